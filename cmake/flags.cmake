@@ -1,0 +1,31 @@
+# Language, warnings and sanitizers for every target of the tree.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Assertions stay on: they hold invariants of the code, never a caller's input.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+
+add_compile_definitions(_GNU_SOURCE)
+add_compile_options(
+    -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
+    -Wpointer-arith -Wwrite-strings
+    # A contracted a*b+c would differ between compilers and devices.
+    -ffp-contract=off)
+if(HAL_WERROR)
+    add_compile_options(-Werror)
+endif()
+
+if(HAL_SANITIZE)
+    add_compile_options(-fsanitize=${HAL_SANITIZE} -fno-sanitize-recover=all
+                        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${HAL_SANITIZE})
+else()
+    # A library that forgets a dependency fails here and not in its user's program.
+    # (Sanitized shared objects find their run-time library in the program.)
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-Wl,-z,defs>
+                     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>:-Wl,-z,defs>)
+endif()

@@ -1,0 +1,54 @@
+/* Halyard's hardware abstraction layer: everything in one include, its version and its log.
+ *
+ *     hal_device *device;                      // HAL_BACKEND decides which
+ *     hal_status status = hal_device_open(NULL, &device);
+ *     if (status != HAL_OK) {
+ *         fprintf(stderr, "%s: %s\n", hal_status_name(status), hal_status_message());
+ *     }
+ *
+ * Variables of the environment: HAL_BACKEND and HAL_PLUGIN_PATH (device.h), HAL_LOG (below),
+ * HAL_CACHE_DIR (the compile cache's folder; else XDG_CACHE_HOME/halyard, else ~/.cache/halyard;
+ * "off" for none), HAL_DUMP=ir (writes every kernel's IR to the log before and after legalising). */
+#ifndef HAL_HAL_H
+#define HAL_HAL_H
+
+#include <hal/buffer.h>
+#include <hal/device.h>
+#include <hal/graph.h>
+#include <hal/ir.h>
+#include <hal/ir_build.h>
+#include <hal/kernel.h>
+#include <hal/queue.h>
+#include <hal/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAL_VERSION_MAJOR 0
+#define HAL_VERSION_MINOR 1
+#define HAL_VERSION_PATCH 0
+
+/* The version of the library that runs, as "major.minor.patch".
+ * Ownership: a constant string. Threads: any. Errors: none. */
+HAL_API const char *hal_version(void);
+
+/* Receives a line of the log. `level` is HAL_LOG_ERROR, _WARN, _INFO or _DEBUG (plugin.h);
+ * `message` is valid during the call. May be called from any thread and must not call hal. */
+typedef void (*hal_log_callback)(void *user, uint32_t level, const char *message);
+
+/* Sends the log to a callback instead of standard error; null goes back to that. `level` is the
+ * most talkative level wanted, 0 for what HAL_LOG says (error, warn, info, debug; unset: nothing).
+ * Threads: any; calls under way may still use the earlier callback. Errors: none. */
+HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, uint32_t level);
+
+/* Keeps a sentence, formatted as printf does, as the calling thread's message and gives `status`
+ * back: how libraries that are built on hal report failures of their own. Arguments may point into
+ * the present message, so words can be put around it.
+ * Ownership: the arguments are copied. Threads: any. Errors: none; works when memory is out. */
+HAL_API hal_status hal_status_set(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

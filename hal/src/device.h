@@ -1,0 +1,45 @@
+/* An open device, as the sources of hal see it. */
+#ifndef HAL_SRC_DEVICE_H
+#define HAL_SRC_DEVICE_H
+
+#include "kernel.h"
+#include "loader.h"
+#include "pool.h"
+
+#include <hal/device.h>
+#include <stdatomic.h>
+
+struct hal_device {
+    hal_device *next; /* of the open devices, under the registry's lock */
+    _Atomic uint32_t references;
+    _Atomic int lost;
+    uint32_t generation; /* of the process that opened it, see hal_host_generation */
+    uint32_t index;
+    hal_module *module;
+    const hal_plugin *plugin;
+    hal_device_info info;
+    hal_plugin_device *handle;
+    hal_pool pool;
+    hal_kernel_table kernels;
+    char identity[256];     /* plugin, build, driver and architecture: of the cache's key */
+};
+
+/* Whether the device can be used: `what` begins the sentence. Cheap.
+ * Errors: INVALID_ARGUMENT for null, INVALID_STATE in a forked child, DEVICE_LOST. */
+hal_status hal_device_check(const hal_device *device, const char *what);
+
+/* As hal_host_failed, and notes a lost device. */
+hal_status hal_device_failed(hal_device *device, hal_status status, const char *format, ...)
+    HAL_PRINTF(3, 4);
+
+/* Whether objects of the device may only be forgotten: this is a forked child. */
+int hal_device_is_foreign(const hal_device *device);
+
+/* Marks the device that the thread is working for, while plugins may ask for its cache entries;
+ * gives the one before, to be put back. */
+const hal_device *hal_device_enter(const hal_device *device);
+
+/* The device that the thread is working for when it has this id, else null. */
+const hal_device *hal_device_of_id(const char *id);
+
+#endif

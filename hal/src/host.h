@@ -1,0 +1,18 @@
+/* hal's side of the plugin contract: the services that plugins are handed, and how what they
+ * answer becomes a status with a sentence. */
+#ifndef HAL_SRC_HOST_H
+#define HAL_SRC_HOST_H
+
+#include <hal/plugin.h>
+
+/* The one table of services, valid for the life of the process. */
+const hal_host *hal_host_services(void);
+
+/* Makes a plugin's failure the thread's: "<what>: <the plugin's own words, or the status name>".
+ * Gives `status` back; a number that is no status becomes INTERNAL. Threads: any. */
+hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* A number that changes in each forked child, where nothing of the parent's may be used. */
+uint32_t hal_host_generation(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* The log: HAL_LOG's level, standard error or the program's callback. Called by every source of
+ * hal, by plugins through the host table, and by programs through hal/hal.h. */
+#include "log.h"
+
+#include <hal/hal.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES 2048
+
+static uint32_t level_of_variable(void);
+static void write_line(uint32_t level, const char *message);
+
+/* The level asked for plus 1; 0 as long as nobody has read the variable. */
+static _Atomic uint32_t wanted;
+
+static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
+static hal_log_callback callback;
+static void *callback_user;
+
+void hal_log_set_callback(hal_log_callback new_callback, void *user, uint32_t level)
+{
+    pthread_mutex_lock(&callback_lock);
+    callback = new_callback;
+    callback_user = user;
+    pthread_mutex_unlock(&callback_lock);
+    if (level > HAL_LOG_DEBUG) {
+        level = HAL_LOG_DEBUG;
+    }
+    atomic_store(&wanted, (level ? level : level_of_variable()) + 1);
+}
+
+int hal_log_wants(uint32_t level)
+{
+    uint32_t now = atomic_load_explicit(&wanted, memory_order_relaxed);
+    if (now == 0) {
+        now = level_of_variable() + 1;
+        uint32_t unread = 0;
+        if (!atomic_compare_exchange_strong(&wanted, &unread, now)) {
+            now = unread;
+        }
+    }
+    return level < now;
+}
+
+void hal_log(uint32_t level, const char *format, ...)
+{
+    if (!hal_log_wants(level)) {
+        return;
+    }
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length >= 0) {
+        write_line(level, line);
+    }
+}
+
+void hal_log_dump(const char *text)
+{
+    write_line(HAL_LOG_INFO, text);
+}
+
+static uint32_t level_of_variable(void)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *value = getenv("HAL_LOG");
+    for (uint32_t i = 0; value && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            return HAL_LOG_ERROR + i;
+        }
+    }
+    return 0;
+}
+
+static void write_line(uint32_t level, const char *message)
+{
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    pthread_mutex_lock(&callback_lock);
+    const hal_log_callback function = callback;
+    void *user = callback_user;
+    pthread_mutex_unlock(&callback_lock);
+    if (function) {
+        function(user, level, message);
+    } else {
+        const char *name = level <= HAL_LOG_DEBUG ? names[level] : "debug";
+        fprintf(stderr, "halyard %s: %s\n", name, message);
+    }
+}

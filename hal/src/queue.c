@@ -1,0 +1,422 @@
+/* Queues: recording commands, flushing them and the lives of queues. Called by programs through
+ * hal/queue.h, and by graph.c and transfer.c, which record through hal_queue_record. */
+#include "queue.h"
+
+#include "buffer.h"
+#include "device.h"
+#include "graph.h"
+#include "host.h"
+#include "log.h"
+#include "point.h"
+#include "status.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
+                              hal_plugin_wait *waits, uint32_t *count);
+static hal_status use_kernel(hal_kernel *kernel, hal_queue *queue);
+static hal_queue *new_queue(void);
+static void put_aside(hal_queue *queue);
+static void begin_batch(hal_queue *queue);
+static hal_status hand_over(hal_queue *queue);
+static void close_queue(hal_queue *queue);
+
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+static hal_queue *idle_queues;
+
+static _Atomic uint64_t last_serial;
+static _Thread_local const hal_queue *recent;
+
+/* A batch that uses this part of the device's memory is flushed: memory that was released can only
+ * go back to the device once the batch is on its way. */
+#define MEMORY_PART 8
+
+hal_status hal_queue_create(hal_device *device, hal_queue **queue)
+{
+    if (!queue) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_create: queue is null");
+    }
+    *queue = NULL;
+    hal_status status = hal_device_check(device, "hal_queue_create");
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_queue *made = new_queue();
+    if (!made) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_create: no host memory");
+    }
+    hal_plugin_queue *handle = NULL;
+    status = device->plugin->queue_create(device->handle, &handle);
+    if (status != HAL_OK) {
+        put_aside(made);
+        return hal_device_failed(device, status, "hal_queue_create");
+    }
+    made->handle = handle;
+    made->device = hal_device_retain(device);
+    made->base = atomic_load(&made->flushed);
+    atomic_store(&made->late, 0);
+    begin_batch(made);
+    atomic_store(&made->closing, 0);
+    *queue = made;
+    return HAL_OK;
+}
+
+void hal_queue_destroy(hal_queue *queue)
+{
+    if (!queue || hal_device_is_foreign(queue->device)) {
+        return;
+    }
+    hal_device *device = queue->device;
+    if (queue->graph) {
+        hal_graph_abandon(queue);
+    }
+    hal_status status = hal_point_take_failure(queue);
+    if (status != HAL_OK || (status = hal_queue_wait(queue, HAL_WAIT_FOREVER)) != HAL_OK) {
+        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
+        /* What was flushed before the failure may still be under way. */
+        hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
+    }
+    close_queue(queue);
+    hal_point_advance();
+    put_aside(queue);
+    hal_device_release(device);
+}
+
+hal_device *hal_queue_device(const hal_queue *queue)
+{
+    return queue ? queue->device : NULL;
+}
+
+hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
+{
+    hal_status status = hal_queue_check(queue, "hal_queue_flush");
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_point_advance();
+    status = hal_point_take_failure(queue);
+    if (status == HAL_OK && queue->recording->command_count > 0) {
+        status = hand_over(queue);
+    }
+    hal_kernel_sweep(queue->device);
+    if (point) {
+        *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
+    }
+    return status;
+}
+
+hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
+{
+    hal_recording *recording = queue->recording;
+    const uint32_t count = action->range_count;
+    const uint32_t block = (action->scalar_bytes + 7) & ~7u;
+    hal_status status = hal_recording_reserve(recording, 1, count, block);
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_hazard_range touched[HAL_IR_MAX_BINDINGS];
+    uint32_t touched_count = 0;
+    hal_binding *bindings = recording->bindings + recording->binding_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_range *range = &action->ranges[i];
+        bindings[i] = (hal_binding){.access = action->access[i]};
+        if (!range->buffer || range->length == 0) {
+            continue;
+        }
+        hal_memory *memory;
+        if ((status = hal_buffer_use(range->buffer, queue, &memory)) != HAL_OK) {
+            return status;
+        }
+        bindings[i].memory = memory->handle;
+        bindings[i].offset = range->offset;
+        bindings[i].length = range->length;
+        touched[touched_count++] = (hal_hazard_range){
+            memory, range->offset, range->offset + range->length, action->access[i]};
+    }
+    if (action->kernel && (status = use_kernel(action->kernel, queue)) != HAL_OK) {
+        return status;
+    }
+    const int after = hal_hazards_note(&queue->hazards, touched, touched_count);
+    recording->commands[recording->command_count++] = (hal_command){
+        .kind = action->kind,
+        .flags = after ? HAL_COMMAND_AFTER : 0,
+        .binding_count = (uint16_t)count,
+        .scalar_bytes = (uint16_t)action->scalar_bytes,
+        .binding_first = recording->binding_count,
+        .scalar_first = recording->scalar_bytes,
+        .grid = {action->grid[0], action->grid[1], action->grid[2]},
+        .pattern = action->pattern,
+        .kernel = action->kernel ? action->kernel->handle : NULL,
+    };
+    if (block) {
+        uint8_t *scalars = recording->scalars + recording->scalar_bytes;
+        memcpy(scalars, action->scalars, action->scalar_bytes);
+        memset(scalars + action->scalar_bytes, 0, block - action->scalar_bytes);
+    }
+    recording->binding_count += count;
+    recording->scalar_bytes += block;
+    return HAL_OK;
+}
+
+hal_status hal_queue_make_room(hal_queue *queue)
+{
+    if (queue->recording->command_count < HAL_QUEUE_BATCH_COMMANDS &&
+        (queue->memory_bytes < queue->device->info.memory_bytes / MEMORY_PART ||
+         queue->recording->command_count == 0)) {
+        return HAL_OK;
+    }
+    return hal_queue_flush(queue, NULL);
+}
+
+hal_status hal_queue_check(const hal_queue *queue, const char *what)
+{
+    if (!queue) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: queue is null", what);
+    }
+    if (queue->graph) {
+        return hal_fail(HAL_ERROR_INVALID_STATE,
+                        "%s: a graph is being recorded on the queue; end it first", what);
+    }
+    return hal_device_check(queue->device, what);
+}
+
+uint64_t hal_queue_next_value(const hal_queue *queue)
+{
+    return atomic_load_explicit(&queue->flushed, memory_order_relaxed) + 1;
+}
+
+const hal_queue *hal_queue_recent(void)
+{
+    return recent;
+}
+
+void hal_queue_count_memory(hal_queue *queue, uint64_t bytes)
+{
+    recent = queue;
+    queue->memory_bytes += bytes;
+}
+
+hal_status hal_queue_add_wait(hal_queue *queue, hal_use use)
+{
+    if (use.queue == queue || hal_queue_has_reached(use.queue, use.value, 0)) {
+        return HAL_OK;
+    }
+    return hal_recording_wait(queue->recording, use);
+}
+
+int hal_queue_has_submitted(const hal_queue *queue, uint64_t value)
+{
+    return atomic_load_explicit(&queue->submitted, memory_order_acquire) >= value;
+}
+
+int hal_queue_has_reached(hal_queue *queue, uint64_t value, int ask)
+{
+    /* The device of a queue that was destroyed may be gone: its last value comes first. */
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value ||
+        atomic_load_explicit(&queue->device->lost, memory_order_relaxed)) {
+        return 1;
+    }
+    return ask && hal_queue_has_submitted(queue, value) &&
+           hal_queue_plugin_wait(queue, value, 0) == HAL_OK;
+}
+
+void hal_queue_wait_submitted(hal_queue *queue, uint64_t value)
+{
+    if (!hal_queue_has_reached(queue, value, 0) && hal_queue_has_submitted(queue, value)) {
+        hal_queue_plugin_wait(queue, value, UINT64_MAX);
+    }
+}
+
+hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_status status = HAL_OK;
+    atomic_fetch_add(&queue->visitors, 1);
+    if (!atomic_load(&queue->closing) && atomic_load(&queue->reached) < value) {
+        status = queue->device->plugin->wait(queue->handle, value - queue->base, timeout_ns);
+    }
+    if (status == HAL_OK) {
+        uint64_t reached = atomic_load(&queue->reached);
+        while (reached < value &&
+               !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
+        }
+    }
+    atomic_fetch_sub(&queue->visitors, 1);
+    return status == HAL_OK || status == HAL_ERROR_TIMEOUT
+               ? status
+               : hal_device_failed(queue->device, status, "waiting for a batch");
+}
+
+int hal_queue_is_ready(hal_queue *queue, hal_recording *recording)
+{
+    int ready = 1;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < recording->wait_count; i++) {
+        const hal_use wait = recording->waits[i];
+        if (hal_queue_has_reached(wait.queue, wait.value, 0)) {
+            continue;
+        }
+        const int same_device = wait.queue->device == queue->device;
+        if (!same_device && hal_queue_has_reached(wait.queue, wait.value, 1)) {
+            continue;
+        }
+        recording->waits[left++] = wait;
+        ready &= same_device && hal_queue_has_submitted(wait.queue, wait.value);
+    }
+    recording->wait_count = left;
+    return ready;
+}
+
+hal_status hal_queue_submit(hal_queue *queue, hal_recording *recording, uint64_t value)
+{
+    enum { FEW = 16 };
+    hal_device *device = queue->device;
+    hal_plugin_wait few[FEW];
+    hal_plugin_wait *waits = few;
+    const uint32_t wait_count = recording->wait_count;
+    if (wait_count > FEW && !(waits = malloc(wait_count * sizeof *waits))) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for %u waits", wait_count);
+    }
+    uint32_t count = 0;
+    hal_status status = visit_waits(queue, recording, value, waits, &count);
+    const hal_batch batch = hal_recording_view(recording);
+    if (status == HAL_OK) {
+        status = device->plugin->submit(queue->handle, &batch, waits, count, value - queue->base);
+        if (status != HAL_OK) {
+            status = hal_device_failed(device, status, "handing over %u commands",
+                                       batch.command_count);
+        }
+    }
+    for (uint32_t i = 0; i < wait_count; i++) {
+        atomic_fetch_sub(&recording->waits[i].queue->visitors, 1);
+    }
+    if (waits != few) {
+        free(waits);
+    }
+    if (status == HAL_OK) {
+        recording->wait_count = 0;
+        atomic_store_explicit(&queue->submitted, value, memory_order_release);
+    }
+    return status;
+}
+
+/* The queues that are waited for must not go while the plugin looks at them, nor as long as the
+ * batch is under way: they note who follows them. */
+static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
+                              hal_plugin_wait *waits, uint32_t *count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < recording->wait_count; i++) {
+        const hal_use wait = recording->waits[i];
+        atomic_fetch_add(&wait.queue->visitors, 1);
+        if (status != HAL_OK || atomic_load(&wait.queue->closing)) {
+            continue;
+        }
+        pthread_mutex_lock(&wait.queue->followers.lock);
+        status = hal_uses_add(&wait.queue->followers, queue, value);
+        pthread_mutex_unlock(&wait.queue->followers.lock);
+        waits[(*count)++] = (hal_plugin_wait){wait.queue->handle, wait.value - wait.queue->base};
+    }
+    return status;
+}
+
+static hal_status use_kernel(hal_kernel *kernel, hal_queue *queue)
+{
+    return atomic_load_explicit(&kernel->stamp, memory_order_relaxed) == queue->serial
+               ? HAL_OK
+               : hal_kernel_note_use(kernel, queue);
+}
+
+/* A queue that was destroyed lives on under another name and counts from where it ended, so that
+ * its points, and waits and uses that still name it, stay true. */
+static hal_queue *new_queue(void)
+{
+    pthread_mutex_lock(&idle_lock);
+    hal_queue *queue = idle_queues;
+    if (queue) {
+        idle_queues = queue->next;
+    }
+    pthread_mutex_unlock(&idle_lock);
+    if (!queue) {
+        queue = calloc(1, sizeof *queue);
+        if (!queue) {
+            return NULL;
+        }
+        atomic_store(&queue->closing, 1);
+        hal_uses_begin(&queue->followers);
+    }
+    queue->recording = hal_recording_create();
+    if (!queue->recording) {
+        put_aside(queue);
+        return NULL;
+    }
+    return queue;
+}
+
+static void put_aside(hal_queue *queue)
+{
+    hal_recording_destroy(queue->recording);
+    queue->recording = NULL;
+    pthread_mutex_lock(&idle_lock);
+    queue->next = idle_queues;
+    idle_queues = queue;
+    pthread_mutex_unlock(&idle_lock);
+}
+
+static void begin_batch(hal_queue *queue)
+{
+    queue->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+    queue->memory_bytes = 0;
+    hal_hazards_clear(&queue->hazards);
+    hal_recording_clear(queue->recording);
+}
+
+/* Submits the present batch, or has it held when it must come after another device's work. */
+static hal_status hand_over(hal_queue *queue)
+{
+    hal_recording *recording = queue->recording;
+    const uint64_t value = hal_queue_next_value(queue);
+    hal_status status = HAL_OK;
+    if (atomic_load_explicit(&queue->held_count, memory_order_acquire) == 0 &&
+        hal_queue_is_ready(queue, recording)) {
+        status = hal_queue_submit(queue, recording, value);
+    } else {
+        hal_recording *next = hal_point_spare(queue);
+        if (!next) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_flush: no host memory");
+        }
+        queue->recording = next;
+        hal_point_hold(queue, recording, value);
+    }
+    if (status == HAL_OK) {
+        atomic_store_explicit(&queue->flushed, value, memory_order_release);
+    }
+    begin_batch(queue);
+    return status;
+}
+
+static void close_queue(hal_queue *queue)
+{
+    /* Uses may name the batch that was never flushed: it counts as reached too. */
+    const uint64_t last = atomic_load(&queue->flushed) + 1;
+    atomic_store(&queue->submitted, last);
+    atomic_store(&queue->reached, last);
+    atomic_store(&queue->flushed, last);
+    atomic_store(&queue->closing, 1);
+    while (atomic_load(&queue->visitors) > 0) {
+        sched_yield();
+    }
+    for (uint32_t i = 0; i < queue->followers.count; i++) {
+        const hal_use follower = queue->followers.items[i];
+        hal_queue_wait_submitted(follower.queue, follower.value);
+    }
+    queue->followers.count = 0;
+    queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
+    queue->handle = NULL;
+    while (queue->spare) {
+        hal_recording *next = queue->spare->next;
+        hal_recording_destroy(queue->spare);
+        queue->spare = next;
+    }
+}

@@ -1,0 +1,54 @@
+/* Text that grows. Called by selection, registry and cache for messages and paths. */
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int reserve(hal_text *text, size_t more);
+
+void hal_text_add(hal_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int needed = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (needed < 0 || !reserve(text, (size_t)needed + 1)) {
+        text->failed = 1;
+        return;
+    }
+    va_start(arguments, format);
+    vsnprintf(text->data + text->length, (size_t)needed + 1, format, arguments);
+    va_end(arguments);
+    text->length += (size_t)needed;
+}
+
+const char *hal_text_get(const hal_text *text)
+{
+    return text->data ? text->data : "";
+}
+
+void hal_text_free(hal_text *text)
+{
+    free(text->data);
+    memset(text, 0, sizeof *text);
+}
+
+static int reserve(hal_text *text, size_t more)
+{
+    if (text->capacity - text->length >= more) {
+        return 1;
+    }
+    size_t capacity = text->capacity ? text->capacity : 128;
+    while (capacity - text->length < more) {
+        capacity *= 2;
+    }
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        return 0;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return 1;
+}

@@ -1,0 +1,207 @@
+/* Data between host and buffers, and between devices: directly where the host sees the memory and
+ * nothing uses it, else through staging memory of the pool and copy commands. Called by programs
+ * through hal/queue.h. */
+#include "buffer.h"
+#include "device.h"
+#include "queue.h"
+#include "status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE (UINT64_C(16) << 20) /* staged at a time */
+#define PIECES_UNDER_WAY 4
+
+static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
+                             uint64_t bytes, const char *what, const char *name);
+static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
+                              const void *data, uint64_t bytes);
+static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
+static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                             uint64_t bytes);
+static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target);
+
+hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
+                           uint64_t bytes)
+{
+    hal_status status = check_side(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
+    if (status != HAL_OK || bytes == 0) {
+        return status;
+    }
+    if (!data) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_write: data is null");
+    }
+    char *mapped = buffer->kind == HAL_MEMORY_DOWNLOAD ? NULL : hal_buffer_idle_pointer(buffer);
+    if (mapped) {
+        memcpy(mapped + offset, data, bytes);
+        return HAL_OK;
+    }
+    hal_point points[PIECES_UNDER_WAY] = {{0}};
+    for (uint64_t done = 0, piece = 0; status == HAL_OK && done < bytes; piece++) {
+        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
+        hal_point *point = &points[piece % PIECES_UNDER_WAY];
+        status = hal_point_wait(*point, HAL_WAIT_FOREVER);
+        if (status == HAL_OK) {
+            status = write_piece(queue, buffer, offset + done, (const char *)data + done, length);
+        }
+        done += length;
+        if (status == HAL_OK && done < bytes) {
+            status = hal_queue_flush(queue, point);
+        }
+    }
+    return status;
+}
+
+hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                          uint64_t bytes)
+{
+    hal_status status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
+    if (status == HAL_OK && bytes > 0 && !data) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
+    }
+    const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
+    if (status == HAL_OK && (mapped || bytes == 0)) {
+        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    }
+    if (status != HAL_OK || bytes == 0) {
+        return status;
+    }
+    if (mapped) {
+        return read_mapped(buffer, offset, data, bytes);
+    }
+    for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
+        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
+        status = read_piece(queue, buffer, offset + done, (char *)data + done, length);
+        done += length;
+    }
+    return status;
+}
+
+hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint64_t source_offset,
+                              hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
+                              uint64_t bytes)
+{
+    hal_status status = check_side(source_queue, source, source_offset, bytes,
+                                   "hal_queue_transfer", "source");
+    if (status == HAL_OK) {
+        status = check_side(target_queue, target, target_offset, bytes, "hal_queue_transfer",
+                            "target");
+    }
+    if (status != HAL_OK || bytes == 0) {
+        return status;
+    }
+    if (source == target && source_offset < target_offset + bytes &&
+        target_offset < source_offset + bytes) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_transfer: source and target overlap");
+    }
+    const uint64_t piece = bytes < PIECE ? bytes : PIECE;
+    void *data = malloc(piece);
+    if (!data) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
+                        "hal_queue_transfer: no host memory for %llu bytes",
+                        (unsigned long long)piece);
+    }
+    for (uint64_t done = 0; status == HAL_OK && done < bytes; done += piece) {
+        const uint64_t length = bytes - done < piece ? bytes - done : piece;
+        status = hal_queue_read(source_queue, source, source_offset + done, data, length);
+        if (status == HAL_OK) {
+            status = hal_queue_write(target_queue, target, target_offset + done, data, length);
+        }
+    }
+    free(data);
+    return status;
+}
+
+static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
+                             uint64_t bytes, const char *what, const char *name)
+{
+    const hal_status status = hal_queue_check(queue, what);
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (!buffer) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", what, name);
+    }
+    if (buffer->device != queue->device) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: %s \"%s\" is of device %s:%u, the queue of %s:%u", what, name,
+                        buffer->label, buffer->device->plugin->name, buffer->device->index,
+                        queue->device->plugin->name, queue->device->index);
+    }
+    if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: offset %llu and %llu bytes reach beyond the %llu bytes of %s \"%s\"",
+                        what, (unsigned long long)offset, (unsigned long long)bytes,
+                        (unsigned long long)buffer->bytes, name, buffer->label);
+    }
+    return HAL_OK;
+}
+
+static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
+                              const void *data, uint64_t bytes)
+{
+    hal_buffer *staging = NULL;
+    void *pointer = NULL;
+    hal_status status = hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, bytes, &staging);
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(staging, &pointer);
+    }
+    if (status == HAL_OK) {
+        memcpy(pointer, data, bytes);
+        hal_buffer_map_end(staging);
+        status = record_copy(queue, (hal_range){staging, 0, bytes},
+                             (hal_range){buffer, offset, bytes});
+    }
+    hal_buffer_release(staging);
+    return status;
+}
+
+static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
+{
+    void *pointer = NULL;
+    hal_memory *memory = atomic_load(&buffer->memory);
+    pthread_mutex_lock(&memory->uses.lock);
+    const hal_status status = hal_memory_map(buffer->device, memory, &pointer);
+    pthread_mutex_unlock(&memory->uses.lock);
+    if (status == HAL_OK) {
+        memcpy(data, (const char *)pointer + offset, bytes);
+    }
+    return status;
+}
+
+static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                             uint64_t bytes)
+{
+    hal_buffer *staging = NULL;
+    void *pointer = NULL;
+    hal_status status = hal_buffer_create(queue->device, HAL_MEMORY_DOWNLOAD, bytes, &staging);
+    if (status == HAL_OK) {
+        status = record_copy(queue, (hal_range){buffer, offset, bytes},
+                             (hal_range){staging, 0, bytes});
+    }
+    if (status == HAL_OK) {
+        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    }
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(staging, &pointer);
+    }
+    if (status == HAL_OK) {
+        memcpy(data, pointer, bytes);
+        hal_buffer_map_end(staging);
+    }
+    hal_buffer_release(staging);
+    return status;
+}
+
+static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target)
+{
+    const hal_range ranges[2] = {source, target};
+    const hal_action action = {.kind = HAL_COMMAND_COPY,
+                               .range_count = 2,
+                               .grid = {1, 1, 1},
+                               .ranges = ranges,
+                               .access = hal_copy_access};
+    const hal_status status = hal_queue_make_room(queue);
+    return status == HAL_OK ? hal_queue_record(queue, &action) : status;
+}

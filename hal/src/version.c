@@ -1,0 +1,10 @@
+/* The version of the library that runs. Called by programs through hal/hal.h. */
+#include <hal/hal.h>
+
+#define WORDS_OF(number) #number
+#define WORDS(number) WORDS_OF(number)
+
+const char *hal_version(void)
+{
+    return WORDS(HAL_VERSION_MAJOR) "." WORDS(HAL_VERSION_MINOR) "." WORDS(HAL_VERSION_PATCH);
+}
