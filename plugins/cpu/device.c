@@ -1,0 +1,257 @@
+/* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
+ * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
+#include "cpu.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 1024 };
+
+static const cpu_lanes *best_lanes(void);
+static hal_status choose_lanes(const cpu_lanes **lanes);
+static hal_status choose_threads(uint32_t *threads);
+static uint32_t usable_processors(void);
+static void read_name(char *name, size_t size);
+static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t threads);
+
+typedef struct instruction_set {
+    const char *name;
+    const cpu_lanes *(*lanes)(void);
+} instruction_set;
+
+hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const cpu_lanes *lanes = best_lanes();
+    uint32_t threads = usable_processors();
+    *count = 1;
+    if (capacity == 0) {
+        return HAL_OK;
+    }
+    /* What the variables say wrongly is reported when the device is opened. */
+    const char *isa = getenv("HAL_CPU_ISA"), *limit = getenv("HAL_CPU_THREADS");
+    if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
+        lanes = best_lanes();
+    }
+    if (limit != NULL && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
+        threads = usable_processors();
+    }
+    memset(&infos[0], 0, sizeof(infos[0]));
+    describe(&infos[0], lanes, threads);
+    return HAL_OK;
+}
+
+hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
+{
+    const cpu_lanes *lanes = NULL;
+    uint32_t threads = 1;
+    *device = NULL;
+    if (index != 0) {
+        return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
+    }
+    hal_status status = choose_lanes(&lanes);
+    if (status == HAL_OK) {
+        status = choose_threads(&threads);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_plugin_device *made = calloc(1, sizeof(*made));
+    if (made != NULL && threads > 1) {
+        made->pool = pthreadpool_create(threads);
+    }
+    if (made == NULL || (threads > 1 && made->pool == NULL)) {
+        free(made);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no room for a pool of %u threads", threads);
+    }
+    if (made->pool != NULL) {
+        cpu_placement_learn(&made->placement, made->pool);
+    }
+    made->lanes = lanes;
+    made->threads = threads;
+    made->owner = getpid();
+    atomic_init(&made->arena_bytes, (size_t)1 << 16);
+    atomic_init(&made->slot_count, 64);
+    atomic_init(&made->memory_count, HAL_IR_MAX_BINDINGS);
+    *device = made;
+    return HAL_OK;
+}
+
+/* In a child after fork the workers are gone, and joining them would hang: the pool is left. */
+void cpu_device_close(hal_plugin_device *device)
+{
+    if (device == NULL) {
+        return;
+    }
+    if (device->pool != NULL && device->owner == getpid()) {
+        pthreadpool_destroy(device->pool);
+    }
+    free(device);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static const cpu_lanes *avx512_or_null(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+               ? cpu_lanes_avx512()
+               : NULL;
+}
+
+static const cpu_lanes *avx2_or_null(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? cpu_lanes_avx2()
+                                                                           : NULL;
+}
+
+/* Best first. */
+static const instruction_set sets[] = {
+    {"avx512", avx512_or_null}, {"avx2", avx2_or_null}, {"sse2", cpu_lanes_sse2}};
+#else
+static const instruction_set sets[] = {{"plain", cpu_lanes_plain}};
+#endif
+
+static const cpu_lanes *best_lanes(void)
+{
+    const cpu_lanes *lanes = NULL;
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]) && lanes == NULL; i++) {
+        lanes = sets[i].lanes();
+    }
+    return lanes;
+}
+
+static hal_status choose_lanes(const cpu_lanes **lanes)
+{
+    const char *wanted = getenv("HAL_CPU_ISA");
+    char known[64] = "";
+    *lanes = best_lanes();
+    if (wanted == NULL || wanted[0] == '\0') {
+        return HAL_OK;
+    }
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        const cpu_lanes *here = sets[i].lanes();
+        if (strcmp(sets[i].name, wanted) == 0 && here != NULL) {
+            *lanes = here;
+            return HAL_OK;
+        }
+        if (here != NULL) {
+            const size_t used = strlen(known);
+            snprintf(known + used, sizeof(known) - used, "%s%s", used > 0 ? ", " : "",
+                     sets[i].name);
+        }
+    }
+    return cpu_fail(HAL_ERROR_UNSUPPORTED,
+                    "HAL_CPU_ISA=%s: this machine and build have %s; unset it to take the best",
+                    wanted, known);
+}
+
+static hal_status choose_threads(uint32_t *threads)
+{
+    const char *wanted = getenv("HAL_CPU_THREADS");
+    *threads = usable_processors();
+    if (wanted == NULL || wanted[0] == '\0') {
+        return HAL_OK;
+    }
+    char *end = NULL;
+    errno = 0;
+    const long number = strtol(wanted, &end, 10);
+    if (errno != 0 || *end != '\0' || number < 1 || number > MAX_THREADS) {
+        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "HAL_CPU_THREADS=%s: a number from 1 to %d was expected", wanted,
+                        (int)MAX_THREADS);
+    }
+    *threads = (uint32_t)number;
+    return HAL_OK;
+}
+
+/* Processors that the process may run on. */
+static uint32_t usable_processors(void)
+{
+    cpu_set_t set;
+    long count = 0;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+        count = CPU_COUNT(&set);
+    } else {
+        count = sysconf(_SC_NPROCESSORS_ONLN);
+    }
+    return count < 1 ? 1 : count > MAX_THREADS ? (uint32_t)MAX_THREADS : (uint32_t)count;
+}
+
+static void read_name(char *name, size_t size)
+{
+    char line[256];
+    snprintf(name, size, "Processor");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (file == NULL) {
+        return;
+    }
+    while (fgets(line, sizeof(line), file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL && colon[1] != '\0') {
+            colon[2 + strcspn(colon + 2, "\n")] = '\0';
+            snprintf(name, size, "%s", colon + 2);
+            break;
+        }
+    }
+    fclose(file);
+}
+
+/* The functions that the tables have are the ones that are claimed. */
+static uint32_t claimed_math(const cpu_lanes *lanes, uint32_t type)
+{
+    uint32_t claimed = 0;
+    for (uint32_t k = 0; k < HAL_IR_MATH_COUNT; k++) {
+        const uint32_t opcode = HAL_IR_MATH_FIRST + k;
+        if (lanes->unary[opcode][type] != NULL || lanes->binary[opcode][type][0] != NULL) {
+            claimed |= UINT32_C(1) << k;
+        }
+    }
+    return claimed;
+}
+
+static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t threads)
+{
+    const uint64_t memory = cpu_memory_total();
+    info->size = sizeof(*info);
+    info->kind = HAL_DEVICE_CPU;
+    read_name(info->name, sizeof(info->name));
+    snprintf(info->id, sizeof(info->id), "cpu:%.56s", info->name);
+    snprintf(info->driver, sizeof(info->driver), "lanes on %u threads", threads);
+#if defined(__x86_64__)
+    snprintf(info->architecture, sizeof(info->architecture), "x86-64 %s", lanes->name);
+#elif defined(__aarch64__)
+    snprintf(info->architecture, sizeof(info->architecture), "aarch64 %s", lanes->name);
+#else
+    snprintf(info->architecture, sizeof(info->architecture), "%s", lanes->name);
+#endif
+    info->memory_bytes = memory;
+    info->max_allocation = memory;
+    info->max_binding = memory;
+    info->binding_alignment = 16;
+    info->compute_units = threads;
+    info->subgroup_width = CPU_BLOCK;
+    info->max_group_items = CPU_MAX_ITEMS;
+    for (uint32_t k = 0; k < 3; k++) {
+        info->max_group_size[k] = CPU_MAX_ITEMS;
+        info->max_grid[k] = k == 0 ? INT32_MAX : UINT16_MAX;
+    }
+    info->shared_bytes = 64 << 10;
+    info->max_bindings = HAL_IR_MAX_BINDINGS;
+    info->max_vector_bytes = 64;
+    info->preferred_group = 256;
+    info->storage_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    info->arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |
+                             HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) |
+                             HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
+                             HAL_TYPE_BIT(HAL_TYPE_F64);
+    info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+    info->abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE |
+                      HAL_ABILITY_TIMESTAMPS;
+    info->math_f32 = claimed_math(lanes, CPU_F32);
+    info->math_f64 = claimed_math(lanes, CPU_F64);
+    info->max_queues = threads;
+}

@@ -1,0 +1,506 @@
+/* Runs plans of the matrix product. Called by the plugin's gemm kernel when its command runs.
+ *
+ * A run is a row of phases - pack a slab of A and B, multiply it, and so on - each cut in tasks.
+ * All threads take tasks in order from one counter, and a task waits until every task of the phases
+ * before its own is done. Whoever waits therefore waits for tasks that are already being run, so
+ * the threads need not run side by side, and one thread alone never waits. Each element of C is
+ * summed in the same order whatever the number of threads. */
+#include "gemm_job.h"
+#include "handover.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* What one phase works on: members of a batch, a block of C, a slab of k. */
+struct stage {
+    bool pack, first, last;
+    int64_t batch, members;
+    int64_t m0, m, n0, n, k0, k;
+    int64_t strips, panels;      /* to pack, of each member; one that all share is packed once */
+    int64_t units, chunk, tasks; /* pieces of work, pieces of a task, tasks */
+};
+
+struct job {
+    const struct cpu_gemm_plan *plan;
+    const struct cpu_gemm_args *args;
+    struct cpu_gemm_layout layout;
+    int64_t groups, outers_m, outers_n, slabs, steps; /* counts of the loops over phases */
+    int64_t phases;
+    int64_t task_m, task_n, chunk;
+    _Alignas(64) atomic_llong next;
+    _Alignas(64) atomic_llong done;
+};
+
+static void prepare(struct job *job, int threads);
+static void run_alone(struct job *job);
+static void run_shared(void *context, size_t slot);
+static void wait_for(struct job *job, int64_t done);
+static void stage_of(const struct job *job, int64_t phase, struct stage *stage);
+static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot);
+static void pack_unit(const struct job *job, const struct stage *stage, int64_t unit);
+static void tile_unit(const struct job *job, const struct stage *stage, int64_t unit, int slot);
+static void skinny_pack(const struct job *job, const struct stage *stage, int64_t member);
+static void skinny_unit(const struct job *job, const struct stage *stage, int64_t unit, int slot);
+static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
+                          int64_t count, int slot);
+
+static inline int64_t bytes_of(enum cpu_gemm_type type)
+{
+    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
+}
+
+/* Tells the processor that this is a loop that waits. */
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *args)
+{
+    struct job job;
+    int threads = 1;
+
+    if (args->pool != NULL && plan->max_threads > 1) {
+        threads = (int)least((int64_t)pthreadpool_get_threads_count(args->pool), plan->max_threads);
+    }
+    job.plan = plan;
+    job.args = args;
+    prepare(&job, threads);
+    if (threads == 1) {
+        run_alone(&job);
+        return;
+    }
+    atomic_init(&job.next, 0);
+    atomic_init(&job.done, 0);
+    HAND_OVER(&job);
+    pthreadpool_parallelize_1d(args->pool, run_shared, &job, (size_t)threads, args->pool_flags);
+    TAKE_OVER(&job);
+}
+
+int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
+                         struct cpu_gemm_shape shapes[CPU_GEMM_SHAPES])
+{
+    const struct cpu_gemm_desc *d = &plan->desc;
+    struct job job = {.plan = plan};
+    int64_t rows[3], cols[4];
+    int row_count = 0, col_count = 0, count = 0;
+
+    prepare(&job, (int)least(threads, plan->max_threads));
+    if (plan->route != CPU_GEMM_TILES) {
+        int64_t *across = plan->swap ? rows : cols, length = plan->swap ? d->m : d->n;
+        rows[row_count++] = d->m;
+        cols[col_count++] = d->n;
+        across[0] = least(job.chunk, length);
+        across[1] = length % job.chunk;
+        *(plan->swap ? &row_count : &col_count) = 2;
+    } else {
+        /* Strips end at the end of an outer block, of which there are whole ones and a last. */
+        int64_t blocks_m[2] = {plan->outer_m, d->m % plan->outer_m};
+        int64_t blocks_n[2] = {plan->outer_n, d->n % plan->outer_n};
+        rows[row_count++] = plan->strip;
+        for (int i = 0; i < 2; i++) {
+            rows[row_count++] = blocks_m[i] % plan->strip;
+            cols[col_count++] = least(job.task_n, blocks_n[i]);
+            cols[col_count++] = blocks_n[i] % job.task_n;
+        }
+    }
+    for (int i = 0; i < row_count; i++) {
+        for (int j = 0; j < col_count; j++) {
+            if (rows[i] > 0 && cols[j] > 0) {
+                shapes[count++] = (struct cpu_gemm_shape){(int)rows[i], (int)cols[j]};
+            }
+        }
+    }
+    return count;
+}
+
+/* Counts the phases and cuts C into tasks: as many as keep all threads busy to the end. */
+static void prepare(struct job *job, int threads)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    bool tiles = p->route == CPU_GEMM_TILES;
+
+    cpu_gemm_layout_of(p, threads, &job->layout);
+    job->groups = cpu_gemm_ceil_div(p->desc.batch, p->group);
+    job->outers_m = tiles ? cpu_gemm_ceil_div(p->desc.m, p->outer_m) : 1;
+    job->outers_n = tiles ? cpu_gemm_ceil_div(p->desc.n, p->outer_n) : 1;
+    job->slabs = tiles ? p->slabs : 1;
+    job->steps = p->pack_a || p->pack_b ? 2 : 1;
+    job->phases = job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
+    job->task_m = p->task_m;
+    job->task_n = p->task_n;
+    job->chunk = p->chunk;
+    if (threads == 1) {
+        return;
+    }
+    if (!tiles) {
+        int64_t cols = p->swap ? p->desc.m : p->desc.n;
+        int64_t fair = cpu_gemm_ceil_div(cols * p->group, 4 * threads);
+        job->chunk = least(p->chunk, cpu_gemm_round_up(fair, p->kernels->lanes));
+        return;
+    }
+    int64_t parts_m = cpu_gemm_ceil_div(p->outer_m, p->task_m);
+    int64_t parts_n = cpu_gemm_ceil_div(p->outer_n, p->task_n);
+    while (parts_m * parts_n * p->group < 4 * threads) {
+        int64_t m = cpu_gemm_ceil_div(p->outer_m, parts_m);
+        int64_t n = cpu_gemm_ceil_div(p->outer_n, parts_n);
+        if (m <= 4 * p->kernels->mr && n <= 2 * p->kernels->nr) {
+            break;
+        }
+        if (m > n) {
+            parts_m *= 2;
+        } else {
+            parts_n *= 2;
+        }
+    }
+    job->task_m = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_m, parts_m), p->strip);
+    job->task_n = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_n, parts_n), p->kernels->nr);
+}
+
+static void run_alone(struct job *job)
+{
+    struct stage stage;
+    for (int64_t phase = 0; phase < job->phases; phase++) {
+        stage_of(job, phase, &stage);
+        for (int64_t task = 0; task < stage.tasks; task++) {
+            run_task(job, &stage, task, 0);
+        }
+    }
+}
+
+static void run_shared(void *context, size_t slot)
+{
+    struct job *job = context;
+    struct stage stage;
+    int64_t phase = 0, before = 0; /* tasks of earlier phases */
+
+    TAKE_OVER(job);
+    stage_of(job, phase, &stage);
+    for (;;) {
+        int64_t task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+        while (task - before >= stage.tasks) {
+            before += stage.tasks;
+            if (++phase == job->phases) {
+                HAND_OVER(job);
+                return;
+            }
+            stage_of(job, phase, &stage);
+        }
+        wait_for(job, before);
+        run_task(job, &stage, task - before, (int)slot);
+        atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
+    }
+}
+
+static void wait_for(struct job *job, int64_t done)
+{
+    for (int spins = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; spins++) {
+        if (spins > 256) {
+            sched_yield();
+        } else {
+            relax();
+        }
+    }
+}
+
+static void stage_of(const struct job *job, int64_t phase, struct stage *s)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+
+    s->pack = job->steps == 2 && phase % 2 == 0;
+    phase /= job->steps;
+    int64_t slab = phase % job->slabs;
+    phase /= job->slabs;
+    int64_t outer_m = phase % job->outers_m;
+    phase /= job->outers_m;
+    int64_t outer_n = phase % job->outers_n;
+    s->batch = phase / job->outers_n * p->group;
+    s->members = least(p->group, d->batch - s->batch);
+    if (p->route != CPU_GEMM_TILES) {
+        int64_t cols = p->swap ? d->m : d->n;
+        s->units = s->members * (s->pack ? 1 : cpu_gemm_ceil_div(cols, job->chunk));
+        s->chunk = 1;
+        s->tasks = s->units;
+        return;
+    }
+    s->first = slab == 0;
+    s->last = slab == job->slabs - 1;
+    s->m0 = outer_m * p->outer_m;
+    s->m = least(p->outer_m, d->m - s->m0);
+    s->n0 = outer_n * p->outer_n;
+    s->n = least(p->outer_n, d->n - s->n0);
+    s->k0 = slab * p->kc;
+    s->k = least(p->kc, d->k - s->k0);
+    int64_t small; /* a unit's work in elements moved or multiplied */
+    if (s->pack) {
+        s->strips = p->pack_a ? cpu_gemm_ceil_div(s->m, p->strip) : 0;
+        s->panels = p->pack_b ? cpu_gemm_ceil_div(s->n, p->kernels->nr) : 0;
+        s->units = (d->stride_a == 0 ? 1 : s->members) * s->strips +
+                   (d->stride_b == 0 ? 1 : s->members) * s->panels;
+        small = p->kernels->nr * s->k;
+        s->chunk = cpu_gemm_clamp(16384 / (small + 1), 1, s->units);
+    } else {
+        s->units = s->members * cpu_gemm_ceil_div(s->m, job->task_m) *
+                   cpu_gemm_ceil_div(s->n, job->task_n);
+        small = least(job->task_m, s->m) * least(job->task_n, s->n) * s->k;
+        s->chunk = cpu_gemm_clamp(262144 / (small + 1), 1, s->units);
+    }
+    s->tasks = cpu_gemm_ceil_div(s->units, s->chunk);
+}
+
+static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot)
+{
+    int64_t end = least((task + 1) * stage->chunk, stage->units);
+    bool tiles = job->plan->route == CPU_GEMM_TILES;
+
+    for (int64_t unit = task * stage->chunk; unit < end; unit++) {
+        if (tiles && stage->pack) {
+            pack_unit(job, stage, unit);
+        } else if (tiles) {
+            tile_unit(job, stage, unit, slot);
+        } else if (stage->pack) {
+            skinny_pack(job, stage, unit);
+        } else {
+            skinny_unit(job, stage, unit, slot);
+        }
+    }
+}
+
+/* A strip of A, its rows along k or across as A is stored, or a panel of B, always along n. */
+static void pack_unit(const struct job *job, const struct stage *s, int64_t unit)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_kernels *kernels = p->kernels;
+    char *work = job->args->workspace;
+    int64_t of_a = (d->stride_a == 0 ? 1 : s->members) * s->strips;
+
+    if (unit < of_a) {
+        int64_t member = unit / s->strips, piece = unit % s->strips, batch = s->batch + member;
+        int64_t rows = least(p->strip, s->m - piece * p->strip), row = s->m0 + piece * p->strip;
+        int64_t stride = cpu_gemm_a_stride(p);
+        char *to = work + member * job->layout.item_a + piece * p->strip * stride * p->size;
+        int64_t from = d->transpose_a ? s->k0 * d->lda + row : row * d->lda + s->k0;
+        const char *a =
+            (const char *)job->args->a + (batch * d->stride_a + from) * bytes_of(d->type_a);
+        if (d->transpose_a) {
+            kernels->copy(to, p->strip, a, d->lda, d->type_a, s->k, rows);
+        } else {
+            kernels->copy(to, stride, a, d->lda, d->type_a, rows, s->k);
+        }
+        return;
+    }
+    int64_t member = (unit - of_a) / s->panels, batch = s->batch + member;
+    int64_t at = (unit - of_a) % s->panels * kernels->nr, cols = least(kernels->nr, s->n - at);
+    int64_t col = s->n0 + at;
+    char *to = work + job->layout.b + member * job->layout.item_b + at * p->kc * p->size;
+    int64_t from = d->transpose_b ? col * d->ldb + s->k0 : s->k0 * d->ldb + col;
+    const char *b = (const char *)job->args->b + (batch * d->stride_b + from) * bytes_of(d->type_b);
+    if (d->transpose_b) {
+        kernels->transpose(to, kernels->nr, b, d->ldb, d->type_b, s->k, cols);
+    } else {
+        kernels->copy(to, kernels->nr, b, d->ldb, d->type_b, s->k, cols);
+    }
+}
+
+/* One block of C, strip by strip, over one slab. The sums gather in C itself, or in scratch where
+ * C's type is too narrow for them. */
+static void tile_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_layout *layout = &job->layout;
+    const struct cpu_gemm_args *args = job->args;
+    char *work = args->workspace;
+    int64_t down = cpu_gemm_ceil_div(s->m, job->task_m);
+    int64_t across = cpu_gemm_ceil_div(s->n, job->task_n);
+    int64_t member = unit / (down * across), batch = s->batch + member;
+    int64_t m = unit / across % down * job->task_m, n = unit % across * job->task_n;
+    int64_t end = least(m + job->task_m, s->m), size = p->size;
+    bool in_c = layout->slot == 0 && layout->item_c == 0;
+    struct cpu_gemm_strip strip = {
+        .k = s->k,
+        .cols = least(job->task_n, s->n - n),
+        .alpha = args->alpha,
+        .beta = s->first ? args->beta : 1,
+    };
+
+    if (p->pack_b) {
+        int64_t packed = d->stride_b == 0 ? 0 : member;
+        strip.b = work + layout->b + packed * layout->item_b + n * p->kc * size;
+        strip.b_row = p->kernels->nr;
+        strip.b_panel = p->kernels->nr * p->kc;
+    } else {
+        strip.b = (const char *)args->b + (batch * d->stride_b + s->k0 * d->ldb + s->n0 + n) * size;
+        strip.b_row = d->ldb;
+        strip.b_panel = p->kernels->nr;
+    }
+    for (; m < end; m += p->strip) {
+        int64_t row = s->m0 + m, col = s->n0 + n, stride = cpu_gemm_a_stride(p);
+        strip.rows = (int)least(p->strip, end - m);
+        if (p->pack_a) {
+            int64_t packed = d->stride_a == 0 ? 0 : member;
+            strip.a = work + packed * layout->item_a + m * stride * size;
+            strip.a_row = d->transpose_a ? 1 : stride;
+            strip.a_col = d->transpose_a ? p->strip : 1;
+        } else {
+            int64_t from = d->transpose_a ? s->k0 * d->lda + row : row * d->lda + s->k0;
+            strip.a = (const char *)args->a + (batch * d->stride_a + from) * size;
+            strip.a_row = d->transpose_a ? 1 : d->lda;
+            strip.a_col = d->transpose_a ? d->lda : 1;
+        }
+        strip.c = work + layout->scratch + slot * layout->slot;
+        strip.ldc = strip.cols;
+        if (layout->item_c != 0) {
+            strip.c =
+                work + layout->scratch + member * layout->item_c + (m * p->outer_n + n) * size;
+            strip.ldc = p->outer_n;
+        }
+        char *c =
+            (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
+        if (in_c) {
+            strip.c = c;
+            strip.ldc = d->ldc;
+        } else if (s->first && args->beta != 0) {
+            p->kernels->copy(strip.c, strip.ldc, c, d->ldc, d->type_c, strip.rows, strip.cols);
+        }
+        p->kernels->strip(&strip);
+        if (s->last && d->epilogue != NULL) {
+            d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
+                                                            .row = row,
+                                                            .col = col,
+                                                            .batch = batch,
+                                                            .ld = strip.ldc,
+                                                            .rows = strip.rows,
+                                                            .cols = (int)strip.cols,
+                                                            .thread = slot});
+        }
+        if (s->last && !in_c) {
+            p->kernels->store(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, strip.cols, 1,
+                              0);
+        }
+    }
+}
+
+/* The short matrix of one member, along k and in the accumulator's type. */
+static void skinny_pack(const struct job *job, const struct stage *s, int64_t member)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    char *to = (char *)job->args->workspace + member * job->layout.item_a;
+    int64_t stride = cpu_gemm_round_up(d->k, 16), batch = s->batch + member;
+    int64_t rows = p->swap ? d->n : d->m, ld = p->swap ? d->ldb : d->lda;
+    enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
+    bool along_k = p->swap ? d->transpose_b : !d->transpose_a;
+    const char *from = p->swap ? (const char *)job->args->b + batch * d->stride_b * bytes_of(type)
+                               : (const char *)job->args->a + batch * d->stride_a * bytes_of(type);
+
+    if (along_k) {
+        p->kernels->copy(to, stride, from, ld, type, rows, d->k);
+    } else {
+        p->kernels->transpose(to, stride, from, ld, type, rows, d->k);
+    }
+}
+
+/* All short rows against a chunk of the long side. */
+static void skinny_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
+    int64_t chunks = cpu_gemm_ceil_div(cols, job->chunk);
+    int64_t member = unit / chunks, at = unit % chunks * job->chunk, batch = s->batch + member;
+    int64_t count = least(job->chunk, cols - at);
+    bool y_along = p->swap ? d->transpose_b : !d->transpose_a;
+    int64_t ldy = p->swap ? d->ldb : d->lda, ldx = p->swap ? d->lda : d->ldb;
+    enum cpu_gemm_type type = p->swap ? d->type_a : d->type_b;
+    const char *y = p->swap ? (const char *)job->args->b + batch * d->stride_b * p->size
+                            : (const char *)job->args->a + batch * d->stride_a * p->size;
+    const char *x = p->swap ? (const char *)job->args->a + batch * d->stride_a * bytes_of(type)
+                            : (const char *)job->args->b + batch * d->stride_b * bytes_of(type);
+    char *sums = (char *)job->args->workspace + job->layout.scratch + slot * job->layout.slot;
+    struct cpu_gemm_skinny w = {
+        .rows = (int)rows,
+        .cols = count,
+        .type = type,
+        .ldx = ldx,
+        .out = sums,
+        .ldo = count,
+        .y_row = y_along ? ldy : 1,
+        .y_col = y_along ? 1 : ldy,
+    };
+    bool dot = p->route == CPU_GEMM_DOT;
+
+    if (p->pack_a) {
+        y = (const char *)job->args->workspace + member * job->layout.item_a;
+        w.y_row = cpu_gemm_round_up(d->k, 16);
+        w.y_col = 1;
+    }
+    x += (dot ? at * ldx : at) * bytes_of(type);
+    memset(sums, 0, (size_t)(rows * count * p->size));
+    /* A piece of Y stays in the second cache while the rows of X pass by. */
+    for (int64_t k = 0; k < d->k; k += w.k) {
+        w.k = dot ? least(4096, d->k - k) : d->k;
+        w.y = y + k * w.y_col * p->size;
+        w.x = x + k * bytes_of(type);
+        if (dot) {
+            p->kernels->dot(&w);
+        } else {
+            p->kernels->axpy(&w);
+        }
+    }
+    skinny_finish(job, sums, batch, at, count, slot);
+}
+
+/* Turns sums the way C lies, then alpha, beta, the epilogue and C's type. */
+static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
+                          int64_t count, int slot)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_args *args = job->args;
+    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    int64_t rows = p->swap ? count : d->m, cols = p->swap ? d->n : count;
+    int64_t row = p->swap ? at : 0, col = p->swap ? 0 : at;
+    char *other = sums + rows * cols * p->size;
+    char *c = (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
+    double alpha = args->alpha, beta = args->beta;
+
+    if (p->swap && cols > 1) {
+        p->kernels->transpose(other, cols, sums, count, native, rows, cols);
+        char *turned = other;
+        other = sums;
+        sums = turned;
+    }
+    if (d->epilogue != NULL) {
+        if (beta != 0) {
+            p->kernels->copy(other, cols, c, d->ldc, d->type_c, rows, cols);
+        }
+        p->kernels->store(other, cols, native, sums, cols, rows, cols, alpha, beta);
+        d->epilogue(args->user, &(struct cpu_gemm_tile){.data = other,
+                                                        .row = row,
+                                                        .col = col,
+                                                        .batch = batch,
+                                                        .ld = cols,
+                                                        .rows = (int)rows,
+                                                        .cols = (int)cols,
+                                                        .thread = slot});
+        sums = other;
+        alpha = 1;
+        beta = 0;
+    }
+    if (d->ldc == cols) {
+        cols *= rows;
+        rows = 1;
+    }
+    p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
+}

@@ -1,0 +1,50 @@
+/* An epilogue: a fragment of IR as a kernel over a tile of C, run by the lanes while the tile is in
+ * cache. Made and run by gemm_native.c. */
+#ifndef HALYARD_CPU_GEMM_EPILOGUE_H
+#define HALYARD_CPU_GEMM_EPILOGUE_H
+
+#include "cpu.h"
+#include "gemm.h"
+
+/* The kernel of one group size. Tiles are cut so that groups are full and need no guards: guarded
+ * lanes go to memory one by one. */
+typedef struct cpu_epilogue_piece {
+    uint32_t cols, rows;
+    cpu_kernel *kernel;
+} cpu_epilogue_piece;
+
+enum { CPU_EPILOGUE_PIECES = 64 };
+
+typedef struct cpu_epilogue {
+    hal_type type; /* of the tile: F32 or F64 */
+    uint32_t input_count;
+    hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
+    uint32_t piece_count;
+    cpu_epilogue_piece pieces[CPU_EPILOGUE_PIECES];
+    /* What a worker needs for any of them. */
+    size_t arena_bytes;
+    uint32_t slot_count, memory_count;
+} cpu_epilogue;
+
+/* A tile of C as the epilogue finds it; element (r, c) lies at tile[r * ld + c]. */
+typedef struct cpu_epilogue_tile {
+    void *tile;
+    int64_t row, col, batch, ld;
+    uint32_t rows, cols;
+} cpu_epilogue_tile;
+
+/* The most rows and columns that a tile may have. */
+enum { CPU_EPILOGUE_SIDE = 1024 };
+
+/* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is valid
+ * during the call only. To be released, made or not. */
+hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
+                             const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
+                             int shape_count);
+void cpu_epilogue_release(cpu_epilogue *epilogue);
+
+/* Applies it to a tile. `inputs` are the addresses of the further inputs' first elements. */
+void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
+                      const cpu_epilogue_tile *tile);
+
+#endif

@@ -1,0 +1,63 @@
+/* What one instruction set offers to the matrix product: a table of routines over dense blocks,
+ * one for f32 and one for f64 accumulation. Filled in by gemm_micro_<isa>.c, used by gemm*.c. */
+#ifndef HALYARD_CPU_GEMM_KERNELS_H
+#define HALYARD_CPU_GEMM_KERNELS_H
+
+#include "gemm.h"
+
+enum { CPU_GEMM_DOT_ROWS = 4 }; /* rows of the big matrix that `dot` takes at once */
+
+/* rows x cols of C from `rows` of A and `cols` of B, both already in the accumulator's type. B is
+ * a sequence of panels of `nr` columns. */
+struct cpu_gemm_strip {
+    int64_t k, cols;
+    int rows; /* at most mr */
+    const void *a;
+    int64_t a_row, a_col; /* distances of neighbours along m and along k */
+    const void *b;
+    int64_t b_row, b_panel; /* distance of neighbours along k; of panels */
+    void *c;
+    int64_t ldc;
+    double alpha, beta;
+};
+
+/* Short matrix Y (rows x k, in the accumulator's type) times a long one X (stored as `type`). The
+ * sums go to out. */
+struct cpu_gemm_skinny {
+    int64_t k, cols;
+    int rows;
+    const void *y;
+    int64_t y_row, y_col;
+    const void *x;
+    int64_t ldx;
+    enum cpu_gemm_type type;
+    void *out;
+    int64_t ldo;
+};
+
+struct cpu_gemm_kernels {
+    int mr, nr, lanes;
+    /* c = alpha * a * b + beta * c; c is not read when beta is 0. */
+    void (*strip)(const struct cpu_gemm_strip *strip);
+    /* dst[r][c] = src[r][c], widened; rows x cols, ldd and lds apart. */
+    void (*copy)(void *dst, int64_t ldd, const void *src, int64_t lds, enum cpu_gemm_type type,
+                 int64_t rows, int64_t cols);
+    /* dst[r][c] = src[c][r], widened; dst is rows x cols. */
+    void (*transpose)(void *dst, int64_t ldd, const void *src, int64_t lds, enum cpu_gemm_type type,
+                      int64_t rows, int64_t cols);
+    /* dst[r][c] = alpha * src[r][c] + beta * dst[r][c], rounded to type; dst is not read when
+     * beta is 0. */
+    void (*store)(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src, int64_t lds,
+                  int64_t rows, int64_t cols, double alpha, double beta);
+    /* out[r][c] += sum over k of y[r][k] * x[c][k]; y_col is 1. */
+    void (*dot)(const struct cpu_gemm_skinny *s);
+    /* out[r][c] += sum over k of y[r][k] * x[k][c]. */
+    void (*axpy)(const struct cpu_gemm_skinny *s);
+};
+
+/* Tables of an instruction set, or NULL where this build has none of it. [0] f32, [1] f64. */
+extern const struct cpu_gemm_kernels cpu_gemm_base[2];
+extern const struct cpu_gemm_kernels cpu_gemm_avx2[2];
+extern const struct cpu_gemm_kernels cpu_gemm_avx512[2];
+
+#endif

@@ -1,0 +1,155 @@
+/* The register tile of the matrix product. Included by gemm_micro_<isa>.c once for each
+ * accumulator type, which defines before it
+ *   T, V(name)   the element type; `name` with the type's suffix
+ *   LANES        elements of a vector; MR, NV: rows and vectors of the register tile
+ * and the vector functions vec, mask, load, loadm, store, storem, mask_of, splat, fma with that
+ * suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers. */
+
+/* One tile: rows x nv vectors, the last of them under `last`. Rows of A are reached from one
+ * pointer for each three, so that few address registers are needed. */
+ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
+                           const int rows, const int nv)
+{
+    const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row, ldc = s->ldc;
+    const T *a[(MR + 2) / 3];
+    V(vec) sum[MR][NV], bv[NV];
+
+    UNROLL for (int i = 0; i < (rows + 2) / 3; i++) {
+        a[i] = (const T *)s->a + 3 * i * a_row;
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            sum[i][j] = V(splat)(0);
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            __builtin_prefetch(c + i * ldc + j * LANES, 1);
+        }
+    }
+    for (int64_t k = s->k; k > 0; k--) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            bv[j] = j < nv - 1 ? V(load)(b + j * LANES) : V(loadm)(b + j * LANES, last);
+        }
+        UNROLL for (int i = 0; i < rows; i++) {
+            V(vec) av = V(splat)(a[i / 3][i % 3 * a_row]);
+            UNROLL for (int j = 0; j < nv; j++) {
+                sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
+            }
+        }
+        UNROLL for (int i = 0; i < (rows + 2) / 3; i++) {
+            a[i] += a_col;
+        }
+        b += b_row;
+    }
+    V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            sum[i][j] *= alpha;
+        }
+    }
+    if (s->beta != 0) {
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < nv - 1; j++) {
+                sum[i][j] = V(fma)(beta, V(load)(c + i * ldc + j * LANES), sum[i][j]);
+            }
+            V(vec) old = V(loadm)(c + i * ldc + (nv - 1) * LANES, last);
+            sum[i][nv - 1] = V(fma)(beta, old, sum[i][nv - 1]);
+        }
+    }
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv - 1; j++) {
+            V(store)(c + i * ldc + j * LANES, sum[i][j]);
+        }
+        V(storem)(c + i * ldc + (nv - 1) * LANES, last, sum[i][nv - 1]);
+    }
+}
+
+/* Every height of tile that occurs, with a constant number of rows in each. */
+ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
+                              const int nv)
+{
+    switch (s->rows) {
+    case 1:
+        V(tile)(s, b, c, last, 1, nv);
+        break;
+#if MR >= 2
+    case 2:
+        V(tile)(s, b, c, last, 2, nv);
+        break;
+#endif
+#if MR >= 3
+    case 3:
+        V(tile)(s, b, c, last, 3, nv);
+        break;
+#endif
+#if MR >= 4
+    case 4:
+        V(tile)(s, b, c, last, 4, nv);
+        break;
+#endif
+#if MR >= 5
+    case 5:
+        V(tile)(s, b, c, last, 5, nv);
+        break;
+#endif
+#if MR >= 6
+    case 6:
+        V(tile)(s, b, c, last, 6, nv);
+        break;
+#endif
+#if MR >= 7
+    case 7:
+        V(tile)(s, b, c, last, 7, nv);
+        break;
+#endif
+#if MR >= 8
+    case 8:
+        V(tile)(s, b, c, last, 8, nv);
+        break;
+#endif
+#if MR >= 9
+    case 9:
+        V(tile)(s, b, c, last, 9, nv);
+        break;
+    case 10:
+        V(tile)(s, b, c, last, 10, nv);
+        break;
+    case 11:
+        V(tile)(s, b, c, last, 11, nv);
+        break;
+    case 12:
+        V(tile)(s, b, c, last, 12, nv);
+        break;
+#endif
+    }
+}
+
+static void V(strip)(const struct cpu_gemm_strip *s)
+{
+    const int nr = NV * LANES;
+    const V(mask) whole = V(mask_of)(LANES);
+    const T *b = s->b;
+    T *c = s->c;
+    int64_t cols = s->cols;
+
+    for (; cols >= nr; cols -= nr, b += s->b_panel, c += nr) {
+        V(tile_of)(s, b, c, whole, NV);
+    }
+    if (cols == 0) {
+        return;
+    }
+    int nv = (int)(cols + LANES - 1) / LANES;
+    V(mask) last = V(mask_of)((int)cols - (nv - 1) * LANES);
+    if (nv == 1) {
+        V(tile_of)(s, b, c, last, 1);
+#if NV >= 2
+    } else if (nv == 2) {
+        V(tile_of)(s, b, c, last, 2);
+    }
+#endif
+#if NV >= 3
+    else
+        V(tile_of)(s, b, c, last, 3);
+#endif
+}

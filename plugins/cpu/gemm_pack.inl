@@ -1,0 +1,107 @@
+/* Moving matrices into and out of the accumulator's type: copy, transpose, store. Included after
+ * gemm_micro.inl with the same names; needs the vector functions widen, widenm, narrow and narrowm
+ * as well. */
+
+/* rows x cols with the storage type a constant. */
+ALWAYS_INLINE void V(copy_as)(T *dst, int64_t ldd, const void *src, int64_t lds, int64_t rows,
+                              int64_t cols, const enum cpu_gemm_type type)
+{
+    int64_t whole = cols / LANES * LANES;
+    int rest = (int)(cols - whole);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < whole; c += LANES) {
+            V(store)(dst + r * ldd + c, V(widen)(src, r * lds + c, type));
+        }
+        if (rest > 0) {
+            V(vec) value = V(widenm)(src, r * lds + whole, type, rest);
+            V(storem)(dst + r * ldd + whole, V(mask_of)(rest), value);
+        }
+    }
+}
+
+static void V(copy)(void *dst, int64_t ldd, const void *src, int64_t lds, enum cpu_gemm_type type,
+                    int64_t rows, int64_t cols)
+{
+    DISPATCH(V(copy_as), type, dst, ldd, src, lds, rows, cols);
+}
+
+/* A square of LANES x LANES by log2(LANES) perfect shuffles. */
+ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int64_t at,
+                                       int64_t lds, const enum cpu_gemm_type type)
+{
+    V(vec) x[LANES], y[LANES];
+    UNROLL for (int i = 0; i < LANES; i++) {
+        x[i] = V(widen)(src, at + i * lds, type);
+    }
+    UNROLL for (int round = 1; round < LANES; round *= 2) {
+        UNROLL for (int i = 0; i < LANES / 2; i++) {
+            y[2 * i] = V(zip_lo)(x[i], x[i + LANES / 2]);
+            y[2 * i + 1] = V(zip_hi)(x[i], x[i + LANES / 2]);
+        }
+        UNROLL for (int i = 0; i < LANES; i++) {
+            x[i] = y[i];
+        }
+    }
+    UNROLL for (int i = 0; i < LANES; i++) {
+        V(store)(dst + i * ldd, x[i]);
+    }
+}
+
+ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t lds, int64_t rows,
+                                   int64_t cols, const enum cpu_gemm_type type)
+{
+    int64_t r = 0;
+    for (; r + LANES <= rows; r += LANES) {
+        int64_t c = 0;
+        for (; c + LANES <= cols; c += LANES) {
+            V(transpose_square)(dst + r * ldd + c, ldd, src, c * lds + r, lds, type);
+        }
+        for (; c < cols; c++) {
+            for (int64_t i = r; i < r + LANES; i++) {
+                dst[i * ldd + c] = V(widen_one)(src, c * lds + i, type);
+            }
+        }
+    }
+    for (; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c++) {
+            dst[r * ldd + c] = V(widen_one)(src, c * lds + r, type);
+        }
+    }
+}
+
+static void V(transpose)(void *dst, int64_t ldd, const void *src, int64_t lds,
+                         enum cpu_gemm_type type, int64_t rows, int64_t cols)
+{
+    DISPATCH(V(transpose_as), type, dst, ldd, src, lds, rows, cols);
+}
+
+ALWAYS_INLINE void V(store_as)(void *dst, int64_t ldd, const T *src, int64_t lds, int64_t rows,
+                               int64_t cols, T alpha, T beta, const enum cpu_gemm_type type)
+{
+    V(vec) va = V(splat)(alpha), vb = V(splat)(beta);
+    int64_t whole = cols / LANES * LANES;
+    int rest = (int)(cols - whole);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < whole; c += LANES) {
+            V(vec) value = va * V(load)(src + r * lds + c);
+            if (beta != 0) {
+                value = V(fma)(vb, V(widen)(dst, r * ldd + c, type), value);
+            }
+            V(narrow)(dst, r * ldd + c, type, value);
+        }
+        if (rest > 0) {
+            V(vec) value = va * V(loadm)(src + r * lds + whole, V(mask_of)(rest));
+            if (beta != 0) {
+                value = V(fma)(vb, V(widenm)(dst, r * ldd + whole, type, rest), value);
+            }
+            V(narrowm)(dst, r * ldd + whole, type, rest, value);
+        }
+    }
+}
+
+static void V(store_to)(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src,
+                        int64_t lds, int64_t rows, int64_t cols, double alpha, double beta)
+{
+    T a = (T)alpha, b = (T)beta;
+    DISPATCH(V(store_as), type, dst, ldd, src, lds, rows, cols, a, b);
+}

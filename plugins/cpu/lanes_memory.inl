@@ -1,0 +1,536 @@
+/* Steps that touch memory. First it is found out how the work-items of a step reach it: not at
+ * all, in rows at a constant distance (contiguous, broadcast, strided), or each in its own way;
+ * then a loop for the storage type does it. Work-items that are masked or guarded off never form
+ * an access. */
+
+typedef enum reach_kind { REACH_NOTHING, REACH_ROWS, REACH_LANES } reach_kind;
+
+typedef struct reach {
+    reach_kind kind;
+    const uint8_t *chosen; /* LANES: who takes part, null for all; worker->index says where */
+    int64_t start, distance; /* ROWS: of a row's first element, and from one to the next */
+    uint32_t length;         /* of a row */
+    uint32_t count[2];       /* rows, in two dimensions */
+    int64_t skip[2];         /* from row to row */
+} reach;
+
+static inline int64_t read_index(const void *slot, hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_I32:
+        return *(const int32_t *)slot;
+    case HAL_TYPE_U32:
+        return *(const uint32_t *)slot;
+    default:
+        return *(const int64_t *)slot;
+    }
+}
+
+/* A factor may stand for a negative one in unsigned arithmetic. */
+static inline int64_t read_factor(const void *slot, hal_type type)
+{
+    return hal_type_size(type) == 4 ? *(const int32_t *)slot : *(const int64_t *)slot;
+}
+
+/* Who takes part in a step: null for all, the empty mask for nobody. */
+static const uint8_t *who(cpu_worker *worker, uint32_t mask_slot, uint32_t guard_slot)
+{
+    const uint8_t *full = worker->slots[CPU_SLOT_FULL], *empty = worker->slots[CPU_SLOT_EMPTY];
+    const uint8_t *mask = mask_slot == CPU_NONE ? full : worker->slots[mask_slot];
+    const uint8_t *guard = guard_slot == CPU_NONE ? full : worker->slots[guard_slot];
+    const uint32_t items = worker->items;
+
+    if (mask == empty || guard == empty) {
+        return empty;
+    }
+    if (mask != full && guard != full) {
+        uint8_t *chosen = worker->chosen;
+        EACH_LANE(items)
+        {
+            chosen[i] = mask[i] & guard[i];
+        }
+        mask = chosen;
+    } else if (mask == full) {
+        mask = guard;
+    }
+    if (mask == full) {
+        return NULL;
+    }
+    uint8_t all = 1, any = 0;
+    EACH_LANE(items)
+    {
+        all &= mask[i];
+        any |= mask[i];
+    }
+    return all ? NULL : any ? mask : empty;
+}
+
+/* The least and the greatest index of an affine access; false where the arithmetic of its type
+ * wraps around on the way. */
+static bool affine_range(const cpu_worker *worker, const cpu_access *access, int64_t range[2])
+{
+    range[0] = range[1] = read_index(worker->slots[access->base], access->index_type);
+    for (uint32_t k = 0; k < 3; k++) {
+        if (worker->place[k] == 1) {
+            continue;
+        }
+        int64_t span, factor = read_factor(worker->slots[access->factor[k]], access->index_type);
+        int64_t *end = &range[factor > 0];
+        if (__builtin_mul_overflow(factor, (int64_t)worker->place[k] - 1, &span) ||
+            __builtin_add_overflow(*end, span, end)) {
+            return false;
+        }
+    }
+    switch (access->index_type) {
+    case HAL_TYPE_I32:
+        return range[0] >= INT32_MIN && range[1] <= INT32_MAX;
+    case HAL_TYPE_U32:
+        return range[0] >= 0 && range[1] <= UINT32_MAX;
+    case HAL_TYPE_U64:
+        return range[0] >= 0;
+    default:
+        return true;
+    }
+}
+
+/* Fills worker->index from an affine index, as its type wraps. */
+static void affine_lanes(cpu_worker *worker, const cpu_access *access)
+{
+    const hal_type type = access->index_type;
+    const uint64_t base = (uint64_t)read_index(worker->slots[access->base], type);
+    uint64_t factor[3];
+    int64_t *index = worker->index;
+    for (uint32_t k = 0; k < 3; k++) {
+        factor[k] = (uint64_t)read_factor(worker->slots[access->factor[k]], type);
+    }
+    for (uint32_t z = 0; z < worker->place[2]; z++) {
+        for (uint32_t y = 0; y < worker->place[1]; y++) {
+            uint64_t start = base + y * factor[1] + z * factor[2];
+            EACH_LANE(worker->place[0])
+            {
+                index[i] = (int64_t)(start + i * factor[0]);
+            }
+            index += worker->place[0];
+        }
+    }
+    index = worker->index;
+    if (type == HAL_TYPE_I32) {
+        EACH_LANE(worker->items)
+        {
+            index[i] = (int32_t)(uint32_t)(uint64_t)index[i];
+        }
+    } else if (type == HAL_TYPE_U32) {
+        EACH_LANE(worker->items)
+        {
+            index[i] = (uint32_t)(uint64_t)index[i];
+        }
+    }
+}
+
+/* Fills worker->index with the index of every work-item, without the access's offset. */
+static void fill_index(cpu_worker *worker, const cpu_access *access)
+{
+    int64_t *index = worker->index;
+    if (access->index == CPU_NONE) {
+        affine_lanes(worker, access);
+        return;
+    }
+    const void *slot = worker->slots[access->index];
+    const int32_t *as_i32 = slot;
+    const uint32_t *as_u32 = slot;
+    const int64_t *as_i64 = slot;
+    switch (access->index_type) {
+    case HAL_TYPE_I32:
+        EACH_LANE(worker->items)
+        {
+            index[i] = as_i32[i];
+        }
+        break;
+    case HAL_TYPE_U32:
+        EACH_LANE(worker->items)
+        {
+            index[i] = as_u32[i];
+        }
+        break;
+    default:
+        EACH_LANE(worker->items)
+        {
+            index[i] = as_i64[i];
+        }
+    }
+}
+
+static void reach_one_row(reach *r, int64_t start, int64_t distance, uint32_t length)
+{
+    r->kind = REACH_ROWS;
+    r->start = start;
+    r->distance = distance;
+    r->length = length;
+    r->count[0] = r->count[1] = 1;
+    r->skip[0] = r->skip[1] = 0;
+}
+
+/* Rows out of the factors: dimensions of extent 1 are dropped, those that continue the one before
+ * are joined to it. */
+static void reach_affine(const cpu_worker *worker, const cpu_access *access, reach *r)
+{
+    int64_t start = read_index(worker->slots[access->base], access->index_type);
+    uint32_t extent[3] = {1, 1, 1};
+    int64_t factor[3] = {0, 0, 0};
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+        int64_t f = read_factor(worker->slots[access->factor[k]], access->index_type);
+        if (worker->place[k] == 1) {
+            continue;
+        }
+        if (used > 0 && f == factor[used - 1] * (int64_t)extent[used - 1]) {
+            extent[used - 1] *= worker->place[k];
+            continue;
+        }
+        extent[used] = worker->place[k];
+        factor[used++] = f;
+    }
+    reach_one_row(r, start + access->offset, factor[0], extent[0]);
+    for (uint32_t k = 0; k < 2; k++) {
+        r->count[k] = extent[k + 1];
+        r->skip[k] = factor[k + 1];
+    }
+}
+
+static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
+{
+    const cpu_access *access = step->access;
+    int64_t range[2];
+
+    r->chosen = who(worker, step->mask, access->guard);
+    if (r->chosen == worker->slots[CPU_SLOT_EMPTY]) {
+        r->kind = REACH_NOTHING;
+        return;
+    }
+    if (r->chosen == NULL && access->index == CPU_NONE && affine_range(worker, access, range)) {
+        reach_affine(worker, access, r);
+        return;
+    }
+    fill_index(worker, access);
+    int64_t *index = worker->index;
+    r->kind = REACH_LANES;
+    if (r->chosen == NULL) {
+        const int64_t first = index[0];
+        const int64_t distance =
+            worker->items > 1 ? (int64_t)((uint64_t)index[1] - (uint64_t)first) : 1;
+        uint8_t irregular = 0;
+        EACH_LANE(worker->items)
+        {
+            irregular |= (uint64_t)index[i] != (uint64_t)first + i * (uint64_t)distance;
+        }
+        if (!irregular) {
+            reach_one_row(r, first + access->offset, distance, worker->items);
+            return;
+        }
+    }
+    EACH_LANE(worker->items)
+    {
+        index[i] = (int64_t)((uint64_t)index[i] + (uint64_t)(int64_t)access->offset);
+    }
+}
+
+/* Whether nobody of a block takes part: then it need not be looked at lane by lane. */
+static inline bool nobody(const uint8_t *chosen, uint32_t first)
+{
+    uint64_t halves[2];
+    if (chosen == NULL) {
+        return false;
+    }
+    memcpy(halves, chosen + first, sizeof(halves));
+    return (halves[0] | halves[1]) == 0;
+}
+
+/* Where a step's elements lie one after the other for whole blocks: their place in memory, else
+ * null. */
+static void *neighbours(cpu_worker *worker, const cpu_step *step)
+{
+    const cpu_access *access = step->access;
+    const uint32_t items = worker->items;
+    int64_t start;
+    if (items % CPU_BLOCK != 0) {
+        return NULL;
+    }
+    if (access->run == 1 && who(worker, step->mask, access->guard) == NULL) {
+        start = read_index(worker->slots[access->base], access->index_type);
+        int64_t most = access->index_type == HAL_TYPE_I32   ? INT32_MAX
+                       : access->index_type == HAL_TYPE_U32 ? UINT32_MAX
+                                                            : INT64_MAX;
+        if (start > most - (int64_t)items) {
+            return NULL;
+        }
+        start += access->offset;
+    } else {
+        reach r;
+        find_reach(worker, step, &r);
+        if (r.kind != REACH_ROWS || r.distance != 1 || r.length != items) {
+            return NULL;
+        }
+        start = r.start;
+    }
+    return (char *)worker->memory[access->memory] + start * (int64_t)hal_type_size(access->type);
+}
+
+static const cpu_step *view(cpu_worker *worker, const cpu_step *step)
+{
+    const uint32_t slot = step->access->values[0];
+    void *place = neighbours(worker, step);
+    worker->slots[slot] = place != NULL ? place : worker->slots[slot + 1];
+    return place != NULL ? step + 1 : step->access->otherwise(worker, step);
+}
+
+static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
+{
+    const uint32_t slot = step->access->values[0];
+    void *place = neighbours(worker, step);
+    worker->slots[slot] = place != NULL ? place : worker->slots[slot + 1];
+    return step + 1;
+}
+
+/* Storage types: type, C types in memory and in lanes, the value x of memory in a lane, the value
+ * x of a lane in memory. */
+#define EACH_STORAGE(X)                                                                           \
+    X(BOOL, uint8_t, uint8_t, x != 0, x)                                                          \
+    X(I8, int8_t, int32_t, x, (int8_t)x)                                                          \
+    X(U8, uint8_t, uint32_t, x, (uint8_t)x)                                                       \
+    X(I16, int16_t, int32_t, x, (int16_t)x)                                                       \
+    X(U16, uint16_t, uint32_t, x, (uint16_t)x)                                                    \
+    X(I32, int32_t, int32_t, x, x)                                                                \
+    X(U32, uint32_t, uint32_t, x, x)                                                              \
+    X(I64, int64_t, int64_t, x, x)                                                                \
+    X(U64, uint64_t, uint64_t, x, x)                                                              \
+    X(F16, uint16_t, float, f32_of_f16(x), f16_of_f32(x))                                         \
+    X(BF16, uint16_t, float, f32_of_bf16(x), bf16_of_f32(x))                                      \
+    X(F32, float, float, x, x)                                                                    \
+    X(F64, double, double, x, x)
+
+/* Elements at a distance that the compiler knows become shuffles. */
+#define DEFINE_LOAD_ROW(T, m, l, widened)                                                         \
+    static inline void load_row_at_##T(l *d, const m *p, int64_t distance, uint32_t n)            \
+    {                                                                                             \
+        EACH_LANE(n)                                                                              \
+        {                                                                                         \
+            m x = p[i * distance];                                                                \
+            d[i] = (l)(widened);                                                                  \
+        }                                                                                         \
+    }                                                                                             \
+    static void load_row_##T(l *d, const m *p, int64_t distance, uint32_t n)                      \
+    {                                                                                             \
+        switch (distance) {                                                                       \
+        case 0:                                                                                   \
+            load_row_at_##T(d, p, 0, n);                                                          \
+            break;                                                                                \
+        case 1:                                                                                   \
+            load_row_at_##T(d, p, 1, n);                                                          \
+            break;                                                                                \
+        case 2:                                                                                   \
+            load_row_at_##T(d, p, 2, n);                                                          \
+            break;                                                                                \
+        case 4:                                                                                   \
+            load_row_at_##T(d, p, 4, n);                                                          \
+            break;                                                                                \
+        default:                                                                                  \
+            load_row_at_##T(d, p, distance, n);                                                   \
+        }                                                                                         \
+    }
+
+#define DEFINE_LOAD(T, m, l, widened, narrowed)                                                   \
+    DEFINE_LOAD_ROW(T, m, l, widened)                                                             \
+    static void load_rows_##T(l *d, const m *p, const reach *r)                                   \
+    {                                                                                             \
+        for (uint32_t outer = 0; outer < r->count[1]; outer++) {                                  \
+            for (uint32_t row = 0; row < r->count[0]; row++) {                                    \
+                if (row > 0 && r->skip[0] == 0) {                                                 \
+                    memcpy(d, d - r->length, r->length * sizeof(l));                              \
+                } else {                                                                          \
+                    load_row_##T(d, p + row * r->skip[0] + outer * r->skip[1], r->distance,       \
+                                 r->length);                                                      \
+                }                                                                                 \
+                d += r->length;                                                                   \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static void load_lanes_##T(l *d, const m *p, const int64_t *index, const uint8_t *chosen,     \
+                               uint32_t n)                                                        \
+    {                                                                                             \
+        for (uint32_t first = 0; first < n; first += CPU_BLOCK) {                                 \
+            memset(d + first, 0, CPU_BLOCK * sizeof(l));                                          \
+            if (nobody(chosen, first)) {                                                          \
+                continue;                                                                         \
+            }                                                                                     \
+            for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
+                if (chosen == NULL || chosen[i]) {                                                \
+                    m x = p[index[i]];                                                            \
+                    d[i] = (l)(widened);                                                          \
+                }                                                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static const cpu_step *load_##T(cpu_worker *worker, const cpu_step *step)                     \
+    {                                                                                             \
+        const cpu_access *access = step->access;                                                  \
+        const m *p = worker->memory[access->memory];                                              \
+        reach r;                                                                                  \
+        find_reach(worker, step, &r);                                                             \
+        for (uint32_t k = 0; k < access->width; k++) {                                            \
+            l *d = worker->slots[access->values[k]];                                              \
+            if (r.kind == REACH_ROWS) {                                                           \
+                load_rows_##T(d, p + r.start + k, &r);                                            \
+            } else if (r.kind == REACH_LANES) {                                                   \
+                load_lanes_##T(d, p + k, worker->index, r.chosen, worker->items);                 \
+            } else {                                                                              \
+                memset(d, 0, step->n * sizeof(l));                                                \
+            }                                                                                     \
+        }                                                                                         \
+        return step + 1;                                                                          \
+    }                                                                                             \
+    static const cpu_step *load_uniform_##T(cpu_worker *worker, const cpu_step *step)             \
+    {                                                                                             \
+        const cpu_access *access = step->access;                                                  \
+        const m *p = worker->memory[access->memory];                                              \
+        const uint8_t *guard = access->guard == CPU_NONE ? NULL : worker->slots[access->guard];   \
+        const bool wanted = guard == NULL || guard[0];                                            \
+        const int64_t index = read_index(worker->slots[access->base], access->index_type);        \
+        for (uint32_t k = 0; k < access->width; k++) {                                            \
+            l *d = worker->slots[access->values[k]], value = 0;                                   \
+            if (wanted) {                                                                         \
+                m x = p[index + access->offset + k];                                              \
+                value = (l)(widened);                                                             \
+            }                                                                                     \
+            EACH_LANE(CPU_BLOCK)                                                                  \
+            {                                                                                     \
+                d[i] = value;                                                                     \
+            }                                                                                     \
+        }                                                                                         \
+        return step + 1;                                                                          \
+    }
+
+/* Work-items that write the same place do it in their order: the last one stays. */
+#define DEFINE_STORE(T, m, l, widened, narrowed)                                                  \
+    static inline void store_row_at_##T(m *p, const l *v, int64_t distance, uint32_t n)           \
+    {                                                                                             \
+        EACH_LANE(n)                                                                              \
+        {                                                                                         \
+            l x = v[i];                                                                           \
+            p[i * distance] = (m)(narrowed);                                                      \
+        }                                                                                         \
+    }                                                                                             \
+    static void store_row_##T(m *p, const l *v, int64_t distance, uint32_t n)                     \
+    {                                                                                             \
+        switch (distance) {                                                                       \
+        case 0:                                                                                   \
+            store_row_at_##T(p, v + n - 1, 1, 1);                                                 \
+            break;                                                                                \
+        case 1:                                                                                   \
+            store_row_at_##T(p, v, 1, n);                                                         \
+            break;                                                                                \
+        default:                                                                                  \
+            store_row_at_##T(p, v, distance, n);                                                  \
+        }                                                                                         \
+    }                                                                                             \
+    static void store_lanes_##T(m *p, const l *v, const int64_t *index, const uint8_t *chosen,    \
+                                uint32_t n)                                                       \
+    {                                                                                             \
+        for (uint32_t first = 0; first < n; first += CPU_BLOCK) {                                 \
+            if (nobody(chosen, first)) {                                                          \
+                continue;                                                                         \
+            }                                                                                     \
+            for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
+                l x = v[i];                                                                       \
+                if (chosen == NULL || chosen[i]) {                                                \
+                    p[index[i]] = (m)(narrowed);                                                  \
+                }                                                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static const cpu_step *store_##T(cpu_worker *worker, const cpu_step *step)                    \
+    {                                                                                             \
+        const cpu_access *access = step->access;                                                  \
+        m *p = worker->memory[access->memory];                                                    \
+        reach r;                                                                                  \
+        void *const *slot = &worker->slots[access->values[0]];                                    \
+        if (step->aux && slot[0] != slot[1]) {                                                    \
+            return step + 1; /* computed in place */                                              \
+        }                                                                                         \
+        find_reach(worker, step, &r);                                                             \
+        for (uint32_t k = 0; k < access->width && r.kind != REACH_NOTHING; k++) {                 \
+            const l *v = worker->slots[access->values[k]];                                        \
+            if (r.kind == REACH_LANES) {                                                          \
+                store_lanes_##T(p + k, v, worker->index, r.chosen, worker->items);                \
+                continue;                                                                         \
+            }                                                                                     \
+            for (uint32_t row = 0; row < r.count[0] * r.count[1]; row++) {                        \
+                int64_t skip = row % r.count[0] * r.skip[0] + row / r.count[0] * r.skip[1];       \
+                store_row_##T(p + r.start + k + skip, v + row * r.length, r.distance, r.length);  \
+            }                                                                                     \
+        }                                                                                         \
+        return step + 1;                                                                          \
+    }
+
+EACH_STORAGE(DEFINE_LOAD)
+EACH_STORAGE(DEFINE_STORE)
+
+#define EACH_ATOMIC(X)                                                                            \
+    X(I32, int32_t, uint32_t)                                                                     \
+    X(U32, uint32_t, uint32_t)                                                                    \
+    X(I64, int64_t, uint64_t)                                                                     \
+    X(U64, uint64_t, uint64_t)
+
+/* Shared memory is the worker's own; other memory is shared with the groups of other workers. */
+#define DEFINE_ATOMIC(T, t, u)                                                                    \
+    static inline t atomic_result_##T(uint32_t kind, t old, t x, t comparand)                     \
+    {                                                                                             \
+        switch (kind) {                                                                           \
+        case HAL_IR_ATOMIC_ADD:                                                                   \
+            return (t)((u)old + (u)x);                                                            \
+        case HAL_IR_ATOMIC_MIN:                                                                   \
+            return x < old ? x : old;                                                             \
+        case HAL_IR_ATOMIC_MAX:                                                                   \
+            return x > old ? x : old;                                                             \
+        case HAL_IR_ATOMIC_AND:                                                                   \
+            return old & x;                                                                       \
+        case HAL_IR_ATOMIC_OR:                                                                    \
+            return old | x;                                                                       \
+        case HAL_IR_ATOMIC_XOR:                                                                   \
+            return old ^ x;                                                                       \
+        case HAL_IR_ATOMIC_COMPARE_EXCHANGE:                                                      \
+            return old == comparand ? x : old;                                                    \
+        default:                                                                                  \
+            return x;                                                                             \
+        }                                                                                         \
+    }                                                                                             \
+    static const cpu_step *atomic_##T(cpu_worker *worker, const cpu_step *step)                   \
+    {                                                                                             \
+        const cpu_access *access = step->access;                                                  \
+        const t *x = worker->slots[access->operand[0]];                                           \
+        const t *y = worker->slots[access->operand[access->operand[1] != CPU_NONE]];              \
+        t *d = worker->slots[access->values[0]];                                                  \
+        const uint8_t *chosen = who(worker, step->mask, access->guard);                           \
+        fill_index(worker, access);                                                               \
+        for (uint32_t i = 0; i < worker->items; i++) {                                            \
+            t old = 0;                                                                            \
+            if (chosen == NULL || chosen[i]) {                                                    \
+                t *p = (t *)worker->memory[access->memory] + worker->index[i] + access->offset;   \
+                if (access->shared) {                                                             \
+                    old = *p;                                                                     \
+                    *p = atomic_result_##T(access->atomic, old, x[i], y[i]);                      \
+                } else if (access->atomic == HAL_IR_ATOMIC_ADD) {                                 \
+                    old = __atomic_fetch_add(p, x[i], __ATOMIC_RELAXED);                          \
+                } else {                                                                          \
+                    old = __atomic_load_n(p, __ATOMIC_RELAXED);                                   \
+                    while (!__atomic_compare_exchange_n(                                          \
+                        p, &old, atomic_result_##T(access->atomic, old, x[i], y[i]), true,        \
+                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {                                    \
+                    }                                                                             \
+                }                                                                                 \
+            }                                                                                     \
+            d[i] = old;                                                                           \
+        }                                                                                         \
+        return step + 1;                                                                          \
+    }
+
+EACH_ATOMIC(DEFINE_ATOMIC)

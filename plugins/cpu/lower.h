@@ -1,0 +1,165 @@
+/* From IR to steps: what the rooms of the lowering share. kernel.c calls cpu_lower; each file
+ * handles one kind of record:
+ *   lower_plan.c    looks ahead: what may be computed in place, read in place, or left out
+ *   lower.c         goes through the records; arithmetic, variables
+ *   lower_index.c   uniform quantities and indices that are affine in the place of a work-item
+ *   lower_memory.c  loads, stores, atomics
+ *   lower_control.c branches, loops and their masks
+ *   lower_slots.c   drops what nobody uses, gives each name a slot, writes the steps
+ *
+ * A draft is a step whose operands are names; names are many, slots are few and reused. */
+#ifndef HALYARD_CPU_LOWER_H
+#define HALYARD_CPU_LOWER_H
+
+#include "cpu.h"
+#include "kernel.h"
+
+/* Drafts that run once in a dispatch on each worker, and those that run for each group. */
+enum { CPU_SECTION_DISPATCH = 0, CPU_SECTION_GROUP = 1, CPU_SECTION_COUNT = 2 };
+
+/* What is known of a record before the lowering. */
+typedef struct cpu_plan {
+    uint32_t block;    /* the record that opened its block, or CPU_NONE */
+    uint32_t masked;   /* the nearest opener around it where work-items part, or CPU_NONE */
+    uint32_t end;      /* of FOR: its END */
+    uint32_t last_use; /* the last record that needs the value, whole loops counted */
+    uint32_t variable; /* the VAR in whose place the value is computed, or CPU_NONE */
+    uint32_t store;    /* the STORE whose memory the value is computed in, or CPU_NONE */
+    uint32_t next;     /* chain: references of a VAR, accesses of a memory, in their order */
+    uint32_t previous;
+    uint8_t uniform;  /* HAL_IR_UNIFORM_* */
+    uint8_t in_place; /* SET: nothing left to do; GET: the VAR's own place serves; LOAD: a view */
+} cpu_plan;
+
+/* A uniform value: known now, or in a name of one block. */
+typedef struct cpu_quantity {
+    uint32_t name; /* CPU_NONE: known */
+    uint32_t section;
+    uint64_t bits;
+} cpu_quantity;
+
+typedef enum cpu_kind { CPU_NOTHING, CPU_UNIFORM, CPU_AFFINE, CPU_VARYING, CPU_VECTOR } cpu_kind;
+
+/* What the result of a record became. */
+typedef struct cpu_value {
+    cpu_kind kind;
+    uint32_t name;          /* AFFINE and VARYING: all lanes. VECTOR: first in elements */
+    cpu_quantity base;      /* UNIFORM: the value. AFFINE: the constant part */
+    cpu_quantity factor[3]; /* AFFINE */
+    hal_type type;
+} cpu_value;
+
+typedef struct cpu_name {
+    uint8_t bytes;   /* of a lane */
+    uint8_t uniform; /* one block */
+    uint8_t view;    /* the slot may lead elsewhere; its home is the slot after it */
+    uint8_t lasting; /* constants and names of the dispatch section: never shared */
+    uint8_t live;
+    uint32_t first, last; /* drafts of the group section */
+    uint32_t slot;
+} cpu_name;
+
+typedef struct cpu_draft {
+    cpu_step step;
+    uint32_t access;  /* number in lower.accesses, or CPU_NONE */
+    uint32_t target;  /* of a jump: a draft of the same section */
+    uint8_t root;     /* has an effect of its own */
+    uint8_t updates;  /* reads d as well as writing it */
+    uint8_t lanewise; /* lanes do not look at each other: d may share a slot with an operand */
+    uint8_t stores;   /* the access's values are read, not written */
+    uint8_t live;
+    uint32_t place; /* its number among the live ones */
+} cpu_draft;
+
+typedef struct cpu_draft_list {
+    cpu_draft *drafts;
+    uint32_t count, capacity;
+} cpu_draft_list;
+
+typedef struct cpu_constant_name {
+    uint64_t bits;
+    uint32_t name;
+    uint32_t bytes;
+    uint32_t next; /* of the same hash */
+} cpu_constant_name;
+
+enum { CPU_CONSTANT_HASHES = 256 };
+
+/* An open block of the control flow. */
+typedef struct cpu_block {
+    uint32_t record;     /* IF, ELSE or FOR */
+    uint32_t first;      /* the draft that enters it */
+    uint32_t skip;       /* a draft whose jump leads behind the block, or CPU_NONE */
+    uint32_t outer_mask; /* name, or CPU_NONE */
+    uint32_t condition;  /* name: of IF; of a masked FOR its counter */
+    uint32_t mask;       /* of a masked FOR */
+    uint8_t masked;
+} cpu_block;
+
+typedef struct cpu_loop {
+    uint32_t first, last, outer; /* drafts of the group section; the number of the loop around */
+} cpu_loop;
+
+typedef struct cpu_lower {
+    const hal_ir_kernel *ir;
+    const cpu_lanes *lanes;
+    cpu_kernel *kernel;
+    uint32_t n; /* lanes */
+    cpu_plan *plan;
+    cpu_value *values; /* of each record */
+    cpu_value *elements;
+    uint32_t element_count, element_capacity;
+    cpu_name *names;
+    uint32_t name_count, name_capacity;
+    cpu_constant_name *constants;
+    uint32_t constant_count, constant_capacity;
+    uint32_t constant_hashes[CPU_CONSTANT_HASHES]; /* number of the newest, plus 1 */
+    cpu_access *accesses;
+    uint32_t access_count, access_capacity;
+    cpu_draft_list lists[CPU_SECTION_COUNT];
+    cpu_block *blocks;
+    uint32_t block_count, block_capacity;
+    cpu_loop *loops;
+    uint32_t loop_count, loop_capacity;
+    uint32_t mask;   /* name of the current mask, or CPU_NONE */
+    uint32_t record; /* being lowered, for messages */
+    hal_status status;
+} cpu_lower;
+
+/* lower_plan.c */
+bool cpu_plan_records(cpu_lower *lower);
+
+/* lower.c: names, drafts, operands. All are harmless once the status is an error. */
+void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size);
+uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view);
+cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run);
+cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b);
+uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value);
+void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name);
+void cpu_unsupported(cpu_lower *lower, const char *what);
+
+/* lower_index.c */
+cpu_quantity cpu_known(uint64_t bits);
+uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type);
+cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
+                         cpu_quantity y);
+bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record);
+bool cpu_lower_bound(cpu_lower *lower, hal_ir_value record);
+void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record);
+void cpu_choose_places(cpu_lower *lower);
+uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index);
+
+/* lower_memory.c */
+void cpu_lower_load(cpu_lower *lower, hal_ir_value record);
+void cpu_lower_store(cpu_lower *lower, hal_ir_value record);
+void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record);
+void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record);
+uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store);
+
+/* lower_control.c */
+void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
+
+/* lower_slots.c */
+void cpu_assign_slots(cpu_lower *lower);
+
+#endif

@@ -1,0 +1,212 @@
+/* Loads, stores, atomics and asynchronous copies. A load of memory that nobody writes while its
+ * value is needed is a view: the slot leads to the memory. What is stored may be computed there.
+ * Called by lower.c. */
+#include "lower.h"
+
+/* Describes how a record reaches memory; CPU_NONE after a failure. */
+static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
+                            int32_t offset, hal_ir_value guard, uint32_t width);
+static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard);
+static void add_elements(cpu_lower *lower, hal_ir_value record, hal_type type, uint32_t width,
+                         const uint32_t *names, bool uniform);
+
+static void load_uniform(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const hal_type memory = lower->ir->memories[r->aux].type;
+    uint32_t access =
+        make_access(lower, r->aux, &lower->values[r->a], r->imm, HAL_IR_NONE, r->width);
+    uint32_t names[8];
+    if (access == CPU_NONE) {
+        return;
+    }
+    if (r->b != HAL_IR_NONE) {
+        const cpu_value *guard = &lower->values[r->b];
+        uint32_t name = cpu_quantity_name(lower, guard->base, HAL_TYPE_BOOL);
+        lower->accesses[access].guard = name;
+    }
+    for (uint32_t k = 0; k < r->width; k++) {
+        names[k] = cpu_new_name(lower, r->type, true, false);
+        lower->accesses[access].values[k] = names[k];
+    }
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->load_uniform[memory]);
+    draft->access = access;
+    draft->lanewise = 0;
+    add_elements(lower, record, r->type, r->width, names, true);
+}
+
+void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const hal_type memory = lower->ir->memories[r->aux].type;
+    if (lower->values[r->a].kind == CPU_UNIFORM &&
+        (r->b == HAL_IR_NONE || lower->values[r->b].kind == CPU_UNIFORM)) {
+        load_uniform(lower, record); /* in lock-step even where others write the memory */
+        return;
+    }
+    const bool in_place = lower->plan[record].in_place;
+    uint32_t access = make_access(lower, r->aux, &lower->values[r->a], r->imm, r->b, r->width);
+    uint32_t names[8];
+    if (access == CPU_NONE) {
+        return;
+    }
+    for (uint32_t k = 0; k < r->width; k++) {
+        names[k] = cpu_new_name(lower, r->type, false, in_place);
+        lower->accesses[access].values[k] = names[k];
+    }
+    lower->accesses[access].otherwise = lower->lanes->load[memory];
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
+                                     in_place ? lower->lanes->view : lower->lanes->load[memory]);
+    draft->access = access;
+    draft->lanewise = 0;
+    draft->step.mask = lower->mask;
+    add_elements(lower, record, r->type, r->width, names, false);
+}
+
+/* The step that settles where the value of a store is computed; gives the value's name. */
+uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
+{
+    const hal_ir_record *r = &lower->ir->records[store];
+    uint32_t name = cpu_new_name(lower, lower->ir->records[r->c].type, false, true);
+    uint32_t access = make_access(lower, r->aux, &lower->values[r->a], r->imm, r->b, 1);
+    if (access == CPU_NONE) {
+        return name;
+    }
+    lower->accesses[access].values[0] = name;
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->address);
+    draft->access = access;
+    draft->lanewise = 0;
+    draft->step.mask = lower->mask;
+    return name;
+}
+
+void cpu_lower_store(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const cpu_value *value = &lower->values[r->c];
+    const bool vector = value->kind == CPU_VECTOR;
+    const uint32_t width = vector ? lower->ir->records[r->c].width : 1;
+    uint32_t access = make_access(lower, r->aux, &lower->values[r->a], r->imm, r->b, width);
+    if (access == CPU_NONE) {
+        return;
+    }
+    for (uint32_t k = 0; k < width; k++) {
+        uint32_t name = cpu_spread(lower, vector ? &lower->elements[value->name + k] : value);
+        lower->accesses[access].values[k] = name;
+    }
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
+                                     lower->lanes->store[lower->ir->memories[r->aux].type]);
+    draft->access = access;
+    draft->root = 1;
+    draft->stores = 1;
+    draft->lanewise = 0;
+    draft->step.mask = lower->mask;
+    draft->step.aux = lower->plan[r->c].store == record && value->kind == CPU_VARYING &&
+                      lower->names[value->name].view;
+}
+
+void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    uint32_t access = make_access(lower, r->aux, &lower->values[r->a], r->imm, r->b, 1);
+    if (access == CPU_NONE) {
+        return;
+    }
+    uint32_t name = cpu_new_name(lower, r->type, false, false);
+    uint32_t operand = cpu_spread(lower, &lower->values[r->c]);
+    uint32_t comparand = r->d != HAL_IR_NONE ? cpu_spread(lower, &lower->values[r->d]) : CPU_NONE;
+    lower->accesses[access].atomic = (uint8_t)r->flags;
+    lower->accesses[access].values[0] = name;
+    lower->accesses[access].operand[0] = operand;
+    lower->accesses[access].operand[1] = comparand;
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
+                                     lower->lanes->atomic[lower->ir->memories[r->aux].type]);
+    draft->access = access;
+    draft->root = 1;
+    draft->lanewise = 0;
+    draft->step.mask = lower->mask;
+    cpu_set_varying(lower, record, name);
+}
+
+/* A load and a store; the guard makes the load give 0. */
+void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const uint32_t binding = (uint32_t)r->imm, width = r->width == 0 ? 1 : r->width;
+    const hal_type memory = lower->ir->memories[binding].type;
+    uint32_t from = make_access(lower, binding, &lower->values[r->d], 0, r->b, width);
+    uint32_t to = make_access(lower, r->aux, &lower->values[r->a], 0, HAL_IR_NONE, width);
+    if (from == CPU_NONE || to == CPU_NONE) {
+        return;
+    }
+    for (uint32_t k = 0; k < width; k++) {
+        uint32_t name = cpu_new_name(lower, hal_type_of_value(memory), false, false);
+        lower->accesses[from].values[k] = lower->accesses[to].values[k] = name;
+    }
+    cpu_draft *load = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->load[memory]);
+    load->access = from;
+    load->lanewise = 0;
+    load->step.mask = lower->mask;
+    cpu_draft *store = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->store[memory]);
+    store->access = to;
+    store->root = 1;
+    store->stores = 1;
+    store->lanewise = 0;
+    store->step.mask = lower->mask;
+}
+
+static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
+                            int32_t offset, hal_ir_value guard, uint32_t width)
+{
+    const uint32_t mask = mask_of_guard(lower, guard);
+    const uint32_t number = cpu_access_of_index(lower, index);
+    if (number == CPU_NONE) {
+        return CPU_NONE;
+    }
+    cpu_access *access = &lower->accesses[number];
+    access->memory = memory;
+    access->type = lower->ir->memories[memory].type;
+    access->shared = hal_ir_is_shared(lower->ir, memory) ? 1 : 0;
+    access->offset = offset;
+    access->width = width;
+    access->guard = mask;
+    return number;
+}
+
+/* A guard in lanes; a uniform one becomes all or nothing. */
+static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
+{
+    if (guard == HAL_IR_NONE) {
+        return CPU_NONE;
+    }
+    const cpu_value *value = &lower->values[guard];
+    if (value->kind != CPU_UNIFORM) {
+        return value->name;
+    }
+    uint32_t condition = cpu_quantity_name(lower, value->base, HAL_TYPE_BOOL);
+    uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
+    cpu_draft_lanes(lower, lower->lanes->choose, name, condition, CPU_NONE);
+    return name;
+}
+
+static void add_elements(cpu_lower *lower, hal_ir_value record, hal_type type, uint32_t width,
+                         const uint32_t *names, bool uniform)
+{
+    const uint32_t first = lower->element_count;
+    for (uint32_t k = 0; k < width; k++) {
+        cpu_value value = {.kind = uniform ? CPU_UNIFORM : CPU_VARYING, .type = type};
+        value.name = names[k];
+        value.base = (cpu_quantity){.name = names[k], .section = CPU_SECTION_GROUP};
+        if (width == 1) {
+            lower->values[record] = value;
+            return;
+        }
+        lower->elements = cpu_grow(lower, lower->elements, lower->element_count,
+                                   &lower->element_capacity, sizeof(cpu_value));
+        if (lower->element_count == lower->element_capacity) {
+            return;
+        }
+        lower->elements[lower->element_count++] = value;
+    }
+    lower->values[record] = (cpu_value){.kind = CPU_VECTOR, .type = type, .name = first};
+}

@@ -1,0 +1,337 @@
+/* Looks through a kernel before it is lowered: uniformity, blocks, the last use of each value, and
+ * from these where a copy can be saved: a value computed in the place of the variable that gets it
+ * or in the memory that it is stored to, a variable or memory read where it lies.
+ * Called by cpu_lower_kernel. */
+#include "lower.h"
+
+#include <hal/ir_uniform.h>
+#include <stdlib.h>
+
+static bool find_uniformity(cpu_lower *lower);
+static void find_blocks(cpu_lower *lower);
+static void find_last_uses(cpu_lower *lower);
+static void plan_variables(cpu_lower *lower);
+static void plan_memory(cpu_lower *lower);
+
+/* Gives false, with lower->status set, when there is no memory for it. */
+bool cpu_plan_records(cpu_lower *lower)
+{
+    const uint32_t count = lower->ir->record_count;
+    lower->plan = calloc(count + 1, sizeof(cpu_plan));
+    if (lower->plan == NULL || !find_uniformity(lower)) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        cpu_plan *plan = &lower->plan[i];
+        plan->block = plan->masked = plan->variable = plan->store = CPU_NONE;
+        plan->next = plan->previous = CPU_NONE;
+        plan->last_use = i;
+    }
+    find_blocks(lower);
+    find_last_uses(lower);
+    plan_variables(lower);
+    plan_memory(lower);
+    return true;
+}
+
+static bool find_uniformity(cpu_lower *lower)
+{
+    const uint32_t count = lower->ir->record_count;
+    uint32_t *scratch = malloc((HAL_IR_UNIFORM_SCRATCH(count) + 1) * sizeof(uint32_t));
+    uint8_t *uniform = malloc(count + 1);
+    bool found = scratch != NULL && uniform != NULL;
+    if (found) {
+        hal_ir_uniformity(lower->ir, scratch, uniform);
+        for (uint32_t i = 0; i < count; i++) {
+            lower->plan[i].uniform = uniform[i];
+        }
+    }
+    free(scratch);
+    free(uniform);
+    return found;
+}
+
+/* Whether work-items may part at an opener. */
+static bool parts(const cpu_lower *lower, uint32_t opener)
+{
+    const hal_ir_record *record = &lower->ir->records[opener];
+    uint32_t decides = opener;
+    if (record->opcode == HAL_IR_ELSE) {
+        decides = lower->plan[opener].end; /* find_blocks leaves the IF there */
+        record = &lower->ir->records[decides];
+    }
+    if (record->opcode == HAL_IR_IF) {
+        decides = record->a;
+    }
+    return !(lower->plan[decides].uniform & HAL_IR_UNIFORM_VALUE);
+}
+
+static void find_blocks(cpu_lower *lower)
+{
+    uint32_t open = CPU_NONE;
+    for (uint32_t i = 0; i < lower->ir->record_count; i++) {
+        const uint32_t opcode = lower->ir->records[i].opcode;
+        cpu_plan *plan = &lower->plan[i];
+        if (hal_ir_closes_block(opcode)) {
+            const uint32_t closed = open;
+            open = lower->plan[open].block;
+            if (opcode == HAL_IR_ELSE) {
+                plan->end = closed;
+            } else {
+                lower->plan[closed].end = i;
+            }
+        }
+        plan->block = open;
+        plan->masked = CPU_NONE;
+        if (open != CPU_NONE) {
+            plan->masked = parts(lower, open) ? open : lower->plan[open].masked;
+        }
+        if (hal_ir_opens_block(opcode)) {
+            open = i;
+        }
+    }
+}
+
+/* A use inside a loop of what was made outside of it lasts until the loop's end. */
+static uint32_t use_lasts(const cpu_lower *lower, uint32_t use, uint32_t definition)
+{
+    uint32_t last = use;
+    uint32_t opener = lower->plan[use].block;
+    while (opener != CPU_NONE && opener > definition) {
+        if (lower->ir->records[opener].opcode == HAL_IR_FOR && lower->plan[opener].end > last) {
+            last = lower->plan[opener].end;
+        }
+        opener = lower->plan[opener].block;
+    }
+    return last;
+}
+
+/* Records whose result may be their operand's own place under another name. */
+static bool renames(const cpu_lower *lower, const hal_ir_record *record)
+{
+    switch (record->opcode) {
+    case HAL_IR_PACK:
+    case HAL_IR_EXTRACT:
+    case HAL_IR_BITCAST:
+    case HAL_IR_NARROW:
+        return true;
+    case HAL_IR_CAST:
+        return hal_type_is_integer(record->type) &&
+               hal_type_size(record->type) == hal_type_size(lower->ir->records[record->a].type);
+    default:
+        return false;
+    }
+}
+
+/* From the end, so that what a rename is needed for is known when its operand is met. The bounds
+ * of a loop are looked at until it ends. */
+static void find_last_uses(cpu_lower *lower)
+{
+    for (uint32_t i = lower->ir->record_count; i-- > 0;) {
+        const hal_ir_record *record = &lower->ir->records[i];
+        hal_ir_value operands[4];
+        uint32_t count = hal_ir_operands(record, operands);
+        const uint32_t use = record->opcode == HAL_IR_FOR ? lower->plan[i].end
+                             : renames(lower, record)     ? lower->plan[i].last_use
+                                                          : i;
+        for (uint32_t k = 0; k < count; k++) {
+            cpu_plan *plan = &lower->plan[operands[k]];
+            uint32_t last = use_lasts(lower, i, operands[k]);
+            last = use > last ? use : last;
+            plan->last_use = last > plan->last_use ? last : plan->last_use;
+        }
+    }
+}
+
+/* Operations that write lane by lane to a place that is theirs alone. */
+static bool is_lanewise(uint32_t opcode)
+{
+    return (opcode >= HAL_IR_ADD && opcode <= HAL_IR_SELECT) || opcode == HAL_IR_CAST ||
+           hal_ir_is_math(opcode);
+}
+
+static bool is_varying(const cpu_lower *lower, uint32_t record)
+{
+    return !(lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE);
+}
+
+/* Where a SET takes effect: where its value is computed, if that is in place. */
+static uint32_t set_at(const cpu_lower *lower, uint32_t set)
+{
+    return lower->plan[set].in_place ? lower->ir->records[set].b : set;
+}
+
+/* The value of a SET can be computed in the variable's place when all work-items of the variable
+ * take part, nobody looks at the variable in between, and nobody changes it while the value is
+ * needed. */
+static bool set_in_place(const cpu_lower *lower, uint32_t set)
+{
+    const hal_ir_record *record = &lower->ir->records[set];
+    const uint32_t variable = record->a, value = record->b;
+    const cpu_plan *plan = &lower->plan[value];
+    const uint32_t before = lower->plan[set].previous;
+    if (!is_varying(lower, variable) || !is_varying(lower, value) || plan->variable != CPU_NONE ||
+        !is_lanewise(lower->ir->records[value].opcode) || value < variable || before > value ||
+        plan->block != lower->plan[set].block ||
+        lower->plan[set].masked != lower->plan[variable].masked) {
+        return false;
+    }
+    for (uint32_t other = lower->plan[set].next; other != CPU_NONE;
+         other = lower->plan[other].next) {
+        if (lower->ir->records[other].opcode == HAL_IR_SET) {
+            /* It may come to be computed in place as well: then it takes effect there. */
+            const uint32_t made = lower->ir->records[other].b;
+            return (made > set ? made : other) > plan->last_use;
+        }
+    }
+    return true;
+}
+
+/* A GET needs no copy when nothing changes the variable until its value has been used. Of the SETs
+ * that follow only the first can take effect before its place, and none before that one. */
+static bool get_in_place(const cpu_lower *lower, uint32_t get)
+{
+    if (!is_varying(lower, lower->ir->records[get].a)) {
+        return false;
+    }
+    for (uint32_t other = lower->plan[get].next; other != CPU_NONE;
+         other = lower->plan[other].next) {
+        if (lower->ir->records[other].opcode == HAL_IR_SET) {
+            return set_at(lower, other) >= lower->plan[get].last_use;
+        }
+    }
+    return true;
+}
+
+/* Puts a record in front of a chain that begins at *first. */
+static void chain(cpu_lower *lower, uint32_t record, uint32_t *first)
+{
+    lower->plan[record].next = *first;
+    if (*first != CPU_NONE) {
+        lower->plan[*first].previous = record;
+    }
+    *first = record;
+}
+
+static void plan_variables(cpu_lower *lower)
+{
+    const hal_ir_record *records = lower->ir->records;
+    /* In rising order, since built from the end; a VAR begins its own. */
+    for (uint32_t i = lower->ir->record_count; i-- > 0;) {
+        if (records[i].opcode == HAL_IR_GET || records[i].opcode == HAL_IR_SET) {
+            chain(lower, i, &lower->plan[records[i].a].next);
+        } else if (records[i].opcode == HAL_IR_VAR && lower->plan[i].next != CPU_NONE) {
+            lower->plan[lower->plan[i].next].previous = i;
+        }
+    }
+    for (uint32_t i = 0; i < lower->ir->record_count; i++) {
+        if (records[i].opcode == HAL_IR_SET && set_in_place(lower, i)) {
+            lower->plan[i].in_place = 1;
+            lower->plan[records[i].b].variable = records[i].a;
+        }
+    }
+    for (uint32_t i = 0; i < lower->ir->record_count; i++) {
+        if (records[i].opcode == HAL_IR_GET) {
+            lower->plan[i].in_place = get_in_place(lower, i);
+        }
+    }
+}
+
+static bool touches_memory(uint32_t opcode)
+{
+    return opcode == HAL_IR_LOAD || opcode == HAL_IR_STORE || opcode == HAL_IR_ATOMIC ||
+           opcode == HAL_IR_ASYNC_COPY;
+}
+
+/* Memory of these types looks the same in lanes. */
+static bool is_plain(hal_type type)
+{
+    return hal_type_of_value(type) == type && type != HAL_TYPE_BOOL;
+}
+
+/* Whether the memory of an access is written after it, up to another record. */
+static bool written_until(const cpu_lower *lower, uint32_t access, uint32_t until)
+{
+    for (uint32_t other = lower->plan[access].next; other != CPU_NONE && other <= until;
+         other = lower->plan[other].next) {
+        if (lower->ir->records[other].opcode != HAL_IR_LOAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a store writes can be computed there when its address is known before, nothing else touches
+ * the memory in between, no view of it is still needed (`viewed`: the last record that needs one),
+ * and it stays until its last use. */
+static bool store_in_place(const cpu_lower *lower, uint32_t store, uint32_t viewed)
+{
+    const hal_ir_record *record = &lower->ir->records[store];
+    const uint32_t value = record->c, before = lower->plan[store].previous;
+    const cpu_plan *plan = &lower->plan[value];
+    if (!is_varying(lower, value) || plan->variable != CPU_NONE || plan->store != CPU_NONE ||
+        !is_lanewise(lower->ir->records[value].opcode) || plan->block != lower->plan[store].block ||
+        record->a > value || (record->b != HAL_IR_NONE && record->b > value) ||
+        (before != CPU_NONE && before > value) || viewed >= value) {
+        return false;
+    }
+    return !written_until(lower, store, plan->last_use);
+}
+
+/* Asynchronous copies read a binding besides the memory that they are chained to. */
+static bool copies_written_binding(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_ASYNC_COPY &&
+            ir->memories[ir->records[i].imm].access != HAL_ACCESS_READ) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Loads that are views, then stores in place; `memory` has one number for each memory. */
+static void plan_accesses(cpu_lower *lower, uint32_t *memory)
+{
+    const hal_ir_kernel *ir = lower->ir;
+    const bool stay = copies_written_binding(ir);
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        memory[i] = CPU_NONE;
+    }
+    for (uint32_t i = ir->record_count; i-- > 0;) {
+        if (touches_memory(ir->records[i].opcode)) {
+            chain(lower, i, &memory[ir->records[i].aux]);
+        }
+    }
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        memory[i] = 0; /* from here on: until when it is viewed */
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const hal_ir_record *record = &ir->records[i];
+        if (record->opcode != HAL_IR_LOAD && record->opcode != HAL_IR_STORE) {
+            continue;
+        }
+        uint32_t *viewed = &memory[record->aux];
+        const bool plain = is_plain(ir->memories[record->aux].type);
+        const uint32_t last = lower->plan[i].last_use;
+        if (record->opcode == HAL_IR_LOAD && plain && record->width == 1 && is_varying(lower, i) &&
+            !written_until(lower, i, last)) {
+            lower->plan[i].in_place = 1;
+            *viewed = last > *viewed ? last : *viewed;
+        }
+        if (record->opcode == HAL_IR_STORE && plain && ir->records[record->c].width == 1 && !stay &&
+            store_in_place(lower, i, *viewed)) {
+            lower->plan[record->c].store = i;
+        }
+    }
+}
+
+static void plan_memory(cpu_lower *lower)
+{
+    uint32_t *memory = malloc((lower->ir->memory_count + 1) * sizeof(uint32_t));
+    if (memory != NULL) {
+        plan_accesses(lower, memory);
+    } /* else every copy stays */
+    free(memory);
+}

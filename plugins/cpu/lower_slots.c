@@ -1,0 +1,418 @@
+/* From drafts to steps: drops what nobody uses, finds how long each name is needed, gives it a slot
+ * that others have left, and writes the kernel's arrays. Called by cpu_lower_kernel. */
+#include "lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASS_COUNT = 16, REFERENCE_COUNT = 24 };
+
+/* Slots that are free again, by class: one stack each, so that the warmest is taken first. */
+typedef struct cpu_slots {
+    uint32_t *free_slots[CLASS_COUNT];
+    uint32_t free_count[CLASS_COUNT];
+    uint32_t *sizes; /* bytes of each slot; 0: the slot after a view, which is the view's home */
+    uint32_t count, capacity;
+} cpu_slots;
+
+static void mark_live(cpu_lower *lower);
+static bool find_ranges(cpu_lower *lower);
+static void assign(cpu_lower *lower, cpu_slots *slots);
+static void write_kernel(cpu_lower *lower, cpu_slots *slots);
+
+void cpu_assign_slots(cpu_lower *lower)
+{
+    cpu_slots slots = {.count = 0};
+    if (lower->status != HAL_OK) {
+        return;
+    }
+    mark_live(lower);
+    slots.capacity = CPU_SLOT_FIRST + 2 * lower->name_count;
+    slots.sizes = calloc(slots.capacity, sizeof(uint32_t));
+    bool made = slots.sizes != NULL;
+    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
+        slots.free_slots[i] = malloc((lower->name_count + 1) * sizeof(uint32_t));
+        made = made && slots.free_slots[i] != NULL;
+    }
+    if (made && find_ranges(lower)) {
+        assign(lower, &slots);
+        write_kernel(lower, &slots);
+    } else {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
+        free(slots.free_slots[i]);
+    }
+    free(slots.sizes);
+}
+
+/* The names that a draft reads, and those that it writes; gives their number. */
+static uint32_t names_read(const cpu_lower *lower, const cpu_draft *draft,
+                           uint32_t names[REFERENCE_COUNT])
+{
+    uint32_t count = 0;
+    names[count++] = draft->step.a;
+    names[count++] = draft->step.b;
+    names[count++] = draft->step.c;
+    names[count++] = draft->step.mask;
+    names[count++] = draft->updates ? draft->step.d : CPU_NONE;
+    if (draft->access != CPU_NONE) {
+        const cpu_access *access = &lower->accesses[draft->access];
+        names[count++] = access->index;
+        names[count++] = access->base;
+        names[count++] = access->guard;
+        names[count++] = access->operand[0];
+        names[count++] = access->operand[1];
+        for (uint32_t k = 0; k < 3; k++) {
+            names[count++] = access->factor[k];
+        }
+        for (uint32_t k = 0; k < 8 && draft->stores; k++) {
+            names[count++] = access->values[k];
+        }
+    }
+    return count;
+}
+
+static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
+                              uint32_t names[REFERENCE_COUNT])
+{
+    uint32_t count = 0;
+    names[count++] = draft->step.d;
+    for (uint32_t k = 0; k < 8 && draft->access != CPU_NONE && !draft->stores; k++) {
+        names[count++] = lower->accesses[draft->access].values[k];
+    }
+    return count;
+}
+
+static bool mark_draft(cpu_lower *lower, cpu_draft *draft)
+{
+    uint32_t names[REFERENCE_COUNT];
+    uint32_t count = names_written(lower, draft, names);
+    bool wanted = draft->root;
+    for (uint32_t k = 0; k < count && !wanted; k++) {
+        wanted = names[k] != CPU_NONE && lower->names[names[k]].live;
+    }
+    if (!wanted || draft->live) {
+        return false;
+    }
+    draft->live = 1;
+    count = names_read(lower, draft, names);
+    for (uint32_t k = 0; k < count; k++) {
+        if (names[k] != CPU_NONE) {
+            lower->names[names[k]].live = 1;
+        }
+    }
+    return true;
+}
+
+/* Backwards, and again while variables that are read before they are set bring new ones. */
+static void mark_live(cpu_lower *lower)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t section = CPU_SECTION_COUNT; section-- > 0;) {
+            cpu_draft_list *list = &lower->lists[section];
+            for (uint32_t i = list->count; i-- > 0;) {
+                changed = mark_draft(lower, &list->drafts[i]) || changed;
+            }
+        }
+    }
+}
+
+/* Loops around each draft: the innermost one, each knowing the next. */
+static uint32_t *find_loops(cpu_lower *lower)
+{
+    const uint32_t count = lower->lists[CPU_SECTION_GROUP].count;
+    uint32_t *innermost = malloc((count + 1) * sizeof(uint32_t));
+    if (innermost == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        innermost[i] = CPU_NONE;
+    }
+    for (uint32_t i = lower->loop_count; i-- > 0;) { /* inner ones were closed first */
+        cpu_loop *loop = &lower->loops[i];
+        loop->outer = loop->first <= loop->last ? innermost[loop->first] : CPU_NONE;
+        for (uint32_t k = loop->first; k <= loop->last; k++) {
+            innermost[k] = i;
+        }
+    }
+    return innermost;
+}
+
+static void note_last(cpu_lower *lower, const uint32_t *innermost, uint32_t name, uint32_t at)
+{
+    if (name == CPU_NONE) {
+        return;
+    }
+    cpu_name *n = &lower->names[name];
+    uint32_t last = at;
+    for (uint32_t loop = innermost[at]; loop != CPU_NONE && lower->loops[loop].first > n->first;
+         loop = lower->loops[loop].outer) {
+        last = lower->loops[loop].last;
+    }
+    n->last = last > n->last ? last : n->last;
+}
+
+/* From where to where each name is needed. What is needed in a loop and older than it is needed
+ * until the loop ends. */
+static bool find_ranges(cpu_lower *lower)
+{
+    uint32_t names[REFERENCE_COUNT];
+    uint32_t *innermost = find_loops(lower);
+    cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
+    if (innermost == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        const cpu_draft *draft = &group->drafts[i];
+        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            if (names[k] != CPU_NONE && lower->names[names[k]].first == CPU_NONE) {
+                lower->names[names[k]].first = i;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        const cpu_draft *draft = &group->drafts[i];
+        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            note_last(lower, innermost, names[k], i);
+        }
+        count = draft->live ? names_read(lower, draft, names) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            note_last(lower, innermost, names[k], i);
+        }
+    }
+    free(innermost);
+    cpu_draft_list *dispatch = &lower->lists[CPU_SECTION_DISPATCH];
+    for (uint32_t i = 0; i < dispatch->count; i++) {
+        if (dispatch->drafts[i].live && dispatch->drafts[i].step.d != CPU_NONE) {
+            lower->names[dispatch->drafts[i].step.d].lasting = 1;
+            lower->names[dispatch->drafts[i].step.d].live = 1;
+        }
+    }
+    return true;
+}
+
+static uint32_t class_of(const cpu_name *name)
+{
+    const uint32_t size = name->bytes == 1 ? 0 : name->bytes == 4 ? 1 : 2;
+    return size * 4 + name->uniform * 2 + name->view;
+}
+
+static void take_slot(const cpu_lower *lower, cpu_slots *slots, cpu_name *name)
+{
+    const uint32_t class = class_of(name);
+    if (name->slot != CPU_NONE) {
+        return;
+    }
+    if (!name->lasting && slots->free_count[class] > 0) {
+        name->slot = slots->free_slots[class][--slots->free_count[class]];
+        return;
+    }
+    name->slot = slots->count;
+    slots->sizes[slots->count] = (name->uniform ? (uint32_t)CPU_BLOCK : lower->n) * name->bytes;
+    slots->count += name->view ? 2 : 1;
+}
+
+static void leave_slot(cpu_slots *slots, cpu_name *name, uint32_t at)
+{
+    const uint32_t class = class_of(name);
+    if (name->last == at && !name->lasting && name->slot != CPU_NONE) {
+        slots->free_slots[class][slots->free_count[class]++] = name->slot;
+        name->last = CPU_NONE; /* left once */
+    }
+}
+
+/* Lasting names first, then along the drafts. A lanewise draft may write where it reads for the
+ * last time. `ending` chains the names by the draft that needs them last. */
+static void assign_along(cpu_lower *lower, cpu_slots *slots, uint32_t *ending, uint32_t *next)
+{
+    cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
+    uint32_t names[REFERENCE_COUNT];
+    for (uint32_t i = 0; i < group->count; i++) {
+        ending[i] = CPU_NONE;
+    }
+    for (uint32_t i = 0; i < lower->name_count; i++) {
+        cpu_name *name = &lower->names[i];
+        if (name->lasting && name->live) {
+            take_slot(lower, slots, name);
+        } else if (!name->lasting && name->first != CPU_NONE) {
+            next[i] = ending[name->last];
+            ending[name->last] = i;
+        }
+    }
+    for (uint32_t i = 0; i < group->count; i++) {
+        const cpu_draft *draft = &group->drafts[i];
+        if (draft->live && draft->lanewise && draft->access == CPU_NONE) {
+            const uint32_t reads[3] = {draft->step.a, draft->step.b, draft->step.c};
+            for (uint32_t k = 0; k < 3; k++) {
+                if (reads[k] != CPU_NONE && reads[k] != draft->step.d) {
+                    leave_slot(slots, &lower->names[reads[k]], i);
+                }
+            }
+        }
+        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            if (names[k] != CPU_NONE) {
+                take_slot(lower, slots, &lower->names[names[k]]);
+            }
+        }
+        for (uint32_t name = ending[i]; name != CPU_NONE; name = next[name]) {
+            leave_slot(slots, &lower->names[name], i);
+        }
+    }
+}
+
+static void assign(cpu_lower *lower, cpu_slots *slots)
+{
+    uint32_t *ending = malloc((lower->lists[CPU_SECTION_GROUP].count + 1) * sizeof(uint32_t));
+    uint32_t *next = malloc((lower->name_count + 1) * sizeof(uint32_t));
+    slots->count = CPU_SLOT_FIRST;
+    slots->sizes[CPU_SLOT_FULL] = slots->sizes[CPU_SLOT_EMPTY] = lower->n;
+    if (ending == NULL || next == NULL) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+    } else {
+        assign_along(lower, slots, ending, next);
+    }
+    free(ending);
+    free(next);
+}
+
+static uint32_t slot_of(const cpu_lower *lower, uint32_t name)
+{
+    return name == CPU_NONE ? CPU_NONE : lower->names[name].slot;
+}
+
+static void write_access(const cpu_lower *lower, cpu_access *to, const cpu_access *from)
+{
+    *to = *from;
+    to->index = slot_of(lower, from->index);
+    to->base = slot_of(lower, from->base);
+    to->guard = slot_of(lower, from->guard);
+    for (uint32_t k = 0; k < 3; k++) {
+        to->factor[k] = slot_of(lower, from->factor[k]);
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        to->operand[k] = slot_of(lower, from->operand[k]);
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        to->values[k] = slot_of(lower, from->values[k]);
+    }
+}
+
+/* Live drafts in order; a jump to one that is gone leads to the next that is left. */
+static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
+{
+    cpu_draft_list *list = &lower->lists[section];
+    cpu_kernel *kernel = lower->kernel;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        list->drafts[i].place = place;
+        place += list->drafts[i].live;
+    }
+    for (uint32_t i = 0; i < list->count; i++) {
+        const cpu_draft *draft = &list->drafts[i];
+        if (!draft->live) {
+            continue;
+        }
+        cpu_step *step = &steps[draft->place];
+        *step = draft->step;
+        step->d = slot_of(lower, draft->step.d);
+        step->a = slot_of(lower, draft->step.a);
+        step->b = slot_of(lower, draft->step.b);
+        step->c = slot_of(lower, draft->step.c);
+        step->mask = slot_of(lower, draft->step.mask);
+        if (draft->access != CPU_NONE) {
+            cpu_access *access = &kernel->accesses[kernel->access_count++];
+            write_access(lower, access, &lower->accesses[draft->access]);
+            step->access = access;
+        }
+        if (draft->target != CPU_NONE) {
+            step->jump = (int32_t)list->drafts[draft->target].place - (int32_t)draft->place;
+        }
+    }
+    kernel->step_count[section] = place;
+}
+
+/* A guess, refined when the kernel runs: each step costs a little in itself and something for each
+ * block; a loop has 16 rounds. */
+static uint64_t guess_work(const cpu_lower *lower)
+{
+    const cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
+    uint64_t quarters = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const cpu_draft *draft = &group->drafts[i];
+        uint64_t rounds = 1;
+        for (uint32_t k = 0; k < lower->loop_count && rounds < 4096; k++) {
+            rounds *= lower->loops[k].first <= i && i <= lower->loops[k].last ? 16 : 1;
+        }
+        quarters += draft->live ? rounds * (16 + draft->step.n / CPU_BLOCK * 6) : 0;
+    }
+    return quarters / 4;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
+}
+
+/* The arena: slots one after the other, then shared memory. */
+static void lay_out(cpu_lower *lower, const cpu_slots *slots)
+{
+    cpu_kernel *kernel = lower->kernel;
+    size_t offset = 0;
+    for (uint32_t i = 0; i < slots->count; i++) {
+        if (slots->sizes[i] == 0) {
+            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
+            continue;
+        }
+        kernel->slot_offset[i] = offset;
+        offset += aligned(slots->sizes[i]);
+    }
+    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+        const hal_ir_memory *memory = &lower->ir->memories[i];
+        kernel->shared_offset[i - kernel->binding_count] = offset;
+        offset += aligned((size_t)memory->count * hal_type_size(memory->type));
+    }
+    kernel->arena_bytes = offset;
+}
+
+static void write_constants(cpu_lower *lower)
+{
+    cpu_kernel *kernel = lower->kernel;
+    for (uint32_t i = 0; i < lower->constant_count; i++) {
+        const cpu_constant_name *constant = &lower->constants[i];
+        if (lower->names[constant->name].live) {
+            kernel->constants[kernel->constant_count++] =
+                (cpu_constant){.bits = constant->bits,
+                               .slot = lower->names[constant->name].slot,
+                               .bytes = constant->bytes};
+        }
+    }
+}
+
+static void write_kernel(cpu_lower *lower, cpu_slots *slots)
+{
+    cpu_kernel *kernel = lower->kernel;
+    const uint32_t shared = kernel->memory_count - kernel->binding_count;
+    kernel->slot_count = slots->count;
+    kernel->dispatch = calloc(lower->lists[0].count + 1, sizeof(cpu_step));
+    kernel->group = calloc(lower->lists[1].count + 1, sizeof(cpu_step));
+    kernel->accesses = calloc(lower->access_count + 1, sizeof(cpu_access));
+    kernel->constants = calloc(lower->constant_count + 1, sizeof(cpu_constant));
+    kernel->slot_offset = calloc(slots->count + 1, sizeof(size_t));
+    kernel->shared_offset = calloc(shared + 1, sizeof(size_t));
+    if (kernel->dispatch == NULL || kernel->group == NULL || kernel->accesses == NULL ||
+        kernel->constants == NULL || kernel->slot_offset == NULL || kernel->shared_offset == NULL) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+        return;
+    }
+    lay_out(lower, slots);
+    write_constants(lower);
+    write_steps(lower, CPU_SECTION_DISPATCH, kernel->dispatch);
+    write_steps(lower, CPU_SECTION_GROUP, kernel->group);
+    kernel->work = guess_work(lower);
+}

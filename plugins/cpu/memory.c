@@ -1,0 +1,132 @@
+/* Memory: every kind is plain memory of the host. Entries of the plugin's table. */
+#include "cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 256 };
+
+/* From here on memory comes from the system in whole pages, huge ones where it has them. */
+#define LARGE (UINT64_C(2) << 20)
+
+static uint64_t read_number(const char *path, const char *key, uint64_t otherwise);
+static uint64_t group_limit(void);
+
+hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                               hal_plugin_memory **memory)
+{
+    (void)device;
+    *memory = NULL;
+    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 || bytes > SIZE_MAX / 2) {
+        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "cpu memory: %llu bytes of kind %u cannot be allocated",
+                        (unsigned long long)bytes, kind);
+    }
+    hal_plugin_memory *made = calloc(1, sizeof(*made));
+    void *address = NULL;
+    if (made != NULL && bytes >= LARGE) {
+        address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        address = address == MAP_FAILED ? NULL : address;
+        if (address != NULL) {
+            (void)madvise(address, bytes, MADV_HUGEPAGE); /* a wish, no more */
+        }
+    } else if (made != NULL && posix_memalign(&address, ALIGNMENT,
+                                              (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)) {
+        address = NULL;
+    }
+    if (address == NULL) {
+        uint64_t free_bytes = 0, total = 0;
+        free(made);
+        cpu_memory_info(device, &free_bytes, &total);
+        return cpu_fail(
+            HAL_ERROR_OUT_OF_MEMORY, "cpu memory: the host has no %llu bytes (%llu free of %llu)",
+            (unsigned long long)bytes, (unsigned long long)free_bytes, (unsigned long long)total);
+    }
+    made->address = address;
+    made->bytes = bytes;
+    made->mapped = bytes >= LARGE;
+    *memory = made;
+    return HAL_OK;
+}
+
+void cpu_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    (void)device;
+    if (memory == NULL) {
+        return;
+    }
+    if (memory->mapped) {
+        munmap(memory->address, memory->bytes);
+    } else {
+        free(memory->address);
+    }
+    free(memory);
+}
+
+hal_status cpu_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
+{
+    (void)device;
+    *pointer = memory->address;
+    return HAL_OK;
+}
+
+hal_status cpu_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    (void)device;
+    const uint64_t limit = group_limit();
+    const uint64_t used = read_number("/sys/fs/cgroup/memory.current", "", 0);
+    uint64_t available = read_number("/proc/meminfo", "MemAvailable:", 0) * 1024;
+    *total_bytes = cpu_memory_total();
+    if (limit != UINT64_MAX) {
+        const uint64_t left = limit > used ? limit - used : 0;
+        available = left < available ? left : available;
+    }
+    *free_bytes = available < *total_bytes ? available : *total_bytes;
+    return HAL_OK;
+}
+
+/* What the machine, or the control group that the process lives in, has. */
+uint64_t cpu_memory_total(void)
+{
+    struct sysinfo info;
+    const uint64_t limit = group_limit();
+    uint64_t total = 0;
+    if (sysinfo(&info) == 0) {
+        total = (uint64_t)info.totalram * info.mem_unit;
+    }
+    return limit < total ? limit : total;
+}
+
+static uint64_t group_limit(void)
+{
+    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
+    if (limit == UINT64_MAX) {
+        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", UINT64_MAX);
+    }
+    return limit;
+}
+
+/* The number that follows `key` at the beginning of a line. */
+static uint64_t read_number(const char *path, const char *key, uint64_t otherwise)
+{
+    char line[128];
+    uint64_t result = otherwise;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return otherwise;
+    }
+    while (fgets(line, sizeof(line), file) != NULL) {
+        unsigned long long number;
+        if (strncmp(line, key, strlen(key)) == 0 &&
+            sscanf(line + strlen(key), "%llu", &number) == 1) {
+            result = number;
+            break;
+        }
+    }
+    fclose(file);
+    return result;
+}

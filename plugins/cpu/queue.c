@@ -1,0 +1,406 @@
+/* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
+ * run on the calling thread. Entries of the plugin's table. */
+#include "cpu.h"
+#include "handover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Below this many nanoseconds a dispatch stays on the calling thread in any case; from MEASURE_FROM
+ * on its time is taken, to know better next time. */
+enum { SHARE_FROM = 20000, MEASURE_FROM = 2000 };
+/* Pieces of copies and fills, and from what size they are shared. */
+enum { PIECE = 256 << 10, SHARE_BYTES = 1 << 20 };
+
+/* Groups of one dispatch that several threads take from, or bytes of a copy or fill. */
+typedef struct share {
+    hal_plugin_queue *queue;
+    const cpu_kernel *kernel;
+    void *const *bindings;
+    const uint8_t *scalars;
+    const uint32_t *grid;
+    uint64_t groups, chunk;
+    _Atomic uint64_t next;
+    pthread_t caller;
+    uint64_t group_time; /* nanoseconds that a group took on the calling thread */
+    uint64_t alone;      /* when the calling thread had nothing left to do */
+    uint8_t *target;
+    const uint8_t *source; /* null: a fill with `pattern` */
+    uint64_t bytes;
+    uint32_t pattern;
+} share;
+
+static hal_status prepare(hal_plugin_queue *queue);
+static hal_status wait_for_others(const hal_plugin_wait *waits, uint32_t wait_count);
+static hal_status run_command(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command);
+static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
+                           const hal_command *command);
+static bool worth_sharing(hal_plugin_device *device, uint64_t work);
+static void note_wait(hal_plugin_device *device, uint64_t waited);
+static hal_status run_native(hal_plugin_device *device, cpu_kernel *kernel, void *const *bindings,
+                             uint32_t binding_count, const uint8_t *scalars);
+static void move_bytes(hal_plugin_queue *queue, share *bytes);
+static void reach(hal_plugin_queue *queue, uint64_t value);
+static uint64_t now(void);
+
+hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    pthread_condattr_t clock;
+    hal_plugin_queue *made = calloc(1, sizeof(*made));
+    *queue = NULL;
+    if (made != NULL) {
+        made->workers = calloc(device->threads, sizeof(cpu_worker));
+        made->times = calloc(CPU_TIMES, sizeof(uint64_t));
+    }
+    if (made == NULL || made->workers == NULL || made->times == NULL) {
+        if (made != NULL) {
+            free(made->workers);
+            free(made->times);
+        }
+        free(made);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu queue: no host memory");
+    }
+    made->device = device;
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&made->moved, &clock);
+    pthread_condattr_destroy(&clock);
+    *queue = made;
+    return HAL_OK;
+}
+
+void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < device->threads; i++) {
+        cpu_worker_release(&queue->workers[i]);
+    }
+    pthread_cond_destroy(&queue->moved);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue->workers);
+    free(queue->times);
+    free(queue);
+}
+
+hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                            const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    if (queue->device->owner != getpid()) {
+        return cpu_fail(HAL_ERROR_INVALID_STATE,
+                        "cpu: the device was opened before fork; a child process has to open its "
+                        "own");
+    }
+    hal_status status = prepare(queue);
+    if (status == HAL_OK) {
+        status = wait_for_others(waits, wait_count);
+    }
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
+        status = run_command(queue, batch, &batch->commands[i]);
+    }
+    if (status == HAL_OK) {
+        reach(queue, value);
+    }
+    return status;
+}
+
+hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    if (atomic_load(&queue->reached) >= value) {
+        return HAL_OK;
+    }
+    if (timeout_ns == 0) {
+        return HAL_ERROR_TIMEOUT;
+    }
+    struct timespec until;
+    const uint64_t start = now();
+    const bool forever = timeout_ns > INT64_MAX - start;
+    const uint64_t end = forever ? 0 : start + timeout_ns;
+    until.tv_sec = (time_t)(end / 1000000000);
+    until.tv_nsec = (long)(end % 1000000000);
+    int result = 0;
+    pthread_mutex_lock(&queue->lock);
+    atomic_fetch_add(&queue->waiters, 1);
+    while (atomic_load(&queue->reached) < value && result != ETIMEDOUT) {
+        result = forever ? pthread_cond_wait(&queue->moved, &queue->lock)
+                         : pthread_cond_timedwait(&queue->moved, &queue->lock, &until);
+    }
+    atomic_fetch_sub(&queue->waiters, 1);
+    pthread_mutex_unlock(&queue->lock);
+    return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
+}
+
+hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                             uint64_t *nanoseconds)
+{
+    const uint64_t reached = atomic_load(&queue->reached);
+    *nanoseconds = 0;
+    if (first > reached || second > reached || first > second || first + CPU_TIMES <= reached) {
+        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "cpu queue: the time from point %llu to %llu is not known; it has reached "
+                        "%llu and remembers the last %d points",
+                        (unsigned long long)first, (unsigned long long)second,
+                        (unsigned long long)reached, (int)CPU_TIMES);
+    }
+    *nanoseconds = queue->times[second % CPU_TIMES] - queue->times[first % CPU_TIMES];
+    return HAL_OK;
+}
+
+/* Workers with room for every kernel that the device has. */
+static hal_status prepare(hal_plugin_queue *queue)
+{
+    hal_plugin_device *device = queue->device;
+    const size_t arena = atomic_load_explicit(&device->arena_bytes, memory_order_relaxed);
+    const uint32_t slots = atomic_load_explicit(&device->slot_count, memory_order_relaxed);
+    const uint32_t memory = atomic_load_explicit(&device->memory_count, memory_order_relaxed);
+    if (queue->arena_bytes >= arena && queue->slot_count >= slots &&
+        queue->memory_count >= memory) {
+        return HAL_OK;
+    }
+    for (uint32_t i = 0; i < device->threads; i++) {
+        if (!cpu_worker_reserve(&queue->workers[i], arena, slots, memory)) {
+            return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
+                            "cpu queue: no host memory for %u workers of %zu bytes",
+                            device->threads, arena);
+        }
+    }
+    queue->arena_bytes = arena;
+    queue->slot_count = slots;
+    queue->memory_count = memory;
+    return HAL_OK;
+}
+
+static hal_status wait_for_others(const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
+        status = cpu_queue_wait(waits[i].queue, waits[i].value, UINT64_MAX);
+    }
+    return status;
+}
+
+static hal_status run_command(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command)
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    share bytes = {.queue = queue, .pattern = command->pattern};
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        return dispatch(queue, batch, command);
+    case HAL_COMMAND_COPY:
+        bytes.bytes = bindings[0].length;
+        if (bytes.bytes > 0) {
+            bytes.source = bindings[0].memory->address + bindings[0].offset;
+            bytes.target = bindings[1].memory->address + bindings[1].offset;
+            move_bytes(queue, &bytes);
+        }
+        return HAL_OK;
+    case HAL_COMMAND_FILL:
+        bytes.bytes = bindings[0].length;
+        if (bytes.bytes > 0) {
+            bytes.target = bindings[0].memory->address + bindings[0].offset;
+            move_bytes(queue, &bytes);
+        }
+        return HAL_OK;
+    default:
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "cpu queue: command of unknown kind %u",
+                        (unsigned)command->kind);
+    }
+}
+
+/* One thread's part of a dispatch: it takes chunks until there are none. */
+static void run_share(void *context, size_t worker_index)
+{
+    share *part = context;
+    TAKE_OVER(part);
+    cpu_worker *worker = &part->queue->workers[worker_index];
+    const bool calling = pthread_equal(pthread_self(), part->caller);
+    const uint64_t start = calling ? now() : 0;
+    uint64_t done = 0;
+    for (;;) {
+        const uint64_t first =
+            atomic_fetch_add_explicit(&part->next, part->chunk, memory_order_relaxed);
+        if (first >= part->groups) {
+            break;
+        }
+        const uint64_t left = part->groups - first;
+        const uint64_t count = left < part->chunk ? left : part->chunk;
+        if (done == 0) {
+            cpu_worker_begin(worker, part->kernel, part->bindings, part->scalars, part->grid);
+        }
+        cpu_worker_groups(worker, part->kernel, first, count);
+        done += count;
+    }
+    if (calling) {
+        part->alone = now();
+        part->group_time = done > 0 ? (part->alone - start) / done + 1 : part->group_time;
+    }
+    HAND_OVER(part);
+}
+
+/* Gives the nanoseconds of a group, 0 when they are not known: what the calling thread worked, not
+ * what it waited for the others. */
+static uint64_t share_groups(hal_plugin_queue *queue, const cpu_kernel *kernel,
+                             void *const *bindings, const uint8_t *scalars, const uint32_t *grid,
+                             uint64_t groups)
+{
+    hal_plugin_device *device = queue->device;
+    share all = {.queue = queue,
+                 .kernel = kernel,
+                 .bindings = bindings,
+                 .scalars = scalars,
+                 .grid = grid,
+                 .groups = groups,
+                 .caller = pthread_self()};
+    all.chunk = groups / (device->threads * UINT64_C(8));
+    all.chunk = all.chunk == 0 ? 1 : all.chunk;
+    HAND_OVER(&all);
+    pthreadpool_parallelize_1d(device->pool, run_share, &all, device->threads, 0);
+    TAKE_OVER(&all);
+    const uint64_t waited = now() - all.alone, others = all.group_time * all.chunk;
+    note_wait(device, all.alone > 0 && waited > others ? waited - others : 0);
+    return all.group_time;
+}
+
+/* Whether sharing work of so many nanoseconds gains more than waiting for the other threads has
+ * cost lately; if so the others are sent where they can run. Each time it is not shared, a sixteenth of the gain that was missed is taken off the
+ * cost, so that it is tried again, and the trials cost little beside the work. */
+static bool worth_sharing(hal_plugin_device *device, uint64_t work)
+{
+    if (device->pool == NULL || work < SHARE_FROM) {
+        return false;
+    }
+    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
+    const uint64_t gain = work - work / device->threads;
+    if (gain > wait) {
+        cpu_placement_keep_clear(&device->placement);
+        return true;
+    }
+    const uint64_t forgotten = gain / 16 + 1;
+    atomic_store_explicit(&device->wait, wait > forgotten ? wait - forgotten : 0,
+                          memory_order_relaxed);
+    return false;
+}
+
+/* Keeps the mean of the last waits. All of the pool's threads have to be there for a dispatch to
+ * end: microseconds where they are awake, milliseconds where others keep the processors busy. */
+static void note_wait(hal_plugin_device *device, uint64_t waited)
+{
+    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
+    atomic_store_explicit(&device->wait, wait - wait / 8 + waited / 8, memory_order_relaxed);
+}
+
+/* A kernel of another kind is told whether to use the pool. When it took longer than it would have
+ * alone, that was waiting. */
+static hal_status run_native(hal_plugin_device *device, cpu_kernel *kernel, void *const *bindings,
+                             uint32_t binding_count, const uint8_t *scalars)
+{
+    const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
+    const bool shared = worth_sharing(device, work);
+    const cpu_native_call call = {.device = device,
+                                  .pool = shared ? device->pool : NULL,
+                                  .memory = bindings,
+                                  .memory_count = binding_count,
+                                  .scalars = scalars};
+    const uint64_t start = shared ? now() : 0;
+    const hal_status status = kernel->native(kernel, &call);
+    if (shared) {
+        const uint64_t took = now() - start;
+        note_wait(device, took > work ? took - work : 0);
+    }
+    return status;
+}
+
+static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
+                           const hal_command *command)
+{
+    hal_plugin_device *device = queue->device;
+    cpu_kernel *kernel = command->kernel;
+    const uint8_t *scalars = batch->scalars + command->scalar_first;
+    void *bindings[HAL_IR_MAX_BINDINGS] = {NULL};
+    for (uint32_t i = 0; i < command->binding_count && i < HAL_IR_MAX_BINDINGS; i++) {
+        const hal_binding *binding = &batch->bindings[command->binding_first + i];
+        bindings[i] = binding->length > 0 ? binding->memory->address + binding->offset : NULL;
+    }
+    if (kernel->native != NULL) {
+        return run_native(device, kernel, bindings, command->binding_count, scalars);
+    }
+    const uint64_t groups = (uint64_t)command->grid[0] * command->grid[1] * command->grid[2];
+    const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
+    const uint64_t expected = work > UINT64_MAX / groups ? UINT64_MAX : work * groups;
+    const bool shared = groups > 1 && worth_sharing(device, expected);
+    uint64_t group_time = 0;
+    if (shared) {
+        group_time = share_groups(queue, kernel, bindings, scalars, command->grid, groups);
+    } else {
+        const bool measured = expected >= MEASURE_FROM;
+        const uint64_t start = measured ? now() : 0;
+        cpu_worker_begin(&queue->workers[0], kernel, bindings, scalars, command->grid);
+        cpu_worker_groups(&queue->workers[0], kernel, 0, groups);
+        group_time = measured ? (now() - start) / groups + 1 : 0;
+    }
+    if (group_time > 0) {
+        atomic_store_explicit(&kernel->work, group_time, memory_order_relaxed);
+    }
+    return HAL_OK;
+}
+
+/* A piece of a copy or fill; pieces begin at multiples of the pattern. */
+static void move_piece(void *context, size_t first, size_t count)
+{
+    share *bytes = context;
+    TAKE_OVER(bytes);
+    uint8_t *target = bytes->target + first;
+    if (bytes->source != NULL) {
+        memmove(target, bytes->source + first, count);
+    } else if ((bytes->pattern & 0xff) * 0x01010101u == bytes->pattern) {
+        memset(target, (int)(bytes->pattern & 0xff), count);
+    } else {
+        const size_t whole = count / sizeof(bytes->pattern) * sizeof(bytes->pattern);
+        for (size_t i = 0; i < whole; i += sizeof(bytes->pattern)) {
+            memcpy(target + i, &bytes->pattern, sizeof(bytes->pattern));
+        }
+        memcpy(target + whole, &bytes->pattern, count - whole);
+    }
+    HAND_OVER(bytes);
+}
+
+static void move_bytes(hal_plugin_queue *queue, share *bytes)
+{
+    const uint8_t *target = bytes->target;
+    const bool apart = bytes->source == NULL || bytes->source + bytes->bytes <= target ||
+                       target + bytes->bytes <= bytes->source;
+    if (queue->device->pool == NULL || bytes->bytes < SHARE_BYTES || !apart) {
+        move_piece(bytes, 0, bytes->bytes);
+        return;
+    }
+    cpu_placement_keep_clear(&queue->device->placement);
+    HAND_OVER(bytes);
+    pthreadpool_parallelize_1d_tile_1d(queue->device->pool, move_piece, bytes, bytes->bytes, PIECE,
+                                       0);
+    TAKE_OVER(bytes);
+}
+
+static void reach(hal_plugin_queue *queue, uint64_t value)
+{
+    queue->times[value % CPU_TIMES] = now();
+    atomic_store(&queue->reached, value);
+    if (atomic_load(&queue->waiters) > 0) {
+        pthread_mutex_lock(&queue->lock);
+        pthread_cond_broadcast(&queue->moved);
+        pthread_mutex_unlock(&queue->lock);
+    }
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}

@@ -1,0 +1,123 @@
+/* A worker: one thread's room (arena, slots) for running the groups of a kernel. Used by queue.c;
+ * plugin.c's native entries may have workers of their own. */
+#include "cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void bind(cpu_worker *worker, const cpu_kernel *kernel);
+static void run(cpu_worker *worker, const cpu_step *steps);
+
+/* Room for kernels of up to these sizes; gives false, with what was there before, when the host has
+ * no memory. */
+bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_count,
+                        uint32_t memory_count)
+{
+    const size_t lanes = CPU_MAX_ITEMS * (sizeof(int64_t) + 1);
+    uint8_t *arena = NULL;
+    void **slots = calloc(slot_count + 1, sizeof(void *));
+    void **memory = calloc(memory_count + 1, sizeof(void *));
+    int64_t *index = malloc(lanes);
+    const size_t bytes = (arena_bytes / CPU_ALIGNMENT + 1) * CPU_ALIGNMENT;
+    void *aligned = NULL;
+    if (posix_memalign(&aligned, 4096, bytes) == 0) {
+        arena = aligned;
+        memset(arena, 0, bytes);
+    }
+    if (arena == NULL || slots == NULL || memory == NULL || index == NULL) {
+        free(arena);
+        free(slots);
+        free(memory);
+        free(index);
+        return false;
+    }
+    cpu_worker_release(worker);
+    worker->arena = arena;
+    worker->arena_bytes = bytes;
+    worker->slots = slots;
+    worker->memory = memory;
+    worker->index = index;
+    worker->chosen = (uint8_t *)(index + CPU_MAX_ITEMS);
+    return true;
+}
+
+void cpu_worker_release(cpu_worker *worker)
+{
+    free(worker->arena);
+    free(worker->slots);
+    free(worker->memory);
+    free(worker->index);
+    memset(worker, 0, sizeof(*worker));
+}
+
+/* Prepares a dispatch: `bindings` has the addresses, in the kernel's order; scalars stay valid
+ * until the last group has run. */
+void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const *bindings,
+                      const uint8_t *scalars, const uint32_t grid[3])
+{
+    if (worker->kernel != kernel->number) {
+        bind(worker, kernel);
+    }
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        worker->memory[i] = bindings[i];
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        worker->grid[i] = grid[i];
+        worker->group[i] = 0;
+    }
+    worker->scalars = scalars;
+    run(worker, kernel->dispatch);
+}
+
+/* Runs `count` groups from number `first` on, counted along x, then y, then z. */
+void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t first, uint64_t count)
+{
+    const uint64_t row = first / worker->grid[0];
+    worker->group[0] = (uint32_t)(first % worker->grid[0]);
+    worker->group[1] = (uint32_t)(row % worker->grid[1]);
+    worker->group[2] = (uint32_t)(row / worker->grid[1]);
+    for (uint64_t i = 0; i < count; i++) {
+        run(worker, kernel->group);
+        if (++worker->group[0] == worker->grid[0]) {
+            worker->group[0] = 0;
+            if (++worker->group[1] == worker->grid[1]) {
+                worker->group[1] = 0;
+                worker->group[2]++;
+            }
+        }
+    }
+}
+
+static void run(cpu_worker *worker, const cpu_step *steps)
+{
+    const cpu_step *step = steps;
+    while (step != NULL) {
+        step = step->run(worker, step);
+    }
+}
+
+/* Lays the slots out for a kernel and fills in what never changes. */
+static void bind(cpu_worker *worker, const cpu_kernel *kernel)
+{
+    worker->kernel = kernel->number;
+    worker->items = kernel->items;
+    memcpy(worker->place, kernel->place, sizeof(worker->place));
+    for (uint32_t i = 0; i < kernel->slot_count; i++) {
+        worker->slots[i] = worker->arena + kernel->slot_offset[i];
+    }
+    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+        worker->memory[i] = worker->arena + kernel->shared_offset[i - kernel->binding_count];
+    }
+    const size_t lanes = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
+    memset(worker->slots[CPU_SLOT_EMPTY], 0, lanes);
+    memset(worker->slots[CPU_SLOT_FULL], 0, lanes);
+    memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
+    for (uint32_t i = 0; i < kernel->constant_count; i++) {
+        const cpu_constant *constant = &kernel->constants[i];
+        uint8_t *slot = worker->slots[constant->slot];
+        for (uint32_t lane = 0; lane < CPU_BLOCK; lane++) {
+            /* Little-endian: the low bytes come first. */
+            memcpy(slot + lane * constant->bytes, &constant->bits, constant->bytes);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/* What the interpreter does with single values, as zero-extended bits of 64. */
+#ifndef KIT_INTERPRET_VALUE_H
+#define KIT_INTERPRET_VALUE_H
+
+#include <hal/ir.h>
+
+/* The value of a pure operation (arithmetic to conversions, transcendental functions), operands of
+ * type `from`; `record->type` is the result's. SELECT, PACK and EXTRACT are not among them. */
+uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
+                     uint64_t c);
+
+/* An operation of two values of one type, by opcode: what atomics and reductions combine with. */
+uint64_t kit_combine(uint32_t opcode, hal_type type, uint64_t a, uint64_t b);
+
+/* A value as memory of `type` holds it, and as it is loaded from there. */
+uint64_t kit_to_storage(hal_type type, uint64_t value);
+uint64_t kit_from_storage(hal_type type, uint64_t stored);
+
+#endif
