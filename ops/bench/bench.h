@@ -1,0 +1,87 @@
+/* bench.h: what the suites of hal-bench share: options, rows of results, and the device. main.c
+ * owns it all; each suite_*.c adds rows. */
+#ifndef OPS_BENCH_H
+#define OPS_BENCH_H
+
+#include <ops/ops.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "measure.h"
+
+#define BENCH_MAX_PEERS 4
+#define BENCH_MAX_SIZES 32
+
+typedef struct bench_options {
+    const char *suite, *device, *json;
+    const char *peers[BENCH_MAX_PEERS];
+    int peer_count;
+    int64_t sizes[BENCH_MAX_SIZES][3]; /* m, n, k */
+    int size_count;                    /* 0: the suite's own */
+    const char *types;                 /* with commas; null: the suite's own */
+    ops_gemm_door door;
+    int threads;
+    double seconds; /* for each row */
+} bench_options;
+
+/* A competitor's or yardstick's result in the same run. */
+typedef struct bench_peer {
+    char name[32];
+    measurement time;
+    double gflops, gbps;
+    double ratio; /* of the device's rate to this one */
+} bench_peer;
+
+/* Counts that mean nothing for a case are 0. */
+typedef struct bench_row {
+    char name[96];
+    hal_type type;
+    int64_t m, n, k;
+    measurement time;
+    double gflops, gbps;
+    bench_peer peers[BENCH_MAX_PEERS];
+    int peer_count;
+} bench_row;
+
+typedef struct bench_state {
+    bench_options options;
+    hal_device *device;
+    const hal_device_info *info;
+    hal_queue *queue;
+    ops_context *ops;
+    bench_row *rows;
+    int row_count;
+    double load; /* of the machine before the run; below 0 where it is not told */
+    bool failed; /* a result was wrong, or a call failed */
+} bench_state;
+
+/* Says that a row cannot be measured; the run goes on and ends with status 1. Always false. */
+bool bench_fail(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* True for HAL_OK, else bench_fail with the sentence. */
+bool bench_ok(bench_state *bench, hal_status status, const char *what);
+
+/* Appends a row; null without memory. */
+bench_row *bench_add(bench_state *bench, const char *name, hal_type type);
+
+/* Fills in the rates of a row and of its peers from their times, and the ratios. */
+void bench_rate(bench_row *row, double flops, double bytes);
+
+/* Whether --type names the type, or, without the option, whether the default does. */
+bool bench_wants(const bench_state *bench, hal_type type, bool by_default);
+
+/* Random floats in [-1, 1): the same for the same seed. */
+void bench_random(hal_type type, void *elements, size_t count, uint64_t seed);
+double bench_value(hal_type type, const void *elements, size_t index);
+
+/* The suites. */
+void suite_gemm(bench_state *bench);
+void suite_pointwise(bench_state *bench);
+void suite_reduce(bench_state *bench);
+void suite_dispatch(bench_state *bench);
+
+/* What comes out (output.c). False when the file cannot be written. */
+void output_table(const bench_state *bench);
+bool output_json(const bench_state *bench);
+
+#endif

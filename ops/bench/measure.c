@@ -1,0 +1,105 @@
+/* measure.c: times of competitors that take turns; measure.h says who calls it. */
+#include "measure.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define MIN_RUNS 9
+#define MAX_RUNS 201
+#define MIN_RUN 5e-3
+#define MAX_CALLS 1000000
+#define COMPETITORS 8
+
+/* Idle threads of a competitor's pool spin before they sleep, some for 30 ms (OpenBLAS), and would
+ * take the processors from the next one: it begins when they are asleep. */
+#define SETTLE_NS 40000000
+
+static int find_calls(measured *competitor);
+static double run_once(measured *competitor, int calls);
+static double run_settled(measured *competitor, int calls);
+static int compare(const void *a, const void *b);
+static void summarise(measurement *time, double *samples, int count, int calls);
+
+void measure_alternating(measured *competitors, int count, double seconds)
+{
+    static double samples[COMPETITORS][MAX_RUNS];
+    int calls[COMPETITORS];
+    if (count > COMPETITORS) {
+        count = COMPETITORS;
+    }
+    for (int i = 0; i < count; i++) {
+        run_settled(&competitors[i], 1);
+        calls[i] = find_calls(&competitors[i]);
+    }
+    const double start = measure_now();
+    int runs = 0;
+    while (runs < MIN_RUNS || (runs < MAX_RUNS && measure_now() - start < seconds * count)) {
+        for (int i = 0; i < count; i++) {
+            samples[i][runs] = count > 1 ? run_settled(&competitors[i], calls[i])
+                                         : run_once(&competitors[i], calls[i]);
+        }
+        runs++;
+    }
+    for (int i = 0; i < count; i++) {
+        summarise(&competitors[i].time, samples[i], runs, calls[i]);
+    }
+}
+
+double measure_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Runs for a tenth of a second as warm-up while it looks for the number. */
+static int find_calls(measured *competitor)
+{
+    const double end = measure_now() + 0.1;
+    int calls = 1;
+    double taken = run_once(competitor, calls) * calls;
+    while (taken < MIN_RUN && calls < MAX_CALLS) {
+        calls *= 2;
+        taken = run_once(competitor, calls) * calls;
+    }
+    while (measure_now() < end) {
+        run_once(competitor, calls);
+    }
+    return calls;
+}
+
+/* Seconds a call. */
+static double run_once(measured *competitor, int calls)
+{
+    const double start = measure_now();
+    competitor->function(competitor->user, calls);
+    return (measure_now() - start) / calls;
+}
+
+/* The same after the others' threads fell asleep and its own woke up. */
+static double run_settled(measured *competitor, int calls)
+{
+    const struct timespec pause = {.tv_nsec = SETTLE_NS};
+    nanosleep(&pause, NULL);
+    const double awake = measure_now() + MIN_RUN;
+    do {
+        run_once(competitor, 1);
+    } while (measure_now() < awake);
+    return run_once(competitor, calls);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarise(measurement *time, double *samples, int count, int calls)
+{
+    qsort(samples, (size_t)count, sizeof *samples, compare);
+    time->median_us = 1e6 * samples[count / 2];
+    time->min_us = 1e6 * samples[0];
+    time->spread_us = 1e6 * (samples[count * 3 / 4] - samples[count / 4]);
+    time->runs = count;
+    time->calls = calls;
+}

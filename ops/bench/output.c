@@ -1,0 +1,163 @@
+/* output.c: the table for people and the JSON of hal-bench; bench.h says who calls it. */
+#include "bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static void print_rate(FILE *file, double rate);
+static void processor_name(char *name, size_t bytes);
+static void write_text(FILE *file, const char *text);
+static void write_row(FILE *file, const bench_row *row);
+static void write_number(FILE *file, const char *key, double number);
+
+void output_table(const bench_state *bench)
+{
+    const bench_options *options = &bench->options;
+    printf("hal-bench %s on %s (%s), %d thread%s for all\n\n", options->suite,
+           hal_device_plugin_name(bench->device), bench->info->name, options->threads,
+           options->threads == 1 ? "" : "s");
+    if (bench->load > 0.5) {
+        printf("The machine was busy before (load %.1f): the figures are too low.\n\n",
+               bench->load);
+    }
+    printf("%-46s %5s %12s %12s %8s %9s %8s  %s\n", "case", "type", "median us", "min us", "spread",
+           "GFLOP/s", "GB/s", "beside");
+    for (int i = 0; i < bench->row_count; i++) {
+        const bench_row *row = &bench->rows[i];
+        printf("%-46s %5s %12.3f %12.3f %7.1f%%", row->name,
+               row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type), row->time.median_us,
+               row->time.min_us, 100.0 * row->time.spread_us / row->time.median_us);
+        print_rate(stdout, row->gflops);
+        print_rate(stdout, row->gbps);
+        for (int p = 0; p < row->peer_count; p++) {
+            const bench_peer *peer = &row->peers[p];
+            printf("  %s %.1f: %.2f", peer->name, peer->gflops > 0.0 ? peer->gflops : peer->gbps,
+                   peer->ratio);
+        }
+        putchar('\n');
+    }
+}
+
+bool output_json(const bench_state *bench)
+{
+    const bench_options *options = &bench->options;
+    struct utsname system;
+    char processor[128];
+    FILE *file = fopen(options->json, "w");
+    if (file == NULL) {
+        fprintf(stderr, "hal-bench: cannot write %s: %s\n", options->json, strerror(errno));
+        return false;
+    }
+    uname(&system);
+    processor_name(processor, sizeof processor);
+    fprintf(file,
+            "{\n\"suite\": \"%s\",\n\"device\": {\"plugin\": \"%s\", \"name\": ", options->suite,
+            hal_device_plugin_name(bench->device));
+    write_text(file, bench->info->name);
+    fprintf(file, ", \"id\": ");
+    write_text(file, bench->info->id);
+    fprintf(file, ", \"driver\": ");
+    write_text(file, bench->info->driver);
+    fprintf(file, ", \"architecture\": ");
+    write_text(file, bench->info->architecture);
+    fprintf(file, "},\n\"host\": {\"processor\": ");
+    write_text(file, processor);
+    fprintf(file, ", \"cores\": %ld, \"threads\": %d, \"machine\": \"%s\", \"system\": ",
+            sysconf(_SC_NPROCESSORS_ONLN), options->threads, system.machine);
+    write_text(file, system.release);
+    fprintf(file, ", \"load\": %.2f, \"hal_version\": \"%s\"},\n\"rows\": [", bench->load,
+            hal_version());
+    for (int i = 0; i < bench->row_count; i++) {
+        fprintf(file, "%s\n", i == 0 ? "" : ",");
+        write_row(file, &bench->rows[i]);
+    }
+    fprintf(file, "\n]\n}\n");
+    if (fclose(file) != 0) {
+        fprintf(stderr, "hal-bench: cannot write %s: %s\n", options->json, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void print_rate(FILE *file, double rate)
+{
+    if (rate > 0.0) {
+        fprintf(file, " %8.1f", rate);
+    } else {
+        fprintf(file, " %8s", "");
+    }
+}
+
+static void processor_name(char *name, size_t bytes)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(name, bytes, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (colon != NULL && strncmp(line, "model name", 10) == 0) {
+            snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static void write_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
+        if (*c == '"' || *c == '\\') {
+            fprintf(file, "\\%c", *c);
+        } else if (*c < 32) {
+            fprintf(file, "\\u%04x", *c);
+        } else {
+            fputc(*c, file);
+        }
+    }
+    fputc('"', file);
+}
+
+static void write_row(FILE *file, const bench_row *row)
+{
+    fprintf(file, "{\"case\": ");
+    write_text(file, row->name);
+    write_number(file, "m", (double)row->m);
+    write_number(file, "n", (double)row->n);
+    write_number(file, "k", (double)row->k);
+    fprintf(file, ", \"type\": \"%s\"", row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type));
+    write_number(file, "median_us", row->time.median_us);
+    write_number(file, "min_us", row->time.min_us);
+    write_number(file, "spread_us", row->time.spread_us);
+    fprintf(file, ", \"runs\": %d, \"calls\": %d", row->time.runs, row->time.calls);
+    write_number(file, "gflops", row->gflops);
+    write_number(file, "gbps", row->gbps);
+    fprintf(file, ", \"peers\": {");
+    for (int i = 0; i < row->peer_count; i++) {
+        const bench_peer *peer = &row->peers[i];
+        fprintf(file, "%s\"%s\": {\"median_us\": %.6g", i == 0 ? "" : ", ", peer->name,
+                peer->time.median_us);
+        write_number(file, "min_us", peer->time.min_us);
+        write_number(file, "spread_us", peer->time.spread_us);
+        write_number(file, "gflops", peer->gflops);
+        write_number(file, "gbps", peer->gbps);
+        write_number(file, "ratio", peer->ratio);
+        fputc('}', file);
+    }
+    fprintf(file, "}}");
+}
+
+/* What a case does not have is null. */
+static void write_number(FILE *file, const char *key, double number)
+{
+    if (number > 0.0) {
+        fprintf(file, ", \"%s\": %.6g", key, number);
+    } else {
+        fprintf(file, ", \"%s\": null", key);
+    }
+}

@@ -1,0 +1,67 @@
+/* peers.c: libraries that hal-bench is measured against; peers.h says who calls it. */
+#include "peers.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *file, *variable, *set_threads, *package;
+} known[] = {
+    {"openblas", "libopenblas.so.0", "OPENBLAS_NUM_THREADS", "openblas_set_num_threads",
+     "libopenblas0-pthread"},
+    {"blis", "libblis.so.4", "BLIS_NUM_THREADS", "bli_thread_set_num_threads", "libblis4-pthread"},
+};
+enum { KNOWN = sizeof known / sizeof known[0] };
+
+static int find(const char *name);
+
+bool peer_is_known(const char *name)
+{
+    return find(name) >= 0;
+}
+
+bool peer_open(const char *name, int threads, peer_blas *peer, char *message, size_t bytes)
+{
+    const int which = find(name);
+    char count[16];
+    *peer = (peer_blas){0};
+    if (which < 0) {
+        snprintf(message, bytes, "no peer is called %s; there are openblas and blis", name);
+        return false;
+    }
+    snprintf(peer->name, sizeof peer->name, "%s", name);
+    snprintf(count, sizeof count, "%d", threads);
+    setenv(known[which].variable, count, 1);
+    void *library = dlopen(known[which].file, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(message, bytes, "%s: %s; Debian has it in %s", name, dlerror(),
+                 known[which].package);
+        return false;
+    }
+    /* Conversions of pointers to functions by way of memory, as POSIX has it. */
+    void *sgemm = dlsym(library, "cblas_sgemm"), *dgemm = dlsym(library, "cblas_dgemm");
+    void *set = dlsym(library, known[which].set_threads);
+    memcpy(&peer->sgemm, &sgemm, sizeof sgemm);
+    memcpy(&peer->dgemm, &dgemm, sizeof dgemm);
+    if (sgemm == NULL || dgemm == NULL || set == NULL) {
+        snprintf(message, bytes, "%s: %s lacks cblas_sgemm, cblas_dgemm or %s", name,
+                 known[which].file, known[which].set_threads);
+        return false;
+    }
+    void (*set_threads)(long) = NULL;
+    memcpy(&set_threads, &set, sizeof set);
+    set_threads(threads);
+    return true;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < KNOWN; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,25 @@
+/* peers.h: libraries that hal-bench is measured against, opened when asked for and never needed. */
+#ifndef OPS_BENCH_PEERS_H
+#define OPS_BENCH_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Row-major C = A B with no gaps between the rows. */
+typedef struct peer_blas {
+    char name[32];
+    void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*dgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
+                  const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                  int ldc);
+} peer_blas;
+
+/* Whether a name is one that peer_open knows. */
+bool peer_is_known(const char *name);
+
+/* Opens "openblas" or "blis" and has it use `threads` threads. It stays loaded: its threads cannot
+ * be stopped. False with a sentence. */
+bool peer_open(const char *name, int threads, peer_blas *peer, char *message, size_t bytes);
+
+#endif

@@ -1,0 +1,152 @@
+/* rows.c: rows of results and what all suites do with them; bench.h says who calls it. */
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double unit_random(uint64_t *state);
+static float half_value(uint16_t bits);
+static uint16_t half_bits(float value);
+
+bool bench_fail(bench_state *bench, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "hal-bench: ");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    bench->failed = true;
+    return false;
+}
+
+bool bench_ok(bench_state *bench, hal_status status, const char *what)
+{
+    return status == HAL_OK ||
+           bench_fail(bench, "%s: %s: %s", what, hal_status_name(status), hal_status_message());
+}
+
+bench_row *bench_add(bench_state *bench, const char *name, hal_type type)
+{
+    bench_row *rows = realloc(bench->rows, (size_t)(bench->row_count + 1) * sizeof *bench->rows);
+    if (rows == NULL) {
+        bench_fail(bench, "out of memory");
+        return NULL;
+    }
+    bench->rows = rows;
+    bench_row *row = &rows[bench->row_count++];
+    *row = (bench_row){.type = type};
+    snprintf(row->name, sizeof row->name, "%s", name);
+    return row;
+}
+
+void bench_rate(bench_row *row, double flops, double bytes)
+{
+    row->gflops = flops / row->time.median_us * 1e-3;
+    row->gbps = bytes / row->time.median_us * 1e-3;
+    for (int i = 0; i < row->peer_count; i++) {
+        bench_peer *peer = &row->peers[i];
+        if (peer->gbps == 0.0) {
+            peer->gflops = flops / peer->time.median_us * 1e-3;
+            peer->gbps = bytes / peer->time.median_us * 1e-3;
+        }
+        peer->ratio =
+            flops > 0.0 && peer->gflops > 0.0 ? row->gflops / peer->gflops : row->gbps / peer->gbps;
+    }
+}
+
+bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
+{
+    const char *types = bench->options.types, *name = hal_type_name(type);
+    if (types == NULL) {
+        return by_default;
+    }
+    while (*types != 0) {
+        const size_t length = strcspn(types, ",");
+        if (strlen(name) == length && strncmp(types, name, length) == 0) {
+            return true;
+        }
+        types += length + (types[length] == ',');
+    }
+    return false;
+}
+
+void bench_random(hal_type type, void *elements, size_t count, uint64_t seed)
+{
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    for (size_t i = 0; i < count; i++) {
+        const double value = unit_random(&state);
+        const float single = (float)value;
+        uint32_t bits;
+        memcpy(&bits, &single, sizeof bits);
+        switch (type) {
+        case HAL_TYPE_F64:
+            ((double *)elements)[i] = value;
+            break;
+        case HAL_TYPE_F16:
+            ((uint16_t *)elements)[i] = half_bits(single);
+            break;
+        case HAL_TYPE_BF16:
+            ((uint16_t *)elements)[i] = (uint16_t)(bits >> 16);
+            break;
+        default:
+            ((float *)elements)[i] = single;
+        }
+    }
+}
+
+double bench_value(hal_type type, const void *elements, size_t index)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return ((const double *)elements)[index];
+    case HAL_TYPE_F16:
+        return (double)half_value(((const uint16_t *)elements)[index]);
+    case HAL_TYPE_BF16: {
+        const uint32_t bits = (uint32_t)((const uint16_t *)elements)[index] << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+    case HAL_TYPE_I32:
+        return ((const int32_t *)elements)[index];
+    default:
+        return (double)((const float *)elements)[index];
+    }
+}
+
+/* G. Marsaglia, "Xorshift RNGs", 2003. */
+static double unit_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (double)(*state >> 11) * 0x1p-52 - 1.0;
+}
+
+/* Numbers of size 2^-14 to 1 only, which is what random inputs need; smaller ones become 0. */
+static uint16_t half_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    return (uint16_t)(size < 0x38800000 ? sign : sign | (size - 0x38000000) >> 13);
+}
+
+static float half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float size;
+    if (exponent == 0) {
+        size = (float)fraction * 0x1p-24f;
+    } else if (exponent == 31) {
+        const uint32_t wide = 0x7f800000u | (uint32_t)fraction << 13;
+        memcpy(&size, &wide, sizeof size);
+    } else {
+        const uint32_t wide = (uint32_t)(exponent + 112) << 23 | (uint32_t)fraction << 13;
+        memcpy(&size, &wide, sizeof size);
+    }
+    return (bits & 0x8000) != 0 ? -size : size;
+}

@@ -1,0 +1,222 @@
+/* suite_gemm.c: matrix products of several sizes and types, beside BLAS libraries that take turns
+ * with them. Called by main.c. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "peers.h"
+
+#define CHECKS 200 /* elements of each product that are checked */
+
+typedef struct product {
+    bench_state *bench;
+    hal_type type;
+    int64_t m, n, k;
+    void *a, *b, *c; /* on the host, for peers and checks */
+    ops_tensor on_device[3];
+} product;
+
+typedef struct peer_product {
+    const product *product;
+    const peer_blas *peer;
+} peer_product;
+
+static int open_peers(bench_state *bench, peer_blas *peers);
+static void run_case(bench_state *bench, hal_type type, const int64_t size[3],
+                     const peer_blas *peers, int peer_count);
+static bool make(bench_state *bench, product *made);
+static void release(product *made);
+static void run_device(void *user, int calls);
+static void run_peer(void *user, int calls);
+static bool check(const product *p, const char *who);
+static double unit_of(hal_type type);
+
+void suite_gemm(bench_state *bench)
+{
+    static const int64_t usual[][3] = {
+        {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    const bench_options *options = &bench->options;
+    const int count = options->size_count > 0 ? options->size_count : 4;
+    peer_blas peers[BENCH_MAX_PEERS];
+    const int peer_count = open_peers(bench, peers);
+    for (int t = 0; t < 4; t++) {
+        for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
+            run_case(bench, types[t], options->size_count > 0 ? options->sizes[s] : usual[s], peers,
+                     peer_count);
+        }
+    }
+}
+
+static int open_peers(bench_state *bench, peer_blas *peers)
+{
+    int count = 0;
+    for (int i = 0; i < bench->options.peer_count; i++) {
+        char message[512];
+        if (!peer_is_known(bench->options.peers[i])) {
+            continue;
+        }
+        if (peer_open(bench->options.peers[i], bench->options.threads, &peers[count], message,
+                      sizeof message)) {
+            count++;
+        } else {
+            bench_fail(bench, "%s", message);
+        }
+    }
+    return count;
+}
+
+static void run_case(bench_state *bench, hal_type type, const int64_t size[3],
+                     const peer_blas *peers, int peer_count)
+{
+    char name[64];
+    product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
+    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &p}};
+    peer_product peer_products[BENCH_MAX_PEERS];
+    int count = 1;
+    snprintf(name, sizeof name, "gemm %lldx%lldx%lld", (long long)p.m, (long long)p.n,
+             (long long)p.k);
+    bool well = make(bench, &p);
+    if (well) {
+        run_device(&p, 1);
+        well = !bench->failed &&
+               bench_ok(bench,
+                        ops_tensor_read(bench->ops, &p.on_device[2], p.c,
+                                        (uint64_t)(p.m * p.n) * hal_type_size(type)),
+                        "reading C") &&
+               check(&p, "the device");
+    }
+    for (int i = 0; i < peer_count && well && (type == HAL_TYPE_F32 || type == HAL_TYPE_F64); i++) {
+        peer_products[i] = (peer_product){&p, &peers[i]};
+        memset(p.c, 0xff, (size_t)(p.m * p.n) * hal_type_size(type));
+        run_peer(&peer_products[i], 1);
+        if (check(&p, peers[i].name)) {
+            competitors[count++] = (measured){.function = run_peer, .user = &peer_products[i]};
+        }
+    }
+    bench_row *row = well ? bench_add(bench, name, type) : NULL;
+    if (row != NULL) {
+        measure_alternating(competitors, count, bench->options.seconds);
+        row->m = p.m;
+        row->n = p.n;
+        row->k = p.k;
+        row->time = competitors[0].time;
+        for (int i = 1; i < count; i++) {
+            const peer_product *other = competitors[i].user;
+            bench_peer *peer = &row->peers[row->peer_count++];
+            *peer = (bench_peer){.time = competitors[i].time};
+            snprintf(peer->name, sizeof peer->name, "%s", other->peer->name);
+        }
+        bench_rate(row, 2.0 * (double)p.m * (double)p.n * (double)p.k,
+                   (double)(p.m * p.k + p.k * p.n + p.m * p.n) * hal_type_size(type));
+    }
+    release(&p);
+}
+
+static bool make(bench_state *bench, product *made)
+{
+    const int64_t shapes[3][2] = {{made->m, made->k}, {made->k, made->n}, {made->m, made->n}};
+    void **hosts[3] = {&made->a, &made->b, &made->c};
+    const uint32_t size = hal_type_size(made->type);
+    for (int i = 0; i < 3; i++) {
+        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
+        *hosts[i] = aligned_alloc(64, (count * size + 63) / 64 * 64);
+        if (*hosts[i] == NULL) {
+            return bench_fail(bench, "out of memory");
+        }
+        bench_random(made->type, *hosts[i], count, (uint64_t)i + 1);
+        if (!bench_ok(bench,
+                      ops_tensor_from_host(bench->ops, made->type, 2, shapes[i], *hosts[i],
+                                           &made->on_device[i]),
+                      "a matrix on the device")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void release(product *made)
+{
+    for (int i = 0; i < 3; i++) {
+        ops_tensor_release(&made->on_device[i]);
+    }
+    free(made->a);
+    free(made->b);
+    free(made->c);
+}
+
+static void run_device(void *user, int calls)
+{
+    product *p = user;
+    bench_state *bench = p->bench;
+    const ops_gemm_options options = {.alpha = 1.0, .door = bench->options.door};
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        bench_ok(
+            bench,
+            ops_gemm(bench->ops, &options, &p->on_device[0], &p->on_device[1], &p->on_device[2]),
+            "ops_gemm");
+    }
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+static void run_peer(void *user, int calls)
+{
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+    const peer_product *run = user;
+    const product *p = run->product;
+    const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+    for (int i = 0; i < calls; i++) {
+        if (p->type == HAL_TYPE_F64) {
+            run->peer->dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
+                             p->c, n);
+        } else {
+            run->peer->sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
+                             p->c, n);
+        }
+    }
+}
+
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included. */
+static bool check(const product *p, const char *who)
+{
+    const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
+    const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
+    const int64_t count = p->m * p->n;
+    for (int64_t s = 0; s < CHECKS; s++) {
+        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
+        const int64_t i = at / p->n, j = at % p->n;
+        long double sum = 0.0L, size = 0.0L;
+        for (int64_t k = 0; k < p->k; k++) {
+            const long double term =
+                (long double)bench_value(p->type, p->a, (size_t)(i * p->k + k)) *
+                (long double)bench_value(p->type, p->b, (size_t)(k * p->n + j));
+            sum += term;
+            size += fabsl(term);
+        }
+        const double value = bench_value(p->type, p->c, (size_t)at);
+        const double bound = gamma * (double)size + 1.001 * out * fabs((double)sum);
+        if (!(fabs(value - (double)sum) <= bound)) {
+            return bench_fail(p->bench,
+                              "gemm %lldx%lldx%lld by %s: C[%lld][%lld] is %.9g instead of %.9Lg",
+                              (long long)p->m, (long long)p->n, (long long)p->k, who, (long long)i,
+                              (long long)j, value, sum);
+        }
+    }
+    return true;
+}
+
+static double unit_of(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return 0x1p-53;
+    case HAL_TYPE_F16:
+        return 0x1p-11;
+    case HAL_TYPE_BF16:
+        return 0x1p-8;
+    default:
+        return 0x1p-24;
+    }
+}

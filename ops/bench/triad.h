@@ -1,0 +1,22 @@
+/* triad.h: the yardstick of memory-bound work: a[i] = b[i] + s * c[i] in plain C on as many threads
+ * as the device has. J. D. McCalpin's STREAM counts bytes the same way: 12 for each float. */
+#ifndef OPS_BENCH_TRIAD_H
+#define OPS_BENCH_TRIAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct triad triad;
+
+/* Allocates three arrays of `count` floats and starts the threads; null when it cannot. */
+triad *triad_create(size_t count, int threads);
+void triad_destroy(triad *yardstick);
+
+/* Runs it `calls` times, with ordinary stores or with stores that pass the caches by. */
+void triad_run(void *yardstick, int calls);
+void triad_run_streaming(void *yardstick, int calls);
+
+/* Whether this machine's compiler offers stores that pass the caches by. */
+bool triad_can_stream(void);
+
+#endif

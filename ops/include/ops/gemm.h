@@ -1,0 +1,47 @@
+/* Matrix products through two doors: a portable IR kernel that runs on every device, and the
+ * plugin's own where it has one. */
+#ifndef OPS_GEMM_H
+#define OPS_GEMM_H
+
+#include <ops/pointwise.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ops_gemm_door {
+    OPS_GEMM_ANY,      /* the plugin's own, else the portable kernel */
+    OPS_GEMM_PORTABLE, /* the portable kernel */
+    OPS_GEMM_NATIVE    /* the plugin's own, else UNSUPPORTED */
+} ops_gemm_door;
+
+/* The zero structure, with alpha set to 1, is a plain product in strict arithmetic. */
+typedef struct ops_gemm_options {
+    double alpha, beta;
+    uint32_t precision; /* HAL_GEMM_STRICT, _ACCURATE or _FAST (plugin.h) */
+    ops_gemm_door door;
+    /* The epilogue's inputs are 0: alpha A B + beta C in the accumulator's type, 1: row, 2: column,
+     * 3: batch (U32), 4 and up: further inputs, broadcast to C's shape. Its one output goes to C.
+     * An epilogue that needs fewer still declares inputs 0 to 3. */
+    const ops_expression *epilogue;
+    const ops_tensor *inputs;
+    uint32_t input_count;
+} ops_gemm_options;
+
+/* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a batch in
+ * front, over which A and B may broadcast (rank 2, or a length of 1). Any strides are taken of which
+ * one of the last two is 1: transposed views and leading dimensions cost nothing; others are
+ * copied first. F32 and F64 accumulate in themselves, F16 and BF16 in F32; A and B have one type,
+ * C has the same or F32. C is not read when beta is 0. C overlaps neither A nor B. k = 0 gives
+ * beta C. Without `options`: the plain product.
+ * Error bound of strict arithmetic: |c' - c| <= K u / (1 - K u) (|A||B|) + u |c|, in every element.
+ * Threads: the queue's.
+ * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, what kernels and dispatches
+ * meet. */
+HAL_API hal_status ops_gemm(ops_context *context, const ops_gemm_options *options,
+                            const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

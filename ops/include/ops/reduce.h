@@ -1,0 +1,54 @@
+/* Reductions along one axis, with pointwise work before and after.
+ *
+ * The order of the additions depends on the shape and the device's limits alone, never on timing:
+ * the same inputs give the same bits. There are no float atomics. */
+#ifndef OPS_REDUCE_H
+#define OPS_REDUCE_H
+
+#include <ops/pointwise.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ops_reduction {
+    OPS_REDUCE_SUM,
+    OPS_REDUCE_MEAN,   /* floats */
+    OPS_REDUCE_MAX,    /* NaN if any is NaN */
+    OPS_REDUCE_MIN,    /* NaN if any is NaN */
+    OPS_REDUCE_ARGMAX, /* the first place of the greatest, NaN counts as greatest; I32 or I64 out */
+    OPS_REDUCTION_COUNT
+} ops_reduction;
+
+/* Pointwise work around a reduction; the zero structure has none. */
+typedef struct ops_reduce_options {
+    const ops_expression *prologue; /* inputs: x and further inputs, all broadcast to x's shape */
+    const ops_tensor *prologue_inputs; /* further inputs */
+    uint32_t prologue_input_count;
+    const ops_expression *epilogue; /* inputs: the result and further ones, in the output's shape */
+    const ops_tensor *epilogue_inputs;
+    uint32_t epilogue_input_count;
+} ops_reduce_options;
+
+/* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
+ * Sums of F16 and BF16 are accumulated in F32, of small integers in I32 or U32. An axis of length
+ * 0 gives 0 for SUM and is refused for the others. `options` may be null.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, what kernels and
+ * dispatches meet. */
+HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
+                              const ops_tensor *x, const ops_tensor *y,
+                              const ops_reduce_options *options);
+
+/* y = exp(x - max x) / sum of exp(x - max x) along `axis`, of floats, and its logarithm; both
+ * without overflow. y has x's shape and may be x.
+ * Source: the usual two-pass form with the maximum subtracted. Threads: the queue's.
+ * Errors: as ops_reduce. */
+HAL_API hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+                               const ops_tensor *y);
+HAL_API hal_status ops_log_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+                                   const ops_tensor *y);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

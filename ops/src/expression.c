@@ -1,0 +1,94 @@
+/* Expressions: fragments of IR that are kernels of their own, or parts of others. */
+#include "expression.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void read_types(ops_expression *expression);
+
+hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expression)
+{
+    if (!builder || !expression) {
+        hal_ir_builder_destroy(builder);
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_expression_create: %s is null",
+                              builder ? "expression" : "builder");
+    }
+    hal_ir_kernel *fragment = NULL;
+    hal_status status = hal_ir_builder_finish(builder, &fragment);
+    hal_ir_builder_destroy(builder);
+    if (status) {
+        return status;
+    }
+    ops_expression *made = NULL;
+    if (!(fragment->flags & HAL_IR_FRAGMENT)) {
+        status =
+            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                           "ops_expression_create: builder makes a kernel; begin an expression "
+                           "with hal_ir_builder_create_fragment");
+    } else if (fragment->input_count > OPS_MAX_INPUTS || fragment->output_count > OPS_MAX_OUTPUTS ||
+               fragment->output_count == 0) {
+        status = hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                "ops_expression_create: the expression has %u inputs and %u "
+                                "outputs; up to %u and 1 to %u are taken",
+                                fragment->input_count, fragment->output_count, OPS_MAX_INPUTS,
+                                OPS_MAX_OUTPUTS);
+    } else if (!(made = calloc(1, sizeof *made))) {
+        status = hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                "ops_expression_create: the host has no %zu bytes", sizeof *made);
+    }
+    if (status) {
+        hal_ir_kernel_destroy(fragment);
+        return status;
+    }
+    made->fragment = fragment;
+    hal_ir_hash(fragment, made->hash);
+    read_types(made);
+    *expression = made;
+    return HAL_OK;
+}
+
+void ops_expression_destroy(ops_expression *expression)
+{
+    if (expression) {
+        hal_ir_kernel_destroy(expression->fragment);
+        free(expression);
+    }
+}
+
+const hal_ir_kernel *ops_expression_fragment(const ops_expression *expression)
+{
+    return expression ? expression->fragment : NULL;
+}
+
+hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_t input_count,
+                               ops_expression_body build, const void *user,
+                               ops_expression **expression)
+{
+    hal_ir_builder *builder;
+    hal_status status = hal_ir_builder_create_fragment(name, &builder);
+    if (status) {
+        return status;
+    }
+    hal_ir_value values[OPS_MAX_INPUTS];
+    for (uint32_t i = 0; i < input_count; i++) {
+        values[i] = hal_ir_input(builder, i, inputs[i]);
+    }
+    hal_ir_output(builder, 0, build(builder, values, user));
+    return ops_expression_create(builder, expression);
+}
+
+/* An input that is declared and not used has a record all the same. */
+static void read_types(ops_expression *expression)
+{
+    const hal_ir_kernel *fragment = expression->fragment;
+    expression->input_count = fragment->input_count;
+    expression->output_count = fragment->output_count;
+    for (uint32_t i = 0; i < fragment->record_count; i++) {
+        const hal_ir_record *record = &fragment->records[i];
+        if (record->opcode == HAL_IR_INPUT && record->aux < OPS_MAX_INPUTS) {
+            expression->inputs[record->aux] = record->type;
+        } else if (record->opcode == HAL_IR_OUTPUT && record->aux < OPS_MAX_OUTPUTS) {
+            expression->outputs[record->aux] = fragment->records[record->a].type;
+        }
+    }
+}

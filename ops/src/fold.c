@@ -1,0 +1,403 @@
+/* Folds inside kernels, see fold.h. */
+#include "fold.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Shorter axes are walked by one work-item each: lanes in lock-step pay little for reading far apart,
+ * and much for adding up what they hold. */
+#define LEAST_SHARED_AXIS 8
+#define LEAST_SHARED_AXIS_LANES 256
+#define LEAST_WIDE_AXIS 16384
+
+/* Steps along the axis from which work-items share them, where they could each have an output. */
+#define LEAST_SHARED_STEPS 8
+#define LEAST_SHARED_STEPS_LANES 512
+
+static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most);
+static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
+                       ops_team *team);
+static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
+                        uint32_t items, ops_team *team);
+static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask);
+static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+                            hal_ir_value index);
+static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+                        hal_ir_value index, hal_ir_value guard, ops_state state);
+static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const ops_member *member,
+                                ops_reduction kind, ops_state state, ops_fold_memory shared);
+static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest);
+
+void ops_team_choose(const ops_context *context, const ops_space *space, const ops_axis *axis,
+                     uint32_t lead, ops_team *team)
+{
+    const hal_device_info *info = context->info;
+    int64_t outputs = ops_space_elements(space);
+    int64_t across = llabs(space->stride[lead][space->rank - 1]);
+    int64_t along = llabs(axis->stride[lead]);
+    uint32_t items = info->max_group_items < 256 ? info->max_group_items : 256;
+    items = power_of_two(items, 1, 256) > items ? items / 2 : items;
+    *team = (ops_team){1, 1, 0, 0, 0, 0};
+    if (outputs == 1 || across == 0 || along < across) {
+        team_along(info, outputs, axis->length, items, team);
+    } else {
+        team_across(info, space, axis->length, items, team);
+    }
+    uint32_t lanes = info->subgroup_width;
+    if (team->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
+        team->subgroup = team->along < lanes ? team->along : lanes;
+    }
+}
+
+hal_status ops_team_grid(const ops_context *context, const char *function, const ops_space *space,
+                         ops_team *team, uint32_t grid[3])
+{
+    uint64_t outputs = (uint64_t)ops_space_elements(space);
+    if (!team->rows) {
+        return ops_grid_spread(context, function, (outputs + team->outputs - 1) / team->outputs,
+                               grid);
+    }
+    const uint32_t *limit = context->info->max_grid;
+    uint64_t inner = (uint64_t)space->size[space->rank - 1], rows = outputs / inner;
+    uint64_t columns = (inner + team->outputs - 1) / team->outputs;
+    uint64_t layers = (rows + limit[1] - 1) / limit[1];
+    if (columns > limit[0] || layers > limit[2]) {
+        return hal_status_set(
+            HAL_ERROR_UNSUPPORTED, "%s: %llu rows of %llu groups do not fit the grid of %s",
+            function, (unsigned long long)rows, (unsigned long long)columns, context->info->name);
+    }
+    grid[0] = (uint32_t)columns;
+    grid[1] = (uint32_t)((rows + layers - 1) / layers);
+    grid[2] = (uint32_t)layers;
+    team->deep = layers > 1;
+    return HAL_OK;
+}
+
+void ops_team_sign(const ops_team *team, ops_signature *signature)
+{
+    ops_sign(signature, team->outputs | (uint64_t)team->along << 16 |
+                            (uint64_t)team->subgroup << 32 | (uint64_t)team->axis_first << 48 |
+                            (uint64_t)team->rows << 49 | (uint64_t)team->deep << 50);
+}
+
+void ops_team_declare(hal_ir_builder *b, const ops_team *team)
+{
+    hal_ir_group_size(b, team->axis_first ? team->along : team->outputs,
+                      team->axis_first ? team->outputs : team->along, 1);
+}
+
+void ops_team_begin(hal_ir_builder *b, const ops_team *team, const ops_layout *layout,
+                    const ops_layout_values *values, ops_member *member)
+{
+    uint32_t axis_dimension = team->axis_first ? 0 : 1;
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    member->q = team->along > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, axis_dimension) : zero;
+    member->p = team->outputs > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1 - axis_dimension) : zero;
+    uint32_t x_items = team->axis_first ? team->along : team->outputs;
+    hal_ir_value x = team->axis_first ? member->q : member->p;
+    hal_ir_value y = team->axis_first ? member->p : member->q;
+    member->item = hal_ir_add(b, hal_ir_mul(b, y, hal_ir_u32(b, x_items)), x);
+
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        member->index[view] = values->base[view];
+    }
+    hal_ir_value group = team->rows ? hal_ir_id(b, HAL_IR_GROUP_ID, 0) : ops_index_group(b);
+    hal_ir_value output = ops_value_cast(b, values->type, group);
+    if (team->outputs > 1) {
+        output = hal_ir_mul(b, output, ops_index_constant(b, values->type, team->outputs));
+        output = hal_ir_add(b, output, ops_value_cast(b, values->type, member->p));
+    }
+    if (!team->rows) {
+        member->inside = hal_ir_lt(b, output, values->total);
+        ops_layout_offset(b, layout, values, output, layout->rank, member->index);
+        return;
+    }
+    uint32_t last = layout->rank - 1;
+    hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
+    member->inside = hal_ir_lt(b, output, values->size[last]);
+    if (team->deep) {
+        hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
+        hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
+        row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
+        hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
+        member->inside = hal_ir_and(b, member->inside, hal_ir_lt(b, start, values->total));
+    }
+    ops_layout_offset(b, layout, values, row, last, member->index);
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        member->index[view] = ops_layout_step(b, layout, values, view, member->index[view], output);
+    }
+}
+
+void ops_axis_take(ops_space *space, uint32_t axis, ops_axis *out)
+{
+    out->length = space->size[axis];
+    ops_space_take_axis(space, axis, out->stride);
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        int64_t stride = out->length > 1 ? out->stride[view] : 0;
+        out->stride[view] = stride;
+        out->step[view] = (uint8_t)(stride == 0   ? OPS_INNER_ZERO
+                                    : stride == 1 ? OPS_INNER_ONE
+                                                  : OPS_INNER_ANY);
+    }
+}
+
+int64_t ops_axis_reach(const ops_axis *axis, uint32_t view_count)
+{
+    int64_t reach = axis->length;
+    for (uint32_t view = 0; view < view_count; view++) {
+        int64_t own = (axis->length - 1) * axis->stride[view];
+        reach = own > reach ? own : reach;
+    }
+    return reach;
+}
+
+void ops_axis_sign(const ops_axis *axis, uint32_t view_count, ops_signature *signature)
+{
+    uint64_t steps = 0;
+    for (uint32_t view = 0; view < view_count; view++) {
+        steps = steps << 2 | axis->step[view];
+    }
+    ops_sign(signature, steps);
+}
+
+void ops_axis_put(const ops_axis *axis, const ops_layout *layout, ops_block *block)
+{
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        if (axis->step[view] != OPS_INNER_ANY) {
+            continue;
+        }
+        ops_put_index(block, layout->wide, axis->stride[view]);
+    }
+}
+
+void ops_axis_declare(hal_ir_builder *b, const ops_axis *axis, const ops_layout *layout,
+                      hal_ir_value *strides)
+{
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        strides[view] =
+            axis->step[view] == OPS_INNER_ANY
+                ? ops_scalar(b, "axis_stride", view, 0, layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32)
+                : HAL_IR_NONE;
+    }
+}
+
+hal_ir_value ops_axis_place(hal_ir_builder *b, const ops_axis *axis, const hal_ir_value *strides,
+                            hal_type type, uint32_t view, hal_ir_value index, hal_ir_value k)
+{
+    if (axis->step[view] == OPS_INNER_ZERO) {
+        return index;
+    }
+    hal_ir_value step = ops_value_cast(b, type, k);
+    step = axis->step[view] == OPS_INNER_ONE ? step : hal_ir_mul(b, step, strides[view]);
+    return hal_ir_add(b, index, step);
+}
+
+ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type)
+{
+    ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
+    switch (kind) {
+    case OPS_REDUCE_MAX:
+        state.value = extreme(b, type, 1);
+        break;
+    case OPS_REDUCE_MIN:
+        state.value = extreme(b, type, 0);
+        break;
+    case OPS_REDUCE_ARGMAX:
+        state.value = extreme(b, type, 1);
+        state.place = hal_ir_u32(b, UINT32_MAX);
+        break;
+    default:
+        state.value = hal_ir_number(b, type, 0);
+        break;
+    }
+    return state;
+}
+
+ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state y)
+{
+    ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
+    switch (kind) {
+    case OPS_REDUCE_MAX:
+        state.value = hal_ir_max(b, x.value, y.value);
+        return state;
+    case OPS_REDUCE_MIN:
+        state.value = hal_ir_min(b, x.value, y.value);
+        return state;
+    case OPS_REDUCE_ARGMAX:
+        break;
+    default:
+        state.value = hal_ir_add(b, x.value, y.value);
+        return state;
+    }
+    /* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. */
+    hal_ir_value wins = hal_ir_lt(b, x.value, y.value);
+    hal_ir_value alike = hal_ir_eq(b, x.value, y.value);
+    if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
+        hal_ir_value x_is_nan = hal_ir_ne(b, x.value, x.value);
+        hal_ir_value y_is_nan = hal_ir_ne(b, y.value, y.value);
+        wins = hal_ir_or(b, wins, hal_ir_and(b, y_is_nan, hal_ir_not(b, x_is_nan)));
+        alike = hal_ir_or(b, alike, hal_ir_and(b, x_is_nan, y_is_nan));
+    }
+    hal_ir_value earlier = hal_ir_and(b, alike, hal_ir_lt(b, y.place, x.place));
+    wins = hal_ir_or(b, wins, earlier);
+    state.value = hal_ir_select(b, wins, y.value, x.value);
+    state.place = hal_ir_select(b, wins, y.place, x.place);
+    return state;
+}
+
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_team *team, ops_reduction kind,
+                                hal_type type)
+{
+    ops_fold_memory shared = {HAL_IR_NONE, HAL_IR_NONE};
+    if (team->along > (team->subgroup ? team->subgroup : 1)) {
+        uint32_t count = team->outputs * team->along;
+        shared.values = hal_ir_shared(b, "values", type, count);
+        if (kind == OPS_REDUCE_ARGMAX) {
+            shared.places = hal_ir_shared(b, "places", HAL_TYPE_U32, count);
+        }
+    }
+    return shared;
+}
+
+ops_state ops_fold_team(hal_ir_builder *b, const ops_team *team, const ops_member *member,
+                        ops_reduction kind, ops_state state, ops_fold_memory shared)
+{
+    for (uint32_t mask = 1; mask < team->subgroup; mask *= 2) {
+        state = ops_fold(b, kind, state, shuffle(b, kind, state, mask));
+    }
+    uint32_t lanes = team->subgroup ? team->subgroup : 1;
+    if (team->along == lanes) {
+        return state;
+    }
+    if (lanes == 1) {
+        return fold_by_halves(b, team, member, kind, state, shared);
+    }
+    /* All members write what their subgroup has, which is cheaper than asking who should, and fold
+     * one value of each subgroup in the same order. */
+    uint32_t parts = team->along / lanes;
+    hal_ir_value start = hal_ir_mul(b, member->p, hal_ir_u32(b, team->along));
+    store_state(b, kind, shared, member->item, HAL_IR_NONE, state);
+    hal_ir_barrier(b);
+    state = load_state(b, kind, shared, start);
+    for (uint32_t i = 1; i < parts; i++) {
+        hal_ir_value index = hal_ir_add(b, start, hal_ir_u32(b, i * lanes));
+        state = ops_fold(b, kind, state, load_state(b, kind, shared, index));
+    }
+    return state;
+}
+
+static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
+{
+    uint32_t size = least;
+    while (size < most && size < length) {
+        size *= 2;
+    }
+    return size;
+}
+
+/* The axis is what lies close in memory: work-items side by side along it. */
+static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
+                       ops_team *team)
+{
+    int lanes = info->kind == HAL_DEVICE_CPU;
+    if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
+              : outputs > 1 && length <= LEAST_SHARED_AXIS) {
+        team->outputs = lanes ? ops_even_share((uint64_t)outputs, items)
+                              : power_of_two((uint64_t)outputs, 16, items);
+        return;
+    }
+    team->axis_first = 1;
+    if (lanes) {
+        /* Adding up what many lanes hold costs more than a few more steps along the axis. */
+        team->along = length < LEAST_WIDE_AXIS ? 64 : 256;
+        team->along = team->along < items ? team->along : items;
+        return;
+    }
+    team->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
+    if (outputs > 1) {
+        team->outputs = power_of_two((uint64_t)outputs, 1, items / team->along);
+    }
+}
+
+/* The outputs are what lies close: work-items side by side across them. */
+static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
+                        uint32_t items, ops_team *team)
+{
+    uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    if (info->kind == HAL_DEVICE_CPU) {
+        team->outputs = ops_even_share(inner, items);
+        team->rows = space->rank > 1;
+    } else {
+        team->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
+        team->rows = space->rank > 1 && inner >= 32;
+    }
+    uint32_t spare = items / team->outputs;
+    int64_t worth = info->kind == HAL_DEVICE_CPU ? LEAST_SHARED_STEPS_LANES : LEAST_SHARED_STEPS;
+    while (2 * team->along <= spare && length >= worth * team->along) {
+        team->along *= 2;
+    }
+}
+
+static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask)
+{
+    ops_state other = {hal_ir_shuffle_xor(b, state.value, mask), HAL_IR_NONE};
+    if (kind == OPS_REDUCE_ARGMAX) {
+        other.place = hal_ir_shuffle_xor(b, state.place, mask);
+    }
+    return other;
+}
+
+static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+                            hal_ir_value index)
+{
+    ops_state state = {hal_ir_load(b, shared.values, index), HAL_IR_NONE};
+    if (kind == OPS_REDUCE_ARGMAX) {
+        state.place = hal_ir_load(b, shared.places, index);
+    }
+    return state;
+}
+
+static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+                        hal_ir_value index, hal_ir_value guard, ops_state state)
+{
+    hal_ir_store_wide(b, shared.values, index, 0, guard, state.value);
+    if (kind == OPS_REDUCE_ARGMAX) {
+        hal_ir_store_wide(b, shared.places, index, 0, guard, state.place);
+    }
+}
+
+/* A tree through shared memory: the upper half of the members is added to the lower one. */
+static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const ops_member *member,
+                                ops_reduction kind, ops_state state, ops_fold_memory shared)
+{
+    hal_ir_value row = hal_ir_mul(b, member->q, hal_ir_u32(b, team->outputs));
+    hal_ir_value own = hal_ir_add(b, row, member->p);
+    store_state(b, kind, shared, own, HAL_IR_NONE, state);
+    hal_ir_barrier(b);
+    for (uint32_t half = team->along / 2; half > 0; half /= 2) {
+        hal_ir_if(b, hal_ir_lt(b, member->q, hal_ir_u32(b, half)));
+        hal_ir_value other = hal_ir_add(b, own, hal_ir_u32(b, half * team->outputs));
+        ops_state sum =
+            ops_fold(b, kind, load_state(b, kind, shared, own), load_state(b, kind, shared, other));
+        store_state(b, kind, shared, own, HAL_IR_NONE, sum);
+        hal_ir_end(b);
+        hal_ir_barrier(b);
+    }
+    return load_state(b, kind, shared, member->p);
+}
+
+static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest)
+{
+    switch (type) {
+    case HAL_TYPE_I32:
+        return hal_ir_i32(b, lowest ? INT32_MIN : INT32_MAX);
+    case HAL_TYPE_U32:
+        return hal_ir_u32(b, lowest ? 0 : UINT32_MAX);
+    case HAL_TYPE_I64:
+        return hal_ir_i64(b, lowest ? INT64_MIN : INT64_MAX);
+    case HAL_TYPE_U64:
+        return hal_ir_u64(b, lowest ? 0 : UINT64_MAX);
+    default:
+        return hal_ir_number(b, type, (double)(lowest ? -INFINITY : INFINITY));
+    }
+}

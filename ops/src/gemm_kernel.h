@@ -1,0 +1,71 @@
+/* The portable matrix product as a function that builds IR: every tile size, type, layout and
+ * epilogue comes out of the one builder. Called by gemm.c. */
+#ifndef OPS_SRC_GEMM_KERNEL_H
+#define OPS_SRC_GEMM_KERNEL_H
+
+#include "expression.h"
+#include "indexing.h"
+
+#define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
+
+/* How C is divided. A work-item computes thread_m x thread_n elements, in strips of strip_m x
+ * strip_n neighbours; the strips of a work-item lie as far apart as all work-items' strips reach, so
+ * that neighbouring work-items touch neighbouring memory. All sizes are powers of two.
+ * Staged: tiles of A and B pass through shared memory, two of each, and block_k is the depth of a
+ * tile. Otherwise work-items read A and B directly, block_k steps of k at a time: right where all
+ * work-items of a group share the rows of A and run along the columns of B in lock-step. */
+typedef struct ops_gemm_tiles {
+    uint16_t block_m, block_n, block_k;
+    uint8_t thread_m, thread_n;
+    uint8_t strip_m, strip_n;
+    uint8_t staged;
+    uint8_t reserved;
+} ops_gemm_tiles;
+
+/* A or B: A counts rows as its lines, B columns. */
+typedef struct ops_gemm_operand {
+    uint8_t along_k; /* neighbours in memory are neighbours in k; else in the line */
+    uint8_t width;   /* elements of one access */
+} ops_gemm_operand;
+
+/* All that the kernel depends on. */
+typedef struct ops_gemm_plan {
+    ops_gemm_tiles tiles;
+    ops_gemm_operand a, b;
+    hal_type type_ab, type_c, accumulator;
+    uint8_t wide; /* 64-bit indices */
+    uint8_t beta_is_zero;
+    uint8_t swapped;                        /* the caller's rows are the columns here */
+    uint8_t width_c;                        /* elements of one access to C: 1 or strip_n */
+    uint8_t unit_c;                         /* neighbouring columns of C are neighbours in memory */
+    uint8_t input_count;                    /* further inputs of the epilogue */
+    uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
+    uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
+    uint8_t column_step[OPS_GEMM_MAX_INPUTS];
+    const ops_expression *epilogue;
+} ops_gemm_plan;
+
+/* Where a matrix lies: (row, column, batch) at base + row * row_stride + ... elements. */
+typedef struct ops_gemm_place {
+    int64_t base, row_stride, column_stride, batch_stride;
+} ops_gemm_place;
+
+/* What one dispatch of the kernel computes. */
+typedef struct ops_gemm_work {
+    double alpha, beta;
+    uint32_t m, n, k;
+    uint32_t row_first, batch_first;
+    ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
+} ops_gemm_work;
+
+/* Picks tiles for a device and shape; `width` is that of the accumulator in bytes. */
+void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
+                           uint32_t width, int b_along_k, ops_gemm_tiles *tiles);
+
+/* Emits the kernel; the bindings are declared already. */
+void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan);
+
+/* The scalars of a dispatch, in the order in which the kernel declares them. */
+void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_block *block);
+
+#endif

@@ -1,0 +1,342 @@
+/* The portable door: plans a dispatch of the IR kernel of gemm_kernel.c. Called by gemm.c. */
+#include "gemm_product.h"
+
+#include <ops/index.h>
+
+/* Rows of C from which preparing B pays on lanes. */
+#define MANY_ROWS 64
+
+typedef struct task {
+    ops_product product; /* perhaps with rows and columns exchanged */
+    ops_gemm_plan plan;
+    ops_gemm_work work;
+    ops_bindings bindings;
+} task;
+
+static int better_swapped(const ops_context *context, const ops_product *product);
+static int lies_across(const ops_context *context, const ops_product *product);
+static hal_status turn_b(ops_context *context, ops_product *product, ops_tensor *copy);
+static hal_status run(ops_context *context, task *t);
+static void swap(ops_product *product);
+static void transpose(ops_matrix *matrix);
+static hal_status bind(const ops_context *context, task *t);
+static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
+                  ops_gemm_place *place);
+static void choose_layout(const ops_context *context, task *t);
+static uint8_t operand_width(const ops_context *context, const task *t, const ops_gemm_place *p,
+                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
+                             int64_t far_stride, int is_b);
+static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width);
+static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch);
+static uint8_t step_of(int64_t stride, int64_t length);
+static void sign(const task *t, ops_signature *signature);
+static hal_status dispatch(ops_context *context, task *t, const ops_entry *entry);
+
+hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
+{
+    task t;
+    ops_tensor copy = {0};
+    hal_status status = HAL_OK;
+    t.product = *product;
+    t.plan = (ops_gemm_plan){.swapped = 0};
+    if (better_swapped(context, product)) {
+        swap(&t.product);
+        t.plan.swapped = 1;
+    }
+    if (lies_across(context, &t.product)) {
+        status = turn_b(context, &t.product, &copy);
+    }
+    if (!status) {
+        status = run(context, &t);
+    }
+    ops_tensor_release(&copy);
+    return status;
+}
+
+static hal_status run(ops_context *context, task *t)
+{
+    hal_status status = bind(context, t);
+    if (status) {
+        return status;
+    }
+    choose_layout(context, t);
+
+    ops_signature signature;
+    uint64_t key[2];
+    signature.count = 0;
+    sign(t, &signature);
+    ops_entry *entry = ops_cache_find(context, &signature, key);
+    if (!entry) {
+        hal_ir_builder *b;
+        status = hal_ir_builder_create("gemm", &b);
+        if (status) {
+            return status;
+        }
+        ops_declare_bindings(b, &t->bindings);
+        ops_gemm_emit(b, &t->plan);
+        status = ops_cache_build(context, key, b, &entry);
+        if (status) {
+            return status;
+        }
+    }
+    return dispatch(context, t, entry);
+}
+
+/* C by columns is C' by rows. Lanes run along columns: few columns and many rows are exchanged, and
+ * operands of which only A has its lines side by side. */
+static int better_swapped(const ops_context *context, const ops_product *product)
+{
+    const ops_matrix *c = &product->c;
+    if (c->column_stride != 1) {
+        return 1;
+    }
+    if (context->info->kind != HAL_DEVICE_CPU) {
+        return 0;
+    }
+    return (c->columns < 16 && c->rows > 4 * c->columns) ||
+           (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= MANY_ROWS);
+}
+
+/* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to lay
+ * the columns side by side first. */
+static int lies_across(const ops_context *context, const ops_product *product)
+{
+    return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
+           product->c.rows >= MANY_ROWS && product->b.rows > 0;
+}
+
+static hal_status turn_b(ops_context *context, ops_product *product, ops_tensor *copy)
+{
+    ops_matrix *b = &product->b;
+    int64_t batch = b->batch_stride ? product->batch : 1;
+    const int64_t shape[3] = {batch, b->rows, b->columns};
+    const ops_tensor across = {b->tensor->buffer,
+                               b->tensor->type,
+                               3,
+                               b->tensor->offset,
+                               {batch, b->rows, b->columns},
+                               {b->batch_stride, b->row_stride, b->column_stride}};
+    hal_status status = ops_tensor_create(context, across.type, 3, shape, copy);
+    if (!status) {
+        status = ops_copy(context, &across, copy);
+    }
+    *b = ops_matrix_of(copy, shape);
+    return status;
+}
+
+/* C' = B' A'. */
+static void swap(ops_product *product)
+{
+    ops_matrix a = product->a;
+    product->a = product->b;
+    product->b = a;
+    transpose(&product->a);
+    transpose(&product->b);
+    transpose(&product->c);
+    for (uint32_t i = 0; i < product->options->input_count; i++) {
+        transpose(&product->inputs[i]);
+    }
+}
+
+static void transpose(ops_matrix *matrix)
+{
+    int64_t rows = matrix->rows, row_stride = matrix->row_stride;
+    matrix->rows = matrix->columns;
+    matrix->columns = rows;
+    matrix->row_stride = matrix->column_stride;
+    matrix->column_stride = row_stride;
+}
+
+static hal_status bind(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    uint32_t count = 3 + p->options->input_count;
+    const ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&p->a, &p->b, &p->c};
+    ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&t->work.a, &t->work.b, &t->work.c};
+    for (uint32_t i = 3; i < count; i++) {
+        matrices[i] = &p->inputs[i - 3];
+        places[i] = &t->work.inputs[i - 3];
+    }
+    t->bindings.count = 0;
+    t->plan.beta_is_zero = p->options->beta == 0;
+    t->plan.slots[2] =
+        (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
+                          t->plan.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i != 2) {
+            t->plan.slots[i] =
+                (uint8_t)ops_bind(context, &t->bindings, matrices[i]->tensor, HAL_ACCESS_READ);
+        }
+    }
+    if (t->bindings.count > context->info->max_bindings) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: %u tensors are more than the %u bindings of %s", count,
+                              context->info->max_bindings, context->info->name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        place(&t->bindings, t->plan.slots[i], matrices[i], places[i]);
+    }
+    return HAL_OK;
+}
+
+static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
+                  ops_gemm_place *place)
+{
+    *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
+                              matrix->column_stride, matrix->batch_stride};
+}
+
+/* Types, tiles, which way operands lie, and how wide they are read. */
+static void choose_layout(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    const ops_gemm_options *options = p->options;
+    ops_gemm_plan *plan = &t->plan;
+    ops_gemm_work *work = &t->work;
+    work->alpha = options->alpha;
+    work->beta = options->beta;
+    work->m = (uint32_t)p->c.rows;
+    work->n = (uint32_t)p->c.columns;
+    work->k = (uint32_t)p->a.columns;
+    plan->type_ab = p->a.tensor->type;
+    plan->type_c = p->c.tensor->type;
+    plan->accumulator = p->accumulator;
+    plan->epilogue = options->epilogue;
+    plan->input_count = (uint8_t)options->input_count;
+
+    int64_t far = highest(&p->a, work->a.base, p->batch), other;
+    far = (other = highest(&p->b, work->b.base, p->batch)) > far ? other : far;
+    far = (other = highest(&p->c, work->c.base, p->batch)) > far ? other : far;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const ops_matrix *input = &p->inputs[i];
+        far = (other = highest(input, work->inputs[i].base, p->batch)) > far ? other : far;
+        plan->row_step[i] = step_of(input->row_stride, input->rows);
+        plan->column_step[i] = step_of(input->column_stride, input->columns);
+    }
+    plan->wide = far >= context->narrow;
+    plan->a.along_k = p->a.column_stride == 1;
+    plan->b.along_k = p->b.column_stride != 1;
+    ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch, hal_type_size(plan->type_ab),
+                          plan->b.along_k, &plan->tiles);
+    plan->a.width = operand_width(context, t, &work->a, &plan->a, plan->slots[0], work->m,
+                                  plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
+    plan->b.width = operand_width(context, t, &work->b, &plan->b, plan->slots[1], work->n,
+                                  plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
+    plan->unit_c = p->c.column_stride == 1;
+    int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
+                          (int64_t)t->bindings.ranges[plan->slots[2]].offset /
+                              hal_type_size(plan->type_c)};
+    uint32_t strip = plan->tiles.strip_n;
+    plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
+}
+
+/* Elements that one access to A or B may take. */
+static uint8_t operand_width(const ops_context *context, const task *t, const ops_gemm_place *p,
+                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
+                             int64_t far_stride, int is_b)
+{
+    const ops_gemm_tiles *tiles = &t->plan.tiles;
+    uint32_t size = hal_type_size(t->plan.type_ab);
+    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
+    uint32_t width = limit / size;
+    uint32_t block = operand->along_k ? tiles->block_k : is_b ? tiles->block_n : tiles->block_m;
+    width = width < 8 ? width : 8;
+    width = width < block ? width : block;
+    if (!tiles->staged && !operand->along_k && is_b) {
+        return 1; /* lanes are neighbours already */
+    }
+    /* A direct reader takes whole steps along k and the rest one by one. */
+    int64_t near = operand->along_k ? (tiles->staged ? (int64_t)t->work.k : 0) : lines;
+    int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
+                          (int64_t)(t->bindings.ranges[slot].offset / size)};
+    while (width > 1 && !all_multiples(numbers, 5, width)) {
+        width /= 2;
+    }
+    return (uint8_t)(width ? width : 1);
+}
+
+static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (numbers[i] % width) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
+{
+    const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
+                              (matrix->columns - 1) * matrix->column_stride,
+                              ((int64_t)batch - 1) * matrix->batch_stride};
+    for (uint32_t i = 0; i < 3; i++) {
+        base += reach[i] > 0 ? reach[i] : 0;
+    }
+    return base;
+}
+
+static uint8_t step_of(int64_t stride, int64_t length)
+{
+    if (stride == 0 || length == 1) {
+        return OPS_INNER_ZERO;
+    }
+    return stride == 1 ? OPS_INNER_ONE : OPS_INNER_ANY;
+}
+
+static void sign(const task *t, ops_signature *signature)
+{
+    const ops_gemm_plan *p = &t->plan;
+    const ops_gemm_tiles *s = &p->tiles;
+    ops_sign(signature, OPS_FAMILY_GEMM);
+    ops_sign(signature, s->block_m | (uint64_t)s->block_n << 16 | (uint64_t)s->block_k << 32 |
+                            (uint64_t)s->thread_m << 48 | (uint64_t)s->thread_n << 56);
+    ops_sign(signature, s->strip_m | (uint64_t)s->strip_n << 8 | (uint64_t)s->staged << 16 |
+                            (uint64_t)p->a.along_k << 24 | (uint64_t)p->b.along_k << 25 |
+                            (uint64_t)p->a.width << 32 | (uint64_t)p->b.width << 40 |
+                            (uint64_t)p->width_c << 48 | (uint64_t)p->input_count << 56);
+    ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
+                            (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
+                            (uint64_t)p->unit_c << 19);
+    for (uint32_t i = 0; i < 3u + p->input_count; i++) {
+        uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
+        uint32_t slot = p->slots[i];
+        ops_sign(signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
+                                (uint64_t)t->bindings.access[slot] << 16 | steps << 32);
+    }
+    if (p->epilogue) {
+        ops_sign(signature, p->epilogue->hash[0]);
+        ops_sign(signature, p->epilogue->hash[1]);
+    }
+}
+
+/* One dispatch, or several where rows or batches are more than the grid can count. */
+static hal_status dispatch(ops_context *context, task *t, const ops_entry *entry)
+{
+    const uint32_t *limit = context->info->max_grid;
+    const ops_gemm_tiles *s = &t->plan.tiles;
+    uint32_t columns = (t->work.n + s->block_n - 1) / s->block_n;
+    uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
+    if (columns > limit[0]) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: %u columns are too many for the grid of %s", t->work.n,
+                              context->info->name);
+    }
+    for (uint64_t batch = 0; batch < t->product.batch; batch += limit[2]) {
+        for (uint64_t row = 0; row < rows; row += limit[1]) {
+            uint64_t batches = t->product.batch - batch, tiles = rows - row;
+            const uint32_t grid[3] = {columns, (uint32_t)(tiles < limit[1] ? tiles : limit[1]),
+                                      (uint32_t)(batches < limit[2] ? batches : limit[2])};
+            ops_block block;
+            ops_block_begin(&block);
+            t->work.row_first = (uint32_t)row * s->block_m;
+            t->work.batch_first = (uint32_t)batch;
+            ops_gemm_put(&t->plan, &t->work, &block);
+            hal_status status = ops_dispatch(context, entry, grid, &t->bindings, &block);
+            if (status) {
+                return status;
+            }
+        }
+    }
+    return HAL_OK;
+}

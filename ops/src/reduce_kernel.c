@@ -1,0 +1,241 @@
+/* The kernel of a reduction, see reduce.h. */
+#include "reduce.h"
+
+/* Elements that one accumulator takes before it is added to the next level's. */
+#define BLOCK_STEPS 256u
+
+typedef struct emitter {
+    hal_ir_builder *b;
+    const ops_reduce_pass *pass;
+    ops_layout_values values;
+    hal_ir_value axis_strides[OPS_MAX_VIEWS];
+    ops_member member;
+    hal_ir_value start, end; /* of the slice, U32 */
+    hal_ir_value slice_stride, mean_length;
+    ops_state total;   /* variables */
+    ops_state part[8]; /* variables of the unrolled loop */
+} emitter;
+
+static void declare(emitter *e);
+static ops_state new_variables(emitter *e);
+static ops_state get(emitter *e, ops_state variables);
+static void set(emitter *e, ops_state variables, ops_state state);
+static void emit_loops(emitter *e);
+static void emit_blocks(emitter *e, hal_ir_value whole, uint32_t step);
+static void emit_steps(emitter *e, hal_ir_value from, hal_ir_value to, uint32_t step);
+static void gather_parts(emitter *e);
+static void emit_rest(emitter *e, hal_ir_value whole);
+static ops_state element(emitter *e, hal_ir_value k, hal_ir_value guard);
+static void emit_result(emitter *e, ops_state state);
+
+void ops_reduce_emit(hal_ir_builder *b, const ops_reduce_pass *pass)
+{
+    emitter e = {.b = b, .pass = pass};
+    ops_team_declare(b, &pass->team);
+    ops_fold_memory shared = ops_fold_shared(b, &pass->team, pass->kind, pass->type);
+    declare(&e);
+    ops_team_begin(b, &pass->team, &pass->layout, &e.values, &e.member);
+    emit_loops(&e);
+    emit_result(&e, ops_fold_team(b, &pass->team, &e.member, pass->kind, get(&e, e.total), shared));
+}
+
+void ops_reduce_put(const ops_reduce_pass *pass, ops_block *block)
+{
+    ops_layout_put(&pass->space, &pass->layout, block);
+    ops_axis_put(&pass->axis, &pass->layout, block);
+    ops_put_u32(block, (uint32_t)pass->axis.length);
+    if (pass->to_partials) {
+        ops_put_u32(block, pass->slice_length);
+        ops_put_index(block, pass->layout.wide, pass->slice_stride);
+    } else if (pass->kind == OPS_REDUCE_MEAN) {
+        ops_put_number(block, pass->type, (double)pass->mean_length);
+    }
+}
+
+static void declare(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    ops_layout_declare(b, &pass->space, &pass->layout, &e->values);
+    ops_axis_declare(b, &pass->axis, &pass->layout, e->axis_strides);
+    hal_ir_value length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
+    e->start = hal_ir_u32(b, 0);
+    e->end = length;
+    if (pass->to_partials) {
+        hal_ir_value slice = hal_ir_scalar_value(b, "slice", HAL_TYPE_U32);
+        e->slice_stride = hal_ir_scalar_value(b, "slice_stride", e->values.type);
+        e->start = hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 2), slice);
+        e->end = hal_ir_min(b, hal_ir_add(b, e->start, slice), length);
+    } else if (pass->kind == OPS_REDUCE_MEAN) {
+        e->mean_length = hal_ir_scalar_value(b, "count", pass->type);
+    }
+}
+
+static ops_state new_variables(emitter *e)
+{
+    ops_state identity = ops_fold_identity(e->b, e->pass->kind, e->pass->type);
+    ops_state variables = {hal_ir_var(e->b, identity.value), HAL_IR_NONE};
+    if (e->pass->kind == OPS_REDUCE_ARGMAX) {
+        variables.place = hal_ir_var(e->b, identity.place);
+    }
+    return variables;
+}
+
+static ops_state get(emitter *e, ops_state variables)
+{
+    ops_state state = {hal_ir_get(e->b, variables.value), HAL_IR_NONE};
+    if (e->pass->kind == OPS_REDUCE_ARGMAX) {
+        state.place = hal_ir_get(e->b, variables.place);
+    }
+    return state;
+}
+
+static void set(emitter *e, ops_state variables, ops_state state)
+{
+    hal_ir_set(e->b, variables.value, state.value);
+    if (e->pass->kind == OPS_REDUCE_ARGMAX) {
+        hal_ir_set(e->b, variables.place, state.place);
+    }
+}
+
+/* Loop bounds are the same for all work-items: the last, ragged steps have a loop of their own. */
+static void emit_loops(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    uint32_t step = pass->team.along * pass->unroll;
+    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    hal_ir_value even = hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1)));
+    hal_ir_value whole = hal_ir_add(b, e->start, even);
+    e->total = new_variables(e);
+    for (uint32_t i = 0; i < pass->unroll; i++) {
+        e->part[i] = new_variables(e);
+    }
+    if (pass->nested) {
+        emit_blocks(e, whole, step);
+    } else {
+        emit_steps(e, e->start, whole, step);
+        gather_parts(e);
+    }
+    if (step > 1) {
+        emit_rest(e, whole);
+    }
+}
+
+static void emit_blocks(emitter *e, hal_ir_value whole, uint32_t step)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value block = hal_ir_u32(b, BLOCK_STEPS * step);
+    hal_ir_value from = hal_ir_for(b, e->start, whole, block);
+    ops_state identity = ops_fold_identity(b, e->pass->kind, e->pass->type);
+    for (uint32_t i = 0; i < e->pass->unroll; i++) {
+        set(e, e->part[i], identity);
+    }
+    emit_steps(e, from, hal_ir_min(b, hal_ir_add(b, from, block), whole), step);
+    gather_parts(e);
+    hal_ir_end(b);
+}
+
+static void emit_steps(emitter *e, hal_ir_value from, hal_ir_value to, uint32_t step)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    hal_ir_value base = hal_ir_for(b, from, to, hal_ir_u32(b, step));
+    hal_ir_value k = hal_ir_add(b, base, e->member.q);
+    for (uint32_t i = 0; i < pass->unroll; i++) {
+        hal_ir_value own = i ? hal_ir_add(b, k, hal_ir_u32(b, i * pass->team.along)) : k;
+        ops_state next = element(e, own, e->member.inside);
+        set(e, e->part[i], ops_fold(b, pass->kind, get(e, e->part[i]), next));
+    }
+    hal_ir_end(b);
+}
+
+/* Folds the parts pairwise, and adds the result to the total. */
+static void gather_parts(emitter *e)
+{
+    ops_state states[8];
+    uint32_t count = e->pass->unroll;
+    for (uint32_t i = 0; i < count; i++) {
+        states[i] = get(e, e->part[i]);
+    }
+    for (; count > 1; count /= 2) {
+        for (uint32_t i = 0; i < count / 2; i++) {
+            states[i] = ops_fold(e->b, e->pass->kind, states[2 * i], states[2 * i + 1]);
+        }
+    }
+    set(e, e->total, ops_fold(e->b, e->pass->kind, get(e, e->total), states[0]));
+}
+
+static void emit_rest(emitter *e, hal_ir_value whole)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    hal_ir_value base = hal_ir_for(b, whole, e->end, hal_ir_u32(b, pass->team.along));
+    hal_ir_value k = hal_ir_add(b, base, e->member.q);
+    hal_ir_value in_slice = hal_ir_lt(b, k, e->end);
+    ops_state next = element(e, k, hal_ir_and(b, e->member.inside, in_slice));
+    ops_state identity = ops_fold_identity(b, pass->kind, pass->type);
+    next.value = hal_ir_select(b, in_slice, next.value, identity.value);
+    if (pass->kind == OPS_REDUCE_ARGMAX) {
+        next.place = hal_ir_select(b, in_slice, next.place, identity.place);
+    }
+    set(e, e->total, ops_fold(b, pass->kind, get(e, e->total), next));
+    hal_ir_end(b);
+}
+
+/* What stands at k on the axis, after the prologue. */
+static ops_state element(emitter *e, hal_ir_value k, hal_ir_value guard)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    hal_ir_value loaded[OPS_REDUCE_MAX_IN];
+    for (uint32_t i = 0; i < pass->input_count; i++) {
+        hal_ir_value place = ops_axis_place(b, &pass->axis, e->axis_strides, e->values.type, i,
+                                            e->member.index[i], k);
+        loaded[i] = hal_ir_load_wide(b, pass->slots[i], place, 0, 1, guard);
+    }
+    ops_state state = {loaded[0], HAL_IR_NONE};
+    if (pass->kind == OPS_REDUCE_ARGMAX) {
+        state.place = pass->from_partials ? loaded[1] : k;
+    }
+    if (pass->prologue) {
+        hal_ir_splice(b, pass->prologue->fragment, loaded, pass->input_count, &state.value, 1);
+    }
+    return state;
+}
+
+static void emit_result(emitter *e, ops_state state)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_pass *pass = e->pass;
+    hal_ir_value guard =
+        hal_ir_and(b, e->member.inside, hal_ir_eq(b, e->member.q, hal_ir_u32(b, 0)));
+    const hal_ir_value *index = e->member.index;
+    uint32_t out = pass->input_count;
+    if (pass->to_partials) {
+        hal_ir_value slice = ops_value_cast(b, e->values.type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
+        hal_ir_value offset = hal_ir_mul(b, slice, e->slice_stride);
+        hal_ir_store_wide(b, pass->slots[out], hal_ir_add(b, index[out], offset), 0, guard,
+                          state.value);
+        if (pass->kind == OPS_REDUCE_ARGMAX) {
+            hal_ir_store_wide(b, pass->slots[out + 1], hal_ir_add(b, index[out + 1], offset), 0,
+                              guard, state.place);
+        }
+        return;
+    }
+    hal_ir_value result = state.value;
+    if (pass->kind == OPS_REDUCE_ARGMAX) {
+        result = hal_ir_cast(b, pass->result, state.place);
+    } else if (pass->kind == OPS_REDUCE_MEAN) {
+        result = hal_ir_div(b, state.value, e->mean_length);
+    }
+    if (pass->epilogue) {
+        hal_ir_value inputs[OPS_REDUCE_MAX_IN] = {result};
+        for (uint32_t i = 0; i < pass->further_count; i++) {
+            inputs[1 + i] =
+                hal_ir_load_wide(b, pass->slots[out + 1 + i], index[out + 1 + i], 0, 1, guard);
+        }
+        hal_ir_splice(b, pass->epilogue->fragment, inputs, 1 + pass->further_count, &result, 1);
+    }
+    hal_ir_store_wide(b, pass->slots[out], index[out], 0, guard, result);
+}
