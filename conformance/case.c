@@ -1,0 +1,182 @@
+/* case.c: reports of running cases and the list of cases; case.h says who calls it. */
+#include "case.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number.h"
+
+static void report(case_run *run, case_status status, const char *format, va_list arguments);
+static char *print_name(const char *format, va_list arguments);
+
+bool case_fail(case_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report(run, CASE_FAILED, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool case_unsupported(case_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report(run, CASE_UNSUPPORTED, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool case_is_well(const case_run *run)
+{
+    return run->status == CASE_PASSED;
+}
+
+void case_claim(case_run *run, bool claimed, const char *what)
+{
+    if (!claimed && run->lacking == NULL) {
+        run->lacking = what;
+    }
+}
+
+void case_claim_or_rewrite(case_run *run, bool claimed, const char *what)
+{
+    if (!claimed && run->lacking == NULL) {
+        run->lacking = what;
+        run->may_work = true;
+    }
+}
+
+void case_claim_arithmetic(case_run *run, hal_type type)
+{
+    static const char *const texts[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_BOOL] = "arithmetic of bool", [HAL_TYPE_I32] = "arithmetic of i32",
+        [HAL_TYPE_U32] = "arithmetic of u32",   [HAL_TYPE_I64] = "arithmetic of i64",
+        [HAL_TYPE_U64] = "arithmetic of u64",   [HAL_TYPE_F32] = "arithmetic of f32",
+        [HAL_TYPE_F64] = "arithmetic of f64",
+    };
+    const hal_type value = hal_type_of_value(type);
+    case_claim(run, (run->info->arithmetic_types & HAL_TYPE_BIT(value)) != 0, texts[value]);
+}
+
+void case_claim_storage(case_run *run, hal_type type)
+{
+    static const char *const texts[HAL_TYPE_COUNT] = {
+        "storage",        "storage of bool", "storage of i8",  "storage of u8",  "storage of i16",
+        "storage of u16", "storage of i32",  "storage of u32", "storage of i64", "storage of u64",
+        "storage of f16", "storage of bf16", "storage of f32", "storage of f64"};
+    const bool claimed = (run->info->storage_types & HAL_TYPE_BIT(type)) != 0;
+    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16 || type == HAL_TYPE_BOOL) {
+        case_claim_or_rewrite(run, claimed, texts[type]);
+    } else {
+        case_claim(run, claimed, texts[type]);
+    }
+}
+
+bool case_ok(case_run *run, hal_status status, const char *what)
+{
+    if (status == HAL_OK) {
+        return true;
+    }
+    if (status == HAL_ERROR_UNSUPPORTED && run->lacking != NULL) {
+        return case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
+    }
+    return case_fail(run, "%s gave %s: %s", what, hal_status_name(status), hal_status_message());
+}
+
+bool case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
+                 const char *what)
+{
+    const char *message = hal_status_message();
+    if (status != wanted) {
+        return case_fail(run, "%s gave %s instead of %s (%s)", what, hal_status_name(status),
+                         hal_status_name(wanted), status == HAL_OK ? "no error" : message);
+    }
+    if (wanted != HAL_OK && message[0] == 0) {
+        return case_fail(run, "%s gave %s without a sentence", what, hal_status_name(status));
+    }
+    if (wanted != HAL_OK && mention != NULL && strstr(message, mention) == NULL) {
+        return case_fail(run, "%s: the sentence does not name '%s': %s", what, mention, message);
+    }
+    return true;
+}
+
+void case_add(case_list *list, case_function function, const void *parameters, size_t bytes,
+              const char *format, ...)
+{
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
+        case_entry *entries = realloc(list->entries, capacity * sizeof *entries);
+        if (entries == NULL) {
+            list->out_of_memory = true;
+            return;
+        }
+        list->entries = entries;
+        list->capacity = capacity;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    case_entry entry = {.name = print_name(format, arguments),
+                        .group = list->group,
+                        .level = list->level,
+                        .function = function};
+    va_end(arguments);
+    if (bytes > 0 && (entry.parameters = malloc(bytes)) != NULL) {
+        memcpy(entry.parameters, parameters, bytes);
+    }
+    if (entry.name == NULL || (bytes > 0 && entry.parameters == NULL)) {
+        free(entry.name);
+        free(entry.parameters);
+        list->out_of_memory = true;
+        return;
+    }
+    list->entries[list->count++] = entry;
+}
+
+void case_covers(case_list *list, hal_type type, case_memory memory, const char *format, ...)
+{
+    if (list->count == 0 || list->out_of_memory) {
+        return;
+    }
+    case_entry *entry = &list->entries[list->count - 1];
+    case_cover *covers = realloc(entry->covers, (entry->cover_count + 1) * sizeof *covers);
+    if (covers == NULL) {
+        list->out_of_memory = true;
+        return;
+    }
+    entry->covers = covers;
+    case_cover *cover = &covers[entry->cover_count++];
+    *cover = (case_cover){.type = type, .memory = (uint8_t)memory};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(cover->row, sizeof cover->row, format, arguments);
+    va_end(arguments);
+}
+
+void case_list_free(case_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->entries[i].name);
+        free(list->entries[i].parameters);
+        free(list->entries[i].covers);
+    }
+    free(list->entries);
+    *list = (case_list){0};
+}
+
+static void report(case_run *run, case_status status, const char *format, va_list arguments)
+{
+    if (run->status == CASE_PASSED) {
+        run->status = status;
+        vsnprintf(run->detail, sizeof run->detail, format, arguments);
+    }
+}
+
+static char *print_name(const char *format, va_list arguments)
+{
+    char name[256];
+    vsnprintf(name, sizeof name, format, arguments);
+    return strdup(name);
+}

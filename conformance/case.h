@@ -1,0 +1,119 @@
+/* case.h: what a case is, what it may ask of its run, and the list that all cases are put in.
+ * Every folder of cases includes this; runner.c walks the list.
+ *
+ * A case is a function over a copy of its parameters. It reports by case_fail, case_unsupported
+ * and the checks below; the first report is kept and a case without one has passed. After a report
+ * a case may go on or return as suits it. */
+#ifndef HAL_CONFORMANCE_CASE_H
+#define HAL_CONFORMANCE_CASE_H
+
+#include <hal/hal.h>
+#include <ops/ops.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CASE_LEVEL_CORE = 1, CASE_LEVEL_OPS = 2, CASE_LEVEL_STRESS = 4 };
+
+typedef enum case_status {
+    CASE_PASSED = 0,
+    CASE_FAILED = 1,
+    CASE_UNSUPPORTED = 2,      /* the device does not claim it and said so */
+    CASE_EXPECTED_FAILURE = 3, /* failed, as expect.txt says */
+    CASE_UNEXPECTED_PASS = 4   /* passed, though expect.txt says otherwise: a failure */
+} case_status;
+
+/* ---- While a case runs ---- */
+
+typedef struct case_run {
+    const char *selection; /* that opens the device again */
+    const char *name;      /* of the case */
+    uint64_t seed;         /* of this case: from the program's seed and the case's name */
+    hal_device *device;
+    const hal_device_info *info;
+    hal_queue *queue;
+    ops_context *ops;
+    case_status status;
+    const char *lacking; /* what the case needs and the device does not claim; null: nothing */
+    bool may_work;       /* though the device lacks it: hal may rewrite it */
+    char detail[1536];
+} case_run;
+
+/* Says that the case failed and why; the first call counts. Always false. */
+bool case_fail(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* Says that the device does not offer what the case needs. Always false. */
+bool case_unsupported(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* Whether nothing was reported so far. */
+bool case_is_well(const case_run *run);
+
+/* Declares that the case needs `what`. A device that does not claim it has to answer UNSUPPORTED to
+ * some checked call of the case, which makes the case unsupported; if it never does, it failed. */
+void case_claim(case_run *run, bool claimed, const char *what);
+
+/* The same where hal may stand in for the device: it works, or some call answers UNSUPPORTED. */
+void case_claim_or_rewrite(case_run *run, bool claimed, const char *what);
+
+/* case_claim for values, and for memory, of a type; hal may make 16-bit
+ * floats and BOOL of integers. */
+void case_claim_arithmetic(case_run *run, hal_type type);
+void case_claim_storage(case_run *run, hal_type type);
+
+/* True for HAL_OK. Else reports `what` with the status and its sentence. */
+bool case_ok(case_run *run, hal_status status, const char *what);
+
+/* True when the status is the wanted one and its sentence is not empty and, unless null, holds
+ * `mention`. Else reports `what`. */
+bool case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
+                 const char *what);
+
+/* True when the condition holds, else reports the sentence. */
+#define case_check(run, condition, ...) ((condition) ? true : case_fail((run), __VA_ARGS__))
+
+/* ---- The list of cases ---- */
+
+typedef void (*case_function)(case_run *run, const void *parameters);
+
+/* A cell of the printed table that a case fills: a row, such as "add" or "load x4 guarded", a type,
+ * and a kind of memory. */
+typedef enum case_memory { CASE_VALUES = 0, CASE_BINDING = 1, CASE_SHARED = 2 } case_memory;
+
+typedef struct case_cover {
+    char row[28];
+    hal_type type;
+    uint8_t memory;
+} case_cover;
+
+typedef struct case_entry {
+    char *name;
+    const char *group; /* cases of a group share a process */
+    unsigned level;
+    case_function function;
+    void *parameters;
+    case_cover *covers;
+    size_t cover_count;
+} case_entry;
+
+typedef struct case_list {
+    case_entry *entries;
+    size_t count, capacity;
+    const char *group; /* of the cases that are added now */
+    unsigned level;
+    uint64_t seed;
+    bool out_of_memory;
+} case_list;
+
+/* Adds a case to the present group; `parameters` (may be null) are copied. */
+void case_add(case_list *list, case_function function, const void *parameters, size_t bytes,
+              const char *format, ...) HAL_PRINTF(5, 6);
+
+/* Says what the case that was added last covers. */
+void case_covers(case_list *list, hal_type type, case_memory memory, const char *format, ...)
+    HAL_PRINTF(4, 5);
+
+/* Adds all cases there are (cases.c); case_list_free frees them. */
+void case_list_fill(case_list *list);
+void case_list_free(case_list *list);
+
+#endif

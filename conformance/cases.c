@@ -1,0 +1,71 @@
+/* cases.c: all groups of cases, in the order in which they run. */
+#include "cases.h"
+
+#include <inttypes.h>
+
+static void check_leaks(case_run *run, const void *parameters);
+
+static const struct {
+    const char *name;
+    unsigned level;
+    void (*add)(case_list *list);
+} groups[] = {
+    {"hal/device", CASE_LEVEL_CORE, cases_hal_device},
+    {"hal/buffer", CASE_LEVEL_CORE, cases_hal_buffer},
+    {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
+    {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
+    {"hal/points", CASE_LEVEL_CORE, cases_hal_points},
+    {"hal/graph", CASE_LEVEL_CORE, cases_hal_graph},
+    {"hal/kernel", CASE_LEVEL_CORE, cases_hal_kernel},
+    {"hal/lifetimes", CASE_LEVEL_CORE, cases_hal_lifetimes},
+    {"hal/threads", CASE_LEVEL_CORE, cases_hal_threads},
+    {"hal/stress", CASE_LEVEL_STRESS, cases_hal_stress},
+    {"ir/ids", CASE_LEVEL_CORE, cases_ir_ids},
+    {"ir/elementwise", CASE_LEVEL_CORE, cases_ir_elementwise},
+    {"ir/convert", CASE_LEVEL_CORE, cases_ir_convert},
+    {"ir/memory", CASE_LEVEL_CORE, cases_ir_memory},
+    {"ir/index", CASE_LEVEL_CORE, cases_ir_index},
+    {"ir/atomic", CASE_LEVEL_CORE, cases_ir_atomic},
+    {"ir/control", CASE_LEVEL_CORE, cases_ir_control},
+    {"ir/shared", CASE_LEVEL_CORE, cases_ir_shared},
+    {"ir/subgroup", CASE_LEVEL_CORE, cases_ir_subgroup},
+    {"ops/pointwise", CASE_LEVEL_OPS, cases_ops_pointwise},
+    {"ops/shapes", CASE_LEVEL_OPS, cases_ops_shapes},
+    {"ops/reduce", CASE_LEVEL_OPS, cases_ops_reduce},
+    {"ops/softmax", CASE_LEVEL_OPS, cases_ops_softmax},
+    {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
+    {"ops/index", CASE_LEVEL_OPS, cases_ops_index},
+    {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
+};
+
+void case_list_fill(case_list *list)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        list->group = groups[i].name;
+        list->level = groups[i].level;
+        groups[i].add(list);
+        list->level = groups[i].level;
+        case_add_leak_check(list);
+    }
+}
+
+void case_add_leak_check(case_list *list)
+{
+    case_add(list, check_leaks, NULL, 0, "%s/leaks", list->group);
+}
+
+/* The context may keep memory of its own, so it goes first and is made again for the fixture. */
+static void check_leaks(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    ops_context_destroy(run->ops);
+    run->ops = NULL;
+    hal_memory_statistics statistics = {0};
+    if (case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait") &&
+        case_ok(run, hal_device_memory(run->device, &statistics), "hal_device_memory")) {
+        case_check(run, statistics.in_use_bytes == 0,
+                   "%" PRIu64 " bytes are still in use after all buffers were released",
+                   statistics.in_use_bytes);
+    }
+    case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
+}

@@ -1,0 +1,39 @@
+/* cases.h: the functions that add cases to the list, one for each group; cases.c calls them. */
+#ifndef HAL_CONFORMANCE_CASES_H
+#define HAL_CONFORMANCE_CASES_H
+
+#include "case.h"
+
+void cases_hal_device(case_list *list);
+void cases_hal_buffer(case_list *list);
+void cases_hal_queue(case_list *list);
+void cases_hal_arguments(case_list *list);
+void cases_hal_points(case_list *list);
+void cases_hal_graph(case_list *list);
+void cases_hal_kernel(case_list *list);
+void cases_hal_lifetimes(case_list *list);
+void cases_hal_threads(case_list *list);
+void cases_hal_stress(case_list *list);
+
+void cases_ir_ids(case_list *list);
+void cases_ir_elementwise(case_list *list);
+void cases_ir_convert(case_list *list);
+void cases_ir_memory(case_list *list);
+void cases_ir_index(case_list *list);
+void cases_ir_atomic(case_list *list);
+void cases_ir_control(case_list *list);
+void cases_ir_shared(case_list *list);
+void cases_ir_subgroup(case_list *list);
+
+void cases_ops_pointwise(case_list *list);
+void cases_ops_shapes(case_list *list);
+void cases_ops_reduce(case_list *list);
+void cases_ops_softmax(case_list *list);
+void cases_ops_gemm(case_list *list);
+void cases_ops_index(case_list *list);
+void cases_ops_random(case_list *list);
+
+/* Adds the last case of a group: that nothing stays in use when all was released. */
+void case_add_leak_check(case_list *list);
+
+#endif

@@ -1,0 +1,21 @@
+#!/bin/bash
+# every_device.sh BIN_FOLDER: hal-conformance at every level on every device that hal-info lists.
+# ./dev check runs it as the ctest conformance_every_device.
+set -euo pipefail
+bin=$1
+
+mapfile -t devices < <("$bin/hal-info" --json | python3 -c '
+import json, sys
+for plugin in json.load(sys.stdin)["plugins"]:
+    for device in plugin["devices"]:
+        print(device["device"])')
+[ ${#devices[@]} -gt 0 ] || {
+    echo "hal-info lists no device" >&2
+    exit 1
+}
+for device in "${devices[@]}"; do
+    for level in core ops stress; do
+        echo "== hal-conformance --device $device --level $level"
+        "$bin/hal-conformance" --device "$device" --level "$level"
+    done
+done

@@ -1,0 +1,106 @@
+/* expect.c: known failures; expect.h says what the file looks like. */
+#include "expect.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_line(char *line, expect_list *list);
+static char *reason_of(char *line);
+static bool matches(const char *pattern, const char *name);
+
+bool expect_read(const char *path, expect_list *list, char *message, size_t bytes)
+{
+    *list = (expect_list){0};
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        snprintf(message, bytes, "cannot read %s: %s", path, strerror(errno));
+        return false;
+    }
+    char line[1024];
+    bool well = true;
+    for (unsigned number = 1; well && fgets(line, sizeof line, file) != NULL; number++) {
+        well = read_line(line, list);
+        if (!well) {
+            snprintf(message, bytes,
+                     "%s:%u: write a case's name, two spaces and the reason of its failure", path,
+                     number);
+        }
+    }
+    fclose(file);
+    return well;
+}
+
+void expect_free(expect_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].pattern);
+        free(list->items[i].reason);
+    }
+    free(list->items);
+    *list = (expect_list){0};
+}
+
+const expectation *expect_find(expect_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (matches(list->items[i].pattern, name)) {
+            list->items[i].used = true;
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool read_line(char *line, expect_list *list)
+{
+    line[strcspn(line, "\r\n")] = 0;
+    line += strspn(line, " \t");
+    if (line[0] == 0 || line[0] == '#') {
+        return true;
+    }
+    char *reason = reason_of(line);
+    if (reason == NULL) {
+        return false;
+    }
+    expectation *items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) {
+        return false;
+    }
+    list->items = items;
+    items[list->count++] = (expectation){.pattern = strdup(line), .reason = strdup(reason)};
+    return items[list->count - 1].pattern != NULL && items[list->count - 1].reason != NULL;
+}
+
+/* Cuts the name off and gives the reason; null without one. */
+static char *reason_of(char *line)
+{
+    char *gap = strstr(line, "  ");
+    char *tab = strchr(line, '\t');
+    if (gap == NULL || (tab != NULL && tab < gap)) {
+        gap = tab;
+    }
+    if (gap == NULL) {
+        return NULL;
+    }
+    *gap++ = 0;
+    gap += strspn(gap, " \t");
+    return *gap == 0 ? NULL : gap;
+}
+
+static bool matches(const char *pattern, const char *name)
+{
+    if (fnmatch(pattern, name, 0) == 0) {
+        return true;
+    }
+    const char *seed = strstr(name, ",seed=");
+    const size_t length = strlen(pattern);
+    if (seed == NULL || length == 0) {
+        return false;
+    }
+    /* "gemm(m=1" and "gemm(m=1)" both stand for "gemm(m=1,seed=7)". */
+    const size_t stem = pattern[length - 1] == ')' ? length - 1 : length;
+    return stem == (size_t)(seed - name) && strncmp(pattern, name, stem) == 0;
+}

@@ -1,0 +1,32 @@
+/* expect.h: the known failures of a plugin, from the expect.txt beside it. Called by main.c and
+ * report.c.
+ *
+ * One line for each: the case's name, at least two spaces or a tab, and the reason. The name may
+ * hold * and ?, and stands for all its seeds when it ends before ",seed=". Empty lines and lines
+ * that begin with # are passed over. An expected failure that passes is a failure. */
+#ifndef HAL_CONFORMANCE_EXPECT_H
+#define HAL_CONFORMANCE_EXPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct expectation {
+    char *pattern;
+    char *reason;
+    bool used;
+} expectation;
+
+typedef struct expect_list {
+    expectation *items;
+    size_t count;
+} expect_list;
+
+/* Reads a file. False with a sentence in `message` when it cannot be read or a line has no
+ * reason. */
+bool expect_read(const char *path, expect_list *list, char *message, size_t bytes);
+void expect_free(expect_list *list);
+
+/* The expectation for a case, null when there is none; marks it used. */
+const expectation *expect_find(expect_list *list, const char *name);
+
+#endif

@@ -1,0 +1,223 @@
+/* buffer.c: memory of every kind, through every way in and out; limits, mapping, the pool. */
+#include <hal/buffer.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "hal/hal_case.h"
+
+static const char *const kind_names[HAL_MEMORY_KIND_COUNT] = {"device", "upload", "download",
+                                                              "shared"};
+
+static void through_kind(case_run *run, const void *parameters);
+static void map_kind(case_run *run, const void *parameters);
+static void sizes(case_run *run, const void *parameters);
+static void refusals(case_run *run, const void *parameters);
+static void too_large(case_run *run, const void *parameters);
+static void reuse(case_run *run, const void *parameters);
+static void accessors(case_run *run, const void *parameters);
+
+void cases_hal_buffer(case_list *list)
+{
+    for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
+        case_add(list, through_kind, &kind, sizeof kind, "buffer/through(kind=%s)",
+                 kind_names[kind]);
+        case_add(list, map_kind, &kind, sizeof kind, "buffer/map(kind=%s)", kind_names[kind]);
+    }
+    case_add(list, sizes, NULL, 0, "buffer/sizes");
+    case_add(list, refusals, NULL, 0, "buffer/refusals");
+    case_add(list, too_large, NULL, 0, "buffer/too_large");
+    case_add(list, reuse, NULL, 0, "buffer/reuse");
+    case_add(list, accessors, NULL, 0, "buffer/accessors");
+}
+
+/* write -> kernel -> copy -> fill of a part -> read, all in memory of one kind. */
+static void through_kind(case_run *run, const void *parameters)
+{
+    const uint32_t kind = *(const uint32_t *)parameters;
+    enum { COUNT = 1003 };
+    hal_buffer *buffers[3] = {NULL, NULL, NULL};
+    uint32_t words[COUNT];
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    bool well = kernel != NULL;
+    for (int i = 0; i < 3 && well; i++) {
+        well = case_ok(run, hal_buffer_create(run->device, kind, sizeof words, &buffers[i]),
+                       "hal_buffer_create");
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        words[i] = i ^ 0x5a5a;
+    }
+    const hal_range source = {buffers[1], 0, HAL_WHOLE}, target = {buffers[2], 0, HAL_WHOLE};
+    const hal_range part = {buffers[2], 400, 80};
+    well = well &&
+           case_ok(run, hal_queue_write(run->queue, buffers[0], 0, words, sizeof words), "write") &&
+           scale_dispatch(run, run->queue, kernel, buffers[0], buffers[1], COUNT, 5, 9) &&
+           case_ok(run, hal_queue_copy(run->queue, source, target), "copy") &&
+           case_ok(run, hal_queue_fill(run->queue, part, 0x01020304), "fill") &&
+           case_ok(run, hal_queue_read(run->queue, buffers[2], 0, words, sizeof words), "read");
+    for (uint32_t i = 0; i < COUNT && well; i++) {
+        const uint32_t expected = i >= 100 && i < 120 ? 0x01020304 : (i ^ 0x5a5a) * 5 + 9;
+        well = case_check(run, words[i] == expected, "word %u is 0x%x instead of 0x%x", i, words[i],
+                          expected);
+    }
+    for (int i = 0; i < 3; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+    hal_kernel_release(kernel);
+}
+
+static void map_kind(case_run *run, const void *parameters)
+{
+    const uint32_t kind = *(const uint32_t *)parameters;
+    enum { COUNT = 500 };
+    hal_buffer *buffer = NULL, *out = NULL;
+    void *pointer = NULL, *again = NULL;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    if (kernel == NULL ||
+        !case_ok(run, hal_buffer_create(run->device, kind, COUNT * 4, &buffer), "a buffer")) {
+        hal_kernel_release(kernel);
+        return;
+    }
+    if (kind == HAL_MEMORY_DEVICE) {
+        case_claim(run, (run->info->abilities & HAL_ABILITY_MAP_DEVICE) != 0,
+                   "mapping of device memory");
+    }
+    out = words_create(run, run->queue, COUNT, 0, 0);
+    if (out != NULL && case_ok(run, hal_buffer_map_begin(buffer, &pointer), "map_begin")) {
+        case_check(run, pointer != NULL && (uintptr_t)pointer % 64 == 0, "mapped at %p", pointer);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            memcpy((char *)pointer + 4 * (size_t)i, &i, 4);
+        }
+        case_expect(run, hal_buffer_map_begin(buffer, &again), HAL_ERROR_INVALID_STATE, NULL,
+                    "a second mapping");
+        case_ok(run, hal_buffer_map_end(buffer), "map_end");
+        case_expect(run, hal_buffer_map_end(buffer), HAL_ERROR_INVALID_STATE, NULL,
+                    "the end of no mapping");
+        scale_dispatch(run, run->queue, kernel, buffer, out, COUNT, 3, 1);
+        words_check(run, run->queue, out, COUNT, 1, 3, "what the device read");
+        scale_dispatch(run, run->queue, kernel, out, buffer, COUNT, 2, 0);
+        if (case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait") &&
+            case_ok(run, hal_buffer_map_begin(buffer, &pointer), "map_begin")) {
+            for (uint32_t i = 0; i < COUNT; i++) {
+                uint32_t word;
+                memcpy(&word, (const char *)pointer + 4 * (size_t)i, 4);
+                case_check(run, word == 2 * (3 * i + 1), "mapped word %u is %u", i, word);
+            }
+            case_ok(run, hal_buffer_map_end(buffer), "map_end");
+        }
+    }
+    hal_buffer_release(buffer);
+    hal_buffer_release(out);
+    hal_kernel_release(kernel);
+}
+
+/* Sizes around alignments: the last byte can be written and read, also when it is odd. */
+static void sizes(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    static const uint64_t bytes[] = {1, 2, 3, 4, 5, 255, 256, 257, 4095, 4097, 65537, 1000001};
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0] && case_is_well(run); i++) {
+        hal_buffer *buffer = NULL;
+        uint8_t *data = malloc(bytes[i]), *back = calloc(bytes[i], 1);
+        for (uint64_t k = 0; data != NULL && k < bytes[i]; k++) {
+            data[k] = (uint8_t)(k * 7 + 3);
+        }
+        if (data != NULL && back != NULL &&
+            case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes[i], &buffer),
+                    "hal_buffer_create") &&
+            case_ok(run, hal_queue_write(run->queue, buffer, 0, data, bytes[i]), "write") &&
+            case_ok(run, hal_queue_read(run->queue, buffer, 0, back, bytes[i]), "read")) {
+            case_check(run, memcmp(data, back, bytes[i]) == 0, "%llu bytes came back otherwise",
+                       (unsigned long long)bytes[i]);
+            case_check(run, hal_buffer_bytes(buffer) == bytes[i], "%llu bytes are said to be %llu",
+                       (unsigned long long)bytes[i], (unsigned long long)hal_buffer_bytes(buffer));
+        }
+        hal_buffer_release(buffer);
+        free(data);
+        free(back);
+    }
+}
+
+static void refusals(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_buffer *buffer = NULL;
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    case_expect(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 0, &buffer), wrong, NULL,
+                "0 bytes");
+    case_expect(run, hal_buffer_create(run->device, 99, 64, &buffer), wrong, NULL, "kind 99");
+    case_expect(run, hal_buffer_create(NULL, HAL_MEMORY_DEVICE, 64, &buffer), wrong, NULL,
+                "a null device");
+    case_expect(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 64, NULL), wrong, NULL,
+                "a null result");
+    void *pointer;
+    case_expect(run, hal_buffer_map_begin(NULL, &pointer), wrong, NULL, "mapping of null");
+}
+
+static void too_large(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_buffer *buffer = NULL;
+    if (run->info->max_allocation < UINT64_MAX) {
+        case_expect(run,
+                    hal_buffer_create(run->device, HAL_MEMORY_DEVICE, run->info->max_allocation + 1,
+                                      &buffer),
+                    HAL_ERROR_UNSUPPORTED, NULL, "more than the largest allocation");
+    }
+    const hal_status status =
+        hal_buffer_create(run->device, HAL_MEMORY_DEVICE, UINT64_MAX, &buffer);
+    case_check(run, status == HAL_ERROR_UNSUPPORTED || status == HAL_ERROR_OUT_OF_MEMORY,
+               "2^64 - 1 bytes gave %s", hal_status_name(status));
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 4096, &buffer),
+            "a small buffer afterwards");
+    hal_buffer_release(buffer);
+}
+
+/* Memory given back is taken again without asking the device. */
+static void reuse(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_memory_statistics before = {0}, after = {0};
+    hal_buffer *buffer = NULL;
+    for (int turn = 0; turn < 101 && case_is_well(run); turn++) {
+        if (turn == 1) {
+            case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+        }
+        case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 123456, &buffer),
+                "hal_buffer_create");
+        hal_buffer_release(buffer);
+    }
+    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_check(run,
+               after.reuse_count >= before.reuse_count + 100 &&
+                   after.allocation_count == before.allocation_count,
+               "of 100 buffers of one size %llu were reused and %llu allocated",
+               (unsigned long long)(after.reuse_count - before.reuse_count),
+               (unsigned long long)(after.allocation_count - before.allocation_count));
+}
+
+static void accessors(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_buffer *buffer = NULL;
+    case_check(run,
+               hal_buffer_bytes(NULL) == 0 && hal_buffer_kind(NULL) == 0 &&
+                   hal_buffer_device(NULL) == NULL && hal_buffer_retain(NULL) == NULL,
+               "a null buffer gives something");
+    hal_buffer_release(NULL);
+    if (case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_SHARED, 77, &buffer), "a buffer")) {
+        case_check(run,
+                   hal_buffer_bytes(buffer) == 77 && hal_buffer_kind(buffer) == HAL_MEMORY_SHARED &&
+                       hal_buffer_device(buffer) == run->device,
+                   "size, kind or device is not what was asked for");
+        hal_buffer_set_label(buffer, "a label that is much longer than the 47 characters it has");
+        hal_buffer_set_label(buffer, NULL);
+        hal_buffer_set_label(NULL, "x");
+        case_check(run, hal_buffer_retain(buffer) == buffer, "hal_buffer_retain gives another");
+        hal_buffer_release(buffer);
+        case_check(run, hal_buffer_bytes(buffer) == 77, "released with a reference left");
+    }
+    hal_buffer_release(buffer);
+}

@@ -1,0 +1,153 @@
+/* lifetimes.c: what is released in any order, and while work is under way. */
+#include <hal/hal.h>
+
+#include "cases.h"
+#include "hal/hal_case.h"
+
+#define COUNT 5000u
+
+static void release_under_way(case_run *run, const void *parameters);
+static void device_first(case_run *run, const void *parameters);
+static void memory_comes_back(case_run *run, const void *parameters);
+static void open_and_close(case_run *run, const void *parameters);
+static void reuse_under_way(case_run *run, const void *parameters);
+
+void cases_hal_lifetimes(case_list *list)
+{
+    const int few = 20, many = 1000;
+    case_add(list, release_under_way, NULL, 0, "lifetimes/release_under_way");
+    case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
+    case_add(list, memory_comes_back, NULL, 0, "lifetimes/memory_comes_back");
+    case_add(list, reuse_under_way, NULL, 0, "lifetimes/reuse_under_way");
+    case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
+    list->level = CASE_LEVEL_STRESS;
+    case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);
+}
+
+/* Buffers and kernel are released between the recording and the flush. */
+static void release_under_way(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *middle = words_create(run, run->queue, COUNT, 0, 0);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    if (kernel != NULL && x != NULL && middle != NULL && y != NULL) {
+        scale_dispatch(run, run->queue, kernel, x, middle, COUNT, 3, 1);
+        hal_buffer_release(x);
+        scale_dispatch(run, run->queue, kernel, middle, y, COUNT, 2, 5);
+        hal_buffer_release(middle);
+        hal_kernel_release(kernel);
+        x = words_create(run, run->queue, COUNT, 99, 0);
+        words_check(run, run->queue, y, COUNT, 13, 6, "the result");
+        kernel = NULL;
+        middle = NULL;
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(middle);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+/* Children hold their device: its own reference may go first. */
+static void device_first(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&
+        case_ok(run, hal_queue_create(device, &queue), "hal_queue_create")) {
+        hal_kernel *kernel = scale_kernel(run, device);
+        hal_buffer *x = words_create(run, queue, COUNT, 1, 2);
+        hal_buffer *y = words_create(run, queue, COUNT, 0, 0);
+        hal_device_release(device);
+        if (kernel != NULL && x != NULL && y != NULL) {
+            scale_dispatch(run, queue, kernel, x, y, COUNT, 3, 0);
+            words_check(run, queue, y, COUNT, 3, 6, "after the device was released");
+        }
+        hal_queue_destroy(queue);
+        hal_kernel_release(kernel);
+        hal_buffer_release(x);
+        hal_buffer_release(y);
+    }
+}
+
+static void memory_comes_back(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_memory_statistics before, after;
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+    for (int turn = 0; turn < 200 && case_is_well(run); turn++) {
+        hal_buffer *x = words_create(run, run->queue, 3000, 1, 1);
+        hal_buffer *y = words_create(run, run->queue, 3000, 1, 1);
+        const hal_range source = {x, 0, HAL_WHOLE}, target = {y, 0, HAL_WHOLE};
+        if (x != NULL && y != NULL) {
+            case_ok(run, hal_queue_copy(run->queue, source, target), "copy");
+        }
+        hal_buffer_release(x);
+        hal_buffer_release(y);
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_check(run, after.in_use_bytes == before.in_use_bytes,
+               "%llu bytes in use after 200 turns, %llu before",
+               (unsigned long long)after.in_use_bytes, (unsigned long long)before.in_use_bytes);
+}
+
+/* Memory of a released buffer is taken for the next while the first is still to be read. */
+static void reuse_under_way(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *sums[16] = {NULL};
+    bool well = kernel != NULL;
+    for (uint32_t i = 0; i < 16 && well; i++) {
+        hal_buffer *x = words_create(run, run->queue, COUNT, i, 1);
+        sums[i] = words_create(run, run->queue, COUNT, 0, 0);
+        well = x != NULL && sums[i] != NULL &&
+               scale_dispatch(run, run->queue, kernel, x, sums[i], COUNT, i + 1, i);
+        hal_buffer_release(x);
+        if (i % 5 == 4) {
+            well = well && case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
+        }
+    }
+    for (uint32_t i = 0; i < 16 && well; i++) {
+        well = words_check(run, run->queue, sums[i], COUNT, i * (i + 1) + i, i + 1, "a result");
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        hal_buffer_release(sums[i]);
+    }
+    hal_kernel_release(kernel);
+}
+
+/* The fixture's own references are given back first, so that each turn closes the device. */
+static void open_and_close(case_run *run, const void *parameters)
+{
+    const int times = *(const int *)parameters;
+    ops_context_destroy(run->ops);
+    hal_queue_destroy(run->queue);
+    hal_device_release(run->device);
+    run->ops = NULL;
+    run->queue = NULL;
+    run->device = NULL;
+    for (int i = 0; i < times && case_is_well(run); i++) {
+        hal_device *device = NULL;
+        hal_queue *queue = NULL;
+        if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&
+            case_ok(run, hal_queue_create(device, &queue), "hal_queue_create")) {
+            hal_buffer *x = words_create(run, queue, 100, 1, 1);
+            if (x != NULL) {
+                words_check(run, queue, x, 100, 1, 1, "a buffer");
+            }
+            hal_buffer_release(x);
+        }
+        hal_queue_destroy(queue);
+        hal_device_release(device);
+    }
+    if (case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open")) {
+        run->info = hal_device_get_info(run->device);
+        case_ok(run, hal_queue_create(run->device, &run->queue), "hal_queue_create");
+        case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
+    }
+}

@@ -1,0 +1,360 @@
+/* queue.c: what is recorded takes effect in order, whatever overlaps; batches of every size. */
+#include <hal/queue.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "hal/hal_case.h"
+#include "random.h"
+
+#define WORDS 512u /* of each buffer of a random sequence */
+#define BUFFERS 4u
+
+static void chain(case_run *run, const void *parameters);
+static void random_order(case_run *run, const void *parameters);
+static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
+                        hal_buffer *const *buffers, uint32_t (*model)[WORDS]);
+static void overwrite_read(case_run *run, const void *parameters);
+static void written_data_is_copied(case_run *run, const void *parameters);
+static void partial_writes(case_run *run, const void *parameters);
+static void fill_to_end(case_run *run, const void *parameters);
+static void zero_grid(case_run *run, const void *parameters);
+static void large_grid(case_run *run, const void *parameters);
+static void transfer(case_run *run, const void *parameters);
+static void destroy_with_work(case_run *run, const void *parameters);
+static void nulls(case_run *run, const void *parameters);
+
+void cases_hal_queue(case_list *list)
+{
+    static const uint32_t lengths[] = {
+        1, 2, 100, HAL_QUEUE_BATCH_COMMANDS - 1, HAL_QUEUE_BATCH_COMMANDS, 2500};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        case_add(list, chain, &lengths[i], sizeof lengths[i], "queue/chain(commands=%u)",
+                 lengths[i]);
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        case_add(list, random_order, &i, sizeof i, "queue/random_order(turn=%u,seed=%llu)", i,
+                 (unsigned long long)list->seed);
+    }
+    case_add(list, overwrite_read, NULL, 0, "queue/write_after_read");
+    case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
+    case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
+    case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
+    case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
+    case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");
+    case_add(list, transfer, NULL, 0, "queue/transfer");
+    case_add(list, destroy_with_work, NULL, 0, "queue/destroy_with_work");
+    case_add(list, nulls, NULL, 0, "queue/nulls");
+}
+
+/* Each command needs the one before: x -> y -> x -> ... */
+static void chain(case_run *run, const void *parameters)
+{
+    const uint32_t commands = *(const uint32_t *)parameters;
+    enum { COUNT = 70 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *buffers[2] = {words_create(run, run->queue, COUNT, 1, 1),
+                              words_create(run, run->queue, COUNT, 0, 0)};
+    uint32_t start = 1, step = 1;
+    bool well = kernel != NULL && buffers[0] != NULL && buffers[1] != NULL;
+    for (uint32_t i = 0; i < commands && well; i++) {
+        well = scale_dispatch(run, run->queue, kernel, buffers[i % 2], buffers[(i + 1) % 2], COUNT,
+                              3, i);
+        start = start * 3 + i;
+        step *= 3;
+    }
+    if (well) {
+        words_check(run, run->queue, buffers[commands % 2], COUNT, start, step, "the last buffer");
+    }
+    hal_buffer_release(buffers[0]);
+    hal_buffer_release(buffers[1]);
+    hal_kernel_release(kernel);
+}
+
+/* Kernels, copies, fills and writes on parts of four buffers, with now and then a flush, beside the
+ * same on the host. */
+static void random_order(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    static uint32_t model[BUFFERS][WORDS];
+    random_state random = {run->seed};
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *buffers[BUFFERS] = {NULL};
+    bool well = kernel != NULL;
+    for (uint32_t i = 0; i < BUFFERS && well; i++) {
+        buffers[i] = words_create(run, run->queue, WORDS, i * 1000, i + 1);
+        well = buffers[i] != NULL;
+        for (uint32_t k = 0; k < WORDS; k++) {
+            model[i][k] = k * (i + 1) + i * 1000;
+        }
+    }
+    for (int i = 0; i < 400 && well; i++) {
+        well = random_step(run, &random, kernel, buffers, model);
+    }
+    for (uint32_t i = 0; i < BUFFERS && well; i++) {
+        uint32_t words[WORDS];
+        well = case_ok(run, hal_queue_read(run->queue, buffers[i], 0, words, sizeof words), "read");
+        for (uint32_t k = 0; k < WORDS && well; k++) {
+            well =
+                case_check(run, words[k] == model[i][k], "word %u of buffer %u is %u instead of %u",
+                           k, i, words[k], model[i][k]);
+        }
+    }
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+    hal_kernel_release(kernel);
+}
+
+static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
+                        hal_buffer *const *buffers, uint32_t (*model)[WORDS])
+{
+    const uint32_t from = (uint32_t)random_below(random, BUFFERS);
+    const uint32_t to = (from + 1 + (uint32_t)random_below(random, BUFFERS - 1)) % BUFFERS;
+    const uint32_t count = 1 + (uint32_t)random_below(random, 64);
+    /* Bindings begin at aligned offsets; copies, fills and writes at any word. */
+    const uint32_t unit = run->info->binding_alignment > 4 ? run->info->binding_alignment / 4 : 1;
+    const uint32_t slots = (WORDS - 64) / unit + 1;
+    const uint32_t far_x = (uint32_t)random_below(random, slots) * unit;
+    const uint32_t far_out = (uint32_t)random_below(random, slots) * unit;
+    const uint32_t first = (uint32_t)random_below(random, WORDS - 64);
+    const uint32_t second = (uint32_t)random_below(random, WORDS - 64);
+    const hal_range source = {buffers[from], 4ull * first, 4ull * count};
+    const hal_range target = {buffers[to], 4ull * second, 4ull * count};
+    const uint32_t value = (uint32_t)random_next(random);
+    switch (random_below(random, 10)) {
+    case 0:
+        for (uint32_t k = 0; k < count; k++) {
+            model[to][second + k] = value;
+        }
+        return case_ok(run, hal_queue_fill(run->queue, target, value), "fill");
+    case 1:
+    case 2:
+        memcpy(&model[to][second], &model[from][first], 4ul * count);
+        return case_ok(run, hal_queue_copy(run->queue, source, target), "copy");
+    case 3:
+        for (uint32_t k = 0; k < count; k++) {
+            model[to][second + k] = value + k;
+        }
+        return case_ok(run,
+                       hal_queue_write(run->queue, buffers[to], 4ull * second, &model[to][second],
+                                       4ull * count),
+                       "write");
+    case 4:
+        return case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
+    default: {
+        const hal_range ranges[2] = {{buffers[from], 4ull * far_x, 4ull * count},
+                                     {buffers[to], 4ull * far_out, 4ull * count}};
+        const scale_scalars scalars = {count, value | 1, first};
+        const uint32_t grid[3] = {(count + SCALE_GROUP - 1) / SCALE_GROUP, 1, 1};
+        for (uint32_t k = 0; k < count; k++) {
+            model[to][far_out + k] = model[from][far_x + k] * scalars.scale + scalars.shift;
+        }
+        return case_ok(
+            run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars),
+            "dispatch");
+    }
+    }
+}
+
+/* A source that is overwritten right after it was read by an earlier command. */
+static void overwrite_read(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 20000 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 5, 2);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    if (kernel != NULL && x != NULL && y != NULL) {
+        const hal_range all = {x, 0, HAL_WHOLE};
+        scale_dispatch(run, run->queue, kernel, x, y, COUNT, 2, 1);
+        case_ok(run, hal_queue_fill(run->queue, all, 77), "fill");
+        words_check(run, run->queue, y, COUNT, 11, 4, "what was read before");
+        words_check(run, run->queue, x, COUNT, 77, 0, "what was filled after");
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+static void written_data_is_copied(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 3000 };
+    static uint32_t data[COUNT];
+    hal_buffer *x = words_create(run, run->queue, COUNT, 0, 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        data[i] = i + 9;
+    }
+    if (x != NULL && case_ok(run, hal_queue_write(run->queue, x, 0, data, sizeof data), "write")) {
+        memset(data, 0xee, sizeof data);
+        words_check(run, run->queue, x, COUNT, 9, 1, "what was written");
+    }
+    hal_buffer_release(x);
+}
+
+/* Odd offsets and lengths; what lies beside them stays. */
+static void partial_writes(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { BYTES = 301 };
+    uint8_t model[BYTES], back[BYTES];
+    hal_buffer *buffer = NULL;
+    random_state random = {run->seed};
+    for (int i = 0; i < BYTES; i++) {
+        model[i] = (uint8_t)random_next(&random);
+    }
+    bool well = case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, BYTES, &buffer),
+                        "hal_buffer_create") &&
+                case_ok(run, hal_queue_write(run->queue, buffer, 0, model, BYTES), "write");
+    for (int turn = 0; turn < 60 && well; turn++) {
+        const uint64_t offset = random_below(&random, BYTES);
+        const uint64_t bytes = random_below(&random, BYTES - offset + 1);
+        for (uint64_t i = 0; i < bytes; i++) {
+            model[offset + i] = (uint8_t)random_next(&random);
+        }
+        well = case_ok(run, hal_queue_write(run->queue, buffer, offset, model + offset, bytes),
+                       "a write of a part");
+        const uint64_t from = random_below(&random, BYTES);
+        const uint64_t length = random_below(&random, BYTES - from + 1);
+        well = well &&
+               case_ok(run, hal_queue_read(run->queue, buffer, from, back, length),
+                       "a read of a part") &&
+               case_check(run, memcmp(back, model + from, length) == 0,
+                          "%llu bytes at %llu came back otherwise", (unsigned long long)length,
+                          (unsigned long long)from);
+    }
+    hal_buffer_release(buffer);
+}
+
+/* Copies up to an odd end, and a pattern whose bytes differ. */
+static void fill_to_end(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { BYTES = 1027 };
+    uint8_t data[BYTES], back[BYTES];
+    hal_buffer *one = NULL, *two = NULL;
+    for (int i = 0; i < BYTES; i++) {
+        data[i] = (uint8_t)(i * 11 + 1);
+    }
+    bool well = case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, BYTES, &one),
+                        "hal_buffer_create") &&
+                case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, BYTES, &two),
+                        "hal_buffer_create") &&
+                case_ok(run, hal_queue_write(run->queue, one, 0, data, BYTES), "write");
+    const hal_range source = {one, 0, HAL_WHOLE}, target = {two, 0, HAL_WHOLE};
+    const hal_range part = {two, 4, 1020};
+    well = well && case_ok(run, hal_queue_copy(run->queue, source, target), "copy") &&
+           case_ok(run, hal_queue_read(run->queue, two, 0, back, BYTES), "read") &&
+           case_check(run, memcmp(data, back, BYTES) == 0, "the copy differs") &&
+           case_ok(run, hal_queue_fill(run->queue, part, 0x04030201), "fill") &&
+           case_ok(run, hal_queue_read(run->queue, two, 0, back, BYTES), "read");
+    for (int i = 0; i < BYTES && well; i++) {
+        const uint8_t expected = i >= 4 && i < 1024 ? (uint8_t)(i % 4 + 1) : data[i];
+        well = case_check(run, back[i] == expected, "byte %d is %u instead of %u", i, back[i],
+                          expected);
+    }
+    hal_buffer_release(one);
+    hal_buffer_release(two);
+}
+
+static void zero_grid(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, 8, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, 8, 7, 0);
+    if (kernel != NULL && x != NULL && y != NULL) {
+        const hal_range ranges[2] = {{x, 0, HAL_WHOLE}, {y, 0, HAL_WHOLE}};
+        const scale_scalars scalars = {8, 1, 0};
+        for (int d = 0; d < 3; d++) {
+            uint32_t grid[3] = {1, 1, 1};
+            grid[d] = 0;
+            case_ok(
+                run,
+                hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars),
+                "a grid of 0");
+        }
+        words_check(run, run->queue, y, 8, 7, 0, "after grids of 0");
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+static void large_grid(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 65535 * (int)SCALE_GROUP };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 3, 7);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    if (kernel != NULL && x != NULL && y != NULL &&
+        scale_dispatch(run, run->queue, kernel, x, y, COUNT, 2, 1)) {
+        words_check(run, run->queue, y, COUNT, 7, 14, "the result");
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+static void transfer(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_queue *other = NULL;
+    hal_buffer *x = words_create(run, run->queue, 1001, 3, 5);
+    if (x != NULL && case_ok(run, hal_queue_create(run->device, &other), "hal_queue_create")) {
+        hal_buffer *y = words_create(run, other, 1001, 0, 0);
+        if (y != NULL) {
+            case_ok(run, hal_queue_transfer(run->queue, x, 40, other, y, 80, 400), "transfer");
+            uint32_t words[1001];
+            case_ok(run, hal_queue_read(other, y, 0, words, sizeof words), "read");
+            for (uint32_t i = 0; i < 1001; i++) {
+                const uint32_t expected = i >= 20 && i < 120 ? (i - 10) * 5 + 3 : 0;
+                case_check(run, words[i] == expected, "word %u is %u instead of %u", i, words[i],
+                           expected);
+            }
+        }
+        hal_buffer_release(y);
+    }
+    hal_queue_destroy(other);
+    hal_buffer_release(x);
+}
+
+/* Destroying a queue finishes what was recorded on it. */
+static void destroy_with_work(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, 5000, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, 5000, 0, 0);
+    hal_queue *other = NULL;
+    if (kernel != NULL && x != NULL && y != NULL &&
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait") &&
+        case_ok(run, hal_queue_create(run->device, &other), "hal_queue_create")) {
+        case_check(run, hal_queue_device(other) == run->device, "the queue has another device");
+        scale_dispatch(run, other, kernel, x, y, 5000, 6, 2);
+        hal_queue_destroy(other);
+        words_check(run, run->queue, y, 5000, 8, 6, "after the queue was destroyed");
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+static void nulls(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    hal_queue *queue;
+    hal_point point;
+    hal_queue_destroy(NULL);
+    case_check(run, hal_queue_device(NULL) == NULL, "a null queue has a device");
+    case_expect(run, hal_queue_create(NULL, &queue), wrong, NULL, "a queue of a null device");
+    case_expect(run, hal_queue_create(run->device, NULL), wrong, NULL, "a null result");
+    case_expect(run, hal_queue_flush(NULL, &point), wrong, NULL, "flush of a null queue");
+    case_expect(run, hal_queue_wait(NULL, 0), wrong, NULL, "wait for a null queue");
+    case_expect(run, hal_queue_fill(NULL, (hal_range){NULL, 0, 4}, 0), wrong, NULL,
+                "fill on a null queue");
+}

@@ -1,0 +1,13 @@
+/* inspect.h: a first look at the device under test, in a child process, so that the program itself
+ * never loads a plugin. Called by main.c. */
+#ifndef HAL_CONFORMANCE_INSPECT_H
+#define HAL_CONFORMANCE_INSPECT_H
+
+#include "report.h"
+
+/* Opens `selection` (null: the default choice, or, with `plugin_path`, the first device of that
+ * file) and tells what it is. False with a sentence in `message`. */
+bool inspect_device(const char *selection, const char *plugin_path, report_device *device,
+                    char *message, size_t bytes);
+
+#endif

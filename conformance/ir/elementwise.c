@@ -1,0 +1,324 @@
+/* elementwise.c: one kernel for each opcode that computes values, and each type: on all pairs of
+ * corner values, then on random ones, with a tail that fills no group. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cases.h"
+#include "cover.h"
+#include "ir/ir_case.h"
+
+#define RANDOM_ELEMENTS 997u
+
+typedef struct elementwise {
+    uint32_t opcode;
+    hal_type type;  /* of the operands that are numbers */
+    uint32_t flags; /* HAL_IR_FAST */
+} elementwise;
+
+/* Operands and results on the host; inputs[0] of a SELECT is BOOL. */
+typedef struct elements {
+    size_t count;
+    hal_type input_types[3], result_type;
+    void *inputs[3];
+    void *results;
+} elements;
+
+static void run_elementwise(case_run *run, const void *parameters);
+static bool make_elements(case_run *run, const elementwise *tested, elements *made);
+static size_t corner_count(const elementwise *tested);
+static void fill_element(random_state *random, const elementwise *tested, elements *made,
+                         size_t index, size_t corners);
+static void free_elements(elements *made);
+static bool compute(case_run *run, const elementwise *tested, elements *made);
+static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made);
+static bool judge(case_run *run, const elementwise *tested, const elements *made);
+static bool judge_bits(case_run *run, const elementwise *tested, const elements *made);
+static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made,
+                       double bound);
+static long double real_result(const elementwise *tested, const uint64_t operands[3]);
+static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
+                       size_t index, long double expected);
+static bool is_denormal(hal_type type, double value);
+
+void cases_ir_elementwise(case_list *list)
+{
+    for (uint32_t opcode = HAL_IR_ADD; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+            if ((cover_types_of(opcode) & HAL_TYPE_BIT(type)) == 0) {
+                continue;
+            }
+            const elementwise tested = {.opcode = opcode, .type = type};
+            case_add(list, run_elementwise, &tested, sizeof tested, "ir/%s(type=%s,seed=%llu)",
+                     hal_ir_opcode_name(opcode), hal_type_name(type),
+                     (unsigned long long)list->seed);
+            case_covers(list, type, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
+        }
+    }
+}
+
+static void run_elementwise(case_run *run, const void *parameters)
+{
+    const elementwise *tested = parameters;
+    case_claim_arithmetic(run, tested->type);
+    case_claim_storage(run, tested->type);
+    elements made = {0};
+    if (make_elements(run, tested, &made) && compute(run, tested, &made)) {
+        judge(run, tested, &made);
+    }
+    free_elements(&made);
+}
+
+static bool make_elements(case_run *run, const elementwise *tested, elements *made)
+{
+    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
+    const bool selects = tested->opcode == HAL_IR_SELECT;
+    const size_t corners = corner_count(tested);
+    made->count = corners + RANDOM_ELEMENTS;
+    made->result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type;
+    for (unsigned i = 0; i < 3; i++) {
+        made->input_types[i] = i == 0 && selects ? (hal_type)HAL_TYPE_BOOL : tested->type;
+        made->inputs[i] = calloc(made->count, 8);
+    }
+    made->results = calloc(made->count, 8);
+    if (made->inputs[0] == NULL || made->inputs[1] == NULL || made->inputs[2] == NULL ||
+        made->results == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    random_state random = {run->seed};
+    for (size_t i = 0; i < made->count; i++) {
+        fill_element(&random, tested, made, i, corners);
+    }
+    return true;
+}
+
+/* All pairs of corners; of three operands the third goes round. */
+static size_t corner_count(const elementwise *tested)
+{
+    const uint64_t *bits;
+    const size_t corners = ir_corners(tested->type, &bits);
+    return cover_operands_of(tested->opcode) == 1 ? corners : 2 * corners * corners;
+}
+
+static void fill_element(random_state *random, const elementwise *tested, elements *made,
+                         size_t index, size_t corners)
+{
+    const uint64_t *bits;
+    const size_t count = ir_corners(tested->type, &bits);
+    const bool selects = tested->opcode == HAL_IR_SELECT;
+    /* A pair goes to operands a and b, or to b and c of a SELECT. */
+    const unsigned first = selects ? 1 : 0;
+    uint64_t operands[3];
+    for (unsigned i = 0; i < 3; i++) {
+        operands[i] = random_bits(random, tested->type);
+    }
+    if (hal_ir_is_math(tested->opcode) && random_below(random, 2) == 0) {
+        operands[0] = number_bits(tested->type, random_between(random, -12.0, 12.0));
+        operands[1] = number_bits(tested->type, random_between(random, -12.0, 12.0));
+    }
+    if (index < corners) {
+        operands[first] = bits[index % count];
+        operands[first + 1] = bits[index / count % count];
+        operands[selects ? 0 : 2] = bits[(index * 7 + index / count) % count];
+    }
+    if (selects) {
+        operands[0] = index < corners ? index / count / count : random_next(random) & 1;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        number_store(made->input_types[i], made->inputs[i], index, operands[i]);
+    }
+}
+
+static void free_elements(elements *made)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        free(made->inputs[i]);
+    }
+    free(made->results);
+}
+
+static bool compute(case_run *run, const elementwise *tested, elements *made)
+{
+    const unsigned operands = cover_operands_of(tested->opcode);
+    const uint32_t group = ir_group_of(run);
+    const uint32_t count = (uint32_t)made->count;
+    red_zone zones[4] = {0};
+    bool well = true;
+    for (unsigned i = 0; i < operands && well; i++) {
+        well = zone_create(run, &zones[i], made->count * hal_type_size(made->input_types[i]),
+                           made->inputs[i]);
+    }
+    const red_zone *result = &zones[operands];
+    well = well &&
+           zone_create(run, &zones[operands], made->count * hal_type_size(made->result_type), NULL);
+    hal_ir_builder *builder = well ? build(run, tested, made) : NULL;
+    well = builder != NULL &&
+           ir_run(run, builder, (count + group - 1) / group, zones, operands + 1, &count,
+                  sizeof count) &&
+           zone_read(run, result, made->results, "result");
+    for (unsigned i = 0; i < 4; i++) {
+        zone_release(&zones[i]);
+    }
+    return well;
+}
+
+static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made)
+{
+    static const char *const names[3] = {"x", "y", "z"};
+    const unsigned operands = cover_operands_of(tested->opcode);
+    hal_ir_builder *b = ir_begin(run, "elementwise");
+    if (b == NULL) {
+        return NULL;
+    }
+    hal_ir_memory_id inputs[3];
+    hal_ir_value values[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
+    for (unsigned i = 0; i < operands; i++) {
+        inputs[i] = hal_ir_binding(b, names[i], made->input_types[i], HAL_ACCESS_READ);
+    }
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", made->result_type, HAL_ACCESS_WRITE);
+    const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = hal_ir_lt(b, i, count);
+    for (unsigned k = 0; k < operands; k++) {
+        values[k] = hal_ir_load_wide(b, inputs[k], i, 0, 1, guard);
+    }
+    hal_ir_value result;
+    if (hal_ir_is_math(tested->opcode)) {
+        result = hal_ir_math(b, tested->opcode, values[0], operands == 2 ? values[1] : HAL_IR_NONE,
+                             tested->flags);
+    } else if (operands == 1) {
+        result = hal_ir_unary(b, tested->opcode, values[0]);
+    } else if (operands == 2) {
+        result = hal_ir_binary(b, tested->opcode, values[0], values[1]);
+    } else {
+        result = hal_ir_ternary(b, tested->opcode, values[0], values[1], values[2]);
+    }
+    hal_ir_store_wide(b, out, i, 0, guard, result);
+    return b;
+}
+
+static bool judge(case_run *run, const elementwise *tested, const elements *made)
+{
+    const uint32_t exactness = run->info->exactness;
+    if (hal_ir_is_math(tested->opcode)) {
+        const uint32_t all =
+            HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+        return judge_ulps(run, tested, made, ir_math_bound(tested->opcode)) &&
+               ((exactness & all) != all || judge_bits(run, tested, made));
+    }
+    if (hal_type_is_float(tested->type)) {
+        if (tested->opcode == HAL_IR_DIV && (exactness & HAL_EXACT_DIVIDE) == 0) {
+            return judge_ulps(run, tested, made, 2.5);
+        }
+        if (tested->opcode == HAL_IR_SQRT && (exactness & HAL_EXACT_SQRT) == 0) {
+            return judge_ulps(run, tested, made, 3.0);
+        }
+    }
+    return judge_bits(run, tested, made);
+}
+
+static bool judge_bits(case_run *run, const elementwise *tested, const elements *made)
+{
+    /* The sign of a NaN counts only where the result is an operand's bits. */
+    const bool moves = tested->opcode == HAL_IR_NEG || tested->opcode == HAL_IR_ABS ||
+                       tested->opcode == HAL_IR_SELECT;
+    void *expected = calloc(made->count, 8);
+    if (expected == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    for (size_t i = 0; i < made->count; i++) {
+        uint64_t operands[3];
+        for (unsigned k = 0; k < 3; k++) {
+            operands[k] = number_load(made->input_types[k], made->inputs[k], i);
+        }
+        const uint64_t bits =
+            hal_ir_is_math(tested->opcode)
+                ? ir_math_bits(tested->opcode, tested->type, operands[0], operands[1])
+                : ir_evaluate(tested->opcode, tested->type, operands);
+        number_store(made->result_type, expected, i, bits);
+        if (!moves && hal_type_is_float(tested->type) &&
+            is_excused(run, tested, made, i, number_long_value(made->result_type, bits))) {
+            number_store(made->result_type, expected, i,
+                         number_load(made->result_type, made->results, i));
+        }
+    }
+    comparison found;
+    bool well =
+        compare_bits(made->result_type, made->results, expected, made->count, !moves, &found);
+    if (!well) {
+        uint64_t operands[3];
+        char text[512];
+        for (unsigned k = 0; k < 3; k++) {
+            operands[k] = number_load(made->input_types[k], made->inputs[k], found.worst_index);
+        }
+        comparison_text(&found, text, sizeof text);
+        case_fail(run, "%s; operands 0x%llx 0x%llx 0x%llx", text, (unsigned long long)operands[0],
+                  (unsigned long long)operands[1], (unsigned long long)operands[2]);
+    }
+    free(expected);
+    return well;
+}
+
+static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made, double bound)
+{
+    long double *expected = calloc(made->count, sizeof *expected);
+    if (expected == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    for (size_t i = 0; i < made->count; i++) {
+        uint64_t operands[3];
+        for (unsigned k = 0; k < 3; k++) {
+            operands[k] = number_load(tested->type, made->inputs[k], i);
+        }
+        expected[i] = real_result(tested, operands);
+        if (is_excused(run, tested, made, i, expected[i])) {
+            expected[i] =
+                number_long_value(tested->type, number_load(tested->type, made->results, i));
+        }
+    }
+    comparison found;
+    bool well = compare_ulps(tested->type, made->results, expected, made->count, bound, &found);
+    if (!well) {
+        char text[512];
+        comparison_text(&found, text, sizeof text);
+        case_fail(run, "%s; operands %.17g %.17g", text,
+                  number_get(tested->type, made->inputs[0], found.worst_index),
+                  number_get(tested->type, made->inputs[1], found.worst_index));
+    }
+    free(expected);
+    return well;
+}
+
+static long double real_result(const elementwise *tested, const uint64_t operands[3])
+{
+    const long double x = number_long_value(tested->type, operands[0]);
+    const long double y = number_long_value(tested->type, operands[1]);
+    switch (tested->opcode) {
+    case HAL_IR_DIV:
+        return x / y;
+    case HAL_IR_SQRT:
+        return sqrtl(x);
+    default:
+        return ir_math_reference(tested->opcode, x, y);
+    }
+}
+
+/* Where a device does not claim to keep denormals, elements with one are not judged. */
+static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
+                       size_t index, long double expected)
+{
+    if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0) {
+        return false;
+    }
+    bool excused = is_denormal(tested->type, (double)expected);
+    for (unsigned k = 0; k < 3; k++) {
+        excused = excused || is_denormal(tested->type,
+                                         number_get(made->input_types[k], made->inputs[k], index));
+    }
+    return excused;
+}
+
+static bool is_denormal(hal_type type, double value)
+{
+    const double smallest = type == HAL_TYPE_F32 ? 0x1p-126 : 0x1p-1022;
+    return value != 0.0 && fabs(value) < smallest;
+}

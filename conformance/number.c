@@ -1,0 +1,239 @@
+/* number.c: elements of every type; number.h says who calls it. */
+#include "number.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits);
+static double widen_float(uint64_t bits, int mantissa, int exponent_bits);
+static uint64_t integer_bits(hal_type type, double value);
+
+uint64_t number_mask(hal_type type)
+{
+    const uint32_t size = hal_type_size(type);
+    return size >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * size)) - 1;
+}
+
+uint64_t number_load(hal_type type, const void *elements, size_t index)
+{
+    const uint32_t size = hal_type_size(type);
+    const uint8_t *bytes = (const uint8_t *)elements + index * size;
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        bits |= (uint64_t)bytes[i] << (8 * i);
+    }
+    return bits;
+}
+
+void number_store(hal_type type, void *elements, size_t index, uint64_t bits)
+{
+    const uint32_t size = hal_type_size(type);
+    uint8_t *bytes = (uint8_t *)elements + index * size;
+    for (uint32_t i = 0; i < size; i++) {
+        bytes[i] = (uint8_t)(bits >> (8 * i));
+    }
+}
+
+double number_value(hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_F16:
+        return widen_float(bits, 10, 5);
+    case HAL_TYPE_BF16:
+        return number_f32(bits << 16);
+    case HAL_TYPE_F32:
+        return number_f32(bits);
+    case HAL_TYPE_F64:
+        return number_f64(bits);
+    default:
+        return (double)number_long_value(type, bits);
+    }
+}
+
+long double number_long_value(hal_type type, uint64_t bits)
+{
+    if (hal_type_is_float(type)) {
+        return (long double)number_value(type, bits);
+    }
+    if (hal_type_is_signed(type)) {
+        return (long double)number_signed(type, bits);
+    }
+    return (long double)(bits & number_mask(type));
+}
+
+uint64_t number_bits(hal_type type, double value)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        return value != 0.0;
+    case HAL_TYPE_F16:
+        return round_float(value, 10, -14, 5);
+    case HAL_TYPE_BF16:
+        return round_float(value, 7, -126, 8);
+    case HAL_TYPE_F32:
+        return number_of_f32((float)value);
+    case HAL_TYPE_F64:
+        return number_of_f64(value);
+    default:
+        return integer_bits(type, value);
+    }
+}
+
+void number_put(hal_type type, void *elements, size_t index, double value)
+{
+    number_store(type, elements, index, number_bits(type, value));
+}
+
+double number_get(hal_type type, const void *elements, size_t index)
+{
+    return number_value(type, number_load(type, elements, index));
+}
+
+int64_t number_signed(hal_type type, uint64_t bits)
+{
+    const uint64_t mask = number_mask(type);
+    bits &= mask;
+    if (hal_type_is_signed(type) && (bits & ~(mask >> 1)) != 0) {
+        bits |= ~mask;
+    }
+    int64_t value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint64_t number_widen(hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_F16:
+    case HAL_TYPE_BF16:
+        return number_of_f32((float)number_value(type, bits));
+    case HAL_TYPE_I8:
+    case HAL_TYPE_I16:
+        return (uint64_t)number_signed(type, bits) & number_mask(HAL_TYPE_I32);
+    default:
+        return bits & number_mask(type);
+    }
+}
+
+uint64_t number_narrow(hal_type type, uint64_t bits)
+{
+    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16) {
+        return number_bits(type, number_f32(bits));
+    }
+    return bits & number_mask(type);
+}
+
+double number_roundoff(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F16:
+        return 0x1p-11;
+    case HAL_TYPE_BF16:
+        return 0x1p-8;
+    case HAL_TYPE_F32:
+        return 0x1p-24;
+    case HAL_TYPE_F64:
+        return 0x1p-53;
+    default:
+        return 0.0;
+    }
+}
+
+float number_f32(uint64_t bits)
+{
+    const uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+double number_f64(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint64_t number_of_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+uint64_t number_of_f64(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+const char *number_type_name(hal_type type)
+{
+    static const char *const names[HAL_TYPE_COUNT] = {"none", "bool", "i8",  "u8",  "i16",
+                                                      "u16",  "i32",  "u32", "i64", "u64",
+                                                      "f16",  "bf16", "f32", "f64"};
+    return type < HAL_TYPE_COUNT ? names[type] : "?";
+}
+
+/* Rounds to nearest even by scaling so that the unit in the last place is 1. */
+static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits)
+{
+    const uint64_t sign = signbit(value) ? UINT64_C(1) << (mantissa + exponent_bits) : 0;
+    const uint64_t infinity = ((UINT64_C(1) << exponent_bits) - 1) << mantissa;
+    const double size = fabs(value);
+    if (isnan(value)) {
+        return sign | infinity | (UINT64_C(1) << (mantissa - 1));
+    }
+    if (size == 0.0) {
+        return sign;
+    }
+    int exponent = isinf(size) ? 4096 : ilogb(size);
+    if (exponent > -lowest + 1) {
+        return sign | infinity;
+    }
+    exponent = exponent < lowest ? lowest : exponent;
+    const uint64_t units = (uint64_t)nearbyint(ldexp(size, mantissa - exponent));
+    /* A carry out of the mantissa moves into the exponent, as it should. */
+    const uint64_t bits = units + ((uint64_t)(exponent - lowest) << mantissa);
+    return sign | (bits > infinity ? infinity : bits);
+}
+
+static double widen_float(uint64_t bits, int mantissa, int exponent_bits)
+{
+    const int highest = (1 << exponent_bits) - 1;
+    const int exponent = (int)(bits >> mantissa) & highest;
+    const double fraction = (double)(bits & ((UINT64_C(1) << mantissa) - 1));
+    const int negative = (int)(bits >> (mantissa + exponent_bits)) & 1;
+    double size;
+    if (exponent == highest) {
+        size = fraction == 0.0 ? (double)INFINITY : (double)NAN;
+    } else {
+        const double whole = exponent == 0 ? fraction : fraction + ldexp(1.0, mantissa);
+        const int scale = (exponent == 0 ? 1 : exponent) - highest / 2 - mantissa;
+        size = ldexp(whole, scale);
+    }
+    return negative ? -size : size;
+}
+
+static uint64_t integer_bits(hal_type type, double value)
+{
+    const uint64_t mask = number_mask(type);
+    const int is_signed = hal_type_is_signed(type);
+    const uint64_t largest = is_signed ? mask >> 1 : mask;
+    const uint64_t smallest = is_signed ? largest + 1 : 0;
+    if (isnan(value)) {
+        return 0;
+    }
+    if (value >= (double)largest && value > 0x1p52) {
+        return largest;
+    }
+    if (value >= (double)largest + 1.0) {
+        return largest;
+    }
+    if (value <= (is_signed ? -(double)smallest : 0.0)) {
+        return smallest;
+    }
+    const uint64_t size = (uint64_t)fabs(value);
+    return (value < 0 ? ~size + 1 : size) & mask;
+}

@@ -1,0 +1,186 @@
+/* gemm.c: matrix products through both doors. Each case runs twice: on small whole numbers, whose
+ * result has to be right in every bit, and on random ones, within the bound of ops/gemm.h. There
+ * is NaN around the matrices and between their rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cases.h"
+#include "ops/matrix.h"
+
+typedef struct shape {
+    int m, n, k;
+} shape;
+
+static const shape shapes[] = {{1, 1, 1},     {2, 3, 4},     {1, 65, 33},   {65, 1, 33},
+                               {33, 65, 127}, {7, 9, 300},   {16, 16, 16},  {17, 15, 33},
+                               {64, 64, 64},  {63, 129, 31}, {129, 127, 5}, {128, 128, 128},
+                               {100, 3, 257}, {3, 100, 257}, {1, 1, 513},   {255, 66, 17}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW_SHAPES = 6 };
+
+static void add_product(case_list *list, const product *tested);
+static void add_variants(case_list *list, hal_type type, ops_gemm_door door);
+static void run_product(case_run *run, const void *parameters);
+static void run_refusals(case_run *run, const void *parameters);
+
+void cases_ops_gemm(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    static const ops_gemm_door doors[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    for (int d = 0; d < 2; d++) {
+        for (int t = 0; t < 4; t++) {
+            const int count = types[t] == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
+            for (int s = 0; s < count * 4; s++) {
+                const product tested = {.type = types[t],
+                                        .type_c = types[t],
+                                        .m = shapes[s / 4].m,
+                                        .n = shapes[s / 4].n,
+                                        .k = shapes[s / 4].k,
+                                        .transpose_a = s % 2 != 0,
+                                        .transpose_b = s / 2 % 2 != 0,
+                                        .alpha = 1.0,
+                                        .batch = 1,
+                                        .door = doors[d]};
+                add_product(list, &tested);
+            }
+            add_variants(list, types[t], doors[d]);
+        }
+    }
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
+}
+
+/* One thing at a time away from the plain product. */
+static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
+{
+    const product plain = {.type = type,
+                           .type_c = type,
+                           .m = 37,
+                           .n = 51,
+                           .k = 29,
+                           .alpha = 1.0,
+                           .batch = 1,
+                           .door = door};
+    static const double scales[][2] = {{2.0, 0.0}, {1.0, 1.0}, {-0.5, 2.0}, {0.0, 1.0}, {0.0, 0.0}};
+    product tested = plain;
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        tested.alpha = scales[i][0];
+        tested.beta = scales[i][1];
+        add_product(list, &tested);
+    }
+    for (int i = 1; i < 4; i++) {
+        tested = plain;
+        tested.padding = 3 * i + (i == 2);
+        tested.transpose_a = i == 2;
+        tested.transpose_b = i >= 2;
+        tested.transpose_c = i == 3;
+        add_product(list, &tested);
+    }
+    for (int i = 0; i < 4; i++) {
+        tested = plain;
+        tested.batch = 3;
+        tested.shared_a = i == 1;
+        tested.shared_b = i == 2;
+        tested.beta = i == 3 ? 1.0 : 0.0;
+        tested.padding = i == 3 ? 2 : 0;
+        add_product(list, &tested);
+    }
+    for (int e = EPILOGUE_BIAS_RELU; e < EPILOGUE_COUNT; e++) {
+        tested = plain;
+        tested.epilogue = (product_epilogue)e;
+        tested.batch = e == EPILOGUE_INDICES ? 2 : 1;
+        add_product(list, &tested);
+        tested.beta = 0.5;
+        tested.m = 65;
+        tested.k = 200;
+        add_product(list, &tested);
+    }
+    tested = plain;
+    tested.k = 0;
+    tested.beta = 2.0;
+    add_product(list, &tested);
+    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16) {
+        tested = plain;
+        tested.type_c = HAL_TYPE_F32;
+        add_product(list, &tested);
+    }
+}
+
+static void add_product(case_list *list, const product *tested)
+{
+    char more[128] = "";
+    size_t used = 0;
+    const struct {
+        const char *name;
+        double value, usual;
+    } extras[] = {{"alpha", tested->alpha, 1.0},    {"beta", tested->beta, 0.0},
+                  {"batch", tested->batch, 1.0},    {"one_a", tested->shared_a, 0.0},
+                  {"one_b", tested->shared_b, 0.0}, {"tc", tested->transpose_c, 0.0},
+                  {"padding", tested->padding, 0.0}};
+    for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
+        if (extras[i].value != extras[i].usual) {
+            used += (size_t)snprintf(more + used, sizeof more - used, ",%s=%g", extras[i].name,
+                                     extras[i].value);
+        }
+    }
+    if (tested->epilogue != EPILOGUE_NONE) {
+        used += (size_t)snprintf(more + used, sizeof more - used, ",epilogue=%s",
+                                 product_epilogue_name(tested->epilogue));
+    }
+    if (tested->type_c != tested->type) {
+        snprintf(more + used, sizeof more - used, ",c=%s", number_type_name(tested->type_c));
+    }
+    const char *door = tested->door == OPS_GEMM_NATIVE ? "native" : "portable";
+    case_add(list, run_product, tested, sizeof *tested,
+             "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
+             number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
+             tested->transpose_b, more, door, (unsigned long long)list->seed);
+    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door);
+}
+
+static void run_product(case_run *run, const void *parameters)
+{
+    const product *tested = parameters;
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    if (tested->door == OPS_GEMM_NATIVE) {
+        case_claim_or_rewrite(run, false, "a native product of this kind");
+    }
+    product_run(run, tested, true);
+    if (case_is_well(run)) {
+        product_run(run, tested, false);
+    }
+}
+
+static void run_refusals(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t a_shape[2] = {5, 7}, b_shape[2] = {7, 3}, c_shape[2] = {5, 3}, odd[2] = {6, 3};
+    ops_tensor a = {0}, b = {0}, c = {0}, i = {0}, unfit = {0};
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    if (case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, a_shape, &a), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, b_shape, &b), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, c_shape, &c), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, odd, &unfit), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_I32, 2, b_shape, &i), "a tensor")) {
+        case_expect(run, ops_gemm(run->ops, NULL, &a, &a, &c), wrong, NULL, "5x7 times 5x7");
+        case_expect(run, ops_gemm(run->ops, NULL, &a, &b, &unfit), wrong, NULL, "a C of 6 rows");
+        case_check(run, ops_gemm(run->ops, NULL, &a, &i, &c) != HAL_OK, "f32 times i32 was taken");
+        case_expect(run, ops_gemm(run->ops, NULL, NULL, &b, &c), wrong, NULL, "a null A");
+        case_expect(run, ops_gemm(NULL, NULL, &a, &b, &c), wrong, NULL, "a null context");
+        ops_tensor inside = a;
+        inside.shape[1] = 3;
+        case_expect(run, ops_gemm(run->ops, NULL, &a, &b, &inside), wrong, NULL,
+                    "a C that overlaps A");
+        ops_gemm_options options = {.alpha = 1.0, .precision = 99};
+        case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
+                   "a precision that is none was taken");
+        options.precision = HAL_GEMM_STRICT;
+        options.door = (ops_gemm_door)9;
+        case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
+                   "a door that is none was taken");
+    }
+    ops_tensor_release(&a);
+    ops_tensor_release(&b);
+    ops_tensor_release(&c);
+    ops_tensor_release(&i);
+    ops_tensor_release(&unfit);
+}

@@ -1,0 +1,381 @@
+/* matrix.c: one matrix product on the device and in long double on the host; matrix.h says who
+ * calls it. */
+#include "ops/matrix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_INPUTS 2
+
+/* A batch of matrices in a zone: element (b, i, j) at b * steps[0] + i * steps[1] + j * steps[2];
+ * what lies between them holds canary. */
+typedef struct matrix {
+    hal_type type;
+    int batch, rows, columns;
+    int64_t steps[3];
+    size_t memory_count;
+    uint8_t *memory;
+    red_zone zone;
+    ops_tensor tensor;
+} matrix;
+
+typedef struct matrices {
+    matrix a, b, c, inputs[MAX_INPUTS];
+    uint32_t input_count;
+    long double *expected;
+    double *bounds;
+} matrices;
+
+static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made);
+static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
+                        matrices *made);
+static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
+                        int columns, bool transposed, int padding);
+static void fill_matrix(matrix *filled, random_state *random, bool whole);
+static bool upload_matrix(case_run *run, matrix *uploaded, int rank);
+static size_t place_of(const matrix *m, int b, int i, int j);
+static double value_of(const matrix *m, int b, int i, int j);
+static ops_expression *make_epilogue(case_run *run, const product *tested);
+static bool compute_reference(const product *tested, matrices *made);
+static long double apply_epilogue(const product *tested, const matrices *made, int b, int i, int j,
+                                  long double value, long double *slack);
+static bool multiply(case_run *run, const product *tested, const matrices *made);
+static bool judge(case_run *run, const product *tested, matrices *made, bool whole);
+static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after);
+static void free_matrices(matrices *made);
+
+const char *product_epilogue_name(product_epilogue epilogue)
+{
+    static const char *const names[EPILOGUE_COUNT] = {"none", "bias_relu", "indices", "two_inputs"};
+    return names[epilogue];
+}
+
+void product_run(case_run *run, const product *tested, bool whole)
+{
+    matrices made = {0};
+    if (make_matrices(run, tested, whole, &made) && multiply(run, tested, &made)) {
+        if (compute_reference(tested, &made)) {
+            judge(run, tested, &made, whole);
+        } else {
+            case_fail(run, "the host has no memory");
+        }
+    }
+    free_matrices(&made);
+}
+
+static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made)
+{
+    const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
+    random_state random = {run->seed + whole};
+    const int rank = tested->batch > 1 ? 3 : 2;
+    made->expected = calloc(count, sizeof *made->expected);
+    made->bounds = calloc(count, sizeof *made->bounds);
+    if (made->expected == NULL || made->bounds == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    if (!make_matrix(run, &made->a, tested->type, tested->shared_a ? 1 : tested->batch, tested->m,
+                     tested->k, tested->transpose_a, tested->padding) ||
+        !make_matrix(run, &made->b, tested->type, tested->shared_b ? 1 : tested->batch, tested->k,
+                     tested->n, tested->transpose_b, tested->padding) ||
+        !make_matrix(run, &made->c, tested->type_c, tested->batch, tested->m, tested->n,
+                     tested->transpose_c, tested->padding)) {
+        return false;
+    }
+    fill_matrix(&made->a, &random, whole);
+    fill_matrix(&made->b, &random, whole);
+    if (tested->beta != 0.0) {
+        fill_matrix(&made->c, &random, whole);
+    }
+    return upload_matrix(run, &made->a, tested->shared_a ? 2 : rank) &&
+           upload_matrix(run, &made->b, tested->shared_b ? 2 : rank) &&
+           upload_matrix(run, &made->c, rank) && make_inputs(run, tested, &random, whole, made);
+}
+
+static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
+                        matrices *made)
+{
+    static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2};
+    made->input_count = counts[tested->epilogue];
+    for (uint32_t i = 0; i < made->input_count; i++) {
+        const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU;
+        const int rows = bias ? 1 : tested->m;
+        const int columns = !bias && i == 1 ? 1 : tested->n;
+        if (!make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0)) {
+            return false;
+        }
+        fill_matrix(&made->inputs[i], random, whole);
+        if (!upload_matrix(run, &made->inputs[i], 2)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
+                        int columns, bool transposed, int padding)
+{
+    const int64_t inner = transposed ? rows : columns, outer = transposed ? columns : rows;
+    const int64_t leading = (inner > 0 ? inner : 1) + padding;
+    made->type = type;
+    made->batch = batch;
+    made->rows = rows;
+    made->columns = columns;
+    made->steps[0] = leading * outer + padding;
+    made->steps[1] = transposed ? 1 : leading;
+    made->steps[2] = transposed ? leading : 1;
+    made->memory_count = (size_t)(made->steps[0] * batch);
+    made->memory = malloc(made->memory_count * 8 + 8);
+    if (made->memory == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    canary_fill(made->memory, made->memory_count * 8 + 8);
+    return true;
+}
+
+static void fill_matrix(matrix *filled, random_state *random, bool whole)
+{
+    for (int b = 0; b < filled->batch; b++) {
+        for (int i = 0; i < filled->rows; i++) {
+            for (int j = 0; j < filled->columns; j++) {
+                const double value = whole ? (double)random_below(random, 5) - 2.0
+                                           : random_between(random, -1.0, 1.0);
+                number_put(filled->type, filled->memory, place_of(filled, b, i, j), value);
+            }
+        }
+    }
+}
+
+static bool upload_matrix(case_run *run, matrix *uploaded, int rank)
+{
+    const uint32_t size = hal_type_size(uploaded->type);
+    const bool well =
+        zone_create(run, &uploaded->zone, uploaded->memory_count * size, uploaded->memory);
+    ops_tensor *tensor = &uploaded->tensor;
+    *tensor = (ops_tensor){.buffer = uploaded->zone.buffer,
+                           .type = uploaded->type,
+                           .rank = (uint32_t)rank,
+                           .offset = (int64_t)(uploaded->zone.offset / size)};
+    const int64_t lengths[3] = {uploaded->batch, uploaded->rows, uploaded->columns};
+    for (int d = 0; d < rank; d++) {
+        tensor->shape[d] = lengths[3 - rank + d];
+        tensor->stride[d] = uploaded->steps[3 - rank + d];
+    }
+    return well;
+}
+
+static size_t place_of(const matrix *m, int b, int i, int j)
+{
+    return (size_t)(b * m->steps[0] + i * m->steps[1] + j * m->steps[2]);
+}
+
+/* Of matrices with one row, one column or one batch, that is every one's. */
+static double value_of(const matrix *m, int b, int i, int j)
+{
+    return number_get(
+        m->type, m->memory,
+        place_of(m, m->batch == 1 ? 0 : b, m->rows == 1 ? 0 : i, m->columns == 1 ? 0 : j));
+}
+
+static ops_expression *make_epilogue(case_run *run, const product *tested)
+{
+    const hal_type type = hal_type_of_value(tested->type);
+    hal_ir_builder *b = NULL;
+    ops_expression *epilogue = NULL;
+    if (!case_ok(run, hal_ir_builder_create_fragment("epilogue", &b), "a fragment")) {
+        return NULL;
+    }
+    hal_ir_value value = hal_ir_input(b, 0, type);
+    const hal_ir_value row = hal_ir_input(b, 1, HAL_TYPE_U32);
+    const hal_ir_value column = hal_ir_input(b, 2, HAL_TYPE_U32);
+    const hal_ir_value batch = hal_ir_input(b, 3, HAL_TYPE_U32);
+    if (tested->epilogue == EPILOGUE_INDICES) {
+        const hal_ir_value sum =
+            hal_ir_add(b, hal_ir_add(b, row, hal_ir_mul(b, column, hal_ir_u32(b, 2))),
+                       hal_ir_mul(b, batch, hal_ir_u32(b, 4)));
+        value = hal_ir_add(b, value, hal_ir_cast(b, type, sum));
+    } else {
+        hal_ir_value inputs[MAX_INPUTS];
+        const uint32_t count = tested->epilogue == EPILOGUE_BIAS_RELU ? 1 : 2;
+        for (uint32_t i = 0; i < count; i++) {
+            inputs[i] = hal_ir_input(b, 4 + i, HAL_TYPE_F32);
+            inputs[i] = type == HAL_TYPE_F32 ? inputs[i] : hal_ir_cast(b, type, inputs[i]);
+        }
+        value = count == 1 ? ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, inputs[0]))
+                           : hal_ir_sub(b, hal_ir_mul(b, value, inputs[0]), inputs[1]);
+    }
+    hal_ir_output(b, 0, value);
+    case_ok(run, ops_expression_create(b, &epilogue), "ops_expression_create");
+    return epilogue;
+}
+
+static bool multiply(case_run *run, const product *tested, const matrices *made)
+{
+    const bool has_epilogue = tested->epilogue != EPILOGUE_NONE;
+    ops_expression *epilogue = has_epilogue ? make_epilogue(run, tested) : NULL;
+    if (has_epilogue && epilogue == NULL) {
+        return false;
+    }
+    ops_tensor inputs[MAX_INPUTS];
+    for (uint32_t i = 0; i < made->input_count; i++) {
+        inputs[i] = made->inputs[i].tensor;
+    }
+    const ops_gemm_options options = {.alpha = tested->alpha,
+                                      .beta = tested->beta,
+                                      .door = tested->door,
+                                      .epilogue = epilogue,
+                                      .inputs = inputs,
+                                      .input_count = made->input_count};
+    const bool well = case_ok(
+        run, ops_gemm(run->ops, &options, &made->a.tensor, &made->b.tensor, &made->c.tensor),
+        "ops_gemm");
+    ops_expression_destroy(epilogue);
+    return well;
+}
+
+/* |c' - c| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) + u |c|, where gamma has the roundoff of
+ * the accumulator and u that of the output; an epilogue adds its own roundings. */
+static bool compute_reference(const product *tested, matrices *made)
+{
+    const double u = number_roundoff(hal_type_of_value(tested->type));
+    const double out = number_roundoff(tested->type_c);
+    const double gamma = (tested->k + 2) * u / (1.0 - (tested->k + 2) * u);
+    const size_t k_count = (size_t)tested->k;
+    double *rows = calloc((size_t)tested->m * k_count + 1, sizeof *rows);
+    double *columns = calloc((size_t)tested->n * k_count + 1, sizeof *columns);
+    size_t at = 0;
+    for (int b = 0; b < tested->batch && rows != NULL && columns != NULL; b++) {
+        for (size_t i = 0; i < (size_t)tested->m * k_count; i++) {
+            rows[i] = value_of(&made->a, b, (int)(i / k_count), (int)(i % k_count));
+        }
+        for (size_t i = 0; i < (size_t)tested->n * k_count; i++) {
+            columns[i] = value_of(&made->b, b, (int)(i % k_count), (int)(i / k_count));
+        }
+        for (int i = 0; i < tested->m; i++) {
+            for (int j = 0; j < tested->n; j++, at++) {
+                const double *row = rows + (size_t)i * k_count;
+                const double *column = columns + (size_t)j * k_count;
+                long double sum = 0.0L, size = 0.0L;
+                for (size_t k = 0; k < k_count; k++) {
+                    const long double term = (long double)row[k] * (long double)column[k];
+                    sum += term;
+                    size += fabsl(term);
+                }
+                long double value = (long double)tested->alpha * sum;
+                size *= fabsl((long double)tested->alpha);
+                if (tested->beta != 0.0) {
+                    const double old =
+                        number_get(made->c.type, made->c.memory, place_of(&made->c, b, i, j));
+                    value += (long double)(tested->beta * old);
+                    size += fabsl((long double)(tested->beta * old));
+                }
+                long double slack = (long double)gamma * size;
+                value = apply_epilogue(tested, made, b, i, j, value, &slack);
+                made->expected[at] = value;
+                made->bounds[at] = (double)slack + 1.001 * out * fabs((double)value) + 0x1p-140;
+            }
+        }
+    }
+    const bool well = rows != NULL && columns != NULL;
+    free(rows);
+    free(columns);
+    return well;
+}
+
+static long double apply_epilogue(const product *tested, const matrices *made, int b, int i, int j,
+                                  long double value, long double *slack)
+{
+    const double u = 2.0 * number_roundoff(hal_type_of_value(tested->type));
+    switch (tested->epilogue) {
+    case EPILOGUE_BIAS_RELU:
+        value += (long double)value_of(&made->inputs[0], b, i, j);
+        *slack += (long double)(u * fabs((double)value));
+        return value > 0.0L ? value : 0.0L;
+    case EPILOGUE_INDICES:
+        value += (long double)(i + 2 * j + 4 * b);
+        *slack += (long double)(u * fabs((double)value));
+        return value;
+    case EPILOGUE_TWO_INPUTS: {
+        const long double factor = (long double)value_of(&made->inputs[0], b, i, j);
+        const long double less = (long double)value_of(&made->inputs[1], b, i, j);
+        const long double scaled = value * factor;
+        *slack =
+            *slack * fabsl(factor) + (long double)(u * (fabs((double)scaled) + fabs((double)less)));
+        return scaled - less;
+    }
+    default:
+        return value;
+    }
+}
+
+static bool judge(case_run *run, const product *tested, matrices *made, bool whole)
+{
+    const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
+    const uint32_t size = hal_type_size(tested->type_c);
+    uint8_t *after = malloc(made->c.memory_count * size + 8), *actual = calloc(count, 8);
+    uint8_t *expected = calloc(count, 8);
+    comparison found;
+    bool well = after != NULL && actual != NULL && expected != NULL &&
+                zone_read(run, &made->c.zone, after, "C") &&
+                zone_read(run, &made->a.zone, NULL, "A") &&
+                zone_read(run, &made->b.zone, NULL, "B") && check_gaps(run, &made->c, after);
+    size_t at = 0;
+    for (int b = 0; b < tested->batch && well; b++) {
+        for (int i = 0; i < tested->m; i++) {
+            for (int j = 0; j < tested->n; j++, at++) {
+                const uint64_t bits =
+                    number_load(tested->type_c, after, place_of(&made->c, b, i, j));
+                number_store(tested->type_c, actual, at, bits);
+                /* The sign of a zero depends on the order of the sum. */
+                const double exact = (double)made->expected[at];
+                const uint64_t wanted = number_bits(tested->type_c, exact);
+                const bool zero = exact == 0.0 && number_value(tested->type_c, bits) == 0.0;
+                number_store(tested->type_c, expected, at, zero ? bits : wanted);
+            }
+        }
+    }
+    if (well && whole) {
+        well = compare_bits(tested->type_c, actual, expected, count, true, &found) ||
+               ops_report(run, &found, "whole numbers");
+    } else if (well) {
+        well =
+            compare_bounds(tested->type_c, actual, made->expected, made->bounds, count, &found) ||
+            ops_report(run, &found, "random numbers");
+    }
+    free(after);
+    free(actual);
+    free(expected);
+    return well;
+}
+
+static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after)
+{
+    const uint32_t size = hal_type_size(c->type);
+    uint8_t *used = calloc(c->memory_count, 1);
+    bool well = used != NULL || case_fail(run, "the host has no memory");
+    for (int b = 0; b < c->batch && well; b++) {
+        for (int i = 0; i < c->rows; i++) {
+            for (int j = 0; j < c->columns; j++) {
+                used[place_of(c, b, i, j)] = 1;
+            }
+        }
+    }
+    for (size_t i = 0; i < c->memory_count && well; i++) {
+        well = used[i] != 0 || canary_first_broken(after + i * size, size) == size ||
+               case_fail(run, "C: element %zu of its memory, between its rows, was written to", i);
+    }
+    free(used);
+    return well;
+}
+
+static void free_matrices(matrices *made)
+{
+    matrix *all[3 + MAX_INPUTS] = {&made->a, &made->b, &made->c, &made->inputs[0],
+                                   &made->inputs[1]};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        zone_release(&all[i]->zone);
+        free(all[i]->memory);
+    }
+    free(made->expected);
+    free(made->bounds);
+}

@@ -1,0 +1,31 @@
+/* matrix.h: one matrix product on the device and in long double on the host; for gemm.c. */
+#ifndef HAL_CONFORMANCE_OPS_MATRIX_H
+#define HAL_CONFORMANCE_OPS_MATRIX_H
+
+#include "ops/ops_case.h"
+
+typedef enum product_epilogue {
+    EPILOGUE_NONE,
+    EPILOGUE_BIAS_RELU,  /* relu(value + bias of the column) */
+    EPILOGUE_INDICES,    /* value + row + 2 column + 4 batch */
+    EPILOGUE_TWO_INPUTS, /* value * (one for each element) - (one for each row) */
+    EPILOGUE_COUNT
+} product_epilogue;
+
+typedef struct product {
+    hal_type type, type_c;
+    int m, n, k, batch;
+    int transpose_a, transpose_b, transpose_c; /* stored the other way round */
+    int shared_a, shared_b;                    /* one matrix for the whole batch */
+    int padding;                               /* elements between rows, and between matrices */
+    double alpha, beta;
+    product_epilogue epilogue;
+    ops_gemm_door door;
+} product;
+
+const char *product_epilogue_name(product_epilogue epilogue);
+
+/* Computes and judges the product, of small whole numbers or of random ones in [-1, 1). */
+void product_run(case_run *run, const product *tested, bool whole);
+
+#endif

@@ -1,0 +1,374 @@
+/* reduce.c: every reduction on every type, over each axis, of odd lengths, in every layout, with
+ * work before and after. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+#include "cover.h"
+#include "ops/ops_case.h"
+
+typedef struct reduce_case {
+    ops_reduction reduction;
+    hal_type type;
+    uint32_t rank, axis;
+    int64_t shape[3];
+    operand_layout layout;
+    bool keeps_axis;
+} reduce_case;
+
+static const char *const reduction_names[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min",
+                                                                 "argmax"};
+
+static void add_reduce(case_list *list, const reduce_case *tested);
+static void run_reduce(case_run *run, const void *parameters);
+static hal_type output_type(const reduce_case *tested);
+static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y);
+static void reduce_line(const reduce_case *tested, const operand *x, size_t first, size_t step,
+                        size_t length, long double *expected, double *bound);
+static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
+                                   size_t step, size_t length);
+static void run_around(case_run *run, const void *parameters);
+static void run_special(case_run *run, const void *parameters);
+static void run_repeat(case_run *run, const void *parameters);
+static void run_refusals(case_run *run, const void *parameters);
+
+void cases_ops_reduce(case_list *list)
+{
+    for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
+        for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
+            if (r == OPS_REDUCE_MEAN && !hal_type_is_float(type)) {
+                continue;
+            }
+            reduce_case tested = {(ops_reduction)r, type, 2, 1, {19, 257}, LAYOUT_PLAIN, true};
+            add_reduce(list, &tested);
+            tested.axis = 0;
+            tested.keeps_axis = false;
+            add_reduce(list, &tested);
+        }
+        static const int64_t shapes[][3] = {{1, 1, 1},   {5, 1000003 / 997, 3}, {1, 4099, 1},
+                                            {33, 2, 65}, {3, 64, 31},           {1, 100001, 1}};
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            reduce_case tested = {.reduction = (ops_reduction)r, .type = HAL_TYPE_F32, .rank = 3};
+            memcpy(tested.shape, shapes[i], sizeof tested.shape);
+            tested.axis = 1;
+            tested.keeps_axis = i % 2 == 0;
+            add_reduce(list, &tested);
+        }
+        for (int l = 0; l < LAYOUT_COUNT; l++) {
+            for (uint32_t axis = 0; axis < 3; axis++) {
+                const reduce_case tested = {.reduction = (ops_reduction)r,
+                                            .type = HAL_TYPE_F32,
+                                            .rank = 3,
+                                            .axis = axis,
+                                            .shape = {7, 12, 29},
+                                            .layout = (operand_layout)l};
+                add_reduce(list, &tested);
+            }
+        }
+    }
+    case_add(list, run_around, NULL, 0, "ops/reduce_around(sum_of_squares,sqrt)");
+    case_add(list, run_special, NULL, 0, "ops/reduce_special(nan,infinity,zeros,empty)");
+    case_add(list, run_repeat, NULL, 0, "ops/reduce_repeat(same_bits)");
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(reduce)");
+}
+
+static void add_reduce(case_list *list, const reduce_case *tested)
+{
+    const char *name = reduction_names[tested->reduction];
+    case_add(list, run_reduce, tested, sizeof *tested,
+             "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,seed=%llu)", name,
+             number_type_name(tested->type), (long long)tested->shape[0],
+             (long long)tested->shape[1], (long long)(tested->rank == 3 ? tested->shape[2] : 1),
+             tested->axis, layout_name(tested->layout), (unsigned long long)list->seed);
+    case_covers(list, tested->type, CASE_BINDING, "ops %s", name);
+}
+
+static void run_reduce(case_run *run, const void *parameters)
+{
+    const reduce_case *tested = parameters;
+    operand x = {0}, y = {0};
+    random_state random = {run->seed};
+    int64_t shape[3];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < tested->rank; d++) {
+        if (d != tested->axis) {
+            shape[rank++] = tested->shape[d];
+        } else if (tested->keeps_axis) {
+            shape[rank++] = 1;
+        }
+    }
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    if (operand_create(run, &x, tested->type, tested->rank, tested->shape, tested->layout) &&
+        operand_create(run, &y, output_type(tested), rank, shape, LAYOUT_PLAIN)) {
+        const double low =
+            hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
+        operand_fill(&x, &random, low, 100.0);
+        if (operand_upload(run, &x) && operand_poison(run, &y) &&
+            case_ok(
+                run,
+                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, &y.tensor, NULL),
+                "ops_reduce") &&
+            operand_download(run, &y, "result")) {
+            judge(run, tested, &x, &y);
+        }
+    }
+    operand_release(&x);
+    operand_release(&y);
+}
+
+static hal_type output_type(const reduce_case *tested)
+{
+    return tested->reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : tested->type;
+}
+
+static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y)
+{
+    long double *expected = calloc(y->count, sizeof *expected);
+    double *bounds = calloc(y->count, sizeof *bounds);
+    if (expected == NULL || bounds == NULL) {
+        free(expected);
+        free(bounds);
+        return case_fail(run, "the host has no memory");
+    }
+    size_t inner = 1;
+    for (uint32_t d = tested->axis + 1; d < tested->rank; d++) {
+        inner *= (size_t)tested->shape[d];
+    }
+    const size_t length = (size_t)tested->shape[tested->axis];
+    for (size_t i = 0; i < y->count; i++) {
+        const size_t first = i / inner * inner * length + i % inner;
+        reduce_line(tested, x, first, inner, length, &expected[i], &bounds[i]);
+    }
+    comparison found;
+    const bool well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
+                      ops_report(run, &found, "result");
+    free(expected);
+    free(bounds);
+    return well;
+}
+
+/* Sums in any order: |error| <= (n u / (1 - n u)) sum |x|, and the rounding to the output's
+ * type. */
+static void reduce_line(const reduce_case *tested, const operand *x, size_t first, size_t step,
+                        size_t length, long double *expected, double *bound)
+{
+    long double sum = 0.0L, size = 0.0L, best = 0.0L;
+    size_t place = 0;
+    for (size_t k = 0; k < length; k++) {
+        const long double value =
+            number_long_value(x->type, number_load(x->type, x->elements, first + k * step));
+        sum += value;
+        size += fabsl(value);
+        if (k == 0 || (tested->reduction == OPS_REDUCE_MIN ? value < best : value > best)) {
+            best = value;
+            place = k;
+        }
+    }
+    *bound = 0.0;
+    switch (tested->reduction) {
+    case OPS_REDUCE_SUM:
+    case OPS_REDUCE_MEAN:
+        if (!hal_type_is_float(tested->type)) {
+            *expected = reduce_integers(tested, x, first, step, length);
+            break;
+        }
+        const double u = number_roundoff(hal_type_of_value(tested->type));
+        const double gamma = (double)(length + 1) * u / (1.0 - (double)(length + 1) * u);
+        const long double scale = tested->reduction == OPS_REDUCE_MEAN ? (long double)length : 1.0L;
+        *expected = sum / scale;
+        *bound = (double)((long double)gamma * size / scale) +
+                 number_roundoff(tested->type) * fabs((double)*expected) * 1.001;
+        break;
+    case OPS_REDUCE_ARGMAX:
+        *expected = (long double)place;
+        break;
+    default:
+        *expected = best;
+    }
+}
+
+/* Small integers are summed in 32 bits, then stored with the high bits dropped. */
+static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
+                                   size_t step, size_t length)
+{
+    uint64_t sum = 0;
+    for (size_t k = 0; k < length; k++) {
+        sum += number_widen(x->type, number_load(x->type, x->elements, first + k * step));
+    }
+    return number_long_value(tested->type, sum & number_mask(tested->type));
+}
+
+/* sqrt(sum (x - m)^2), with m an input of the prologue that is broadcast. */
+static void run_around(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { ROWS = 13, LENGTH = 301 };
+    const int64_t shape[2] = {ROWS, LENGTH}, column[2] = {ROWS, 1}, out[1] = {ROWS};
+    operand x = {0}, m = {0}, y = {0};
+    random_state random = {run->seed};
+    hal_ir_builder *b = NULL;
+    ops_expression *prologue = NULL, *epilogue = NULL;
+    bool well = case_ok(run, hal_ir_builder_create_fragment("before", &b), "a fragment");
+    if (well) {
+        const hal_ir_value d =
+            hal_ir_sub(b, hal_ir_input(b, 0, HAL_TYPE_F32), hal_ir_input(b, 1, HAL_TYPE_F32));
+        hal_ir_output(b, 0, hal_ir_mul(b, d, d));
+        well = case_ok(run, ops_expression_create(b, &prologue), "ops_expression_create") &&
+               case_ok(run, hal_ir_builder_create_fragment("after", &b), "a fragment");
+    }
+    if (well) {
+        hal_ir_output(b, 0, hal_ir_sqrt(b, hal_ir_input(b, 0, HAL_TYPE_F32)));
+        well = case_ok(run, ops_expression_create(b, &epilogue), "ops_expression_create");
+    }
+    if (well && operand_create(run, &x, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN) &&
+        operand_create(run, &m, HAL_TYPE_F32, 2, column, LAYOUT_PLAIN) &&
+        operand_create(run, &y, HAL_TYPE_F32, 1, out, LAYOUT_PLAIN)) {
+        operand_fill(&x, &random, -5.0, 5.0);
+        operand_fill(&m, &random, -1.0, 1.0);
+        if (operand_upload(run, &x) && operand_upload(run, &m) && operand_poison(run, &y)) {
+            const ops_reduce_options options = {.prologue = prologue,
+                                                .prologue_inputs = &m.tensor,
+                                                .prologue_input_count = 1,
+                                                .epilogue = epilogue};
+            well = case_ok(run,
+                           ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x.tensor, &y.tensor, &options),
+                           "ops_reduce") &&
+                   operand_download(run, &y, "result");
+            for (size_t i = 0; i < ROWS && well; i++) {
+                long double sum = 0.0L;
+                for (size_t k = 0; k < LENGTH; k++) {
+                    const long double d =
+                        (long double)(operand_get(&x, i * LENGTH + k) - operand_get(&m, i));
+                    sum += d * d;
+                }
+                const long double expected = sqrtl(sum);
+                const double error = fabs((double)((long double)operand_get(&y, i) - expected));
+                well =
+                    case_check(run, error <= (LENGTH + 4) * 0x1p-24 * (double)expected,
+                               "row %zu is %.9g instead of %.9Lg", i, operand_get(&y, i), expected);
+            }
+        }
+    }
+    ops_expression_destroy(prologue);
+    ops_expression_destroy(epilogue);
+    operand_release(&x);
+    operand_release(&m);
+    operand_release(&y);
+}
+
+/* Rows: a NaN, an infinity, both infinities, signed zeros, equal greatest values. */
+static void run_special(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { ROWS = 5, LENGTH = 67 };
+    const int64_t shape[2] = {ROWS, LENGTH}, out[1] = {ROWS};
+    const double inf = (double)INFINITY, nan_value = (double)NAN;
+    static const double sums[ROWS] = {(double)NAN, (double)INFINITY, (double)NAN, 0.0, 67 * 3.0};
+    static const double most[ROWS] = {(double)NAN, (double)INFINITY, (double)INFINITY, 0.0, 3.0};
+    static const double least[ROWS] = {(double)NAN, 1.0, -(double)INFINITY, -0.0, 3.0};
+    static const double places[ROWS] = {40, 17, 50, 33, 0};
+    const double *expected[] = {sums, NULL, most, least, places};
+    for (int r = 0; r < OPS_REDUCTION_COUNT && case_is_well(run); r++) {
+        operand x = {0}, y = {0};
+        if (r != OPS_REDUCE_MEAN && operand_create(run, &x, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN) &&
+            operand_create(run, &y,
+                           r == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : (hal_type)HAL_TYPE_F32,
+                           1, out, LAYOUT_PLAIN)) {
+            for (size_t k = 0; k < LENGTH; k++) {
+                number_put(x.type, x.elements, k, k == 40 ? nan_value : 1000.0 - (double)k);
+                number_put(x.type, x.elements, LENGTH + k, k == 17 ? inf : 1.0);
+                number_put(x.type, x.elements, 2 * LENGTH + k,
+                           k == 50   ? inf
+                           : k == 20 ? -inf
+                                     : 2.0);
+                number_put(x.type, x.elements, 3 * LENGTH + k, k == 33 ? 0.0 : -0.0);
+                number_put(x.type, x.elements, 4 * LENGTH + k, 3.0);
+            }
+            const bool well =
+                operand_upload(run, &x) && operand_poison(run, &y) &&
+                case_ok(run, ops_reduce(run->ops, (ops_reduction)r, 1, &x.tensor, &y.tensor, NULL),
+                        "ops_reduce") &&
+                operand_download(run, &y, "result");
+            for (size_t i = 0; i < ROWS && well; i++) {
+                const double value = operand_get(&y, i), wanted = expected[r][i];
+                const bool same = isnan(wanted) ? isnan(value) : value == wanted;
+                const bool either_zero = r == OPS_REDUCE_ARGMAX && i == 3;
+                case_check(run, same || (either_zero && value == 0.0),
+                           "%s of row %zu is %g instead of %g", reduction_names[r], i, value,
+                           wanted);
+            }
+        }
+        operand_release(&x);
+        operand_release(&y);
+    }
+}
+
+/* A long sum, five times: the same bits. */
+static void run_repeat(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t shape[1] = {300007};
+    operand x = {0};
+    random_state random = {run->seed};
+    uint64_t first = 0;
+    if (operand_create(run, &x, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN)) {
+        operand_fill(&x, &random, -1.0, 1.0);
+        bool well = operand_upload(run, &x);
+        for (int turn = 0; turn < 5 && well; turn++) {
+            operand y = {0};
+            well = operand_create(run, &y, HAL_TYPE_F32, 0, NULL, LAYOUT_PLAIN) &&
+                   operand_poison(run, &y) &&
+                   case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, &x.tensor, &y.tensor, NULL),
+                           "ops_reduce") &&
+                   operand_download(run, &y, "result");
+            if (well) {
+                const uint64_t bits = number_load(HAL_TYPE_F32, y.elements, 0);
+                first = turn == 0 ? bits : first;
+                well =
+                    case_check(run, bits == first, "turn %d gave other bits than the first", turn);
+            }
+            operand_release(&y);
+        }
+    }
+    operand_release(&x);
+}
+
+static void run_refusals(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t shape[2] = {4, 6}, row[1] = {6}, empty[2] = {4, 0}, column[1] = {4};
+    ops_tensor x = {0}, y = {0}, none = {0}, z = {0};
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    if (case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, shape, &x), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 1, row, &y), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 1, column, &z), "a tensor") &&
+        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, empty, &none),
+                "an empty tensor")) {
+        float zeros[4] = {1, 1, 1, 1};
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, &y, NULL), wrong, NULL,
+                    "an axis that is none");
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, &y, NULL), wrong, NULL,
+                    "an output that does not fit");
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, &y, NULL), wrong, NULL,
+                    "a null input");
+        case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, &y, NULL) != HAL_OK,
+                   "a reduction that is none was taken");
+        case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, &y, NULL) != HAL_OK,
+                   "places as f32 were taken");
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, &z, NULL), wrong, NULL,
+                    "the greatest of nothing");
+        if (case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, &z, NULL),
+                    "the sum of nothing") &&
+            case_ok(run, ops_tensor_read(run->ops, &z, zeros, sizeof zeros), "ops_tensor_read")) {
+            for (int i = 0; i < 4; i++) {
+                case_check(run, zeros[i] == 0.0f, "the sum of nothing is %g", (double)zeros[i]);
+            }
+        }
+    }
+    ops_tensor_release(&x);
+    ops_tensor_release(&y);
+    ops_tensor_release(&z);
+    ops_tensor_release(&none);
+}

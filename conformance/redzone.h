@@ -1,0 +1,39 @@
+/* redzone.h: buffers with canaries before and behind what a case works on, and poison in what it
+ * is to write. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so
+ * that what reads outside, or leaves an output unwritten, shows in the result too.
+ * Called by the cases; canary_first_broken also by the unit test. */
+#ifndef HAL_CONFORMANCE_REDZONE_H
+#define HAL_CONFORMANCE_REDZONE_H
+
+#include "case.h"
+
+#define REDZONE_BYTES 256u
+
+/* A range of a buffer. The range begins `lead` bytes behind an aligned offset. */
+typedef struct red_zone {
+    hal_buffer *buffer;
+    uint64_t offset; /* of the range */
+    uint64_t bytes;  /* of the range */
+    uint64_t total;  /* of the buffer */
+} red_zone;
+
+/* Makes a zone of `bytes` bytes holding `data`, poison when null. False after reporting. */
+bool zone_create(case_run *run, red_zone *made, uint64_t bytes, const void *data);
+bool zone_create_at(case_run *run, red_zone *made, uint64_t lead, uint64_t bytes, const void *data);
+
+/* The range, and the range as a contiguous tensor of `rank` dimensions. */
+hal_range zone_range(const red_zone *zone);
+ops_tensor zone_tensor(const red_zone *zone, hal_type type, uint32_t rank, const int64_t *shape);
+
+/* Waits, reads the range to `data` (may be null) and checks both canaries; false after reporting
+ * a broken one under the name `what`. */
+bool zone_read(case_run *run, const red_zone *zone, void *data, const char *what);
+
+/* Releases the buffer; a zone of zeros is allowed. */
+void zone_release(red_zone *zone);
+
+/* Fills memory with canary, and finds the first byte that is none: `bytes` when all are. */
+void canary_fill(void *memory, uint64_t bytes);
+uint64_t canary_first_broken(const void *memory, uint64_t bytes);
+
+#endif

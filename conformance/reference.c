@@ -1,0 +1,153 @@
+/* reference.c: comparisons with a reference; reference.h says who calls it. */
+#include "reference.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "number.h"
+#include "ulp.h"
+
+static double small_float_ulps(hal_type type, uint64_t actual, long double expected);
+static void note(comparison *found, size_t index, double distance, uint64_t actual,
+                 long double expected);
+static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound);
+static bool needs_bits(hal_type type);
+
+double reference_ulps(hal_type type, uint64_t actual, long double expected)
+{
+    switch (type) {
+    case HAL_TYPE_F32:
+        return ulp_distance_f32(number_f32(actual), (double)expected);
+    case HAL_TYPE_F64:
+        return ulp_distance_f64(number_f64(actual), expected);
+    case HAL_TYPE_F16:
+    case HAL_TYPE_BF16:
+        return small_float_ulps(type, actual, expected);
+    default:
+        return number_long_value(type, actual) == expected ? 0.0 : (double)INFINITY;
+    }
+}
+
+bool compare_ulps(hal_type type, const void *actual, const long double *expected, size_t count,
+                  double bound, comparison *found)
+{
+    *found = (comparison){.type = type, .unit = "ULP", .bound = bound, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bits = number_load(type, actual, i);
+        note(found, i, reference_ulps(type, bits, expected[i]), bits, expected[i]);
+    }
+    return found->wrong == 0;
+}
+
+bool compare_bounds(hal_type type, const void *actual, const long double *expected,
+                    const double *bounds, size_t count, comparison *found)
+{
+    *found = (comparison){.type = type, .unit = "of its bound", .bound = 1.0, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bits = number_load(type, actual, i);
+        note(found, i, parts_of_bound(type, bits, expected[i], bounds[i]), bits, expected[i]);
+    }
+    return found->wrong == 0;
+}
+
+bool compare_bits(hal_type type, const void *actual, const void *expected, size_t count,
+                  bool any_nan, comparison *found)
+{
+    *found = (comparison){.type = type, .unit = NULL, .bound = 0.0, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bits = number_load(type, actual, i);
+        const uint64_t wanted = number_load(type, expected, i);
+        const bool same = bits == wanted || (any_nan && reference_is_nan(type, bits) &&
+                                             reference_is_nan(type, wanted));
+        note(found, i, same ? 0.0 : 1.0, bits, number_long_value(type, wanted));
+    }
+    return found->wrong == 0;
+}
+
+void comparison_text(const comparison *found, char *text, size_t bytes)
+{
+    char distance[80] = "";
+    if (found->unit != NULL) {
+        snprintf(distance, sizeof distance, ", %.4g %s (bound %.4g)", found->worst, found->unit,
+                 found->bound);
+    }
+    if (needs_bits(found->type)) {
+        snprintf(text, bytes,
+                 "%zu of %zu are wrong; worst at index %zu: %.9Lg (bits 0x%" PRIx64
+                 ") instead of %.17Lg%s",
+                 found->wrong, found->count, found->worst_index,
+                 number_long_value(found->type, found->actual), found->actual, found->expected,
+                 distance);
+    } else {
+        snprintf(text, bytes,
+                 "%zu of %zu are wrong; worst at index %zu: %.20Lg instead of %.20Lg%s",
+                 found->wrong, found->count, found->worst_index,
+                 number_long_value(found->type, found->actual), found->expected, distance);
+    }
+}
+
+bool reference_is_nan(hal_type type, uint64_t bits)
+{
+    return hal_type_is_float(type) && isnan(number_value(type, bits));
+}
+
+/* As ulp.h, for the 16-bit floats: 10 or 7 bits of mantissa. */
+static double small_float_ulps(hal_type type, uint64_t actual, long double expected)
+{
+    const int mantissa = type == HAL_TYPE_F16 ? 10 : 7;
+    const int lowest = type == HAL_TYPE_F16 ? -14 : -126;
+    const int highest = type == HAL_TYPE_F16 ? 15 : 127;
+    const double value = number_value(type, actual);
+    if (isnan(value) || isnan(expected)) {
+        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(expected) || (value == 0.0 && expected == 0.0L)) {
+        const bool same = (long double)value == expected && !signbit(value) == !signbit(expected);
+        return same ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(value) && number_bits(type, (double)expected) == actual) {
+        return 0.0;
+    }
+    int exponent = expected == 0.0L ? lowest : ilogbl(expected);
+    exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
+    const long double near = isinf(value) ? copysignl(ldexpl(1.0L, highest + 1), (long double)value)
+                                          : (long double)value;
+    return (double)fabsl(ldexpl(near - expected, mantissa - exponent));
+}
+
+/* The negated comparison catches distances that are NaN. */
+static void note(comparison *found, size_t index, double distance, uint64_t actual,
+                 long double expected)
+{
+    const bool is_wrong = !(distance <= found->bound);
+    found->wrong += is_wrong;
+    if (index == 0 || distance > found->worst || (is_wrong && found->wrong == 1)) {
+        found->worst = distance;
+        found->worst_index = index;
+        found->actual = actual;
+        found->expected = expected;
+    }
+}
+
+static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound)
+{
+    const long double value = number_long_value(type, actual);
+    if (isnan(value) || isnan(expected)) {
+        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
+    }
+    if (value == expected) {
+        return 0.0;
+    }
+    if (isinf(value)) {
+        /* Right where the bound reaches beyond the largest number of the type. */
+        const double far = (double)(expected + copysignl((long double)bound, value));
+        return !isinf(expected) && number_bits(type, far) == actual ? 1.0 : (double)INFINITY;
+    }
+    return isinf(expected) ? (double)INFINITY : (double)(fabsl(value - expected) / bound);
+}
+
+static bool needs_bits(hal_type type)
+{
+    return hal_type_is_float(type);
+}
