@@ -1,0 +1,29 @@
+/* What the program shows: a progress bar, the table at the end, digits it got wrong, and JSON. */
+#ifndef DIGITS_REPORT_H
+#define DIGITS_REPORT_H
+
+#include "data.h"
+
+/* The outcome of a run; with several seeds, the means. */
+typedef struct digits_result {
+    const char *device;
+    double test_accuracy; /* 0 to 1 */
+    double train_seconds;
+    double step_us;
+    double images_per_second;
+} digits_result;
+
+/* Draws the progress of training on standard error; nothing where that is no terminal, but for a
+ * line when `done` reaches `all`. */
+void report_progress(const char *what, int64_t done, int64_t all, double loss);
+
+/* Prints the table. */
+void report_table(const digits_result *result);
+
+/* Draws up to five of the pictures whose guess differs from the label, side by side. */
+void report_mistakes(const digits_data *data, const int32_t *guesses);
+
+/* Writes the result as JSON. On failure gives 0 and writes a sentence to `error`. */
+int report_json(const char *path, const digits_result *result, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,26 @@
+/* Training and testing of a network on digits, on the device of a context. */
+#ifndef DIGITS_TRAIN_H
+#define DIGITS_TRAIN_H
+
+#include "data.h"
+
+#include <ops/ops.h>
+
+/* The fewest pictures that training or testing takes: one batch. */
+#define TRAIN_LEAST 64
+
+/* What a run came to. */
+typedef struct train_outcome {
+    double accuracy; /* on the pictures it was tested on, 0 to 1 */
+    double seconds;  /* of training alone, until the device is done */
+    int64_t steps;
+    int64_t images;  /* that were learned from, repetitions counted */
+} train_outcome;
+
+/* Trains a fresh network on `training` from `seed` and tests it on `test`; `guesses` takes the
+ * class of each test picture. Shows its progress. */
+hal_status train_and_test(ops_context *context, const digits_data *training,
+                          const digits_data *test, uint64_t seed, int32_t *guesses,
+                          train_outcome *outcome);
+
+#endif
