@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Holds the built libraries to their borders; the ctests binaries and binaries_self_test.
+
+binaries.py LIB_FOLDER   libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
+ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_query alone and needs
+neither library.
+binaries.py --self-test CC   builds libraries that break each border and sees the complaints
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LIBC = r"libc\.so|ld-linux|libpthread\.so|libdl\.so|libm\.so"
+
+
+def main(arguments):
+    if arguments[0] == "--self-test":
+        return self_test(arguments[1])
+    faults, plugins = check(Path(arguments[0]))
+    for fault in faults:
+        print(fault)
+    print(f"binaries: 2 libraries, {plugins} plugins, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+def check(folder):
+    """The faults, and how many plugins there were."""
+    faults = []
+    faults += library(folder / "libhalyard.so", r"hal_\w+", LIBC)
+    faults += library(folder / "libhalyard_ops.so", r"ops_\w+", LIBC + r"|libhalyard\.so")
+    plugins = sorted((folder / "halyard" / "plugins").glob("*.so"))
+    for plugin in plugins:
+        faults += library(plugin, r"hal_plugin_query", r"(?!libhalyard)")
+        if "hal_plugin_query" not in exported(plugin):
+            faults.append(f"{plugin.name} does not export hal_plugin_query")
+    return faults, len(plugins)
+
+
+def library(path, symbols, needs):
+    """What path exports or needs beyond the two patterns."""
+    for symbol in exported(path):
+        if not re.fullmatch(symbols, symbol):
+            yield f"{path.name} exports {symbol}"
+    dynamic = output("readelf", "--dynamic", "--wide", path)
+    for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        if not re.match(needs, needed):
+            yield f"{path.name} needs {needed}"
+
+
+def exported(path):
+    lines = output("nm", "--dynamic", "--defined-only", path).splitlines()
+    return [line.split()[-1].split("@")[0] for line in lines]
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def self_test(compiler):
+    good = {"libhalyard.so": "hal_open", "libhalyard_ops.so": "ops_sum",
+            "halyard/plugins/hal_a.so": "hal_plugin_query"}
+    cases = [  # file, symbol, library it needs, the complaint
+        (None, None, None, None),
+        ("libhalyard.so", "open_device", None, "libhalyard.so exports open_device"),
+        ("libhalyard.so", "hal_x", "halyard_ops", "libhalyard.so needs libhalyard_ops"),
+        ("libhalyard_ops.so", "hal_x", None, "libhalyard_ops.so exports hal_x"),
+        ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so exports lower"),
+        ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so does not export hal_plugin_query"),
+        ("halyard/plugins/hal_a.so", "hal_plugin_query", "halyard", "hal_a.so needs libhalyard"),
+    ]
+    surprises = 0
+    for file, symbol, needs, expected in cases:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "halyard/plugins").mkdir(parents=True)
+            for path, name in good.items():
+                build(compiler, folder, path, name, None)
+            if file:
+                build(compiler, folder, file, symbol, needs)
+            faults, _ = check(folder)
+        if not (any(expected in fault for fault in faults) if expected else not faults):
+            print(f"expected '{expected}', got {faults}")
+            surprises += 1
+    print(f"binaries: {len(cases)} samples, {surprises} surprises")
+    return 1 if surprises else 0
+
+
+def build(compiler, folder, path, symbol, needs):
+    link = ["-Wl,--no-as-needed", f"-L{folder}", f"-l{needs}"] if needs else []
+    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", folder / path, *link],
+                   input=f"int {symbol}(void);\nint {symbol}(void) {{ return 0; }}\n",
+                   text=True, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

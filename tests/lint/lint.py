@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Keeps the budgets and borders of the design over the sources; the ctests lint and lint_self_test.
+
+lint.py ROOT          checks the tree below ROOT, one line for each fault
+lint.py --self-test   shows every rule a bad sample and sees that it complains
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+MAX_FILE_LINES = 800
+MAX_FUNCTION_LINES = 100
+MIN_HEADER_COMMENT = 0.40
+
+ROOMS = ("hal", "ops", "plugins", "conformance", "examples", "tests")
+PUBLIC_HEADERS = ("hal/include", "ops/include")
+# The polynomials are source that its includer instantiates, not an interface.
+TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
+STAND_ALONE = ("plugin.h", "ir.h", "status.h")
+# Words and names are put together here so that this file does not trip over itself.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
+BACKENDS = re.compile("cuda|opencl|vulkan|metal|ptx|spir-?v", re.IGNORECASE)
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        from samples import self_test
+        return self_test(check_tree)
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = Path(arguments[0])
+    faults = check_tree(root)
+    for fault in faults:
+        print(fault)
+    print(f"lint: {len(c_files(root))} C files, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+def check_tree(root):
+    """All faults below root, as sentences that begin with path:line."""
+    files = c_files(root)
+    sources = {path: path.read_text(encoding="utf-8").split("\n") for path in files}
+    faults = []
+    for path, lines in sources.items():
+        name = path.relative_to(root).as_posix()
+        faults += file_length(name, lines)
+        faults += opening_comment(name, lines)
+        faults += include_direction(root, name, lines)
+        if is_interface(name):
+            faults += header_comments(name, lines)
+    for path in all_text_files(root):
+        name = path.relative_to(root).as_posix()
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        faults += unfinished(name, lines)
+        if name.startswith(("hal/", "ops/include/", "ops/src/", "ops/CMakeLists")):
+            faults += backend_names(name, lines)
+    faults += functions(root, sources)
+    return sorted(faults)
+
+
+def is_interface(name):
+    return name.startswith(PUBLIC_HEADERS) and not TEMPLATES.fullmatch(name)
+
+
+def c_files(root):
+    return [path for path in all_text_files(root) if path.suffix in (".c", ".h", ".inl")]
+
+
+def all_text_files(root):
+    """Hand-written files of the rooms and of the root; data folders are not code."""
+    found = [path for path in root.iterdir() if path.is_file()]
+    for room in ROOMS + ("cmake", "docs", ".ci"):
+        found += (root / room).rglob("*") if (root / room).is_dir() else []
+    suffixes = (".c", ".h", ".inl", ".py", ".cmake", ".md", ".txt", ".in", ".sh", ".json", "")
+    return sorted(path for path in found
+                  if path.is_file() and path.suffix in suffixes and "data" not in path.parts
+                  and "corpus" not in path.parts and "__pycache__" not in path.parts)
+
+
+def file_length(name, lines):
+    count = len(lines) - (lines[-1] == "")
+    if count > MAX_FILE_LINES:
+        yield f"{name}:{count}: file of {count} lines, more than {MAX_FILE_LINES}"
+
+
+def opening_comment(name, lines):
+    if not lines[0].startswith(("/*", "//")):
+        yield f"{name}:1: begins without a comment that says what it is for"
+
+
+def unfinished(name, lines):
+    for number, line in enumerate(lines, 1):
+        if UNFINISHED.search(line):
+            yield f"{name}:{number}: unfinished work is marked: {line.strip()}"
+
+
+def backend_names(name, lines):
+    for number, line in enumerate(lines, 1):
+        word = BACKENDS.search(line)
+        if word:
+            yield f"{name}:{number}: names the backend '{word.group()}'"
+
+
+def include_direction(root, name, lines):
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = resolve(root, name, match.group(2))
+        if target and not may_include(name, target):
+            yield f"{name}:{number}: may not include {target}"
+
+
+def resolve(root, name, wanted):
+    """The file of the tree that an include names, from the root; None for a system header."""
+    here = Path(name).parent
+    room = Path(*Path(name).parts[:2])
+    places = [here, room, Path("hal/include"), Path("ops/include"), Path("hal/src"),
+              Path("ops/src"), Path("plugins"), Path("plugins/kit"), Path("conformance"),
+              Path("tests/unit"), Path("tests"), Path(".")]
+    for place in places:
+        if (root / place / wanted).is_file():
+            parts = []
+            for part in (place / wanted).parts:
+                parts = parts[:-1] if part == ".." else parts + [part]
+            return "/".join(parts)
+    return wanted if wanted.startswith(("hal/", "ops/", "kit/", "plugins/")) else None
+
+
+def may_include(name, target):
+    room = name.split("/")[0]
+    if name.startswith("hal/include/") and Path(name).name in STAND_ALONE:
+        return target in [f"hal/include/hal/{header}" for header in STAND_ALONE]
+    if name.startswith("hal/include/"):
+        return target.startswith("hal/include/")
+    if name.startswith("hal/tools/"):
+        return target.startswith("hal/include/")
+    if room == "hal":
+        return target.startswith(("hal/include/", "hal/src/"))
+    if room == "ops":
+        own = "/".join(name.split("/")[:2]) + "/"
+        return target.startswith(("hal/include/", "ops/include/", own))
+    if room == "plugins":
+        own = "/".join(name.split("/")[:2]) + "/"
+        contract = re.fullmatch(r"hal/include/hal/(plugin|ir|status|ir_uniform|ir_math\w*)\.h", target)
+        return bool(contract) or target.startswith((own, "plugins/kit/"))
+    if room == "conformance" and target.startswith("tests/math/"):
+        return True  # a reader of the polynomials that unit tests use too
+    if room in ("conformance", "examples"):
+        return target.startswith(("hal/include/", "ops/include/", room + "/"))
+    return True
+
+
+def header_comments(name, lines):
+    """Bodies of inline functions are no interface and do not count."""
+    commented, filled, inside, body = 0, 0, False, False
+    for line in lines:
+        body = line == "{" or (body and line != "}")
+        if body or line == "}" or not line.strip():
+            continue
+        filled += 1
+        commented += inside or "/*" in line or "//" in line
+        if "/*" in line or "*/" in line:
+            inside = line.rfind("/*") > line.rfind("*/")
+    if filled and commented < MIN_HEADER_COMMENT * filled:
+        yield (f"{name}:1: {100 * commented // filled} % of the lines have comments, "
+               f"less than {100 * MIN_HEADER_COMMENT:.0f} %")
+
+
+def functions(root, sources):
+    """Length of every function; documentation of every public one."""
+    if not sources:
+        return
+    command = ["ctags", "-f", "-", "--sort=no", "--language-force=C", "--kinds-C=fp",
+               "--fields=nek", "-D", "HAL_API=", "-D", "OPS_API=", "-D", "HAL_PRINTF(a,b)=",
+               *map(str, sources)]
+    try:
+        tags = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        yield "tests/lint:1: universal-ctags is missing: install it (./dev setup)"
+        return
+    for tag in tags.splitlines():
+        function, file, *fields = tag.split("\t")
+        values = dict(field.split(":", 1) for field in fields if ":" in field)
+        path, line = Path(file), int(values["line"])
+        name = path.relative_to(root).as_posix()
+        length = int(values.get("end", line)) - line + 1
+        if length > MAX_FUNCTION_LINES:
+            yield f"{name}:{line}: {function} has {length} lines, more than {MAX_FUNCTION_LINES}"
+        if is_interface(name):
+            yield from public_function(name, sources[path], function, line)
+
+
+def public_function(name, lines, function, line):
+    first = line - 1
+    while first > 0 and not re.search(r"([;}]|\*/)\s*$|^\s*$|^\s*#", lines[first - 1]):
+        first -= 1
+    last = line - 1
+    while last + 1 < len(lines) and not re.search(r"[;{]\s*$", lines[last]):
+        last += 1
+    declaration = " ".join(lines[first:last + 1])
+    comment = comment_above(lines, first)
+    if not comment:
+        yield f"{name}:{line}: {function} has no comment"
+        return
+    exported = re.search(r"\b(HAL_API|OPS_API)\b", declaration)
+    if not exported:
+        return
+    tags = ["Threads", "Errors"]
+    gives = declaration.split(function)[0]
+    if re.search(r"\*\*", declaration) or ("*" in gives and "const" not in gives):
+        tags.append("Ownership")
+    for tag in tags:
+        if not re.search(rf"\b{tag}\b[\w, ]*:", comment):
+            yield f"{name}:{line}: the comment of {function} has no '{tag}:'"
+
+
+def comment_above(lines, first):
+    """The comment that ends above line index first; neighbours without a blank line share one."""
+    end = first - 1
+    while end >= 0 and lines[end].strip() and not lines[end].rstrip().endswith("*/"):
+        if lines[end].lstrip().startswith("#"):
+            return ""
+        end -= 1
+    if end < 0 or not lines[end].rstrip().endswith("*/"):
+        return ""
+    begin = end
+    while begin > 0 and "/*" not in lines[begin]:
+        begin -= 1
+    if lines[begin].lstrip().startswith("/*"):
+        return "\n".join(lines[begin:end + 1])
+    return comment_above(lines, begin) if begin < first else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""Bad samples for lint.py: each breaks one rule in an otherwise good tree. Called by --self-test."""
+import tempfile
+from pathlib import Path
+
+HEADER = "/* A header. */\n"
+GOOD = {
+    "hal/include/hal/status.h": HEADER + "typedef int hal_status;\n",
+    "hal/include/hal/ir.h": HEADER + "#include <hal/status.h>\n",
+    "hal/include/hal/plugin.h": HEADER + "#include <hal/ir.h>\n",
+    "hal/include/hal/ir_math.h": HEADER + "#include <hal/ir.h>\n",
+    "hal/include/hal/device.h": HEADER + "#include <hal/status.h>\n"
+    "/* Opens a device.\n * Ownership: the caller's. Threads: any. Errors: NOT_FOUND. */\n"
+    "HAL_API hal_status hal_device_open(const char *name,\n"
+    "                                   hal_device **device);\n"
+    "\n/* Two numbers of a device.\n * Threads: any. Errors: none. */\n"
+    "HAL_API int hal_device_units(const hal_device *device);\n"
+    "HAL_API int hal_device_lanes(const hal_device *device);\n",
+    "hal/src/device.c": HEADER + '#include "loader.h"\n#include <hal/device.h>\n',
+    "hal/src/loader.h": HEADER,
+    "ops/include/ops/ops.h": HEADER + "#include <hal/device.h>\n",
+    "ops/src/gemm.c": HEADER + "#include <ops/ops.h>\n#include <stdint.h>\n",
+    "plugins/kit/arena.h": HEADER,
+    "plugins/cpu/queue.c": HEADER + '#include "kit/arena.h"\n#include <hal/plugin.h>\n'
+    "#include <hal/ir_math.h>\n",
+    "plugins/cpu/queue.h": HEADER,
+    "plugins/template/device.c": HEADER,
+    "conformance/cases.c": HEADER + "#include <ops/ops.h>\n#include <hal/device.h>\n",
+}
+
+BODY = "int f(void)\n{\n" + "    f();\n" * 97 + "}\n"
+LONGER_BODY = BODY.replace("{\n", "{\n    f();\n", 1)
+DOCUMENTED = "/* Closes.\n * Ownership: none. Threads: any. Errors: none. */\n"
+
+# (file, what it holds instead, what the complaint must hold)
+BAD = [
+    ("hal/src/long.c", HEADER + "int x;\n" * 800, "file of 801 lines"),
+    ("hal/src/long.c", HEADER + LONGER_BODY, "f has 101 lines"),
+    ("hal/src/bare.c", "int x;\n", "begins without a comment"),
+    ("hal/src/later.c", HEADER + "/* TO" "DO: the rest */\n", "unfinished work"),
+    ("docs/later.md", "FIX" "ME\n", "unfinished work"),
+    ("hal/src/name.c", HEADER + "/* as Vul" "kan does */\n", "names the backend"),
+    ("hal/tools/name.c", HEADER + "int P" "TX;\n", "names the backend"),
+    ("ops/src/name.c", HEADER + 'char *s = "SPIR' '-V";\n', "names the backend"),
+    ("hal/include/hal/ir.h", HEADER + "#include <hal/device.h>\n", "may not include"),
+    ("hal/include/hal/device.h", HEADER + '#include "../../src/loader.h"\n', "may not include"),
+    ("hal/src/up.c", HEADER + "#include <ops/ops.h>\n", "may not include ops/"),
+    ("hal/src/up.c", HEADER + "#include <ops/absent.h>\n", "may not include ops/"),
+    ("hal/src/up.c", HEADER + '#include "../../plugins/kit/arena.h"\n', "may not include plugins/"),
+    ("hal/tools/in.c", HEADER + '#include "loader.h"\n', "may not include hal/src/"),
+    ("ops/src/in.c", HEADER + '#include "loader.h"\n', "may not include hal/src/"),
+    ("ops/src/up.c", HEADER + '#include "kit/arena.h"\n', "may not include plugins/"),
+    ("plugins/cpu/up.c", HEADER + "#include <hal/device.h>\n", "may not include hal/include/hal/d"),
+    ("plugins/cpu/up.c", HEADER + "#include <ops/ops.h>\n", "may not include ops/"),
+    ("plugins/template/side.c", HEADER + '#include "../cpu/queue.h"\n', "may not include plugins/"),
+    ("conformance/in.c", HEADER + '#include "loader.h"\n', "may not include hal/src/"),
+    ("examples/a/in.c", HEADER + '#include "kit/arena.h"\n', "may not include plugins/"),
+    ("ops/include/ops/thin.h", HEADER + "int x;\n" * 2, "% of the lines have comments"),
+    ("ops/include/ops/f.h", HEADER + "\nOPS_API int ops_close(void);\n", "ops_close has no comment"),
+    ("ops/include/ops/f.h", DOCUMENTED.replace("Threads:", "") + "HAL_API int ops_close(void);\n",
+     "has no 'Threads:'"),
+    ("ops/include/ops/f.h", DOCUMENTED.replace("Errors:", "") + "HAL_API int ops_close(void);\n",
+     "has no 'Errors:'"),
+    ("ops/include/ops/f.h",
+     DOCUMENTED.replace("Ownership:", "") + "HAL_API int ops_open(\n    int name, void **thing);\n",
+     "has no 'Ownership:'"),
+    ("ops/include/ops/f.h",
+     DOCUMENTED.replace("Ownership:", "") + "HAL_API ops_array *ops_sum(const ops_array *x);\n",
+     "has no 'Ownership:'"),
+    ("ops/include/ops/f.h", HEADER + "\nstatic inline int ops_one(void)\n{\n    return 1;\n}\n",
+     "ops_one has no comment"),
+]
+
+# Just within the budgets.
+ALLOWED = [
+    ("hal/src/long.c", HEADER + "int x;\n" * 799),
+    ("hal/src/long.c", HEADER + BODY),
+    ("ops/bench/peers.c", HEADER + "/* beside cu" "BLAS and CU" "DA */\n"),
+    ("ops/include/ops/f.h", DOCUMENTED + "HAL_API int ops_open(void **thing);\n"),
+    ("ops/include/ops/f.h", DOCUMENTED + "static inline int ops_one(void)\n{\n" +
+     "    ops_two();\n" * 10 + "}\n"),
+]
+
+
+def self_test(check_tree):
+    failures = []
+    complaints = check_with(check_tree, None, "")
+    if complaints:
+        failures.append(f"the good tree is blamed: {complaints}")
+    for name, text in ALLOWED:
+        complaints = check_with(check_tree, name, text)
+        if complaints:
+            failures.append(f"{name} is blamed although it is within the rules: {complaints}")
+    for name, text, expected in BAD:
+        complaints = check_with(check_tree, name, text)
+        if not any(line.startswith(name) and expected in line for line in complaints):
+            failures.append(f"{name}: expected '{expected}', got {complaints}")
+    for failure in failures:
+        print(failure)
+    print(f"lint: {len(BAD)} bad samples, {len(ALLOWED)} good ones, {len(failures)} surprises")
+    return 1 if failures else 0
+
+
+def check_with(check_tree, name, text):
+    """What lint says of the good tree with one file more or changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for file, content in {**GOOD, **({name: text} if name else {})}.items():
+            path = root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        return check_tree(root)

@@ -1,0 +1,142 @@
+/* Plugins that are wrong, each in its own way: BROKEN says how. Loaded by test_loader. */
+#include <hal/plugin.h>
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* In the order of plugins.cmake, from 1 on. */
+enum {
+    NO_SYMBOL = 1,
+    NO_TABLE,
+    NEWER,
+    OTHER_MAJOR,
+    SHORT,
+    MISSING,
+    BAD_NAME,
+    TINY,
+    NO_DEVICE,
+    NO_DRIVER,
+    BAD_STATUS,
+    BAD_INFO,
+    BAD_STRIDE,
+    OLD_MINOR,
+    COUNTS,
+    OTHER_NAME,
+    NEEDY
+};
+
+#define TEXT_OF(word) #word
+#define TEXT(word) TEXT_OF(word)
+
+#if BROKEN == 17 /* NEEDY */
+int needed_by_needy(void);
+#endif
+
+#if BROKEN == 1 /* NO_SYMBOL */
+EXPORT int some_other_symbol(void);
+int some_other_symbol(void)
+{
+    return 0;
+}
+#else
+EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+
+static const hal_host *services;
+
+static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    switch (BROKEN) {
+    case NO_DEVICE:
+        *count = 0;
+        return HAL_OK;
+    case NO_DRIVER:
+        return services->fail(HAL_ERROR_DRIVER_MISSING, "the driver of nothing is not installed");
+    case BAD_STATUS:
+        return 4711;
+    case COUNTS:
+        *count = capacity + 1;
+        return HAL_OK;
+    default:
+        break;
+    }
+    infos[0] = (hal_device_info){.size = BROKEN == BAD_STRIDE ? 3 : sizeof(hal_device_info),
+                                 .kind = HAL_DEVICE_SOFTWARE,
+                                 .name = "Broken",
+                                 .max_allocation = 1024,
+                                 .max_binding = 1024,
+                                 .binding_alignment = BROKEN == BAD_INFO ? 12 : 16,
+                                 .max_group_items = 1,
+                                 .max_grid = {1, 1, 1}};
+    *count = 1;
+    return HAL_OK;
+}
+
+/* Never reached: the entries only have to be there. */
+static hal_status nothing(void)
+{
+    return HAL_ERROR_UNSUPPORTED;
+}
+
+const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+{
+    static hal_plugin table;
+    services = host;
+#if BROKEN == 17 /* NEEDY */
+    needed_by_needy();
+#endif
+    if (BROKEN == NO_TABLE) {
+        return NULL;
+    }
+    if (BROKEN == NEWER && host_abi >> 16 != 7) {
+        return NULL;
+    }
+    table = (hal_plugin){
+        .size = sizeof table,
+        .abi = HAL_PLUGIN_ABI,
+        .name = BROKEN == BAD_NAME ? "Broken!" : BROKEN == OTHER_NAME ? "somebody" : TEXT(NAME),
+        .enumerate = enumerate,
+        .device_open = (hal_status(*)(uint32_t, hal_plugin_device **))(void (*)(void))nothing,
+        .device_close = (void (*)(hal_plugin_device *))(void (*)(void))nothing,
+        .memory_allocate = (hal_status(*)(hal_plugin_device *, uint32_t, uint64_t,
+                                          hal_plugin_memory **))(void (*)(void))nothing,
+        .memory_free = (void (*)(hal_plugin_device *, hal_plugin_memory *))(void (*)(void))nothing,
+        .memory_map = (hal_status(*)(hal_plugin_device *, hal_plugin_memory *,
+                                     void **))(void (*)(void))nothing,
+        .kernel_create = (hal_status(*)(hal_plugin_device *, const hal_ir_kernel *,
+                                        hal_plugin_kernel **))(void (*)(void))nothing,
+        .kernel_destroy =
+            (void (*)(hal_plugin_device *, hal_plugin_kernel *))(void (*)(void))nothing,
+        .queue_create =
+            (hal_status(*)(hal_plugin_device *, hal_plugin_queue **))(void (*)(void))nothing,
+        .queue_destroy = (void (*)(hal_plugin_device *, hal_plugin_queue *))(void (*)(void))nothing,
+        .submit = (hal_status(*)(hal_plugin_queue *, const hal_batch *, const hal_plugin_wait *,
+                                 uint32_t, uint64_t))(void (*)(void))nothing,
+        .wait = (hal_status(*)(hal_plugin_queue *, uint64_t, uint64_t))(void (*)(void))nothing,
+    };
+    switch (BROKEN) {
+    case NEWER:
+        table.abi = 7u << 16 | 3;
+        break;
+    case OTHER_MAJOR:
+        table.abi = HAL_PLUGIN_ABI + (9u << 16);
+        break;
+    case SHORT:
+        table.size = offsetof(hal_plugin, submit);
+        break;
+    case MISSING:
+        table.kernel_destroy = NULL;
+        break;
+    case TINY:
+        table.size = 4;
+        break;
+    case OLD_MINOR: /* of the first minor: nothing behind `wait` */
+        table.size = offsetof(hal_plugin, queue_elapsed);
+        table.gemm = (hal_status(*)(hal_plugin_device *, const hal_gemm_description *,
+                                    hal_plugin_kernel **, uint64_t *))(void (*)(void))nothing;
+        break;
+    default:
+        break;
+    }
+    return &table;
+}
+#endif

@@ -1,0 +1,528 @@
+/* A plugin over host memory that does as the unit tests tell it: fails the n-th call, holds work
+ * back, is lost, claims any ability; records what it is handed and notices what hal must not do.
+ * Kernels run through the kit's interpreter. Built as hal_mock.so and hal_mock_two.so; loaded by the unit tests. */
+#include "mock.h"
+
+#include <kit/interpret.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef MOCK_NAME
+#define MOCK_NAME "mock"
+#endif
+#define EXPORT __attribute__((visibility("default")))
+
+struct hal_plugin_device {
+    uint32_t index;
+};
+
+struct hal_plugin_memory {
+    uint64_t bytes;
+    uint32_t kind;
+    uint8_t *data;
+    int pending; /* commands of batches that have not run */
+};
+
+struct hal_plugin_kernel {
+    int pending;
+    hal_ir_kernel ir; /* without records for native kernels: they do nothing */
+};
+
+typedef struct pending {
+    struct pending *next;
+    uint64_t value;
+    uint32_t command_count;
+    hal_command *commands;
+    hal_binding *bindings;
+    uint8_t *scalars;
+    hal_plugin_wait *waits;
+    uint32_t wait_count;
+} pending;
+
+struct hal_plugin_queue {
+    uint64_t submitted, done;
+    int named; /* in waits of batches that have not run */
+    int busy;  /* `progress` is at it, perhaps by way of another queue */
+    pending *first, *last;
+};
+
+extern EXPORT mock_state mock_state_of_plugin;
+EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+
+#define INFO(n)                                                                                    \
+    {                                                                                              \
+        .size = sizeof(hal_device_info), .kind = HAL_DEVICE_DISCRETE,                              \
+        .name = "Mock device " #n " of " MOCK_NAME, .id = MOCK_NAME "-id-" #n,                     \
+        .driver = "mock 1.0", .architecture = "host", .memory_bytes = UINT64_C(1) << 30,           \
+        .max_allocation = UINT64_C(1) << 29, .max_binding = UINT64_C(1) << 28,                     \
+        .binding_alignment = 16, .compute_units = 1, .max_group_items = 256,                       \
+        .max_group_size = {256, 256, 64}, .max_grid = {65535, 65535, 65535},                       \
+        .shared_bytes = 32768, .max_bindings = 24, .max_vector_bytes = 16, .preferred_group = 64,  \
+        .storage_types = 0x3ffe, .arithmetic_types = 0x3ffe, .max_queues = 4                       \
+    }
+
+mock_state mock_state_of_plugin = {
+    .device_count = 2,
+    .infos = {INFO(0), INFO(1), INFO(2), INFO(3)},
+    .fail_with = HAL_ERROR_INTERNAL,
+    .memory_limit = UINT64_C(1) << 30,
+};
+
+#define state mock_state_of_plugin
+
+static void progress(hal_plugin_queue *queue);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t looks; /* at slow work, under the lock */
+
+/* Counts a call; the status it has to fail with, if it has to. */
+static hal_status call(enum mock_entry entry)
+{
+    atomic_fetch_add(&state.calls[entry], 1);
+    if (atomic_load(&state.fail_in[entry]) > 0 &&
+        atomic_fetch_sub(&state.fail_in[entry], 1) == 1) {
+        const hal_status status = atomic_load(&state.fail_with);
+        return atomic_load(&state.no_words) ? status
+                                            : state.host->fail(status, "the mock was told to fail");
+    }
+    return HAL_OK;
+}
+
+static void misuse(const char *what)
+{
+    atomic_fetch_add(&state.misuses, 1);
+    snprintf(state.misuse, sizeof state.misuse, "%s", what);
+}
+
+static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = call(MOCK_ENUMERATE);
+    if (status != HAL_OK) {
+        return status;
+    }
+    *count = state.device_count;
+    for (uint32_t i = 0; i < state.device_count && i < capacity; i++) {
+        infos[i] = state.infos[i];
+    }
+    return HAL_OK;
+}
+
+static hal_status device_open(uint32_t index, hal_plugin_device **device)
+{
+    const hal_status status = call(MOCK_DEVICE_OPEN);
+    if (status != HAL_OK) {
+        return status;
+    }
+    *device = calloc(1, sizeof **device);
+    (*device)->index = index;
+    atomic_fetch_add(&state.live_devices, 1);
+    return HAL_OK;
+}
+
+static void device_close(hal_plugin_device *device)
+{
+    atomic_fetch_sub(&state.live_devices, 1);
+    free(device);
+}
+
+static hal_status memory_info(hal_plugin_device *device, uint64_t *free_bytes,
+                              uint64_t *total_bytes)
+{
+    (void)device;
+    const hal_status status = call(MOCK_MEMORY_INFO);
+    *total_bytes = atomic_load(&state.memory_limit);
+    *free_bytes = *total_bytes - atomic_load(&state.memory_bytes);
+    return status;
+}
+
+static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory)
+{
+    (void)device;
+    const hal_status status = call(MOCK_ALLOCATE);
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (atomic_fetch_add(&state.memory_bytes, bytes) + bytes > atomic_load(&state.memory_limit)) {
+        atomic_fetch_sub(&state.memory_bytes, bytes);
+        return state.host->fail(HAL_ERROR_OUT_OF_MEMORY, "the mock's memory is used up");
+    }
+    hal_plugin_memory *made = calloc(1, sizeof *made);
+    made->bytes = bytes;
+    made->kind = kind;
+    made->data = state.host->allocate(bytes, 256);
+    memset(made->data, 0xA5, bytes < 1 << 20 ? bytes : 1 << 20);
+    atomic_fetch_add(&state.live_memories, 1);
+    *memory = made;
+    return HAL_OK;
+}
+
+static void memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    (void)device;
+    pthread_mutex_lock(&lock);
+    if (memory->pending) {
+        misuse("memory freed while a batch that uses it has not run");
+    }
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub(&state.memory_bytes, memory->bytes);
+    atomic_fetch_sub(&state.live_memories, 1);
+    state.host->release(memory->data);
+    free(memory);
+}
+
+static hal_status memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
+{
+    const hal_status status = call(MOCK_MAP);
+    if (memory->kind == HAL_MEMORY_DEVICE &&
+        !(state.infos[device->index].abilities & HAL_ABILITY_MAP_DEVICE)) {
+        misuse("memory mapped that the device does not map");
+    }
+    *pointer = memory->data;
+    return status;
+}
+
+static void *copy_of(const void *data, uint64_t bytes)
+{
+    void *copy = malloc(bytes ? bytes : 1);
+    if (bytes) {
+        memcpy(copy, data, bytes);
+    }
+    return copy;
+}
+
+static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel)
+{
+    (void)device;
+    const hal_status status = call(MOCK_KERNEL);
+    if (status == HAL_OK) {
+        hal_plugin_kernel *made = calloc(1, sizeof *made);
+        if (ir) {
+            made->ir = *ir;
+            made->ir.records = copy_of(ir->records, ir->record_count * sizeof *ir->records);
+            made->ir.memories = copy_of(ir->memories, ir->memory_count * sizeof *ir->memories);
+            made->ir.scalars = copy_of(ir->scalars, ir->scalar_count * sizeof *ir->scalars);
+            made->ir.constants = copy_of(ir->constants, ir->constant_count * sizeof(uint64_t));
+            made->ir.names = copy_of(ir->names, ir->name_bytes);
+        }
+        atomic_fetch_add(&state.live_kernels, 1);
+        *kernel = made;
+    }
+    return status;
+}
+
+static void kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    (void)device;
+    pthread_mutex_lock(&lock);
+    if (kernel->pending) {
+        misuse("kernel destroyed while a batch that uses it has not run");
+    }
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub(&state.live_kernels, 1);
+    free((void *)kernel->ir.records);
+    free((void *)kernel->ir.memories);
+    free((void *)kernel->ir.scalars);
+    free((void *)kernel->ir.constants);
+    free((void *)kernel->ir.names);
+    free(kernel);
+}
+
+static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    (void)device;
+    const hal_status status = call(MOCK_QUEUE);
+    if (status == HAL_OK) {
+        *queue = calloc(1, sizeof **queue);
+        atomic_fetch_add(&state.live_queues, 1);
+    }
+    return status;
+}
+
+/* Marks what a batch uses, or with -1 takes the marks away. */
+static void mark(pending *batch, int by)
+{
+    for (uint32_t i = 0; i < batch->wait_count; i++) {
+        batch->waits[i].queue->named += by;
+    }
+    for (uint32_t c = 0; c < batch->command_count; c++) {
+        const hal_command *command = &batch->commands[c];
+        if (command->kernel) {
+            command->kernel->pending += by;
+        }
+        for (uint32_t i = 0; i < command->binding_count; i++) {
+            const hal_binding *binding = &batch->bindings[command->binding_first + i];
+            if (binding->memory) {
+                binding->memory->pending += by;
+            }
+        }
+    }
+}
+
+static void run_kernel(const pending *batch, const hal_command *command)
+{
+    const hal_ir_kernel *ir = &command->kernel->ir;
+    kit_span spans[HAL_IR_MAX_BINDINGS];
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[command->binding_first + i];
+        spans[i] = (kit_span){0};
+        if (binding->memory) {
+            spans[i] = (kit_span){binding->memory->data + binding->offset, binding->length};
+        }
+    }
+    kit_dispatch dispatch = {.kernel = ir,
+                             .bindings = spans,
+                             .scalars = batch->scalars + command->scalar_first};
+    memcpy(dispatch.grid, command->grid, sizeof dispatch.grid);
+    kit_problem problem;
+    if (ir->record_count > 0 && kit_interpret(&dispatch, &problem) != HAL_OK) {
+        snprintf(state.problem, sizeof state.problem, "%s", problem.text);
+    }
+}
+
+static void run(const pending *batch)
+{
+    for (uint32_t c = 0; c < batch->command_count; c++) {
+        const hal_command *command = &batch->commands[c];
+        const hal_binding *bindings = &batch->bindings[command->binding_first];
+        if (command->kind == HAL_COMMAND_COPY) {
+            memcpy(bindings[1].memory->data + bindings[1].offset,
+                   bindings[0].memory->data + bindings[0].offset, bindings[0].length);
+        } else if (command->kind == HAL_COMMAND_FILL) {
+            for (uint64_t i = 0; i < bindings[0].length; i += sizeof command->pattern) {
+                memcpy(bindings[0].memory->data + bindings[0].offset + i, &command->pattern,
+                       sizeof command->pattern);
+            }
+        } else {
+            run_kernel(batch, command);
+        }
+    }
+}
+
+static void free_pending(pending *batch)
+{
+    free(batch->commands);
+    free(batch->bindings);
+    free(batch->scalars);
+    free(batch->waits);
+    free(batch);
+}
+
+/* Whether what a batch waits for is done, after the other queues got on. Needs the lock. */
+static int may_begin(const pending *batch)
+{
+    for (uint32_t i = 0; i < batch->wait_count; i++) {
+        if (batch->waits[i].queue->done < batch->waits[i].value) {
+            progress(batch->waits[i].queue);
+        }
+        if (batch->waits[i].queue->done < batch->waits[i].value) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Runs what may run, on this queue and those it waits for. Needs the lock. */
+static void progress(hal_plugin_queue *queue)
+{
+    if (queue->busy || atomic_load(&state.hold)) {
+        return;
+    }
+    queue->busy = 1;
+    while (queue->first && may_begin(queue->first)) {
+        pending *batch = queue->first;
+        run(batch);
+        mark(batch, -1);
+        queue->done = batch->value;
+        queue->first = batch->next;
+        queue->last = queue->first ? queue->last : NULL;
+        free_pending(batch);
+    }
+    queue->busy = 0;
+}
+
+static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
+                        const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    if (value != queue->submitted + 1) {
+        misuse("values do not grow by 1");
+    }
+    for (uint32_t i = 0; i < wait_count; i++) {
+        if (waits[i].value > waits[i].queue->submitted) {
+            misuse("a wait for a value that was never submitted");
+        }
+    }
+    for (uint32_t i = 0; i < batch->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[i];
+        if ((binding->memory == NULL) != (binding->length == 0)) {
+            misuse("a binding with memory and no length, or the reverse");
+        } else if (binding->memory &&
+                   binding->offset + binding->length > binding->memory->bytes) {
+            misuse("a binding beyond its memory");
+        }
+    }
+}
+
+static void log_commands(const hal_batch *batch, uint64_t value)
+{
+    for (uint32_t c = 0; c < batch->command_count && state.logged_count < MOCK_LOGGED; c++) {
+        mock_logged *logged = &state.logged[state.logged_count++];
+        logged->command = batch->commands[c];
+        logged->value = value;
+        for (uint32_t i = 0; i < 3 && i < logged->command.binding_count; i++) {
+            logged->bindings[i] = batch->bindings[logged->command.binding_first + i];
+        }
+    }
+}
+
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    (void)device;
+    pthread_mutex_lock(&lock);
+    if (queue->first) {
+        misuse("queue destroyed while its work is not done");
+    }
+    if (queue->named) {
+        misuse("queue destroyed while a batch that waits for it has not run");
+    }
+    while (queue->first) {
+        pending *batch = queue->first;
+        queue->first = batch->next;
+        mark(batch, -1);
+        free_pending(batch);
+    }
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub(&state.live_queues, 1);
+    free(queue);
+}
+
+static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    const hal_status status = call(MOCK_SUBMIT);
+    if (status != HAL_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    check_batch(queue, batch, waits, wait_count, value);
+    log_commands(batch, value);
+    pending *kept = calloc(1, sizeof *kept);
+    kept->value = value;
+    kept->command_count = batch->command_count;
+    kept->commands = copy_of(batch->commands, batch->command_count * sizeof *batch->commands);
+    kept->bindings = copy_of(batch->bindings, batch->binding_count * sizeof *batch->bindings);
+    kept->scalars = copy_of(batch->scalars, batch->scalar_bytes);
+    kept->waits = copy_of(waits, wait_count * sizeof *waits);
+    kept->wait_count = wait_count;
+    mark(kept, 1);
+    if (queue->last) {
+        queue->last->next = kept;
+    } else {
+        queue->first = kept;
+    }
+    queue->last = kept;
+    queue->submitted = value;
+    if (!atomic_load(&state.slow)) {
+        progress(queue);
+    }
+    pthread_mutex_unlock(&lock);
+    return HAL_OK;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static hal_status wait_for(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const hal_status status = call(MOCK_WAIT);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const uint64_t begin = now_ns();
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        if (value > queue->submitted) {
+            misuse("a wait for a value that was never submitted");
+        }
+        /* One look in four finds slow work a little further on. */
+        if (!atomic_load(&state.slow) || timeout_ns > 0 || ++looks % 4 == 0) {
+            progress(queue);
+        }
+        const int done = queue->done >= value;
+        pthread_mutex_unlock(&lock);
+        if (done) {
+            return HAL_OK;
+        }
+        if (now_ns() - begin >= timeout_ns) {
+            return HAL_ERROR_TIMEOUT;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+}
+
+static hal_status queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                uint64_t *nanoseconds)
+{
+    (void)queue;
+    *nanoseconds = (second - first) * 1000;
+    return HAL_OK;
+}
+
+static hal_status kernel_create_native(hal_plugin_device *device, const char *format,
+                                       const void *code, uint64_t bytes, const char *entry,
+                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
+{
+    (void)format;
+    (void)code;
+    (void)bytes;
+    (void)entry;
+    return kernel_create(device, signature, kernel);
+}
+
+static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *description,
+                       hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+{
+    if (description->m > 1000) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
+    *workspace_bytes = 4096;
+    return kernel_create(device, NULL, kernel);
+}
+
+const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+{
+    static const hal_plugin table = {
+        .size = sizeof table,
+        .abi = HAL_PLUGIN_ABI,
+        .name = MOCK_NAME,
+        .version = "1.0",
+        .build_id = "mock-1",
+        .enumerate = enumerate,
+        .device_open = device_open,
+        .device_close = device_close,
+        .memory_info = memory_info,
+        .memory_allocate = memory_allocate,
+        .memory_free = memory_free,
+        .memory_map = memory_map,
+        .kernel_create = kernel_create,
+        .kernel_destroy = kernel_destroy,
+        .queue_create = queue_create,
+        .queue_destroy = queue_destroy,
+        .submit = submit,
+        .wait = wait_for,
+        .queue_elapsed = queue_elapsed,
+        .formats = "mock-text,mock-binary",
+        .kernel_create_native = kernel_create_native,
+        .gemm = gemm,
+    };
+    state.host = host;
+    return host_abi >> 16 == HAL_PLUGIN_ABI_MAJOR ? &table : NULL;
+}

@@ -1,0 +1,48 @@
+# The plugins of the unit tests. A test that wants them has a test_X.cmake with
+# include(plugins/plugins.cmake) and use_test_plugins(${test}).
+include_guard(GLOBAL)
+set(test_plugins ${PROJECT_BINARY_DIR}/tests/plugins)
+add_custom_target(test_plugins)
+
+# test_plugin(FOLDER NAME SOURCE DEFINITIONS...): hal_NAME.so in a folder of tests/plugins.
+function(test_plugin folder name source)
+    add_library(test_plugin_${name} MODULE ${CMAKE_CURRENT_SOURCE_DIR}/plugins/${source})
+    set_target_properties(test_plugin_${name} PROPERTIES
+        PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so
+        LIBRARY_OUTPUT_DIRECTORY ${test_plugins}/${folder})
+    target_include_directories(test_plugin_${name} PRIVATE ${PROJECT_SOURCE_DIR}/hal/include)
+    target_compile_definitions(test_plugin_${name} PRIVATE ${ARGN})
+    target_link_libraries(test_plugin_${name} PRIVATE Threads::Threads)
+    add_dependencies(test_plugins test_plugin_${name})
+endfunction()
+
+test_plugin(mock mock mock.c)
+test_plugin(mock mock_two mock.c "MOCK_NAME=\"mock_two\"")
+foreach(mock mock mock_two)
+    target_sources(test_plugin_${mock} PRIVATE
+        ${PROJECT_SOURCE_DIR}/plugins/kit/interpret.c
+        ${PROJECT_SOURCE_DIR}/plugins/kit/interpret_value.c)
+    target_include_directories(test_plugin_${mock} PRIVATE ${PROJECT_SOURCE_DIR}/plugins)
+    target_link_libraries(test_plugin_${mock} PRIVATE m)
+endforeach()
+
+# The place in the list is the number of the way in broken.c.
+set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
+         bad_status bad_info bad_stride old_minor counts other_name needy)
+set(number 0)
+foreach(way IN LISTS ways)
+    math(EXPR number "${number} + 1")
+    test_plugin(${way} ${way} broken.c BROKEN=${number} NAME=${way})
+endforeach()
+
+add_library(needed SHARED ${CMAKE_CURRENT_SOURCE_DIR}/plugins/needed.c)
+set_target_properties(needed PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_plugins}/out_of_reach)
+target_link_libraries(test_plugin_needy PRIVATE needed)
+set_target_properties(test_plugin_needy PROPERTIES SKIP_BUILD_RPATH ON)
+
+function(use_test_plugins test)
+    add_dependencies(${test} test_plugins)
+    target_compile_definitions(${test} PRIVATE TEST_PLUGINS="${test_plugins}")
+    target_include_directories(${test} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/plugins)
+    target_link_libraries(${test} PRIVATE ${CMAKE_DL_LIBS})
+endfunction()

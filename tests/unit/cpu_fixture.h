@@ -1,0 +1,280 @@
+/* What the tests of the cpu plugin share: the plugin opened as hal opens it, with each of its
+ * instruction sets in turn, and kernels judged by the reference interpreter. */
+#ifndef HALYARD_CPU_FIXTURE_H
+#define HALYARD_CPU_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <hal/ir_build.h>
+#include <hal/plugin.h>
+#include <kit/interpret.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CPU_FIXTURE_BINDINGS = 8, CPU_FIXTURE_SUBGROUP = 16 };
+
+/* Memory of a binding: what it holds before, and what it must hold afterwards. */
+typedef struct cpu_buffer {
+    hal_type type;
+    uint32_t count;
+    void *data;
+} cpu_buffer;
+
+typedef struct cpu_trial {
+    const hal_ir_kernel *kernel;
+    uint32_t grid[3];
+    cpu_buffer buffers[CPU_FIXTURE_BINDINGS];
+    uint32_t buffer_count;
+    const void *scalars;
+    const char *what; /* for messages */
+} cpu_trial;
+
+static char cpu_message[512];
+
+static void *fixture_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void fixture_log(uint32_t level, const char *message)
+{
+    (void)level;
+    (void)message;
+}
+
+static hal_status fixture_fail(hal_status status, const char *message)
+{
+    snprintf(cpu_message, sizeof(cpu_message), "%s", message);
+    return status;
+}
+
+static const hal_plugin *cpu_plugin(void)
+{
+    static const hal_host host = {.size = sizeof(hal_host),
+                                  .abi = HAL_PLUGIN_ABI,
+                                  .allocate = fixture_allocate,
+                                  .release = free,
+                                  .log = fixture_log,
+                                  .fail = fixture_fail};
+    static const hal_plugin *plugin;
+    if (plugin == NULL) {
+        void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL) {
+            fail_msg("%s", dlerror());
+        }
+        hal_plugin_query_function query;
+        *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+        plugin = query(HAL_PLUGIN_ABI, &host);
+    }
+    return plugin;
+}
+
+static const char *const cpu_sets[] = {"sse2", "avx2", "avx512", "plain"};
+enum { CPU_SETS = sizeof(cpu_sets) / sizeof(cpu_sets[0]) };
+static hal_plugin_device *cpu_devices[CPU_SETS];
+
+/* The device with an instruction set, open until the end; null where the machine has not got it. */
+static inline hal_plugin_device *cpu_open(uint32_t set)
+{
+    if (cpu_devices[set] == NULL) {
+        setenv("HAL_CPU_ISA", cpu_sets[set], 1);
+        cpu_plugin()->device_open(0, &cpu_devices[set]);
+        unsetenv("HAL_CPU_ISA");
+    }
+    return cpu_devices[set];
+}
+
+/* The teardown of a group of tests. */
+static inline int cpu_close_all(void **state)
+{
+    (void)state;
+    for (uint32_t set = 0; set < CPU_SETS; set++) {
+        cpu_plugin()->device_close(cpu_devices[set]);
+        cpu_devices[set] = NULL;
+    }
+    return 0;
+}
+
+static inline int equal_f32(uint32_t a, uint32_t b)
+{
+    const int both = (a & 0x7fffffff) > 0x7f800000 && (b & 0x7fffffff) > 0x7f800000;
+    return a == b || both;
+}
+
+static inline int equal_f64(uint64_t a, uint64_t b)
+{
+    const uint64_t infinity = UINT64_C(0x7ff0000000000000), sign = UINT64_C(1) << 63;
+    return a == b || ((a & ~sign) > infinity && (b & ~sign) > infinity);
+}
+
+/* Equal in bits; any NaN equals any other. */
+static inline int cpu_equal(hal_type type, const void *a, const void *b, uint32_t element)
+{
+    const uint32_t bytes = hal_type_size(type);
+    uint64_t x = 0, y = 0;
+    memcpy(&x, (const char *)a + (size_t)element * bytes, bytes);
+    memcpy(&y, (const char *)b + (size_t)element * bytes, bytes);
+    switch (type) {
+    case HAL_TYPE_F16:
+        return x == y || ((x & 0x7fff) > 0x7c00 && (y & 0x7fff) > 0x7c00);
+    case HAL_TYPE_BF16:
+        return equal_f32((uint32_t)x << 16, (uint32_t)y << 16);
+    case HAL_TYPE_F32:
+        return equal_f32((uint32_t)x, (uint32_t)y);
+    case HAL_TYPE_F64:
+        return equal_f64(x, y);
+    default:
+        return x == y;
+    }
+}
+
+/* Runs a trial on a device; `results` receives what the buffers hold then. */
+static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial, void **results)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    hal_plugin_memory *memory[CPU_FIXTURE_BINDINGS] = {NULL};
+    hal_binding bindings[CPU_FIXTURE_BINDINGS] = {{0}};
+    hal_plugin_kernel *kernel = NULL;
+    hal_plugin_queue *queue = NULL;
+    if (plugin->kernel_create(device, trial->kernel, &kernel) != HAL_OK) {
+        fail_msg("%s: %s", trial->what, cpu_message);
+    }
+    assert_int_equal(plugin->queue_create(device, &queue), HAL_OK);
+    for (uint32_t i = 0; i < trial->buffer_count; i++) {
+        const uint64_t bytes =
+            (uint64_t)trial->buffers[i].count * hal_type_size(trial->buffers[i].type);
+        assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, bytes + 64, &memory[i]),
+                         HAL_OK);
+        void *place = NULL;
+        assert_int_equal(plugin->memory_map(device, memory[i], &place), HAL_OK);
+        memcpy(place, trial->buffers[i].data, bytes);
+        memset((char *)place + bytes, 0x5a, 64);
+        bindings[i] = (hal_binding){.memory = memory[i], .length = bytes};
+        bindings[i].access = trial->kernel->memories[i].access;
+    }
+    hal_command command = {.kind = HAL_COMMAND_DISPATCH,
+                           .binding_count = (uint16_t)trial->buffer_count,
+                           .scalar_bytes = (uint16_t)trial->kernel->scalar_bytes,
+                           .kernel = kernel};
+    memcpy(command.grid, trial->grid, sizeof(command.grid));
+    const hal_batch batch = {.size = sizeof(batch),
+                             .command_count = 1,
+                             .binding_count = trial->buffer_count,
+                             .scalar_bytes = trial->kernel->scalar_bytes,
+                             .commands = &command,
+                             .bindings = bindings,
+                             .scalars = trial->scalars};
+    if (plugin->submit(queue, &batch, NULL, 0, 1) != HAL_OK) {
+        fail_msg("%s: %s", trial->what, cpu_message);
+    }
+    assert_int_equal(plugin->wait(queue, 1, UINT64_MAX), HAL_OK);
+    for (uint32_t i = 0; i < trial->buffer_count; i++) {
+        void *place = NULL;
+        plugin->memory_map(device, memory[i], &place);
+        memcpy(results[i], place, bindings[i].length);
+        for (uint32_t k = 0; k < 64; k++) {
+            if (((uint8_t *)place)[bindings[i].length + k] != 0x5a) {
+                fail_msg("%s: binding %u was written behind its end", trial->what, i);
+            }
+        }
+        plugin->memory_free(device, memory[i]);
+    }
+    plugin->kernel_destroy(device, kernel);
+    plugin->queue_destroy(device, queue);
+}
+
+static inline void interpret(const cpu_trial *trial, void **results)
+{
+    kit_span spans[CPU_FIXTURE_BINDINGS];
+    kit_problem problem;
+    for (uint32_t i = 0; i < trial->buffer_count; i++) {
+        spans[i].bytes = (uint64_t)trial->buffers[i].count * hal_type_size(trial->buffers[i].type);
+        spans[i].data = results[i];
+        memcpy(results[i], trial->buffers[i].data, spans[i].bytes);
+    }
+    kit_dispatch dispatch = {.kernel = trial->kernel,
+                             .subgroup_width = CPU_FIXTURE_SUBGROUP,
+                             .bindings = spans,
+                             .scalars = trial->scalars};
+    memcpy(dispatch.grid, trial->grid, sizeof(dispatch.grid));
+    if (kit_interpret(&dispatch, &problem) != HAL_OK) {
+        fail_msg("%s: the interpreter says: %s", trial->what, problem.text);
+    }
+}
+
+static inline void show_difference(const cpu_trial *trial, const char *set, uint32_t buffer,
+                                   uint32_t element, const void *wanted, const void *found)
+{
+    const uint32_t bytes = hal_type_size(trial->buffers[buffer].type);
+    uint64_t x = 0, y = 0;
+    char *text = NULL;
+    memcpy(&x, (const char *)wanted + (size_t)element * bytes, bytes);
+    memcpy(&y, (const char *)found + (size_t)element * bytes, bytes);
+    hal_ir_print(trial->kernel, &text);
+    fail_msg("%s, %s: binding %u[%u] is %llx, the interpreter has %llx\n%s", trial->what, set,
+             buffer, element, (unsigned long long)y, (unsigned long long)x,
+             text == NULL ? "" : text);
+}
+
+/* Every instruction set of the machine must do to the buffers what the interpreter does. */
+static inline void cpu_check(const cpu_trial *trial)
+{
+    void *wanted[CPU_FIXTURE_BINDINGS] = {NULL}, *found[CPU_FIXTURE_BINDINGS] = {NULL};
+    uint32_t sets = 0;
+    for (uint32_t i = 0; i < trial->buffer_count; i++) {
+        const size_t bytes =
+            (size_t)trial->buffers[i].count * hal_type_size(trial->buffers[i].type);
+        wanted[i] = malloc(bytes);
+        found[i] = malloc(bytes);
+    }
+    interpret(trial, wanted);
+    for (uint32_t s = 0; s < CPU_SETS; s++) {
+        hal_plugin_device *device = cpu_open(s);
+        if (device == NULL) {
+            continue;
+        }
+        sets++;
+        cpu_run_on(device, trial, found);
+        for (uint32_t i = 0; i < trial->buffer_count; i++) {
+            for (uint32_t k = 0; k < trial->buffers[i].count; k++) {
+                if (!cpu_equal(trial->buffers[i].type, wanted[i], found[i], k)) {
+                    show_difference(trial, cpu_sets[s], i, k, wanted[i], found[i]);
+                }
+            }
+        }
+    }
+    assert_true(sets > 0);
+    for (uint32_t i = 0; i < trial->buffer_count; i++) {
+        free(wanted[i]);
+        free(found[i]);
+    }
+}
+
+/* Numbers without a pattern, the same in every run. */
+static inline uint64_t cpu_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    uint64_t x = *state ^ (*state >> 33);
+    x *= UINT64_C(0xff51afd7ed558ccd);
+    return x ^ (x >> 29);
+}
+
+/* The kernel that a builder holds. */
+static inline hal_ir_kernel *cpu_finish(hal_ir_builder *builder)
+{
+    hal_ir_kernel *kernel = NULL;
+    if (hal_ir_builder_finish(builder, &kernel) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    hal_ir_builder_destroy(builder);
+    return kernel;
+}
+
+#endif

@@ -1,0 +1,425 @@
+/* What the tests of the op library share: a context on the cpu device, and boxes, tensors whose
+ * whole buffer is mirrored on the host as doubles, so that a test sees every element that an
+ * operation should not have touched. Included by test_ops_*.c. */
+#ifndef TESTS_UNIT_OPS_FIXTURE_H
+#define TESTS_UNIT_OPS_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <context.h>
+#include <math.h>
+#include <ops/ops.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hal_device *test_device;
+static hal_queue *test_queue;
+static ops_context *test_context;
+
+typedef struct box {
+    ops_tensor t;
+    int64_t count; /* elements of the buffer */
+    double *host;  /* what the buffer held when it was filled */
+} box;
+
+static inline int open_context(void **state)
+{
+    (void)state;
+    if (hal_device_open("cpu", &test_device) || hal_queue_create(test_device, &test_queue) ||
+        ops_context_create(test_queue, &test_context)) {
+        fprintf(stderr, "%s\n", hal_status_message());
+        return -1;
+    }
+    return 0;
+}
+
+/* The same device as if its work-items stood on their own: the kernels that other kinds of devices
+ * get, with vectors and staged tiles, on a grid so small that its other dimensions are needed. */
+static inline int open_other_context(void **state)
+{
+    static hal_device_info other;
+    int failed = open_context(state);
+    if (!failed) {
+        other = *test_context->info;
+        other.kind = HAL_DEVICE_DISCRETE;
+        other.max_vector_bytes = 16;
+        other.compute_units = 4;
+        other.max_grid[0] = 101;
+        other.max_grid[1] = 37;
+        other.max_grid[2] = 65535;
+        test_context->info = &other;
+    }
+    return failed;
+}
+
+/* The same without subgroups, and with fewer work-items in a group. */
+static inline int open_third_context(void **state)
+{
+    static hal_device_info third;
+    int failed = open_other_context(state);
+    if (!failed) {
+        third = *test_context->info;
+        third.max_grid[0] = third.max_grid[1] = 65535;
+        third.subgroup_width = 0;
+        third.max_group_items = third.max_group_size[0] = 128;
+        third.preferred_group = 64;
+        third.compute_units = 100;
+        third.shared_bytes = 16384;
+        test_context->info = &third;
+    }
+    return failed;
+}
+
+/* The processor and the other kind with 64-bit indices, which only tensors of gigabytes need. */
+static inline int open_wide_context(void **state)
+{
+    int failed = open_context(state);
+    if (!failed) {
+        test_context->narrow = 0;
+    }
+    return failed;
+}
+static inline int open_other_wide_context(void **state)
+{
+    int failed = open_other_context(state);
+    if (!failed) {
+        test_context->narrow = 0;
+    }
+    return failed;
+}
+
+/* Runs the tests as every kind of device. */
+#define RUN_ON_ALL(tests)                                                                      \
+    (cmocka_run_group_tests_name("processor", tests, open_context, close_context) +            \
+     cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context) +     \
+     cmocka_run_group_tests_name("third kind", tests, open_third_context, close_context) +     \
+     cmocka_run_group_tests_name("processor, wide", tests, open_wide_context, close_context) + \
+     cmocka_run_group_tests_name("other kind, wide", tests, open_other_wide_context,           \
+                                 close_context))
+
+static inline int close_context(void **state)
+{
+    (void)state;
+    ops_context_destroy(test_context);
+    hal_queue_destroy(test_queue);
+    hal_device_release(test_device);
+    return 0;
+}
+
+/* Fails the test with the message of hal when a call did. */
+#define ok(call)                                                                           \
+    do {                                                                                   \
+        hal_status status_ = (call);                                                       \
+        if (status_ != HAL_OK) {                                                           \
+            fail_msg("%s: %s: %s", #call, hal_status_name(status_), hal_status_message()); \
+        }                                                                                  \
+    } while (0)
+
+/* Expects a status, and words in the message. */
+#define refused(call, wanted, words)                                             \
+    do {                                                                         \
+        hal_status status_ = (call);                                             \
+        if (status_ != (wanted) || !strstr(hal_status_message(), (words))) {     \
+            fail_msg("%s: %s: '%s' lacks '%s'", #call, hal_status_name(status_), \
+                     hal_status_message(), (words));                             \
+        }                                                                        \
+    } while (0)
+
+/* A small generator of its own: tests depend on nothing but the seed. */
+static uint64_t test_seed = 1;
+static inline uint32_t next_random(void)
+{
+    test_seed = test_seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(test_seed >> 33);
+}
+static inline double between(double low, double high)
+{
+    return low + (high - low) * (next_random() / 2147483648.0);
+}
+
+/* Digits and least exponent of the float types. */
+static inline int float_digits(hal_type type)
+{
+    return type == HAL_TYPE_F16 ? 11 : type == HAL_TYPE_BF16 ? 8 : type == HAL_TYPE_F32 ? 24 : 53;
+}
+
+static inline double float_unit(hal_type type, double value)
+{
+    int least = type == HAL_TYPE_F16    ? -24
+                : type == HAL_TYPE_BF16 ? -133
+                : type == HAL_TYPE_F32  ? -149
+                                        : -1074;
+    int exponent = least;
+    if (value != 0 && isfinite(value)) {
+        frexp(value, &exponent);
+        exponent -= float_digits(type);
+    }
+    return ldexp(1.0, exponent > least ? exponent : least);
+}
+
+/* What memory of `type` holds of a number that is in its range. */
+static inline double in_type(hal_type type, double value)
+{
+    if (type == HAL_TYPE_BOOL) {
+        return value != 0;
+    }
+    if (hal_type_is_integer(type)) {
+        return trunc(value);
+    }
+    if (!isfinite(value) || type == HAL_TYPE_F64) {
+        return value;
+    }
+    double unit = float_unit(type, value), largest = type == HAL_TYPE_F16 ? 65504.0 : 3.4e38;
+    double rounded = rint(value / unit) * unit;
+    return fabs(rounded) > largest ? copysign((double)INFINITY, value) : rounded;
+}
+
+static inline uint16_t encode_f16(double value)
+{
+    uint16_t sign = signbit(value) ? 0x8000 : 0;
+    double size = fabs(value);
+    if (isnan(value)) {
+        return 0x7e00;
+    }
+    if (isinf(value)) {
+        return sign | 0x7c00;
+    }
+    if (size < 0x1p-14) {
+        return sign | (uint16_t)(size * 0x1p24);
+    }
+    int exponent;
+    double part = frexp(size, &exponent);
+    return sign | (uint16_t)(((exponent + 14) << 10) + (int)((part * 2 - 1) * 1024));
+}
+
+static inline double decode_f16(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, part = bits & 1023;
+    double size = exponent == 0    ? part * 0x1p-24
+                  : exponent == 31 ? (part ? (double)NAN : (double)INFINITY)
+                                   : ldexp(1024 + part, exponent - 25);
+    return bits & 0x8000 ? -size : size;
+}
+
+/* One element to and from memory; `value` is one of the type's numbers. */
+static inline void encode(hal_type type, double value, void *out)
+{
+    union {
+        int8_t i8;
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } u;
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    switch (type) {
+    case HAL_TYPE_BOOL:
+    case HAL_TYPE_U8:
+        u.u8 = (uint8_t)value;
+        break;
+    case HAL_TYPE_I8:
+        u.i8 = (int8_t)value;
+        break;
+    case HAL_TYPE_I16:
+        u.i16 = (int16_t)value;
+        break;
+    case HAL_TYPE_U16:
+        u.u16 = (uint16_t)value;
+        break;
+    case HAL_TYPE_I32:
+        u.i32 = (int32_t)value;
+        break;
+    case HAL_TYPE_U32:
+        u.u32 = (uint32_t)value;
+        break;
+    case HAL_TYPE_I64:
+        u.i64 = (int64_t)value;
+        break;
+    case HAL_TYPE_U64:
+        u.u64 = (uint64_t)value;
+        break;
+    case HAL_TYPE_F16:
+        u.u16 = encode_f16(value);
+        break;
+    case HAL_TYPE_BF16:
+        u.u16 = (uint16_t)(bits >> 16);
+        break;
+    case HAL_TYPE_F32:
+        u.f32 = single;
+        break;
+    default:
+        u.f64 = value;
+        break;
+    }
+    memcpy(out, &u, hal_type_size(type));
+}
+
+static inline double decode(hal_type type, const void *in)
+{
+    union {
+        int8_t i8;
+        uint8_t u8;
+        int16_t i16;
+        uint16_t u16;
+        int32_t i32;
+        uint32_t u32;
+        int64_t i64;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } u;
+    memset(&u, 0, sizeof u);
+    memcpy(&u, in, hal_type_size(type));
+    uint32_t bits = (uint32_t)u.u16 << 16;
+    switch (type) {
+    case HAL_TYPE_BOOL:
+    case HAL_TYPE_U8:
+        return u.u8;
+    case HAL_TYPE_I8:
+        return u.i8;
+    case HAL_TYPE_I16:
+        return u.i16;
+    case HAL_TYPE_U16:
+        return u.u16;
+    case HAL_TYPE_I32:
+        return u.i32;
+    case HAL_TYPE_U32:
+        return u.u32;
+    case HAL_TYPE_I64:
+        return (double)u.i64;
+    case HAL_TYPE_U64:
+        return (double)u.u64;
+    case HAL_TYPE_F16:
+        return decode_f16(u.u16);
+    case HAL_TYPE_BF16:
+        memcpy(&u.f32, &bits, 4);
+        return (double)u.f32;
+    case HAL_TYPE_F32:
+        return (double)u.f32;
+    default:
+        return u.f64;
+    }
+}
+
+/* Sends the mirror to the buffer, whatever the view looks like. */
+static inline void box_upload(box *b)
+{
+    uint64_t size = hal_type_size(b->t.type);
+    char *bytes = malloc((size_t)(b->count ? (uint64_t)b->count * size : 1));
+    for (int64_t i = 0; i < b->count; i++) {
+        encode(b->t.type, b->host[i], bytes + (uint64_t)i * size);
+    }
+    ok(hal_queue_write(test_queue, b->t.buffer, 0, bytes, (uint64_t)b->count * size));
+    free(bytes);
+}
+
+/* A tensor with strides (null: contiguous), surrounded by elements that nothing may touch; the
+ * whole buffer is filled with random numbers between low and high. */
+static inline box box_make(hal_type type, uint32_t rank, const int64_t *shape,
+                           const int64_t *strides, double low, double high)
+{
+    box b = {.t = {NULL, type, rank, 0, {0}, {0}}};
+    int64_t stride = 1, before = 0, behind = 1;
+    for (uint32_t i = rank; i-- > 0;) {
+        b.t.shape[i] = shape[i];
+        b.t.stride[i] = strides ? strides[i] : stride;
+        stride *= shape[i];
+        int64_t reach = shape[i] > 0 ? (shape[i] - 1) * b.t.stride[i] : 0;
+        before -= reach < 0 ? reach : 0;
+        behind += reach > 0 ? reach : 0;
+    }
+    b.t.offset = before + 5;
+    b.count = before + 5 + behind + 67;
+    b.host = malloc((size_t)b.count * sizeof *b.host);
+    for (int64_t i = 0; i < b.count; i++) {
+        b.host[i] = in_type(type, between(low, high));
+    }
+    ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, (uint64_t)b.count * hal_type_size(type),
+                         &b.t.buffer));
+    box_upload(&b);
+    return b;
+}
+
+/* Whole numbers only: what is computed of small ones is exact in every type. */
+static inline void box_truncate(box *b)
+{
+    for (int64_t i = 0; i < b->count; i++) {
+        b->host[i] = trunc(b->host[i]);
+    }
+    box_upload(b);
+}
+
+static inline void box_free(box *b)
+{
+    ops_tensor_release(&b->t);
+    free(b->host);
+}
+
+/* The place of element number `linear`, counted in row-major order over `shape`, in a tensor that is
+ * broadcast to it. */
+static inline int64_t place_of(const ops_tensor *t, uint32_t rank, const int64_t *shape,
+                               int64_t linear)
+{
+    int64_t place = t->offset;
+    for (uint32_t i = rank; i-- > 0;) {
+        int64_t at = linear % shape[i];
+        linear /= shape[i];
+        if (i + t->rank >= rank && t->shape[i + t->rank - rank] != 1) {
+            place += at * t->stride[i + t->rank - rank];
+        }
+    }
+    return place;
+}
+
+static inline double box_at(const box *b, const ops_tensor *like, int64_t linear)
+{
+    return b->host[place_of(&b->t, like->rank, like->shape, linear)];
+}
+
+/* Reads the whole buffer and compares it with want[], an array as long as host: elements of the view
+ * within `ulps` units of the type in the last place, or `absolute`; all others as they were. */
+static inline void box_expect(const box *b, const double *want, double ulps, double absolute)
+{
+    uint64_t size = hal_type_size(b->t.type);
+    char *bytes = malloc((size_t)((uint64_t)b->count * size));
+    ok(hal_queue_read(test_queue, b->t.buffer, 0, bytes, (uint64_t)b->count * size));
+    for (int64_t i = 0; i < b->count; i++) {
+        double got = decode(b->t.type, bytes + (uint64_t)i * size);
+        double bound = absolute;
+        if (hal_type_is_float(b->t.type) && isfinite(want[i])) {
+            double allowed = ulps * float_unit(b->t.type, want[i]);
+            bound = allowed > bound ? allowed : bound;
+        }
+        int same = (isnan(got) && isnan(want[i])) || got == want[i] || fabs(got - want[i]) <= bound;
+        if (!same) {
+            free(bytes);
+            fail_msg("element %lld of the buffer (offset %lld, type %s): %.17g, wanted %.17g, "
+                     "bound %g",
+                     (long long)i, (long long)b->t.offset, hal_type_name(b->t.type), got, want[i],
+                     bound);
+        }
+    }
+    free(bytes);
+}
+
+/* A copy of the mirror, to write the expected elements into. */
+static inline double *box_want(const box *b)
+{
+    double *want = malloc((size_t)b->count * sizeof *want);
+    memcpy(want, b->host, (size_t)b->count * sizeof *want);
+    return want;
+}
+
+#endif

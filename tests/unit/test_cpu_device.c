@@ -1,0 +1,344 @@
+/* The cpu plugin apart from its kernels: the table, the device and its variables, memory, copies
+ * and fills, queues that wait for one another, fork. */
+#include "cpu_fixture.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static hal_plugin_device *open_default(void)
+{
+    hal_plugin_device *device = NULL;
+    assert_int_equal(cpu_plugin()->device_open(0, &device), HAL_OK);
+    return device;
+}
+
+static void test_table(void **state)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    (void)state;
+    assert_string_equal(plugin->name, "cpu");
+    assert_int_equal(plugin->size, sizeof(hal_plugin));
+    assert_int_equal(strlen(plugin->build_id), 40);
+    hal_plugin_query_function query;
+    void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    const hal_host host = {.size = sizeof(host)};
+    assert_null(query(HAL_PLUGIN_ABI + (1u << 16), &host));
+    assert_null(query(HAL_PLUGIN_ABI, NULL));
+    dlclose(library);
+}
+
+static void test_info(void **state)
+{
+    hal_device_info info;
+    uint32_t count = 0;
+    (void)state;
+    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(info.kind, HAL_DEVICE_CPU);
+    assert_true(strncmp(info.id, "cpu:", 4) == 0);
+    assert_true(info.memory_bytes > 0);
+    assert_int_equal(info.exactness, 15);
+    assert_int_equal(info.subgroup_width, CPU_FIXTURE_SUBGROUP);
+    assert_int_equal(info.math_f32, (1u << HAL_IR_MATH_COUNT) - 1);
+    assert_int_equal(info.math_f64, (1u << HAL_IR_MATH_COUNT) - 1);
+    for (uint32_t type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        assert_true(info.storage_types & HAL_TYPE_BIT(type));
+    }
+}
+
+static void expect_failure(const char *variable, const char *value, hal_status wanted)
+{
+    hal_plugin_device *device = NULL;
+    setenv(variable, value, 1);
+    cpu_message[0] = '\0';
+    assert_int_equal(cpu_plugin()->device_open(0, &device), wanted);
+    assert_null(device);
+    assert_non_null(strstr(cpu_message, variable));
+    assert_non_null(strstr(cpu_message, value));
+    uint32_t count = 0;
+    hal_device_info info;
+    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    unsetenv(variable);
+}
+
+static void test_variables(void **state)
+{
+    hal_device_info info;
+    hal_plugin_device *device = NULL;
+    uint32_t count = 0;
+    (void)state;
+    expect_failure("HAL_CPU_ISA", "mmx", HAL_ERROR_UNSUPPORTED);
+    expect_failure("HAL_CPU_THREADS", "0", HAL_ERROR_INVALID_ARGUMENT);
+    expect_failure("HAL_CPU_THREADS", "2 or so", HAL_ERROR_INVALID_ARGUMENT);
+    expect_failure("HAL_CPU_THREADS", "99999999999999999999", HAL_ERROR_INVALID_ARGUMENT);
+    setenv("HAL_CPU_THREADS", "3", 1);
+    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(info.compute_units, 3);
+    assert_int_equal(cpu_plugin()->device_open(0, &device), HAL_OK);
+    cpu_plugin()->device_close(device);
+    unsetenv("HAL_CPU_THREADS");
+    assert_int_equal(cpu_plugin()->device_open(1, &device), HAL_ERROR_NOT_FOUND);
+}
+
+static void test_memory(void **state)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    hal_plugin_device *device = open_default();
+    const uint64_t sizes[] = {1, 255, 4096, (2 << 20) - 1, 5 << 20};
+    uint64_t free_bytes = 0, total = 0;
+    (void)state;
+    assert_int_equal(plugin->memory_info(device, &free_bytes, &total), HAL_OK);
+    assert_true(total > 0 && free_bytes <= total);
+    for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
+        for (uint32_t i = 0; i < 5; i++) {
+            hal_plugin_memory *memory = NULL;
+            void *place = NULL;
+            assert_int_equal(plugin->memory_allocate(device, kind, sizes[i], &memory), HAL_OK);
+            assert_int_equal(plugin->memory_map(device, memory, &place), HAL_OK);
+            assert_int_equal((uintptr_t)place % 256, 0);
+            memset(place, 1, sizes[i]);
+            plugin->memory_free(device, memory);
+        }
+    }
+    hal_plugin_memory *memory = NULL;
+    assert_int_equal(plugin->memory_allocate(device, 0, UINT64_C(1) << 60, &memory),
+                     HAL_ERROR_OUT_OF_MEMORY);
+    assert_null(memory);
+    assert_int_equal(plugin->memory_allocate(device, 9, 1, &memory), HAL_ERROR_INVALID_ARGUMENT);
+    plugin->memory_free(device, NULL);
+    plugin->device_close(device);
+}
+
+typedef struct bench {
+    hal_plugin_device *device;
+    hal_plugin_queue *queue;
+    hal_plugin_memory *memory[2];
+    uint8_t *place[2];
+    uint64_t value;
+} bench;
+
+static void set_up(bench *b, uint64_t bytes)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    b->device = open_default();
+    b->value = 0;
+    assert_int_equal(plugin->queue_create(b->device, &b->queue), HAL_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        void *place = NULL;
+        assert_int_equal(plugin->memory_allocate(b->device, 0, bytes, &b->memory[i]), HAL_OK);
+        plugin->memory_map(b->device, b->memory[i], &place);
+        b->place[i] = place;
+        for (uint64_t k = 0; k < bytes; k++) {
+            b->place[i][k] = (uint8_t)(k * 7 + k / 256 + i);
+        }
+    }
+}
+
+static void tear_down(bench *b)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    plugin->memory_free(b->device, b->memory[0]);
+    plugin->memory_free(b->device, b->memory[1]);
+    plugin->queue_destroy(b->device, b->queue);
+    plugin->device_close(b->device);
+}
+
+static void submit(bench *b, const hal_command *command, const hal_binding *bindings)
+{
+    const hal_batch batch = {.size = sizeof(batch),
+                             .command_count = 1,
+                             .binding_count = command->binding_count,
+                             .commands = command,
+                             .bindings = bindings};
+    assert_int_equal(cpu_plugin()->submit(b->queue, &batch, NULL, 0, ++b->value), HAL_OK);
+    assert_int_equal(cpu_plugin()->wait(b->queue, b->value, 0), HAL_OK);
+}
+
+static void test_copy_and_fill(void **state)
+{
+    enum { BYTES = 3 << 20 };
+    static const uint64_t lengths[] = {0, 1, 5, 64, 4096, BYTES - 77};
+    static const uint32_t patterns[] = {0, 0x7f7f7f7f, 0x01020304};
+    bench b;
+    (void)state;
+    set_up(&b, BYTES);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint64_t n = lengths[i];
+        const hal_command copy = {.kind = HAL_COMMAND_COPY, .binding_count = 2};
+        const hal_binding bindings[] = {{b.memory[0], 16, n, HAL_ACCESS_READ, 0},
+                                        {b.memory[1], 32, n, HAL_ACCESS_WRITE, 0}};
+        const uint8_t before = b.place[1][31], after = b.place[1][32 + n];
+        submit(&b, &copy, bindings);
+        assert_int_equal(memcmp(b.place[1] + 32, b.place[0] + 16, n), 0);
+        assert_int_equal(b.place[1][31], before);
+        assert_int_equal(b.place[1][32 + n], after);
+        for (uint32_t p = 0; p < 3; p++) {
+            const hal_command fill = {
+                .kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = patterns[p]};
+            const uint8_t next = b.place[1][32 + n];
+            submit(&b, &fill, &bindings[1]);
+            for (uint64_t k = 0; k < n; k++) {
+                assert_int_equal(b.place[1][32 + k], patterns[p] >> k % 4 * 8 & 255);
+            }
+            assert_int_equal(b.place[1][32 + n], next);
+        }
+    }
+    tear_down(&b);
+}
+
+static void test_unknown_command(void **state)
+{
+    bench b;
+    (void)state;
+    set_up(&b, 64);
+    const hal_command command = {.kind = 99};
+    const hal_batch batch = {.size = sizeof(batch), .command_count = 1, .commands = &command};
+    assert_int_equal(cpu_plugin()->submit(b.queue, &batch, NULL, 0, 1), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(cpu_plugin()->wait(b.queue, 1, 1000), HAL_ERROR_TIMEOUT);
+    tear_down(&b);
+}
+
+static void *submit_later(void *context)
+{
+    bench *b = context;
+    const struct timespec pause = {.tv_nsec = 20000000};
+    const hal_batch batch = {.size = sizeof(batch)};
+    nanosleep(&pause, NULL);
+    cpu_plugin()->submit(b->queue, &batch, NULL, 0, 1);
+    return NULL;
+}
+
+/* Another thread waits for what is not yet submitted, and a second queue for the first. */
+static void test_waits(void **state)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    hal_plugin_queue *second = NULL;
+    pthread_t thread;
+    bench b;
+    (void)state;
+    set_up(&b, 64);
+    assert_int_equal(plugin->queue_create(b.device, &second), HAL_OK);
+    assert_int_equal(plugin->wait(b.queue, 1, 0), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->wait(b.queue, 1, 2000000), HAL_ERROR_TIMEOUT);
+    assert_int_equal(pthread_create(&thread, NULL, submit_later, &b), 0);
+    const hal_plugin_wait wait = {.queue = b.queue, .value = 1};
+    const hal_batch batch = {.size = sizeof(batch)};
+    assert_int_equal(plugin->submit(second, &batch, &wait, 1, 1), HAL_OK);
+    assert_int_equal(plugin->wait(b.queue, 1, 0), HAL_OK);
+    assert_int_equal(plugin->wait(second, 1, UINT64_MAX), HAL_OK);
+    pthread_join(thread, NULL);
+    uint64_t nanoseconds = 1;
+    assert_int_equal(plugin->queue_elapsed(b.queue, 1, 1, &nanoseconds), HAL_OK);
+    assert_int_equal(nanoseconds, 0);
+    assert_int_equal(plugin->queue_elapsed(b.queue, 1, 2, &nanoseconds),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    plugin->queue_destroy(b.device, second);
+    tear_down(&b);
+}
+
+/* A child gets an error instead of a hang, and may close what it inherited. */
+static void test_fork(void **state)
+{
+    bench b;
+    int result = 0;
+    (void)state;
+    set_up(&b, 64);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const hal_batch batch = {.size = sizeof(batch)};
+        const hal_status status = cpu_plugin()->submit(b.queue, &batch, NULL, 0, 1);
+        tear_down(&b);
+        _exit(status == HAL_ERROR_INVALID_STATE && strstr(cpu_message, "fork") != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    tear_down(&b);
+}
+
+/* Several queues on several threads, each with kernels shared over the one pool. */
+enum { THREADS = 3, ROUNDS = 20, COUNT = 1 << 16 };
+
+typedef struct party {
+    hal_plugin_device *device;
+    hal_plugin_kernel *kernel;
+    uint32_t number, wrong;
+} party;
+
+static void *take_part(void *context)
+{
+    const hal_plugin *plugin = cpu_plugin();
+    party *p = context;
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory = NULL;
+    void *place = NULL;
+    plugin->queue_create(p->device, &queue);
+    plugin->memory_allocate(p->device, 0, COUNT * sizeof(uint32_t), &memory);
+    plugin->memory_map(p->device, memory, &place);
+    uint32_t *cells = place;
+    memset(cells, 0, COUNT * sizeof(uint32_t));
+    const hal_binding binding = {.memory = memory, .length = COUNT * sizeof(uint32_t)};
+    const hal_command command = {
+        .binding_count = 1, .scalar_bytes = 4, .grid = {COUNT / 64, 1, 1}, .kernel = p->kernel};
+    const hal_batch batch = {.size = sizeof(batch),
+                             .command_count = 1,
+                             .binding_count = 1,
+                             .scalar_bytes = 4,
+                             .commands = &command,
+                             .bindings = &binding,
+                             .scalars = (const uint8_t *)&p->number};
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        p->wrong += plugin->submit(queue, &batch, NULL, 0, round) != HAL_OK;
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        p->wrong += cells[i] != ROUNDS * (i + p->number);
+    }
+    plugin->memory_free(p->device, memory);
+    plugin->queue_destroy(p->device, queue);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    hal_plugin_device *device = open_default();
+    party parties[THREADS];
+    pthread_t threads[THREADS];
+    hal_plugin_kernel *kernel = NULL;
+    hal_ir_builder *b = NULL;
+    (void)state;
+    hal_ir_builder_create("accumulate", &b);
+    hal_ir_group_size(b, 64, 1, 1);
+    hal_ir_memory_id cells = hal_ir_binding(b, "cells", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    hal_ir_value number = hal_ir_scalar_value(b, "number", HAL_TYPE_U32);
+    hal_ir_value i = hal_ir_global_id(b, 0);
+    hal_ir_value more = hal_ir_add(b, i, number);
+    hal_ir_store(b, cells, i, hal_ir_add(b, hal_ir_load(b, cells, i), more));
+    hal_ir_kernel *ir = cpu_finish(b);
+    assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), HAL_OK);
+    for (uint32_t k = 0; k < THREADS; k++) {
+        parties[k] = (party){.device = device, .kernel = kernel, .number = k};
+        assert_int_equal(pthread_create(&threads[k], NULL, take_part, &parties[k]), 0);
+    }
+    for (uint32_t k = 0; k < THREADS; k++) {
+        pthread_join(threads[k], NULL);
+        assert_int_equal(parties[k].wrong, 0);
+    }
+    cpu_plugin()->kernel_destroy(device, kernel);
+    hal_ir_kernel_destroy(ir);
+    cpu_plugin()->device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),         cmocka_unit_test(test_info),
+        cmocka_unit_test(test_variables),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_copy_and_fill), cmocka_unit_test(test_unknown_command),
+        cmocka_unit_test(test_waits),         cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests_name("cpu device", tests, NULL, cpu_close_all);
+}

@@ -1,0 +1,97 @@
+/* The seeds of the fuzz targets, without a fuzzer: each goes through its target as it is, cut short
+ * at every length, and with single bytes changed. A target that finds a fault aborts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int target(const uint8_t *data, size_t size);
+target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise;
+
+/* A copy of exactly the bytes, so that a sanitizer sees a read behind them. */
+static void run_exactly(target *run, const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size + (size == 0));
+    memcpy(copy, data, size);
+    run(copy, size);
+    free(copy);
+}
+
+static void run_around(target *run, uint8_t *data, size_t size)
+{
+    run_exactly(run, data, size);
+    for (size_t n = 0; n < size; n += 7) {
+        run_exactly(run, data, n);
+        const uint8_t kept = data[n];
+        data[n] = (uint8_t)(n * 37 % 94 + 33);
+        run_exactly(run, data, size);
+        data[n] = kept;
+    }
+}
+
+static void run_folder(target *run, const char *folder)
+{
+    int files = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        char path[1024];
+        uint8_t data[8192];
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        const size_t size = fread(data, 1, sizeof data, file);
+        fclose(file);
+        run_around(run, data, size);
+        files++;
+    }
+    closedir(entries);
+    assert_true(files > 0);
+}
+
+static void text(void **state)
+{
+    (void)state;
+    run_folder(run_fuzz_ir_text, FUZZ_CORPUS "/fuzz_ir_text");
+}
+
+static void legalise(void **state)
+{
+    (void)state;
+    run_folder(run_fuzz_ir_legalise, FUZZ_CORPUS "/fuzz_ir_legalise");
+}
+
+static void records(void **state)
+{
+    (void)state;
+    /* An input is a list of changes of three bytes: record, field, value. Every field of every
+     * record once, with several values. */
+    static const int8_t values[] = {0, 1, 5, 17, 64, 127, -1, -2, -3, -128};
+    for (uint32_t record = 0; record < 26; record++) {
+        for (uint32_t field = 0; field < 14; field++) {
+            for (size_t i = 0; i < sizeof values; i++) {
+                const uint8_t change[3] = {(uint8_t)record, (uint8_t)field, (uint8_t)values[i]};
+                run_exactly(run_fuzz_ir_records, change, sizeof change);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text),
+        cmocka_unit_test(legalise),
+        cmocka_unit_test(records),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* Graphs: kept commands, slots, and lives of what they use. */
+#include "mock_fixture.h"
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+static hal_kernel *kernel;
+
+/* Keeps: fill a with `pattern`, copy a to b. */
+static hal_graph *fill_and_copy(hal_buffer *a, hal_buffer *b, uint32_t pattern, int slots)
+{
+    hal_buffer *const both[2] = {a, b};
+    hal_graph *graph = NULL;
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, pattern), HAL_OK);
+    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE},
+                                    (hal_range){b, 0, HAL_WHOLE}),
+                     HAL_OK);
+    if (hal_graph_end(queue, both, (uint32_t)slots, &graph) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    return graph;
+}
+
+static uint32_t first_word(hal_buffer *buffer)
+{
+    uint32_t word = 0;
+    assert_int_equal(hal_queue_read(queue, buffer, 0, &word, sizeof word), HAL_OK);
+    return word;
+}
+
+static void graphs_run_when_launched(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_buffer *b = mock_buffer(device, 64);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
+    hal_graph *graph = fill_and_copy(a, b, 7, 0);
+    assert_int_equal(hal_graph_command_count(graph), 2);
+    assert_int_equal(first_word(b), 1);
+    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_int_equal(first_word(b), 7);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
+        assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+        assert_int_equal(first_word(b), 7);
+    }
+    hal_graph_destroy(graph);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+}
+
+static void slots_take_other_buffers(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_buffer *b = mock_buffer(device, 64);
+    hal_buffer *c = mock_buffer(device, 128);
+    hal_buffer *small = mock_buffer(device, 60);
+    hal_graph *graph = fill_and_copy(a, b, 9, 2);
+    hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1);
+    hal_buffer *given[2] = {NULL, c};
+    assert_int_equal(hal_graph_launch(queue, graph, given, 2), HAL_OK);
+    assert_int_equal(first_word(c), 9);
+    assert_int_equal(first_word(b), 1);
+    given[0] = c;
+    assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
+                 "bindings 0 and 1 of command 1 overlap");
+    given[0] = small;
+    assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
+                 "buffers[0] has 60 bytes, the one it stands for has 64");
+    assert_fails(hal_graph_launch(queue, graph, given, 1), HAL_ERROR_INVALID_ARGUMENT,
+                 "2 slots, 1 buffers");
+    assert_fails(hal_graph_launch(queue, graph, NULL, 2), HAL_ERROR_INVALID_ARGUMENT,
+                 "buffers is null");
+    assert_fails(hal_graph_launch(queue, NULL, NULL, 0), HAL_ERROR_INVALID_ARGUMENT,
+                 "graph is null");
+    hal_graph_destroy(graph);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_buffer_release(c);
+    hal_buffer_release(small);
+}
+
+static void launches_are_ordered_with_what_is_around_them(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_buffer *b = mock_buffer(device, 64);
+    hal_graph *graph = fill_and_copy(a, b, 9, 0);
+    mock->logged_count = 0;
+    hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 1);
+    hal_graph_launch(queue, graph, NULL, 0);
+    hal_graph_launch(queue, graph, NULL, 0);
+    hal_queue_flush(queue, NULL);
+    assert_int_equal(mock->logged_count, 5);
+    static const int after[5] = {0, 1, 1, 1, 1};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mock->logged[i].command.flags & HAL_COMMAND_AFTER, after[i]);
+        assert_int_equal(mock->logged[i].value, mock->logged[0].value);
+    }
+    hal_graph_destroy(graph);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+}
+
+static void graphs_keep_memory_and_kernels(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 1 << 20);
+    hal_buffer *b = mock_buffer(device, 1 << 20);
+    hal_kernel *own = mock_kernel(device, 33);
+    hal_graph *graph = NULL;
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_int_equal(mock_dispatch(queue, own, a, b), HAL_OK);
+    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
+    hal_kernel_release(own);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_buffer *fresh = mock_buffer(device, 1 << 20); /* not the graph's memory */
+    hal_queue_fill(queue, (hal_range){fresh, 0, 4}, 1);
+    mock->hold = 1;
+    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    hal_queue_flush(queue, NULL);
+    const uint32_t last = mock->logged_count - 1;
+    assert_ptr_not_equal(mock->logged[last].bindings[0].memory,
+                         mock->logged[last - 1].bindings[0].memory);
+    assert_ptr_not_equal(mock->logged[last].bindings[1].memory,
+                         mock->logged[last - 1].bindings[0].memory);
+    hal_graph_destroy(graph); /* the launch under way is not touched */
+    hal_device_trim(device);
+    mock->hold = 0;
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(mock->misuses, 0);
+    hal_buffer_release(fresh);
+}
+
+static void what_is_not_a_command_is_refused_in_between(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_graph *graph = NULL;
+    char data[4] = {0};
+    hal_queue *other = mock_queue(device);
+    assert_fails(hal_graph_end(queue, NULL, 0, &graph), HAL_ERROR_INVALID_STATE,
+                 "no graph is being recorded");
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_fails(hal_graph_begin(queue), HAL_ERROR_INVALID_STATE, "a graph is being recorded");
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_wait(queue, 0), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_write(queue, a, 0, data, 4), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_read(queue, a, 0, data, 4), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_wait_point(queue, (hal_point){0}), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_transfer(queue, a, 0, other, a, 8, 4), HAL_ERROR_INVALID_STATE);
+    assert_fails(hal_graph_end(queue, &a, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
+                 "slots[0] is a buffer that no command");
+    assert_null(graph);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK); /* the recording was dropped */
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    hal_queue_fill(queue, (hal_range){a, 0, 4}, 1);
+    hal_buffer *const twice[2] = {a, a};
+    assert_fails(hal_graph_end(queue, twice, 2, &graph), HAL_ERROR_INVALID_ARGUMENT,
+                 "slots[0] and slots[1] are the same");
+    assert_int_equal(hal_graph_begin(other), HAL_OK);
+    hal_queue_fill(other, (hal_range){a, 0, 4}, 1);
+    hal_queue_destroy(other); /* with a recording that was never ended */
+    hal_buffer_release(a);
+}
+
+static void graphs_larger_than_a_batch_are_one_piece(void **state)
+{
+    (void)state;
+    enum { COUNT = HAL_QUEUE_BATCH_COMMANDS + 100 };
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_buffer *b = mock_buffer(device, 64);
+    hal_graph *graph = NULL;
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    }
+    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
+    hal_queue_fill(queue, (hal_range){a, 0, 4}, 1);
+    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 2);
+    assert_int_equal(mock->logged_count, COUNT + 1);
+    hal_graph_destroy(graph);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    mock_begin(state);
+    device = mock_open("mock");
+    queue = mock_queue(device);
+    kernel = mock_kernel(device, 1);
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    mock_reset(mock);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hal_graph_destroy(NULL);
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(graphs_run_when_launched, reset),
+        cmocka_unit_test_setup(slots_take_other_buffers, reset),
+        cmocka_unit_test_setup(launches_are_ordered_with_what_is_around_them, reset),
+        cmocka_unit_test_setup(graphs_keep_memory_and_kernels, reset),
+        cmocka_unit_test_setup(what_is_not_a_command_is_refused_in_between, reset),
+        cmocka_unit_test_setup(graphs_larger_than_a_batch_are_one_piece, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

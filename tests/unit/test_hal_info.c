@@ -1,0 +1,159 @@
+/* The program hal-info: what it prints, its exit status, and that its JSON is JSON. */
+#include "mock_fixture.h"
+
+#include <ctype.h>
+#include <sys/wait.h>
+
+static char output[1 << 20];
+
+/* Runs the program with a plugin path; its exit status. */
+static int run(const char *path, const char *arguments)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "HAL_PLUGIN_PATH='%s' '%s' %s 2>&1", path, HAL_INFO,
+             arguments);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    const size_t length = fread(output, 1, sizeof output - 1, pipe);
+    output[length] = 0;
+    const int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect(const char *words)
+{
+    if (!strstr(output, words)) {
+        fail_msg("\"%s\" is not in:\n%s", words, output);
+    }
+}
+
+static const char *json_value(const char *at);
+
+static const char *json_space(const char *at)
+{
+    while (isspace((unsigned char)*at)) {
+        at++;
+    }
+    return at;
+}
+
+static const char *json_string(const char *at)
+{
+    assert_int_equal(*at, '"');
+    for (at++; *at != '"'; at++) {
+        assert_true((unsigned char)*at >= 0x20);
+        at += *at == '\\';
+    }
+    return json_space(at + 1);
+}
+
+/* Members of an object or elements of an array, with their closing bracket. */
+static const char *json_members(const char *at, char closing)
+{
+    at = json_space(at);
+    for (int first = 1; *at != closing; first = 0) {
+        if (!first) {
+            assert_int_equal(*at, ',');
+            at = json_space(at + 1);
+        }
+        if (closing == '}') {
+            at = json_string(at);
+            assert_int_equal(*at, ':');
+            at = json_space(at + 1);
+        }
+        at = json_value(at);
+    }
+    return json_space(at + 1);
+}
+
+static const char *json_value(const char *at)
+{
+    if (*at == '{') {
+        return json_members(at + 1, '}');
+    }
+    if (*at == '[') {
+        return json_members(at + 1, ']');
+    }
+    if (*at == '"') {
+        return json_string(at);
+    }
+    if (strncmp(at, "null", 4) == 0) {
+        return json_space(at + 4);
+    }
+    const size_t digits = strspn(at, "0123456789");
+    assert_true(digits > 0);
+    return json_space(at + digits);
+}
+
+static void devices_and_failures_are_listed(void **state)
+{
+    (void)state;
+    assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/needy",
+                         ""),
+                     0);
+    expect("mock:0  Mock device 0 of mock\n");
+    expect("mock_two:1  Mock device 1 of mock_two\n");
+    expect("largest binding      256.0 MiB");
+    expect("storage types        bool i8 u8");
+    expect("not usable: HAL_ERROR_DRIVER_MISSING");
+    expect("the driver of nothing is not installed");
+    expect("not usable: HAL_ERROR_LIBRARY_MISSING");
+    expect("libneeded.so");
+    expect("Choice without a selection: mock:0\n");
+    expect("mock:1: not chosen: ");
+    expect("Searched\n  " TEST_PLUGINS "/mock\n  " TEST_PLUGINS "/no_driver\n");
+    expect("/halyard/plugins\n");
+}
+
+static void json_is_json(void **state)
+{
+    (void)state;
+    assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/bad_name:" TEST_PLUGINS "/short",
+                         "--json"),
+                     0);
+    assert_int_equal(*json_value(output), 0);
+    expect("\"choice\": \"mock:0\"");
+    expect("\\\"Broken!\\\"");
+    expect("\"status\": \"HAL_ERROR_BAD_PLUGIN\"");
+    expect("\"max_grid\": [65535, 65535, 65535]");
+    expect("\"in_use_bytes\": 0");
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(run("", "--wrong"), 2);
+    expect("hal-info [--json]");
+    assert_int_equal(run("", "--help"), 0);
+    expect("hal-info [--json]");
+}
+
+static void a_selection_that_fits_nothing_is_no_failure(void **state)
+{
+    (void)state;
+    setenv("HAL_BACKEND", "nobody", 1);
+    assert_int_equal(run(TEST_PLUGINS "/mock", ""), 0);
+    expect("Choice without a selection: none");
+    expect("there is no plugin \"nobody\"");
+    unsetenv("HAL_BACKEND");
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    unsetenv("HAL_BACKEND");
+    unsetenv("HAL_LOG");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_and_failures_are_listed),
+        cmocka_unit_test(json_is_json),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(a_selection_that_fits_nothing_is_no_failure),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

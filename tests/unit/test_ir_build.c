@@ -1,0 +1,571 @@
+/* The IR builder: what it makes, where it puts it, and the sentence of every refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hal/ir_build.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hal_ir_builder *begin(void)
+{
+    hal_ir_builder *b = NULL;
+    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
+    return b;
+}
+
+static hal_ir_kernel *finish(hal_ir_builder *b)
+{
+    hal_ir_kernel *kernel = NULL;
+    const hal_status status = hal_ir_builder_finish(b, &kernel);
+    if (status != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    hal_ir_builder_destroy(b);
+    return kernel;
+}
+
+/* The builder has failed with this status, and says so in a sentence with these words. */
+static void refused(hal_ir_builder *b, hal_status expected, const char *words)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_builder_status(b), expected);
+    assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
+    assert_null(kernel);
+    if (strstr(hal_status_message(), words) == NULL) {
+        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
+    }
+    hal_ir_builder_destroy(b);
+}
+
+static void refused_at_finish(hal_ir_builder *b, hal_status expected, const char *words)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_builder_status(b), HAL_OK);
+    assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
+    assert_null(kernel);
+    if (strstr(hal_status_message(), words) == NULL) {
+        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
+    }
+    hal_ir_builder_destroy(b);
+}
+
+static uint32_t count_of(const hal_ir_kernel *kernel, uint32_t opcode)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        count += kernel->records[i].opcode == opcode;
+    }
+    return count;
+}
+
+static void a_kernel_has_what_was_declared(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    hal_ir_group_size(b, 8, 4, 2);
+    hal_ir_groups_per_unit(b, 3);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F16, HAL_ACCESS_READ);
+    const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U8, 100);
+    assert_int_equal(x, 0);
+    assert_int_equal(y, 1);
+    assert_int_equal(tile, 2);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value v = hal_ir_load(b, x, i);
+    assert_int_equal(hal_ir_type_of(b, v), HAL_TYPE_F32);
+    hal_ir_store(b, y, i, v);
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(k->size, sizeof *k);
+    assert_int_equal(k->version, HAL_IR_VERSION);
+    assert_string_equal(k->names + k->name, "k");
+    assert_int_equal(hal_ir_group_items(k), 64);
+    assert_int_equal(k->groups_per_unit, 3);
+    assert_int_equal(k->binding_count, 2);
+    assert_int_equal(k->memory_count, 3);
+    assert_string_equal(k->names + k->memories[2].name, "tile");
+    assert_int_equal(k->memories[2].count, 100);
+    assert_true(hal_ir_is_shared(k, 2) && !hal_ir_is_shared(k, 1));
+    hal_ir_kernel_destroy(k);
+}
+
+static void scalars_lie_as_in_a_c_struct(void **state)
+{
+    (void)state;
+    struct {
+        uint32_t n;
+        double alpha;
+        float beta;
+    } like;
+    hal_ir_builder *b = begin();
+    hal_ir_scalar_value(b, "n", HAL_TYPE_U32);
+    hal_ir_scalar_value(b, "alpha", HAL_TYPE_F64);
+    hal_ir_scalar_value(b, "beta", HAL_TYPE_F32);
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(k->scalars[0].offset, (char *)&like.n - (char *)&like);
+    assert_int_equal(k->scalars[1].offset, (char *)&like.alpha - (char *)&like);
+    assert_int_equal(k->scalars[2].offset, (char *)&like.beta - (char *)&like);
+    assert_int_equal(k->scalar_bytes, sizeof like);
+    hal_ir_kernel_destroy(k);
+}
+
+static void constants_and_ids_are_made_once_at_the_front(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    hal_ir_value i = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    hal_ir_if(b, hal_ir_lt(b, i, hal_ir_u32(b, 5)));
+    const hal_ir_value one = hal_ir_f32(b, 1.0f);
+    hal_ir_store(b, y, i, one);
+    hal_ir_end(b);
+    assert_int_equal(one, hal_ir_f32(b, 1.0f));
+    assert_int_equal(i, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
+    assert_int_not_equal(i, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
+    hal_ir_store(b, y, i, one); /* made inside of the if, and seen here */
+    assert_int_not_equal(hal_ir_u32(b, 0x3f800000), one); /* same bits, other type */
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(count_of(k, HAL_IR_CONSTANT), 3);
+    assert_int_equal(k->constant_count, 2);
+    for (uint32_t n = 0; n < 5; n++) {
+        assert_true(k->records[n].opcode <= HAL_IR_LANE_ID);
+    }
+    hal_ir_kernel_destroy(k);
+}
+
+static void many_constants_keep_their_values(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    hal_ir_value first[1000];
+    for (uint32_t i = 0; i < 1000; i++) {
+        first[i] = hal_ir_u64(b, (uint64_t)i << 32 | i);
+    }
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(hal_ir_u64(b, (uint64_t)i << 32 | i), first[i]);
+    }
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(k->record_count, 1000);
+    assert_int_equal(k->constants[k->records[777].aux], (uint64_t)777 << 32 | 777);
+    hal_ir_kernel_destroy(k);
+}
+
+static void numbers_round_once_and_saturate(void **state)
+{
+    (void)state;
+    const struct {
+        hal_type type;
+        double value;
+        uint64_t bits;
+    } cases[] = {
+        {HAL_TYPE_F32, 1.5, 0x3fc00000},
+        {HAL_TYPE_F64, 1.5, 0x3ff8000000000000},
+        {HAL_TYPE_BOOL, -2, 1},
+        {HAL_TYPE_I32, -3.6, 0xfffffffc},
+        {HAL_TYPE_I32, 2.5, 2},
+        {HAL_TYPE_I32, -1e10, 0x80000000},
+        {HAL_TYPE_I32, 1e10, 0x7fffffff},
+        {HAL_TYPE_U32, -1, 0},
+        {HAL_TYPE_U32, 1e10, 0xffffffff},
+        {HAL_TYPE_I64, 1e30, INT64_MAX},
+        {HAL_TYPE_I64, -1e30, (uint64_t)INT64_MIN},
+        {HAL_TYPE_U64, 1e30, UINT64_MAX},
+        {HAL_TYPE_U64, 7, 7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hal_ir_builder *b = begin();
+        hal_ir_number(b, cases[i].type, cases[i].value);
+        hal_ir_kernel *k = finish(b);
+        assert_int_equal(k->records[0].type, cases[i].type);
+        assert_int_equal(k->constants[0], cases[i].bits);
+        hal_ir_kernel_destroy(k);
+    }
+    hal_ir_builder *b = begin();
+    hal_ir_number(b, HAL_TYPE_F16, 1);
+    refused(b, HAL_ERROR_INVALID_IR, "f16");
+}
+
+static void results_have_the_types_of_the_table(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    const hal_ir_value f = hal_ir_f32(b, 1), d = hal_ir_f64(b, 1), u = hal_ir_u32(b, 1);
+    const hal_ir_value t = hal_ir_bool(b, 1);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_add(b, d, d)), HAL_TYPE_F64);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_lt(b, f, f)), HAL_TYPE_BOOL);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_select(b, t, u, u)), HAL_TYPE_U32);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_cast(b, HAL_TYPE_I64, f)), HAL_TYPE_I64);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_bitcast(b, HAL_TYPE_U32, f)), HAL_TYPE_U32);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_narrow(b, HAL_TYPE_BF16, f)), HAL_TYPE_F32);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_shuffle_xor(b, d, 1)), HAL_TYPE_F64);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_math(b, HAL_IR_POW, d, d, HAL_IR_FAST)),
+                     HAL_TYPE_F64);
+    assert_int_equal(hal_ir_type_of(b, HAL_IR_NONE), HAL_TYPE_NONE);
+    /* What changes nothing makes no record. */
+    assert_int_equal(hal_ir_cast(b, HAL_TYPE_F32, f), f);
+    assert_int_equal(hal_ir_bitcast(b, HAL_TYPE_F32, f), f);
+    assert_int_equal(hal_ir_narrow(b, HAL_TYPE_F32, f), f);
+    hal_ir_kernel_destroy(finish(b));
+}
+
+static void packs_of_eight_are_two_of_four(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    hal_ir_value e[8];
+    for (int i = 0; i < 8; i++) {
+        e[i] = hal_ir_f32(b, (float)i);
+    }
+    const hal_ir_value v = hal_ir_pack(b, 8, e);
+    hal_ir_store_wide(b, y, hal_ir_u32(b, 0), 8, hal_ir_bool(b, 1), v);
+    assert_int_equal(hal_ir_type_of(b, hal_ir_extract(b, v, 7)), HAL_TYPE_F32);
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(count_of(k, HAL_IR_PACK), 3);
+    for (uint32_t i = 0; i < k->record_count; i++) {
+        if (k->records[i].opcode == HAL_IR_STORE) {
+            assert_int_equal(k->records[i].width, 8);
+            assert_int_equal(k->records[i].type, HAL_TYPE_NONE);
+            assert_int_equal(k->records[i].imm, 8);
+        }
+    }
+    hal_ir_kernel_destroy(k);
+}
+
+static void the_first_error_sticks(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
+    assert_int_equal(hal_ir_add(b, f, u), HAL_IR_NONE);
+    assert_int_equal(hal_ir_f32(b, 2), HAL_IR_NONE);
+    assert_int_equal(hal_ir_sqrt(b, u), HAL_IR_NONE);
+    hal_ir_group_size(b, 0, 1, 1);
+    refused(b, HAL_ERROR_INVALID_IR,
+            "kernel k, record 2: add: operands have types f32 and u32, they must be the same");
+}
+
+static void types_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        static const char *const words[] = {
+            "sqrt: operand a has type u32",
+            "operand a has type f32, a condition takes bool",
+            "f32 and f64 differ in size",
+            "memory of u8 takes u32, not f32",
+            "operand c has type u32, this memory takes i32",
+            "operand b has type f32, this var takes u32",
+            "operand a has type f32, an index is an integer",
+            "operand b has type u32, a guard takes bool",
+            "operand b has type f32, a lane takes u32",
+            "element 2 of a vector of width 2",
+            "is a vector; take its elements with extract",
+            "which is no value; read it with get"};
+        hal_ir_builder *b = begin();
+        const hal_ir_memory_id m = hal_ir_binding(b, "m", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
+        const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
+        const hal_ir_value pair = hal_ir_pack(b, 2, (hal_ir_value[]){f, f});
+        const hal_ir_value var = hal_ir_var(b, u);
+        switch (i) {
+        case 0:
+            hal_ir_sqrt(b, u);
+            break;
+        case 1:
+            hal_ir_if(b, f);
+            break;
+        case 2:
+            hal_ir_bitcast(b, HAL_TYPE_F64, f);
+            break;
+        case 3:
+            hal_ir_narrow(b, HAL_TYPE_U8, f);
+            break;
+        case 4:
+            hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, m, u, HAL_IR_NONE, u, HAL_IR_NONE);
+            break;
+        case 5:
+            hal_ir_set(b, var, f);
+            break;
+        case 6:
+            hal_ir_load(b, m, f);
+            break;
+        case 7:
+            hal_ir_load_wide(b, m, u, 0, 1, u);
+            break;
+        case 8:
+            hal_ir_shuffle(b, u, f);
+            break;
+        case 9:
+            hal_ir_extract(b, pair, 2);
+            break;
+        case 10:
+            hal_ir_add(b, pair, pair);
+            break;
+        default:
+            hal_ir_add(b, var, u);
+            break;
+        }
+        refused(b, HAL_ERROR_INVALID_IR, words[i]);
+    }
+}
+
+static void arguments_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 14; i++) {
+        static const char *const words[] = {
+            "group size 1 x 0 x 1 has a zero",
+            "`access` 4",
+            "the name `9x` is not",
+            "the name x is taken",
+            "77 is no type",
+            "`count` is 0",
+            "bindings are declared before shared arrays",
+            "scalars are i32",
+            "at most 512 bytes",
+            "memory 9 was not declared",
+            "only fragments have inputs",
+            "only fragments have outputs",
+            "opcode 16 is no id",
+            "`(null)` is not"};
+        const hal_ir_memory_id none = HAL_IR_NONE;
+        hal_ir_builder *b = begin();
+        hal_ir_binding(b, "x", HAL_TYPE_I32, HAL_ACCESS_READ);
+        switch (i) {
+        case 0:
+            hal_ir_group_size(b, 1, 0, 1);
+            break;
+        case 1:
+            assert_int_equal(hal_ir_binding(b, "y", HAL_TYPE_I32, 4), none);
+            break;
+        case 2:
+            assert_int_equal(hal_ir_binding(b, "9x", HAL_TYPE_I32, HAL_ACCESS_READ), none);
+            break;
+        case 3:
+            assert_int_equal(hal_ir_shared(b, "x", HAL_TYPE_I32, 1), none);
+            break;
+        case 4:
+            assert_int_equal(hal_ir_binding(b, "y", 77, HAL_ACCESS_READ), none);
+            break;
+        case 5:
+            assert_int_equal(hal_ir_shared(b, "s", HAL_TYPE_I32, 0), none);
+            break;
+        case 6:
+            hal_ir_shared(b, "s", HAL_TYPE_I32, 1);
+            assert_int_equal(hal_ir_binding(b, "y", HAL_TYPE_I32, HAL_ACCESS_READ), none);
+            break;
+        case 7:
+            assert_int_equal(hal_ir_scalar_value(b, "s", HAL_TYPE_F16), HAL_IR_NONE);
+            break;
+        case 8:
+            for (int n = 0; n <= 64; n++) {
+                char name[16];
+                snprintf(name, sizeof name, "s%d", n);
+                hal_ir_scalar_value(b, name, HAL_TYPE_F64);
+            }
+            break;
+        case 9:
+            hal_ir_load(b, 9, hal_ir_u32(b, 0));
+            break;
+        case 10:
+            hal_ir_input(b, 0, HAL_TYPE_F32);
+            break;
+        case 11:
+            hal_ir_output(b, 0, hal_ir_u32(b, 0));
+            break;
+        case 12:
+            hal_ir_id(b, HAL_IR_ADD, 0);
+            break;
+        default:
+            hal_ir_binding(b, NULL, HAL_TYPE_I32, HAL_ACCESS_READ);
+            break;
+        }
+        refused(b, HAL_ERROR_INVALID_ARGUMENT, words[i]);
+    }
+}
+
+static void null_and_misuse_give_values(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *k = NULL;
+    assert_int_equal(hal_ir_builder_create("k", NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_create(NULL, &b), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_create("", &b), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_create("two words", &b), HAL_ERROR_INVALID_ARGUMENT);
+    assert_null(b);
+    assert_int_equal(hal_ir_builder_finish(NULL, &k), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_status(NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_add(NULL, 0, 0), HAL_IR_NONE);
+    assert_int_equal(hal_ir_f32(NULL, 0), HAL_IR_NONE);
+    hal_ir_barrier(NULL);
+    hal_ir_builder_destroy(NULL);
+    hal_ir_kernel_destroy(NULL);
+
+    b = begin();
+    assert_int_equal(hal_ir_builder_finish(b, NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_finish(b, &k), HAL_OK);
+    hal_ir_kernel_destroy(k);
+    assert_int_equal(hal_ir_builder_finish(b, &k), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_ir_u32(b, 1), HAL_IR_NONE);
+    hal_ir_builder_destroy(b);
+}
+
+static void blocks_have_to_fit(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    hal_ir_if(b, hal_ir_bool(b, 1));
+    refused_at_finish(b, HAL_ERROR_INVALID_IR, "if has no end");
+    b = begin();
+    hal_ir_end(b);
+    refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
+    b = begin();
+    hal_ir_else(b);
+    refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
+    b = begin();
+    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 9), hal_ir_u32(b, 1));
+    hal_ir_else(b);
+    refused(b, HAL_ERROR_INVALID_IR, "block is of for, not of if");
+    b = begin();
+    for (uint32_t i = 0; i <= HAL_IR_MAX_DEPTH; i++) {
+        hal_ir_if(b, hal_ir_bool(b, 1));
+    }
+    refused(b, HAL_ERROR_INVALID_IR, "more than 64 blocks");
+}
+
+static void values_of_closed_blocks_are_refused(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = begin();
+    const hal_ir_value u = hal_ir_u32(b, 1);
+    const hal_ir_value i = hal_ir_for(b, u, u, u);
+    hal_ir_add(b, i, u);
+    hal_ir_end(b);
+    hal_ir_add(b, i, u);
+    refused(b, HAL_ERROR_INVALID_IR, "made in a block that has ended; carry it out in a var");
+    b = begin();
+    hal_ir_if(b, hal_ir_bool(b, 1));
+    const hal_ir_value v = hal_ir_add(b, hal_ir_u32(b, 1), hal_ir_u32(b, 2));
+    hal_ir_else(b);
+    hal_ir_add(b, v, v);
+    refused(b, HAL_ERROR_INVALID_IR, "made in a block that has ended");
+}
+
+static hal_ir_kernel *relu_plus(void)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *k = NULL;
+    assert_int_equal(hal_ir_builder_create_fragment("relu_plus", &b), HAL_OK);
+    const hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32), y = hal_ir_input(b, 1, HAL_TYPE_F32);
+    hal_ir_output(b, 1, hal_ir_add(b, x, y));
+    hal_ir_output(b, 0, hal_ir_max(b, x, hal_ir_f32(b, 0)));
+    assert_int_equal(hal_ir_builder_finish(b, &k), HAL_OK);
+    hal_ir_builder_destroy(b);
+    return k;
+}
+
+static void fragments_splice_into_kernels(void **state)
+{
+    (void)state;
+    hal_ir_kernel *fragment = relu_plus();
+    assert_int_equal(fragment->input_count, 2);
+    assert_int_equal(fragment->output_count, 2);
+    hal_ir_builder *b = begin();
+    const hal_ir_value in[2] = {hal_ir_f32(b, 3), hal_ir_f32(b, 4)};
+    hal_ir_value out[2];
+    hal_ir_splice(b, fragment, in, 2, out, 2);
+    assert_int_equal(hal_ir_type_of(b, out[0]), HAL_TYPE_F32);
+    assert_int_not_equal(out[0], out[1]);
+    hal_ir_kernel *k = finish(b);
+    assert_int_equal(count_of(k, HAL_IR_MAX), 1);
+    assert_int_equal(count_of(k, HAL_IR_ADD), 1);
+    hal_ir_kernel_destroy(k);
+
+    b = begin();
+    hal_ir_splice(b, fragment, in, 1, out, 2);
+    assert_int_equal(out[0], HAL_IR_NONE);
+    refused(b, HAL_ERROR_INVALID_ARGUMENT, "1 inputs and 2 outputs, it has 2 and 2");
+    b = begin();
+    const hal_ir_value bad[2] = {hal_ir_f32(b, 3), hal_ir_u32(b, 4)};
+    hal_ir_splice(b, fragment, bad, 2, out, 2);
+    refused(b, HAL_ERROR_INVALID_ARGUMENT, "input 1 of fragment relu_plus has type f32, not u32");
+    hal_ir_kernel_destroy(fragment);
+}
+
+static void fragments_are_expressions_only(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = NULL;
+    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
+    refused(b, HAL_ERROR_INVALID_ARGUMENT, "a fragment has no memory");
+    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    hal_ir_var(b, hal_ir_f32(b, 1));
+    refused(b, HAL_ERROR_INVALID_IR, "not allowed in a fragment");
+    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    hal_ir_output(b, 1, hal_ir_input(b, 0, HAL_TYPE_F32));
+    refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 outputs 1 are given");
+    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    hal_ir_output(b, 0, hal_ir_input(b, 1, HAL_TYPE_F32));
+    refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 inputs 1 are declared");
+}
+
+static void copies_stand_alone(void **state)
+{
+    (void)state;
+    hal_ir_kernel *k = relu_plus();
+    hal_ir_kernel *copy = NULL;
+    assert_int_equal(hal_ir_kernel_copy(k, &copy), HAL_OK);
+    assert_ptr_not_equal(copy->records, k->records);
+    assert_memory_equal(copy->records, k->records, k->record_count * sizeof *k->records);
+    hal_ir_kernel_destroy(k);
+    assert_int_equal(hal_ir_verify(copy), HAL_OK);
+    hal_ir_kernel_destroy(copy);
+    assert_int_equal(hal_ir_kernel_copy(NULL, &copy), HAL_ERROR_INVALID_ARGUMENT);
+}
+
+static void names_are_there_for_every_opcode_and_type(void **state)
+{
+    (void)state;
+    uint32_t opcodes = 0;
+    for (uint32_t i = 0; i < HAL_IR_OPCODE_COUNT; i++) {
+        opcodes += hal_ir_opcode_name(i) != NULL;
+    }
+    assert_int_equal(opcodes, 70);
+    assert_string_equal(hal_ir_opcode_name(HAL_IR_SUBGROUP_REDUCE), "subgroup_reduce");
+    assert_null(hal_ir_opcode_name(0));
+    assert_null(hal_ir_opcode_name(HAL_IR_OPCODE_COUNT));
+    for (hal_type i = 0; i < HAL_TYPE_COUNT; i++) {
+        assert_non_null(hal_type_name(i));
+    }
+    assert_string_equal(hal_type_name(HAL_TYPE_BF16), "bf16");
+    assert_null(hal_type_name(HAL_TYPE_COUNT));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_has_what_was_declared),
+        cmocka_unit_test(scalars_lie_as_in_a_c_struct),
+        cmocka_unit_test(constants_and_ids_are_made_once_at_the_front),
+        cmocka_unit_test(many_constants_keep_their_values),
+        cmocka_unit_test(numbers_round_once_and_saturate),
+        cmocka_unit_test(results_have_the_types_of_the_table),
+        cmocka_unit_test(packs_of_eight_are_two_of_four),
+        cmocka_unit_test(the_first_error_sticks),
+        cmocka_unit_test(types_that_do_not_fit_are_refused),
+        cmocka_unit_test(arguments_that_do_not_fit_are_refused),
+        cmocka_unit_test(null_and_misuse_give_values),
+        cmocka_unit_test(blocks_have_to_fit),
+        cmocka_unit_test(values_of_closed_blocks_are_refused),
+        cmocka_unit_test(fragments_splice_into_kernels),
+        cmocka_unit_test(fragments_are_expressions_only),
+        cmocka_unit_test(copies_stand_alone),
+        cmocka_unit_test(names_are_there_for_every_opcode_and_type),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

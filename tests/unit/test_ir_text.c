@@ -1,0 +1,380 @@
+/* IR text: what is printed, that it reads back to the same, and the place of every mistake. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hal/ir_build.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hal_ir_kernel *read_text(const char *text)
+{
+    hal_ir_kernel *kernel = NULL;
+    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    return kernel;
+}
+
+static char *print(const hal_ir_kernel *kernel)
+{
+    char *text = NULL;
+    if (hal_ir_print(kernel, &text) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    return text;
+}
+
+/* Printing and reading back gives the same records, the same hash and the same text. */
+static void round_trip(const hal_ir_kernel *kernel)
+{
+    char *text = print(kernel);
+    hal_ir_kernel *again = read_text(text);
+    char *text_again = print(again);
+    assert_string_equal(text, text_again);
+    assert_int_equal(again->record_count, kernel->record_count);
+    assert_memory_equal(again->records, kernel->records,
+                        kernel->record_count * sizeof *kernel->records);
+    assert_int_equal(again->memory_count, kernel->memory_count);
+    for (uint32_t i = 0; i < kernel->memory_count; i++) {
+        assert_string_equal(again->names + again->memories[i].name,
+                            kernel->names + kernel->memories[i].name);
+    }
+    uint64_t hash[2], hash_again[2];
+    hal_ir_hash(kernel, hash);
+    hal_ir_hash(again, hash_again);
+    assert_memory_equal(hash, hash_again, sizeof hash);
+    free(text);
+    free(text_again);
+    hal_ir_kernel_destroy(again);
+}
+
+static const char everything[] = "kernel everything\n"
+                                 "group 64 2 1\n"
+                                 "groups_per_unit 2\n"
+                                 "binding x f16 read\n"
+                                 "binding y i32 write\n"
+                                 "binding z u32 read_write\n"
+                                 "shared tile u32 256\n"
+                                 "scalar n u32 0\n"
+                                 "scalar alpha f64 8\n"
+                                 "scalar_bytes 24\n"
+                                 "  %0 = scalar u32 n\n"
+                                 "  %1 = scalar f64 alpha\n"
+                                 "  %2 = local_id u32 x\n"
+                                 "  %3 = group_id u32 y\n"
+                                 "  %4 = group_count u32 z\n"
+                                 "  %5 = lane_id u32\n"
+                                 "  %6 = constant bool true\n"
+                                 "  %7 = constant i32 -7\n"
+                                 "  %8 = constant u32 4294967295\n"
+                                 "  %9 = constant i64 -9223372036854775808\n"
+                                 "  %10 = constant u64 18446744073709551615\n"
+                                 "  %11 = constant f32 -1.75\n"
+                                 "  %12 = constant f64 0x1.921fb54442d18p+1\n"
+                                 "  %13 = constant u32 1\n"
+                                 "  %14 = load f32x4 x[%2 + 8] if %6\n"
+                                 "  %15 = extract f32 %14, 3\n"
+                                 "  %16 = fma f32 %15, %11, %15\n"
+                                 "  %17 = exp.fast f32 %16\n"
+                                 "  %18 = pow f32 %17, %16\n"
+                                 "  %19 = narrow f32 bf16 %18\n"
+                                 "  %20 = cast i32 %19\n"
+                                 "  %21 = bitcast u32 %19\n"
+                                 "  %22 = pack i32x2 %20, %7\n"
+                                 "  store y[%2 - 2147483648], %22 if %6\n"
+                                 "  %24 = atomic add u32 z[%2], %21\n"
+                                 "  %25 = atomic compare_exchange u32 z[%2 + 1], %21, %8 if %6\n"
+                                 "  async_copy 4 tile[%2], z[%3] if %6\n"
+                                 "  async_commit\n"
+                                 "  async_wait 1\n"
+                                 "  %29 = var u32 %13\n"
+                                 "  %30 = for u32 %13, %0, %13\n"
+                                 "    %31 = get u32 %29\n"
+                                 "    %32 = lt bool %31, %2\n"
+                                 "    if %32\n"
+                                 "      set %29, %30\n"
+                                 "    else\n"
+                                 "      store tile[%2], %31\n"
+                                 "    end\n"
+                                 "    barrier\n"
+                                 "  end\n"
+                                 "  %40 = shuffle u32 %21, %13\n"
+                                 "  %41 = shuffle_xor u32 %40, 16\n"
+                                 "  %42 = subgroup_reduce max u32 %41\n"
+                                 "  %43 = select u32 %6, %42, %13\n";
+
+static void every_kind_of_record_prints_as_it_was_written(void **state)
+{
+    (void)state;
+    hal_ir_kernel *kernel = read_text(everything);
+    char *text = print(kernel);
+    assert_string_equal(text, everything);
+    free(text);
+    round_trip(kernel);
+    assert_int_equal(kernel->scalar_bytes, 24);
+    assert_int_equal(kernel->records[23].imm, INT32_MIN);
+    assert_int_equal(kernel->records[26].imm, 2); /* an asynchronous copy's binding */
+    assert_int_equal(kernel->records[17].flags, HAL_IR_FAST);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void kernels_of_the_builder_read_back(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_builder_create("built", &b), HAL_OK);
+    hal_ir_group_size(b, 32, 1, 1);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F64, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    hal_ir_if(b, hal_ir_lt(b, i, hal_ir_scalar_value(b, "n", HAL_TYPE_U32)));
+    hal_ir_store(b, x, i, hal_ir_mul(b, hal_ir_load(b, x, i), hal_ir_f64(b, 0.1)));
+    hal_ir_end(b);
+    assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
+    hal_ir_builder_destroy(b);
+    round_trip(kernel);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void fragments_read_back(void **state)
+{
+    (void)state;
+    static const char text[] = "fragment f\n"
+                               "  %0 = input f32 0\n"
+                               "  %1 = input u32 1\n"
+                               "  %2 = tanh f32 %0\n"
+                               "  output 1, %1\n"
+                               "  output 0, %2\n";
+    hal_ir_kernel *kernel = read_text(text);
+    assert_int_equal(kernel->flags, HAL_IR_FRAGMENT);
+    assert_int_equal(kernel->input_count, 2);
+    assert_int_equal(kernel->output_count, 2);
+    char *printed = print(kernel);
+    assert_string_equal(printed, text);
+    free(printed);
+    round_trip(kernel);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void a_float(hal_type type, uint64_t bits, const char *expected)
+{
+    char line[128], *text;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *kernel = NULL;
+    double f64;
+    memcpy(&f64, &bits, sizeof f64);
+    const uint32_t low = (uint32_t)bits;
+    float f32;
+    memcpy(&f32, &low, sizeof f32);
+    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
+    if (type == HAL_TYPE_F32) {
+        hal_ir_f32(b, f32);
+    } else {
+        hal_ir_f64(b, f64);
+    }
+    assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
+    hal_ir_builder_destroy(b);
+    assert_int_equal(kernel->constants[0], bits);
+    text = print(kernel);
+    if (expected != NULL) {
+        snprintf(line, sizeof line, "constant %s %s\n", hal_type_name(type), expected);
+        if (strstr(text, line) == NULL) {
+            fail_msg("`%s` lacks `%s`", text, line);
+        }
+    }
+    hal_ir_kernel *again = read_text(text);
+    assert_int_equal(again->constants[0], bits);
+    free(text);
+    hal_ir_kernel_destroy(again);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void floats_keep_every_bit(void **state)
+{
+    (void)state;
+    a_float(HAL_TYPE_F32, 0x00000000, "0.0");
+    a_float(HAL_TYPE_F32, 0x80000000, "-0.0");
+    a_float(HAL_TYPE_F32, 0x3f800000, "1.0");
+    a_float(HAL_TYPE_F32, 0xc0700000, "-3.75");
+    a_float(HAL_TYPE_F32, 0x3eaaaaab, "0x1.555556p-2");
+    a_float(HAL_TYPE_F32, 0x00000001, "0x0.000002p-126");
+    a_float(HAL_TYPE_F32, 0x007fffff, NULL);
+    a_float(HAL_TYPE_F32, 0x00800000, NULL);
+    a_float(HAL_TYPE_F32, 0x7f7fffff, NULL);
+    a_float(HAL_TYPE_F32, 0x7f800000, "inf");
+    a_float(HAL_TYPE_F32, 0xff800000, "-inf");
+    a_float(HAL_TYPE_F32, 0x7fc00000, "nan:0x7fc00000");
+    a_float(HAL_TYPE_F32, 0xffc12345, "nan:0xffc12345");
+    a_float(HAL_TYPE_F64, 0x8000000000000000, "-0.0");
+    a_float(HAL_TYPE_F64, 0x0000000000000001, "0x0.0000000000001p-1022");
+    a_float(HAL_TYPE_F64, 0x7fefffffffffffff, NULL);
+    a_float(HAL_TYPE_F64, 0x3fb999999999999a, "0x1.999999999999ap-4");
+    a_float(HAL_TYPE_F64, 0xfff8000000000001, "nan:0xfff8000000000001");
+    uint64_t random = 1;
+    for (int i = 0; i < 2000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        if ((random >> 32 & 0x7f800000) != 0x7f800000) {
+            a_float(HAL_TYPE_F32, random >> 32, NULL);
+        }
+        if ((random >> 52 & 0x7ff) != 0x7ff) {
+            a_float(HAL_TYPE_F64, random, NULL);
+        }
+    }
+}
+
+static void the_locale_has_no_say(void **state)
+{
+    (void)state;
+    /* Any locale with a decimal comma will do; where there is none nothing can go wrong either. */
+    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
+        skip();
+    }
+    a_float(HAL_TYPE_F32, 0xc0700000, "-3.75");
+    a_float(HAL_TYPE_F64, 0x3fb999999999999a, "0x1.999999999999ap-4");
+    setlocale(LC_ALL, "C");
+}
+
+static void text_by_hand_may_be_looser(void **state)
+{
+    (void)state;
+    hal_ir_kernel *kernel = read_text("; a comment\n\n"
+                                      "\tkernel  loose ; another\r\n"
+                                      "binding out f32 write\n"
+                                      "scalar n u32\n"
+                                      "scalar a f64\n"
+                                      "%zero=constant u32 0\n"
+                                      "%pi_ = constant f32 3.14159274 ; rounded once\n"
+                                      "%big = constant u32 0xFF\n"
+                                      "store out[ %zero+0x10 ] , %pi_");
+    assert_int_equal(kernel->scalars[1].offset, 8);
+    assert_int_equal(kernel->scalar_bytes, 16);
+    assert_int_equal(kernel->records[3].imm, 16);
+    assert_int_equal(kernel->constants[1], 0x40490fdb);
+    assert_int_equal(kernel->constants[2], 255);
+    round_trip(kernel);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void wrong(const char *text, const char *words)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_parse(text, strlen(text), &kernel), HAL_ERROR_INVALID_IR);
+    assert_null(kernel);
+    if (strstr(hal_status_message(), words) == NULL) {
+        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
+    }
+}
+
+static void mistakes_are_named_with_their_place(void **state)
+{
+    (void)state;
+    wrong("", "line 1, column 1: expected `kernel` or `fragment`");
+    wrong("\n\n  kern x", "line 3, column 3: expected `kernel` or `fragment`, not `kern`");
+    wrong("kernel", "expected a name");
+    wrong("kernel 5x", "the kernel name `5x`");
+    wrong("kernel k extra", "line 1, column 10: there is more on the line");
+    wrong("kernel k\nfrobnicate", "line 2, column 1: there is no opcode or declaration `frob");
+    wrong("kernel k\n%1 = barrier", "barrier gives no value");
+    wrong("kernel k\nconstant u32 1", "the value of constant needs a name");
+    wrong("kernel k\n%1 constant u32 1", "line 2, column 4: expected `=`");
+    wrong("kernel k\n%1 = constant u31 1", "line 2, column 15: `u31` is no type");
+    wrong("kernel k\n%1 = constant u32 -1", "column 19: `-1` is no constant of type u32");
+    wrong("kernel k\n%1 = constant u32 4294967296", "is no constant of type u32");
+    wrong("kernel k\n%1 = constant i32 2147483648", "is no constant of type i32");
+    wrong("kernel k\n%1 = constant bool 2", "is no constant of type bool");
+    wrong("kernel k\n%1 = constant f32 1.0f", "is no constant of type f32");
+    wrong("kernel k\n%1 = constant f32 nan", "is no constant of type f32");
+    wrong("kernel k\n%1 = constant f32 nan:0x7f800000", "is no constant of type f32");
+    wrong("kernel k\n%1 = constant u32 1\n%1 = constant u32 1", "line 3, column 2: %1 is defined");
+    wrong("kernel k\n%1 = neg f32 %2", "line 2, column 15: %2 is not defined above");
+    wrong("kernel k\n%1 = constant u32 1\n%2 = add f32 %1, %1",
+          "add: the result is u32 of width 1, not f32 of width 1");
+    wrong("kernel k\n%1 = constant u32 1\n%2 = add u32 %1", "expected `,`");
+    wrong("kernel k\n%1 = constant u32 1\n%2 = load f32 x[%1]",
+          "line 3, column 15: no binding or shared array `x` is declared");
+    wrong("kernel k\nbinding x f32 peek", "`peek` is not an access");
+    wrong("kernel k\nbinding x f32 read\nbinding x f32 read", "line 3, column 15: kernel k");
+    wrong("kernel k\ngroup 1 2", "expected a group size");
+    wrong("kernel k\nshared s f32 -1", "a count of elements is a whole number");
+    wrong("kernel k\n%1 = local_id u32 w", "`w` is not a dimension");
+    wrong("kernel k\n%1 = scalar u32 n", "no scalar `n` is declared");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x3 x[%1]", "width 3");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x0 x[%1]", "a vector");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32 x[%1] when %1",
+          "expected `if` and a guard, not `when`");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32 x[%1 + 2147483648]",
+          "an offset is a whole number from 0 to 2147483647");
+    wrong("kernel k\nend", "line 2, column 1: kernel k, record 0: end: there is no open block");
+    wrong("kernel k\n%1 = exp.slow f32 %1", "`slow` is not fast");
+    wrong("fragment f\noutput 64, %1", "a number is a whole number from 0 to 63");
+    /* What only the whole kernel shows carries the line of its record. */
+    wrong("kernel k\ngroup 9 1 1\n%n = local_id u32 x\n%f = constant u32 5\n%c = lt bool %n, %f\n"
+          "if %c\n\nbarrier\nend",
+          "line 8, column 1: kernel k, record 4 (barrier): stands where");
+    wrong("kernel k\n%c = constant bool true\nif %c\n", "line 4, column 1: kernel k, record 2: if");
+}
+
+static void a_word_may_not_be_endless(void **state)
+{
+    (void)state;
+    char text[400] = "kernel ";
+    memset(text + 7, 'a', 300);
+    wrong(text, "line 1, column 8: a name has more than 127 characters");
+}
+
+static void bytes_behind_the_end_are_not_read(void **state)
+{
+    (void)state;
+    static const char text[] = "kernel k\n%1 = constant u32 12";
+    for (size_t n = 0; n < sizeof text - 1; n++) {
+        char *exact = malloc(n + 1);
+        hal_ir_kernel *kernel = NULL;
+        memcpy(exact, text, n);
+        hal_ir_parse(n == 0 ? exact : exact, n, &kernel);
+        hal_ir_kernel_destroy(kernel);
+        free(exact);
+    }
+    hal_ir_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_parse(text, sizeof text - 2, &kernel), HAL_OK);
+    assert_int_equal(kernel->constants[0], 1);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void null_arguments_are_refused(void **state)
+{
+    (void)state;
+    hal_ir_kernel *kernel = NULL;
+    char *text = NULL;
+    assert_int_equal(hal_ir_parse(NULL, 5, &kernel), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_parse("x", 1, NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_print(NULL, &text), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_parse(NULL, 0, &kernel), HAL_ERROR_INVALID_IR);
+    kernel = read_text("kernel k");
+    assert_int_equal(hal_ir_print(kernel, NULL), HAL_ERROR_INVALID_ARGUMENT);
+    kernel->version = 99;
+    assert_int_equal(hal_ir_print(kernel, &text), HAL_ERROR_INVALID_IR);
+    assert_null(text);
+    hal_ir_kernel_destroy(kernel);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_record_prints_as_it_was_written),
+        cmocka_unit_test(kernels_of_the_builder_read_back),
+        cmocka_unit_test(fragments_read_back),
+        cmocka_unit_test(floats_keep_every_bit),
+        cmocka_unit_test(the_locale_has_no_say),
+        cmocka_unit_test(text_by_hand_may_be_looser),
+        cmocka_unit_test(mistakes_are_named_with_their_place),
+        cmocka_unit_test(a_word_may_not_be_endless),
+        cmocka_unit_test(bytes_behind_the_end_are_not_read),
+        cmocka_unit_test(null_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/* Tensors and moving elements by index: views, reads of strided tensors, gather, concatenate, iota,
+ * one-hot, copies; and that bad arguments are refused. */
+#include "ops_fixture.h"
+
+static void views(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {4, 6, 5};
+    float numbers[120], got[120];
+    for (int i = 0; i < 120; i++) {
+        numbers[i] = (float)i;
+    }
+    ops_tensor t, v, w;
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 3, shape, numbers, &t));
+    assert_int_equal(ops_tensor_elements(&t), 120);
+    assert_true(ops_tensor_is_contiguous(&t));
+    ok(ops_tensor_slice(&t, 1, 5, 3, -2, &v));
+    assert_false(ops_tensor_is_contiguous(&v));
+    ok(ops_tensor_read(test_context, &v, got, 60 * 4));
+    for (int i = 0; i < 60; i++) {
+        float want = numbers[i / 15 * 30 + (5 - 2 * (i / 5 % 3)) * 5 + i % 5];
+        assert_true(got[i] == want);
+    }
+    const uint32_t axes[3] = {2, 0, 1};
+    ok(ops_tensor_permute(&t, axes, &v));
+    assert_int_equal(v.shape[0], 5);
+    ok(ops_tensor_read(test_context, &v, got, sizeof got));
+    for (int i = 0; i < 120; i++) {
+        assert_true(got[i] == numbers[i / 6 % 4 * 30 + i % 6 * 5 + i / 24]);
+    }
+    ok(ops_tensor_transpose(&t, 0, 2, &v));
+    ok(ops_tensor_read(test_context, &v, got, sizeof got));
+    for (int i = 0; i < 120; i++) {
+        assert_true(got[i] == numbers[i % 4 * 30 + i / 4 % 6 * 5 + i / 24]);
+    }
+    const int64_t flat[2] = {-1, 8}, broad[4] = {2, 4, 6, 5};
+    ok(ops_tensor_reshape(&t, 2, flat, &v));
+    assert_int_equal(v.shape[0], 15);
+    ok(ops_tensor_slice(&t, 1, 2, 1, 1, &v));
+    ok(ops_tensor_broadcast(&v, 4, broad, &w));
+    float many[240];
+    ok(ops_tensor_read(test_context, &w, many, sizeof many));
+    for (int i = 0; i < 240; i++) {
+        assert_true(many[i] == numbers[i / 30 % 4 * 30 + 10 + i % 5]);
+    }
+    ops_tensor_release(&t);
+    ops_tensor_release(&t);
+    ops_tensor_release(NULL);
+}
+
+static void bad_tensors(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    const int64_t shape[2] = {4, 6}, negative[1] = {-2}, huge[3] = {INT64_MAX / 4, 3, 3},
+                  wrong[2] = {-1, 7}, rows[2] = {5, 6};
+    const uint32_t twice[2] = {1, 1};
+    float numbers[24] = {0};
+    ops_tensor t, v;
+    ops_context *none = NULL;
+    refused(ops_context_create(NULL, &none), bad, "queue is null");
+    refused(ops_context_create(test_queue, NULL), bad, "context is null");
+    ops_context_destroy(NULL);
+    assert_null(ops_context_queue(NULL));
+    assert_null(ops_context_device(NULL));
+    assert_ptr_equal(ops_context_queue(test_context), test_queue);
+    assert_ptr_equal(ops_context_device(test_context), test_device);
+    refused(ops_tensor_create(NULL, HAL_TYPE_F32, 2, shape, &t), bad, "context is null");
+    refused(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, NULL), bad, "tensor is null");
+    refused(ops_tensor_create(test_context, HAL_TYPE_F32, 9, shape, &t), bad, "rank");
+    refused(ops_tensor_create(test_context, HAL_TYPE_F32, 2, NULL, &t), bad, "shape is null");
+    refused(ops_tensor_create(test_context, 0, 2, shape, &t), bad, "type 0");
+    refused(ops_tensor_create(test_context, HAL_TYPE_F32, 1, negative, &t), bad, "length -2");
+    refused(ops_tensor_create(test_context, HAL_TYPE_F32, 3, huge, &t), bad, "63 bits");
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &t));
+    refused(ops_tensor_write(test_context, &t, numbers, 95), bad, "bytes is 95");
+    refused(ops_tensor_write(test_context, &t, NULL, 96), bad, "elements is null");
+    refused(ops_tensor_read(test_context, &t, numbers, 97), bad, "bytes is 97");
+    refused(ops_tensor_read(test_context, NULL, numbers, 96), bad, "tensor is null");
+    refused(ops_tensor_slice(&t, 2, 0, 1, 1, &v), bad, "axis 2");
+    refused(ops_tensor_slice(&t, 1, 4, 3, 1, &v), bad, "start 4, count 3");
+    refused(ops_tensor_slice(&t, 1, 0, 3, -1, &v), bad, "step -1");
+    refused(ops_tensor_slice(&t, 1, 1, 3, INT64_MAX, &v), bad, "do not fit");
+    refused(ops_tensor_slice(&t, 1, -1, 1, 1, &v), bad, "start -1");
+    refused(ops_tensor_slice(NULL, 1, 0, 1, 1, &v), bad, "tensor is null");
+    refused(ops_tensor_slice(&t, 1, 0, 1, 1, NULL), bad, "view is null");
+    refused(ops_tensor_permute(&t, twice, &v), bad, "axes");
+    refused(ops_tensor_transpose(&t, 0, 2, &v), bad, "axis2 2");
+    refused(ops_tensor_reshape(&t, 2, wrong, &v), bad, "f32[4, 6]");
+    refused(ops_tensor_reshape(&t, 2, rows, &v), bad, "f32[4, 6]");
+    refused(ops_tensor_broadcast(&t, 2, rows, &v), bad, "f32[4, 6]");
+    ok(ops_tensor_transpose(&t, 0, 1, &v));
+    refused(ops_tensor_reshape(&v, 1, negative + 1 - 1, &v), bad, "f32[6, 4]");
+    refused(ops_tensor_write(test_context, &v, numbers, 96), bad, "not contiguous");
+    ops_tensor_release(&t);
+}
+
+static void gather(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {5, 9, 7}, gaps[3] = {200, 20, 2};
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        for (uint32_t axis = 0; axis < 3; axis++) {
+            hal_type index_type = axis % 2 ? HAL_TYPE_I64 : HAL_TYPE_I32;
+            const int64_t count[1] = {11};
+            int64_t out[3] = {5, 9, 7};
+            out[axis] = 11;
+            box x = box_make(type, 3, shape, type % 2 ? gaps : NULL, 0, 2);
+            box picks = box_make(index_type, 1, count, NULL, 0, (double)shape[axis]);
+            picks.host[picks.t.offset + 3] = -1;
+            picks.host[picks.t.offset + 4] = (double)shape[axis];
+            picks.host[picks.t.offset + 5] =
+                index_type == HAL_TYPE_I64 ? 4294967296.0 : -2147483648.0;
+            box_upload(&picks);
+            box y = box_make(type, 3, out, NULL, 0, 2);
+            ok(ops_gather(test_context, axis, &x.t, &picks.t, &y.t));
+            double *want = box_want(&y);
+            for (int64_t i = 0; i < ops_tensor_elements(&y.t); i++) {
+                int64_t at[3] = {i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]};
+                double pick = picks.host[picks.t.offset + at[axis]];
+                at[axis] = (int64_t)pick;
+                int inside = pick >= 0 && pick < (double)shape[axis];
+                int64_t place = x.t.offset + at[0] * x.t.stride[0] + at[1] * x.t.stride[1] +
+                                at[2] * x.t.stride[2];
+                want[y.t.offset + i] = inside ? x.host[place] : 0;
+            }
+            box_expect(&y, want, 0, 0);
+            free(want);
+            box_free(&x);
+            box_free(&picks);
+            box_free(&y);
+        }
+    }
+}
+
+static void concatenate(void **state)
+{
+    (void)state;
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        int64_t lengths[3] = {3, 0, 4}, shape[2] = {5, 6};
+        box parts[3];
+        ops_tensor tensors[3];
+        for (int i = 0; i < 3; i++) {
+            shape[axis] = lengths[i];
+            parts[i] = box_make(HAL_TYPE_F16, 2, shape, NULL, 0, 9);
+            tensors[i] = parts[i].t;
+        }
+        shape[axis] = 7;
+        box y = box_make(HAL_TYPE_F16, 2, shape, NULL, 0, 9);
+        ok(ops_concatenate(test_context, axis, tensors, 3, &y.t));
+        double *want = box_want(&y);
+        for (int64_t i = 0; i < shape[0] * shape[1]; i++) {
+            int64_t at[2] = {i / shape[1], i % shape[1]};
+            const box *part = at[axis] < 3 ? &parts[0] : &parts[2];
+            at[axis] -= at[axis] < 3 ? 0 : 3;
+            want[y.t.offset + i] = part->host[part->t.offset + at[0] * part->t.stride[0] + at[1]];
+        }
+        box_expect(&y, want, 0, 0);
+        refused(ops_concatenate(test_context, axis, tensors, 2, &y.t), HAL_ERROR_INVALID_ARGUMENT,
+                "parts make 3");
+        refused(ops_concatenate(test_context, axis, NULL, 2, &y.t), HAL_ERROR_INVALID_ARGUMENT,
+                "parts is null");
+        refused(ops_concatenate(test_context, 2, tensors, 3, &y.t), HAL_ERROR_INVALID_ARGUMENT,
+                "axis 2");
+        free(want);
+        box_free(&y);
+        for (int i = 0; i < 3; i++) {
+            box_free(&parts[i]);
+        }
+    }
+}
+
+static void iota(void **state)
+{
+    (void)state;
+    const int64_t shape[1] = {100}, gaps[1] = {-3};
+    for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
+        box y = box_make(type, 1, shape, type % 2 ? gaps : NULL, 0, 9);
+        double start = hal_type_is_signed(type) ? -50 : 120, step = -1;
+        if (hal_type_is_float(type)) {
+            start = 0.5;
+            step = 0.25;
+        } else if (hal_type_is_signed(type)) {
+            step = 1;
+        }
+        ok(ops_iota(test_context, start, step, &y.t));
+        double *want = box_want(&y);
+        for (int64_t i = 0; i < 100; i++) {
+            want[place_of(&y.t, 1, shape, i)] = in_type(type, start + (double)i * step);
+        }
+        box_expect(&y, want, 0, 0);
+        free(want);
+        box_free(&y);
+    }
+    box y = box_make(HAL_TYPE_I32, 1, shape, NULL, 0, 9);
+    box b = box_make(HAL_TYPE_BOOL, 1, shape, NULL, 0, 1);
+    refused(ops_iota(test_context, 0.5, 1, &y.t), HAL_ERROR_INVALID_ARGUMENT, "start 0.5");
+    refused(ops_iota(test_context, 0, 1, &b.t), HAL_ERROR_INVALID_ARGUMENT, "y is bool[100]");
+    box_free(&y);
+    box_free(&b);
+}
+
+static void one_hot(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {6, 7}, out[3] = {6, 7, 10};
+    const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BOOL, HAL_TYPE_U8, HAL_TYPE_I64};
+    for (int t = 0; t < 5; t++) {
+        box picks = box_make(t % 2 ? HAL_TYPE_I64 : HAL_TYPE_I32, 2, shape, NULL, 0, 10);
+        picks.host[picks.t.offset + 8] = -3;
+        picks.host[picks.t.offset + 9] = 10;
+        box_upload(&picks);
+        box y = box_make(types[t], 3, out, NULL, 0, 1);
+        ok(ops_one_hot(test_context, &picks.t, &y.t));
+        double *want = box_want(&y);
+        for (int64_t i = 0; i < 420; i++) {
+            want[y.t.offset + i] = picks.host[picks.t.offset + i / 10] == (double)(i % 10);
+        }
+        box_expect(&y, want, 0, 0);
+        refused(ops_one_hot(test_context, &y.t, &y.t), HAL_ERROR_INVALID_ARGUMENT, "ndices");
+        refused(ops_one_hot(test_context, &picks.t, &picks.t), HAL_ERROR_INVALID_ARGUMENT, "y i");
+        free(want);
+        box_free(&picks);
+        box_free(&y);
+    }
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {3, 50, 41}, turned[3] = {1, 3, 150}, gaps[3] = {9000, 170, 4};
+    const int64_t *strides[3] = {NULL, turned, gaps};
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        for (int i = 0; i < 9; i++) {
+            box x = box_make(type, 3, shape, strides[i % 3], 0, 2);
+            box y = box_make(type, 3, shape, strides[i / 3], 0, 2);
+            ok(ops_copy(test_context, &x.t, &y.t));
+            double *want = box_want(&y);
+            for (int64_t j = 0; j < ops_tensor_elements(&y.t); j++) {
+                want[place_of(&y.t, 3, shape, j)] = box_at(&x, &y.t, j);
+            }
+            box_expect(&y, want, 0, 0);
+            free(want);
+            box_free(&x);
+            box_free(&y);
+        }
+    }
+}
+
+/* Copies do not look at elements: every bit of a NaN arrives. */
+static void bits_survive(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {300, 2};
+    uint16_t in[600], out[300];
+    for (int i = 0; i < 600; i++) {
+        in[i] = (uint16_t)(0x7c00 + i);
+    }
+    for (int t = 0; t < 2; t++) {
+        ops_tensor x, column, y;
+        hal_type type = t ? HAL_TYPE_F16 : HAL_TYPE_BF16;
+        ok(ops_tensor_from_host(test_context, type, 2, shape, in, &x));
+        ok(ops_tensor_create(test_context, type, 1, shape, &y));
+        ok(ops_tensor_slice(&x, 1, 1, 1, 1, &column));
+        column.rank = 1;
+        ok(ops_copy(test_context, &column, &y));
+        ok(ops_tensor_read(test_context, &y, out, sizeof out));
+        for (int i = 0; i < 300; i++) {
+            assert_int_equal(out[i], in[2 * i + 1]);
+        }
+        ops_tensor_release(&x);
+        ops_tensor_release(&y);
+    }
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    const int64_t shape[2] = {4, 6}, other[2] = {6, 4}, count[1] = {3};
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 9);
+    box y = box_make(HAL_TYPE_F32, 2, other, NULL, 0, 9);
+    box i = box_make(HAL_TYPE_I32, 1, count, NULL, 0, 3);
+    box f = box_make(HAL_TYPE_F32, 1, count, NULL, 0, 3);
+    refused(ops_copy(test_context, &x.t, &y.t), bad, "x f32[4, 6] and y f32[6, 4]");
+    refused(ops_copy(test_context, &x.t, &x.t), bad, "y overlaps");
+    refused(ops_copy(NULL, &x.t, &y.t), bad, "context");
+    refused(ops_gather(test_context, 0, &x.t, &f.t, &y.t), bad, "indices are of f32");
+    refused(ops_gather(test_context, 0, &x.t, &i.t, &y.t), bad, "y f32[6, 4]");
+    refused(ops_gather(test_context, 3, &x.t, &i.t, &y.t), bad, "axis 3");
+    refused(ops_gather(test_context, 0, NULL, &i.t, &y.t), bad, "x is null");
+    box_expect(&y, y.host, 0, 0);
+    box_free(&x);
+    box_free(&y);
+    box_free(&i);
+    box_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views),         cmocka_unit_test(bad_tensors),
+        cmocka_unit_test(gather),        cmocka_unit_test(concatenate),
+        cmocka_unit_test(iota),          cmocka_unit_test(one_hot),
+        cmocka_unit_test(copies),        cmocka_unit_test(bits_survive),
+        cmocka_unit_test(bad_arguments),
+    };
+    return RUN_ON_ALL(tests);
+}

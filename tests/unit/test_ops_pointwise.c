@@ -1,0 +1,493 @@
+/* Pointwise expressions: shapes, strides, broadcast, in-place outputs, types, casts, bad arguments;
+ * the values of the functions are in test_ops_functions.c. */
+#include "ops_fixture.h"
+
+/* f = x * y + z */
+static ops_expression *product_sum(hal_type type)
+{
+    hal_ir_builder *b;
+    ops_expression *e;
+    ok(hal_ir_builder_create_fragment("product_sum", &b));
+    hal_ir_value x = hal_ir_input(b, 0, type), y = hal_ir_input(b, 1, type),
+                 z = hal_ir_input(b, 2, type);
+    hal_ir_output(b, 0, hal_ir_add(b, hal_ir_mul(b, x, y), z));
+    ok(ops_expression_create(b, &e));
+    return e;
+}
+
+/* Runs x * y + z and compares; small whole numbers, so that every type is exact. */
+static void try_layouts(hal_type type, const box *x, const box *y, const box *z, box *out)
+{
+    ops_expression *e = product_sum(hal_type_of_value(type));
+    ops_tensor inputs[3] = {x->t, y->t, z->t};
+    ok(ops_pointwise(test_context, e, inputs, 3, &out->t, 1));
+    double *want = box_want(out);
+    for (int64_t i = 0; i < ops_tensor_elements(&out->t); i++) {
+        want[place_of(&out->t, out->t.rank, out->t.shape, i)] =
+            box_at(x, &out->t, i) * box_at(y, &out->t, i) + box_at(z, &out->t, i);
+    }
+    box_expect(out, want, 0, 0);
+    free(want);
+    ops_expression_destroy(e);
+}
+
+static void every_type(void **state)
+{
+    (void)state;
+    for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
+        for (int64_t n = 1; n <= 1500; n = n * 3 + 1) {
+            box b[4];
+            for (int i = 0; i < 4; i++) {
+                b[i] = box_make(type, 1, &n, NULL, 0, 6);
+                box_truncate(&b[i]);
+            }
+            try_layouts(type, &b[0], &b[1], &b[2], &b[3]);
+            for (int i = 0; i < 4; i++) {
+                box_free(&b[i]);
+            }
+        }
+    }
+}
+
+static void broadcast_and_strides(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {5, 7, 70}, row[1] = {70}, column[2] = {7, 1}, one[1] = {1};
+    const int64_t plain[3] = {490, 70, 1}, turned[3] = {1, 350, 5}, back[3] = {-600, -80, -1},
+                  gaps[3] = {2000, 250, 3};
+    const int64_t *strides[4] = {plain, turned, back, gaps};
+    for (int s = 0; s < 16; s++) {
+        box x = box_make(HAL_TYPE_F32, 3, shape, strides[s % 4], -9, 9);
+        box out = box_make(HAL_TYPE_F32, 3, shape, strides[s / 4], -9, 9);
+        box y = box_make(HAL_TYPE_F32, 1, row, NULL, -9, 9);
+        box z = box_make(HAL_TYPE_F32, 2, column, NULL, -9, 9);
+        box c = box_make(HAL_TYPE_F32, 1, one, NULL, -9, 9);
+        box *whole[4] = {&x, &y, &z, &c};
+        for (int j = 0; j < 4; j++) {
+            box_truncate(whole[j]);
+        }
+        try_layouts(HAL_TYPE_F32, &x, &y, &z, &out);
+        try_layouts(HAL_TYPE_F32, &y, &c, &x, &out);
+        try_layouts(HAL_TYPE_F32, &z, &y, &c, &out);
+        box_free(&x);
+        box_free(&y);
+        box_free(&z);
+        box_free(&c);
+        box_free(&out);
+    }
+}
+
+/* Short inner dimensions are walked by division. */
+static void odd_shapes(void **state)
+{
+    (void)state;
+    const int64_t shapes[][4] = {{3, 1, 5, 2},  {1, 1, 1, 1},   {2, 3, 4, 5},
+                                 {9, 31, 2, 3}, {1, 129, 1, 7}, {2, 2, 2, 130}};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        const int64_t *n = shapes[s];
+        const int64_t flat[4] = {1, n[1], 1, n[3]};
+        const int64_t outer[4] = {n[0], 1, n[2], 1};
+        box x = box_make(HAL_TYPE_I32, 4, n, NULL, -50, 50);
+        box y = box_make(HAL_TYPE_I32, 4, flat, NULL, -50, 50);
+        box z = box_make(HAL_TYPE_I32, 4, outer, NULL, -50, 50);
+        const int64_t spread[4] = {n[3] * n[2] * n[1], n[3] * n[2], n[3], 1};
+        box out = box_make(HAL_TYPE_I32, 4, n, s % 2 ? spread : NULL, -50, 50);
+        try_layouts(HAL_TYPE_I32, &x, &y, &z, &out);
+        box_free(&x);
+        box_free(&y);
+        box_free(&z);
+        box_free(&out);
+    }
+}
+
+static void several_outputs(void **state)
+{
+    (void)state;
+    hal_ir_builder *b;
+    ops_expression *e;
+    ok(hal_ir_builder_create_fragment("both", &b));
+    hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32), y = hal_ir_input(b, 1, HAL_TYPE_F32);
+    hal_ir_output(b, 0, hal_ir_add(b, x, y));
+    hal_ir_output(b, 1, hal_ir_lt(b, x, y));
+    hal_ir_output(b, 2, hal_ir_cast(b, HAL_TYPE_I32, hal_ir_sub(b, x, y)));
+    ok(ops_expression_create(b, &e));
+    const int64_t shape[2] = {13, 100};
+    box in[2], out[3];
+    in[0] = box_make(HAL_TYPE_F16, 2, shape, NULL, -20, 20);
+    in[1] = box_make(HAL_TYPE_F32, 2, shape, NULL, -20, 20);
+    out[0] = box_make(HAL_TYPE_BF16, 2, shape, NULL, 0, 1);
+    out[1] = box_make(HAL_TYPE_BOOL, 2, shape, NULL, 0, 1);
+    out[2] = box_make(HAL_TYPE_I16, 2, shape, NULL, 0, 1);
+    ops_tensor inputs[2] = {in[0].t, in[1].t}, outputs[3] = {out[0].t, out[1].t, out[2].t};
+    ok(ops_pointwise(test_context, e, inputs, 2, outputs, 3));
+    double *want[3] = {box_want(&out[0]), box_want(&out[1]), box_want(&out[2])};
+    for (int64_t i = 0; i < 1300; i++) {
+        float u = (float)box_at(&in[0], &out[0].t, i), v = (float)box_at(&in[1], &out[0].t, i);
+        int64_t at = out[0].t.offset + i;
+        want[0][at] = in_type(HAL_TYPE_BF16, (double)(u + v));
+        want[1][at] = u < v;
+        want[2][at] = trunc((double)(u - v));
+    }
+    for (int i = 0; i < 3; i++) {
+        box_expect(&out[i], want[i], 0, 0);
+        free(want[i]);
+        box_free(&out[i]);
+    }
+    box_free(&in[0]);
+    box_free(&in[1]);
+    ops_expression_destroy(e);
+}
+
+static void in_place(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {33, 47}, row[1] = {47}, turned[2] = {1, 40};
+    for (int s = 0; s < 2; s++) {
+        box x = box_make(HAL_TYPE_F32, 2, shape, s ? turned : NULL, -9, 9);
+        box y = box_make(HAL_TYPE_F32, 1, row, NULL, -9, 9);
+        double *want = box_want(&x);
+        ok(ops_binary(test_context, OPS_ADD, &x.t, &y.t, &x.t));
+        ok(ops_binary(test_context, OPS_MUL, &x.t, &x.t, &x.t));
+        for (int64_t i = 0; i < 33 * 47; i++) {
+            float sum = (float)box_at(&x, &x.t, i) + (float)box_at(&y, &x.t, i);
+            want[place_of(&x.t, 2, shape, i)] = (double)(sum * sum);
+        }
+        box_expect(&x, want, 0, 0);
+        free(want);
+        box_free(&x);
+        box_free(&y);
+    }
+}
+
+/* Neighbours in one buffer whose aligned ranges meet, and views that overlap. */
+static void one_buffer(void **state)
+{
+    (void)state;
+    const int64_t shape[1] = {300};
+    box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -9, 9);
+    ops_tensor parts[3];
+    for (int i = 0; i < 3; i++) {
+        ok(ops_tensor_slice(&x.t, 0, 101 * i, 97, 1, &parts[i]));
+    }
+    ok(ops_binary(test_context, OPS_SUB, &parts[0], &parts[2], &parts[1]));
+    double *want = box_want(&x);
+    for (int64_t i = 0; i < 97; i++) {
+        want[x.t.offset + 101 + i] =
+            (double)((float)x.host[x.t.offset + i] - (float)x.host[x.t.offset + 202 + i]);
+    }
+    box_expect(&x, want, 0, 0);
+    free(want);
+    ok(ops_tensor_slice(&x.t, 0, 1, 97, 1, &parts[1]));
+    refused(ops_unary(test_context, OPS_NEG, &parts[0], &parts[1]), HAL_ERROR_INVALID_ARGUMENT,
+            "y overlaps x");
+    box_free(&x);
+}
+
+/* Columns of one matrix, side by side: their ranges meet, their elements do not. */
+static void side_by_side(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {20, 90};
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
+    ops_tensor left, middle, right, rows;
+    ok(ops_tensor_slice(&x.t, 1, 0, 30, 1, &left));
+    ok(ops_tensor_slice(&x.t, 1, 30, 30, 1, &middle));
+    ok(ops_tensor_slice(&x.t, 1, 60, 30, 1, &right));
+    ok(ops_binary(test_context, OPS_ADD, &left, &right, &middle));
+    double *want = box_want(&x);
+    for (int64_t i = 0; i < 600; i++) {
+        int64_t at = x.t.offset + i / 30 * 90 + i % 30;
+        want[at + 30] = (double)((float)x.host[at] + (float)x.host[at + 60]);
+    }
+    box_expect(&x, want, 0, 0);
+    free(want);
+    ok(ops_tensor_slice(&x.t, 1, 29, 30, 1, &middle));
+    refused(ops_binary(test_context, OPS_ADD, &left, &right, &middle), HAL_ERROR_INVALID_ARGUMENT,
+            "z overlaps x");
+    ok(ops_tensor_slice(&x.t, 1, 31, 30, 1, &middle));
+    refused(ops_binary(test_context, OPS_ADD, &left, &right, &middle), HAL_ERROR_INVALID_ARGUMENT,
+            "z overlaps y");
+    ok(ops_tensor_slice(&x.t, 0, 1, 10, 1, &rows));
+    ok(ops_tensor_slice(&rows, 1, 0, 30, 1, &rows));
+    ok(ops_tensor_slice(&left, 0, 0, 10, 1, &left));
+    refused(ops_unary(test_context, OPS_NEG, &left, &rows), HAL_ERROR_INVALID_ARGUMENT,
+            "y overlaps x");
+    box_free(&x);
+}
+
+static void zero_sizes(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {0, 5}, row[1] = {5};
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
+    box y = box_make(HAL_TYPE_F32, 1, row, NULL, -9, 9);
+    box out = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
+    ok(ops_binary(test_context, OPS_ADD, &x.t, &y.t, &out.t));
+    ok(ops_fill(test_context, &out.t, 3));
+    ok(ops_cast(test_context, &x.t, &out.t));
+    box_expect(&out, out.host, 0, 0);
+    box_free(&x);
+    box_free(&y);
+    box_free(&out);
+}
+
+static void where_and_fill(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {21, 35}, column[2] = {21, 1}, gaps[2] = {90, 2};
+    box c = box_make(HAL_TYPE_BOOL, 2, shape, NULL, 0, 1);
+    for (int64_t i = 0; i < c.count; i++) {
+        c.host[i] = next_random() & 1;
+    }
+    box_upload(&c);
+    box x = box_make(HAL_TYPE_I64, 2, column, NULL, -1e6, 1e6);
+    box y = box_make(HAL_TYPE_I64, 2, shape, NULL, -1e6, 1e6);
+    box out = box_make(HAL_TYPE_I64, 2, shape, gaps, -1e6, 1e6);
+    ok(ops_where(test_context, &c.t, &x.t, &y.t, &out.t));
+    double *want = box_want(&out);
+    for (int64_t i = 0; i < 21 * 35; i++) {
+        want[place_of(&out.t, 2, shape, i)] =
+            box_at(&c, &out.t, i) != 0 ? box_at(&x, &out.t, i) : box_at(&y, &out.t, i);
+    }
+    box_expect(&out, want, 0, 0);
+    free(want);
+    box_free(&c);
+    box_free(&x);
+    box_free(&y);
+    box_free(&out);
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        const double values[4] = {0, 1, 300.7, -2.25};
+        for (int v = 0; v < 4; v++) {
+            for (int s = 0; s < 2; s++) {
+                box f = box_make(type, 2, shape, s ? gaps : NULL, 0, 9);
+                ok(ops_fill(test_context, &f.t, values[v]));
+                double value = values[v], *filled = box_want(&f);
+                if (hal_type_is_integer(type)) {
+                    int bits = 8 * (int)hal_type_size(type) - hal_type_is_signed(type);
+                    double high = ldexp(1.0, bits) - 1, low = hal_type_is_signed(type) ? -high : 0;
+                    value = value > high ? high : value < low ? low : value;
+                }
+                for (int64_t i = 0; i < 21 * 35; i++) {
+                    filled[place_of(&f.t, 2, shape, i)] = in_type(type, value);
+                }
+                box_expect(&f, filled, 0, 0);
+                free(filled);
+                box_free(&f);
+            }
+        }
+    }
+}
+
+static void casts(void **state)
+{
+    (void)state;
+    const int64_t shape[1] = {40};
+    const double numbers[] = {0,
+                              1,
+                              -1,
+                              2.5,
+                              -2.5,
+                              127,
+                              128,
+                              -128,
+                              -129,
+                              255,
+                              256,
+                              1e6,
+                              -1e6,
+                              3e9,
+                              1e20,
+                              -1e20,
+                              (double)INFINITY,
+                              -(double)INFINITY,
+                              (double)NAN};
+    const int count = sizeof numbers / sizeof numbers[0];
+    for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
+        box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -100, 100);
+        for (int i = 0; i < count; i++) {
+            x.host[x.t.offset + i] = (double)(float)numbers[i];
+        }
+        box_upload(&x);
+        box y = box_make(to, 1, shape, NULL, 0, 1);
+        ok(ops_cast(test_context, &x.t, &y.t));
+        double *want = box_want(&y);
+        for (int64_t i = 0; i < 40; i++) {
+            double v = x.host[x.t.offset + i];
+            if (hal_type_is_integer(to)) {
+                int bits = 8 * (int)hal_type_size(to), is_signed = hal_type_is_signed(to);
+                double high = ldexp(1.0, bits - is_signed), low = is_signed ? -high : 0;
+                v = isnan(v) ? 0 : trunc(v);
+                v = v < low ? low : v;
+                /* The largest of 64 bits reads back as the next power of two. */
+                v = v >= high ? (bits == 64 ? high : high - 1) : v;
+            } else if (to == HAL_TYPE_BOOL) {
+                v = v != 0;
+            }
+            want[y.t.offset + i] = in_type(to, v);
+        }
+        box_expect(&y, want, 0, 0);
+        free(want);
+        box_free(&x);
+        box_free(&y);
+    }
+    /* From integers, by wrapping. */
+    const double wholes[] = {0, 1, -1, 127, 128, 255, 256, 70000, -70000, 2147483647.0};
+    box x = box_make(HAL_TYPE_I32, 1, shape, NULL, -100, 100);
+    for (int i = 0; i < 10; i++) {
+        x.host[x.t.offset + i] = wholes[i];
+    }
+    box_upload(&x);
+    box y = box_make(HAL_TYPE_U8, 1, shape, NULL, 0, 1);
+    ok(ops_cast(test_context, &x.t, &y.t));
+    double *want = box_want(&y);
+    for (int64_t i = 0; i < 40; i++) {
+        want[y.t.offset + i] = (uint8_t)(int32_t)x.host[x.t.offset + i];
+    }
+    box_expect(&y, want, 0, 0);
+    free(want);
+    box_free(&x);
+    box_free(&y);
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {4, 6}, other[2] = {4, 5};
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
+    box y = box_make(HAL_TYPE_F32, 2, other, NULL, 0, 1);
+    box i = box_make(HAL_TYPE_I32, 2, shape, NULL, 0, 9);
+    box out = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
+    ops_expression *e = product_sum(HAL_TYPE_F32);
+    ops_tensor three[3] = {x.t, x.t, x.t};
+    hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    refused(ops_pointwise(NULL, e, three, 3, &out.t, 1), bad, "context");
+    refused(ops_pointwise(test_context, NULL, three, 3, &out.t, 1), bad, "expression");
+    refused(ops_pointwise(test_context, e, NULL, 3, &out.t, 1), bad, "inputs");
+    refused(ops_pointwise(test_context, e, three, 3, NULL, 1), bad, "outputs");
+    refused(ops_pointwise(test_context, e, three, 2, &out.t, 1), bad, "input_count 2");
+    three[1] = y.t;
+    refused(ops_pointwise(test_context, e, three, 3, &out.t, 1), bad, "inputs[1], f32[4, 5]");
+    three[1] = i.t;
+    refused(ops_pointwise(test_context, e, three, 3, &out.t, 1), bad, "inputs[1], i32[4, 6]");
+    three[1] = x.t;
+    refused(ops_pointwise(test_context, e, three, 3, &i.t, 1), bad, "outputs[0], i32[4, 6]");
+    refused(ops_unary(test_context, OPS_EXP, &i.t, &i.t), bad, "exp does not take i32");
+    refused(ops_unary(test_context, (ops_unary_function)999, &x.t, &out.t), bad, "function 999");
+    refused(ops_unary(test_context, OPS_EXP, NULL, &out.t), bad, "x is null");
+    refused(ops_binary(test_context, OPS_ADD, &x.t, &i.t, &out.t), bad, "y, i32[4, 6]");
+    refused(ops_binary(test_context, OPS_SHL, &x.t, &x.t, &out.t), bad, "shl does not take f32");
+    ops_tensor flat = out.t;
+    flat.stride[0] = 0;
+    refused(ops_unary(test_context, OPS_EXP, &x.t, &flat), bad, "y, f32[4, 6], is written");
+    ops_tensor beyond = out.t;
+    beyond.offset += 1000;
+    refused(ops_unary(test_context, OPS_EXP, &x.t, &beyond), bad, "reaches beyond");
+    beyond = x.t;
+    beyond.offset = -1;
+    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "x, f32[4, 6] at offset -1");
+    beyond = x.t;
+    beyond.stride[0] = INT64_MAX;
+    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "reaches beyond");
+    beyond = x.t;
+    beyond.type = 77;
+    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "type 77");
+    beyond = x.t;
+    beyond.buffer = NULL;
+    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "x has no buffer");
+    refused(ops_where(test_context, &x.t, &x.t, &x.t, &out.t), bad, "condition, f32[4, 6]");
+    box_expect(&out, out.host, 0, 0);
+    ops_expression_destroy(e);
+    box_free(&x);
+    box_free(&y);
+    box_free(&i);
+    box_free(&out);
+}
+
+static void bad_expressions(void **state)
+{
+    (void)state;
+    hal_ir_builder *b;
+    ops_expression *e = NULL;
+    refused(ops_expression_create(NULL, &e), HAL_ERROR_INVALID_ARGUMENT, "builder is null");
+    ok(hal_ir_builder_create("kernel", &b));
+    refused(ops_expression_create(b, &e), HAL_ERROR_INVALID_ARGUMENT, "makes a kernel");
+    ok(hal_ir_builder_create_fragment("wide", &b));
+    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 17; i++) {
+        sum = hal_ir_add(b, sum, hal_ir_input(b, i, HAL_TYPE_F32));
+    }
+    hal_ir_output(b, 0, sum);
+    refused(ops_expression_create(b, &e), HAL_ERROR_UNSUPPORTED, "17 inputs");
+    ok(hal_ir_builder_create_fragment("wrong", &b));
+    hal_ir_output(b, 0, ops_unary_value(b, OPS_SIN, hal_ir_input(b, 0, HAL_TYPE_I32)));
+    assert_int_equal(ops_expression_create(b, &e), HAL_ERROR_INVALID_IR);
+    assert_null(e);
+    ops_expression_destroy(NULL);
+    assert_null(ops_expression_fragment(NULL));
+}
+
+/* Sixteen inputs of many strides do not fit the scalars: the layout becomes constants. */
+static void many_strided_inputs(void **state)
+{
+    (void)state;
+    hal_ir_builder *b;
+    ops_expression *e;
+    ok(hal_ir_builder_create_fragment("sixteen", &b));
+    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_I32);
+    for (uint32_t i = 1; i < 16; i++) {
+        hal_ir_value x = hal_ir_input(b, i, HAL_TYPE_I32);
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_i32(b, 3)), x);
+    }
+    hal_ir_output(b, 0, sum);
+    ok(ops_expression_create(b, &e));
+    const int64_t shape[6] = {2, 3, 2, 3, 2, 5};
+    int64_t strides[16][6];
+    box in[16], out = box_make(HAL_TYPE_I32, 6, shape, NULL, 0, 1);
+    ops_tensor inputs[16];
+    for (int i = 0; i < 16; i++) {
+        int64_t stride = 1;
+        for (int d = 0; d < 6; d++) {
+            int at = (d * (i % 2 ? 5 : 1) + i) % 6;
+            strides[i][at] = stride;
+            stride *= shape[at] + (i & 1);
+        }
+        in[i] = box_make(HAL_TYPE_I32, 6, shape, strides[i], -9, 9);
+        inputs[i] = in[i].t;
+    }
+    ok(ops_pointwise(test_context, e, inputs, 16, &out.t, 1));
+    double *want = box_want(&out);
+    for (int64_t i = 0; i < ops_tensor_elements(&out.t); i++) {
+        double value = box_at(&in[0], &out.t, i);
+        for (int j = 1; j < 16; j++) {
+            value = value * 3 + box_at(&in[j], &out.t, i);
+        }
+        want[out.t.offset + i] = value;
+    }
+    box_expect(&out, want, 0, 0);
+    free(want);
+    for (int i = 0; i < 16; i++) {
+        box_free(&in[i]);
+    }
+    box_free(&out);
+    ops_expression_destroy(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(broadcast_and_strides),
+        cmocka_unit_test(odd_shapes),
+        cmocka_unit_test(several_outputs),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(one_buffer),
+        cmocka_unit_test(side_by_side),
+        cmocka_unit_test(zero_sizes),
+        cmocka_unit_test(where_and_fill),
+        cmocka_unit_test(casts),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(bad_expressions),
+        cmocka_unit_test(many_strided_inputs),
+    };
+    return RUN_ON_ALL(tests);
+}

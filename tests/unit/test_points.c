@@ -1,0 +1,363 @@
+/* Points: order between queues of one device, of two devices and of two plugins; held batches. */
+#include "mock_fixture.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static mock_state *mock;
+static mock_state *two;
+
+typedef struct side {
+    hal_device *device;
+    hal_queue *queue;
+    hal_buffer *buffer;
+} side;
+
+static side make_side(const char *selection)
+{
+    side made = {.device = mock_open(selection)};
+    made.queue = mock_queue(made.device);
+    made.buffer = mock_buffer(made.device, 4096);
+    return made;
+}
+
+static void end_side(side *made)
+{
+    hal_buffer_release(made->buffer);
+    hal_queue_destroy(made->queue);
+    hal_device_release(made->device);
+}
+
+static hal_point fill(side *at, uint32_t pattern)
+{
+    hal_point point = {0};
+    assert_int_equal(hal_queue_fill(at->queue, (hal_range){at->buffer, 0, HAL_WHOLE}, pattern),
+                     HAL_OK);
+    assert_int_equal(hal_queue_flush(at->queue, &point), HAL_OK);
+    return point;
+}
+
+static void points_are_reached_in_order(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    mock->hold = 1;
+    const hal_point first = fill(&one, 1);
+    const hal_point second = fill(&one, 2);
+    hal_point again;
+    assert_int_equal(second.value, first.value + 1);
+    assert_int_equal(hal_queue_flush(one.queue, &again), HAL_OK);
+    assert_int_equal(again.value, second.value);
+    assert_fails(hal_point_wait(first, 0), HAL_ERROR_TIMEOUT, "not reached within 0 ns");
+    assert_fails(hal_queue_wait(one.queue, 2000000), HAL_ERROR_TIMEOUT, "2000000 ns");
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_wait(first, 0), HAL_OK);
+    assert_int_equal(hal_point_wait((hal_point){0}, 0), HAL_OK);
+    end_side(&one);
+    mock_is_clean(mock);
+}
+
+static void points_that_were_never_given_out_are_refused(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock");
+    const hal_point point = fill(&one, 1);
+    const hal_point later = {one.queue, point.value + 1};
+    assert_fails(hal_point_wait(later, 0), HAL_ERROR_INVALID_ARGUMENT, "never given out");
+    assert_fails(hal_queue_wait_point(other.queue, later), HAL_ERROR_INVALID_ARGUMENT,
+                 "never given out");
+    assert_fails(hal_point_wait((hal_point){NULL, 3}, 0), HAL_ERROR_INVALID_ARGUMENT, "no queue");
+    end_side(&one);
+    end_side(&other);
+}
+
+static void queues_of_a_device_wait_in_the_plugin(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    const uint32_t before = mock->calls[MOCK_SUBMIT];
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point behind = fill(&other, 8);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], before + 1);
+    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+}
+
+static void other_plugins_are_waited_for_by_hal(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const uint32_t before = two->calls[MOCK_SUBMIT];
+    const hal_point held = fill(&other, 1);
+    const hal_point held_too = fill(&other, 2);
+    assert_int_equal(two->calls[MOCK_SUBMIT], before);
+    assert_int_equal(hal_point_wait(held, 0), HAL_ERROR_TIMEOUT);
+    assert_int_equal(hal_point_wait(held_too, 1000000), HAL_ERROR_TIMEOUT);
+    mock->hold = 0;
+    /* The next call on either queue moves it on. */
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_flush(one.queue, NULL), HAL_OK);
+    assert_int_equal(two->calls[MOCK_SUBMIT], before + 2);
+    assert_int_equal(hal_point_wait(held_too, HAL_WAIT_FOREVER), HAL_OK);
+    uint32_t value;
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, &value, sizeof value), HAL_OK);
+    assert_int_equal(value, 2);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    side third = make_side("mock:1");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point held = fill(&other, 1);
+    assert_int_equal(hal_queue_wait_point(third.queue, held), HAL_OK);
+    const hal_point held_twice = fill(&third, 2);
+    assert_int_equal(hal_point_wait(held_twice, 0), HAL_ERROR_TIMEOUT);
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(held_twice, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
+    assert_int_equal(hal_point_wait(held, 0), HAL_OK);
+    end_side(&third);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    side beside = make_side("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point held = fill(&other, 1);
+    assert_int_equal(hal_queue_wait_point(beside.queue, held), HAL_OK);
+    const hal_point behind = fill(&beside, 2);
+    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    end_side(&beside);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void destroying_either_queue_ends_well(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        side one = make_side("mock");
+        side other = make_side("mock_two");
+        mock->hold = 1;
+        const hal_point point = fill(&one, 7);
+        assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+        const hal_point held = fill(&other, 9);
+        mock->hold = 0;
+        if (round == 0) {
+            end_side(&one);
+            assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
+            end_side(&other);
+        } else {
+            end_side(&other);
+            end_side(&one);
+        }
+        mock_is_clean(mock);
+        mock_is_clean(two);
+    }
+}
+
+/* The wait outlives the device that it names. */
+static void a_wait_for_a_closed_device_is_over(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    mock->hold = 0;
+    end_side(&one);
+    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
+    const hal_point behind = fill(&other, 3);
+    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void a_queue_stays_as_long_as_batches_name_it(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock");
+    mock->slow = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point behind = fill(&other, 8);
+    end_side(&one);
+    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    end_side(&other);
+    mock_is_clean(mock);
+}
+
+static void a_held_batch_that_fails_is_reported_once(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point held = fill(&other, 1);
+    two->fail_in[MOCK_SUBMIT] = 1;
+    two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
+    assert_fails(hal_queue_flush(other.queue, NULL), HAL_ERROR_OUT_OF_MEMORY,
+                 "waited for another device was dropped");
+    assert_int_equal(hal_queue_flush(other.queue, NULL), HAL_OK);
+    const hal_point later = fill(&other, 2);
+    assert_int_equal(later.value, held.value + 1);
+    assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void transfers_cross_plugins(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two:1");
+    fill(&one, 0x01020304);
+    assert_int_equal(hal_queue_transfer(one.queue, one.buffer, 4, other.queue, other.buffer, 1,
+                                        4000),
+                     HAL_OK);
+    uint8_t bytes[4001];
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, bytes, sizeof bytes), HAL_OK);
+    assert_int_equal(bytes[1], 4);
+    assert_int_equal(bytes[4000], 1);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void time_between_points(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    uint64_t nanoseconds = 0;
+    const hal_point first = fill(&one, 1);
+    const hal_point second = fill(&one, 2);
+    assert_int_equal(hal_queue_wait(one.queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_elapsed(first, second, &nanoseconds), HAL_OK);
+    assert_int_equal(nanoseconds, 1000);
+    assert_fails(hal_point_elapsed(second, first, &nanoseconds), HAL_ERROR_INVALID_ARGUMENT,
+                 "in their order");
+    assert_fails(hal_point_elapsed(first, second, NULL), HAL_ERROR_INVALID_ARGUMENT,
+                 "nanoseconds is null");
+    assert_fails(hal_point_elapsed((hal_point){one.queue, 0}, second, &nanoseconds),
+                 HAL_ERROR_INVALID_ARGUMENT, "no batch");
+    mock->hold = 1;
+    const hal_point third = fill(&one, 3);
+    assert_fails(hal_point_elapsed(first, third, &nanoseconds), HAL_ERROR_INVALID_STATE,
+                 "not reached yet");
+    mock->hold = 0;
+    end_side(&one);
+    one = make_side("mock:1");
+    const hal_point fourth = fill(&one, 4);
+    assert_fails(hal_point_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
+                 "does not count time");
+    end_side(&one);
+}
+
+static void *release_later(void *argument)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    mock->hold = 0;
+    return argument;
+}
+
+static void points_may_be_waited_for_from_any_thread(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    pthread_t thread;
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point held = fill(&other, 1);
+    assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
+    assert_int_equal(hal_point_wait(held, 5000000000u), HAL_OK);
+    pthread_join(thread, NULL);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    two = mock_find("mock_two");
+    mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
+    return mock_begin(state);
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    mock_reset(mock);
+    mock_reset(two);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(points_are_reached_in_order, reset),
+        cmocka_unit_test_setup(points_that_were_never_given_out_are_refused, reset),
+        cmocka_unit_test_setup(queues_of_a_device_wait_in_the_plugin, reset),
+        cmocka_unit_test_setup(other_plugins_are_waited_for_by_hal, reset),
+        cmocka_unit_test_setup(waiting_for_a_held_batch_waits_for_what_holds_it, reset),
+        cmocka_unit_test_setup(a_queue_of_the_device_behind_a_held_one_is_held_too, reset),
+        cmocka_unit_test_setup(destroying_either_queue_ends_well, reset),
+        cmocka_unit_test_setup(a_wait_for_a_closed_device_is_over, reset),
+        cmocka_unit_test_setup(a_queue_stays_as_long_as_batches_name_it, reset),
+        cmocka_unit_test_setup(a_held_batch_that_fails_is_reported_once, reset),
+        cmocka_unit_test_setup(transfers_cross_plugins, reset),
+        cmocka_unit_test_setup(time_between_points, reset),
+        cmocka_unit_test_setup(points_may_be_waited_for_from_any_thread, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,270 @@
+/* The pool: classes, reuse in order of points, out of memory, statistics. */
+#include "mock_fixture.h"
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+
+static hal_memory_statistics memory_now(void)
+{
+    hal_memory_statistics now;
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    return now;
+}
+
+static void touch(hal_queue *on, hal_buffer *buffer)
+{
+    assert_int_equal(hal_queue_fill(on, (hal_range){buffer, 0, 4}, 1), HAL_OK);
+}
+
+static void released_memory_comes_back_without_the_driver(void **state)
+{
+    (void)state;
+    hal_buffer_release(mock_buffer(device, 4 << 20));
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
+    for (int i = 0; i < 1000; i++) {
+        hal_buffer *buffer = mock_buffer(device, (4 << 20) - i * 10);
+        touch(queue, buffer);
+        hal_buffer_release(buffer);
+    }
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before);
+    assert_int_equal(memory_now().in_use_bytes, 0);
+    assert_int_equal(memory_now().pooled_bytes, 4 << 20);
+    assert_true(memory_now().reuse_count >= 1000);
+}
+
+static void the_best_fit_is_taken(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {10u << 20, 8u << 20, 12u << 20};
+    hal_buffer *buffers[3];
+    for (int i = 0; i < 3; i++) {
+        buffers[i] = mock_buffer(device, sizes[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+    hal_buffer *buffer = mock_buffer(device, 7u << 20);
+    assert_int_equal(memory_now().in_use_bytes, 8u << 20);
+    hal_buffer_release(buffer);
+    buffer = mock_buffer(device, 9u << 20);
+    assert_int_equal(memory_now().in_use_bytes, 10u << 20);
+    hal_buffer_release(buffer);
+    /* A block more than half as large again is not wasted on it. */
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
+    buffer = mock_buffer(device, 2u << 20);
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
+    hal_buffer_release(buffer);
+}
+
+static void little_is_wasted(void **state)
+{
+    (void)state;
+    for (uint64_t bytes = 1; bytes < UINT64_C(1) << 28; bytes = bytes * 5 / 4 + 1) {
+        hal_device_trim(device);
+        hal_buffer *buffer = mock_buffer(device, bytes);
+        const uint64_t held = memory_now().in_use_bytes;
+        assert_true(held >= bytes && held % 256 == 0);
+        assert_true(held <= 256 || held <= bytes * 5 / 4 + 256 || held < bytes + (2u << 20));
+        if (bytes < 1 << 20) {
+            assert_true(held <= bytes * 5 / 4 + 256);
+        }
+        hal_buffer_release(buffer);
+    }
+}
+
+static void another_queue_waits_for_the_last_use(void **state)
+{
+    (void)state;
+    hal_queue *other = mock_queue(device);
+    hal_buffer *buffer = mock_buffer(device, 1 << 20);
+    mock->hold = 1;
+    touch(queue, buffer);
+    hal_buffer_release(buffer);
+    hal_point first;
+    hal_point second;
+    hal_queue_flush(queue, &first);
+    buffer = mock_buffer(device, 1 << 20);
+    touch(other, buffer);
+    hal_queue_flush(other, &second);
+    assert_ptr_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
+    mock->hold = 0;
+    /* The mock runs a queue only behind its waits: reaching the second means the first is. */
+    assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_wait(first, 0), HAL_OK);
+    hal_buffer_release(buffer);
+    hal_queue_destroy(other);
+}
+
+static void work_not_yet_flushed_is_never_waited_for(void **state)
+{
+    (void)state;
+    hal_queue *other = mock_queue(device);
+    hal_buffer *buffer = mock_buffer(device, 1 << 20);
+    touch(queue, buffer);
+    hal_buffer_release(buffer);
+    buffer = mock_buffer(device, 1 << 20); /* the same block, as this thread used it last */
+    touch(other, buffer);                  /* but the other queue cannot wait for that */
+    hal_point point;
+    assert_int_equal(hal_queue_flush(other, &point), HAL_OK);
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ptr_not_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
+    hal_buffer_release(buffer);
+    hal_queue_destroy(other);
+}
+
+static void mapping_never_meets_work_under_way(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = NULL;
+    hal_buffer *target = mock_buffer(device, 4096);
+    void *pointer = NULL;
+    mock->hold = 1;
+    void *seen[8];
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 4096, &buffer), HAL_OK);
+        assert_int_equal(hal_buffer_map_begin(buffer, &pointer), HAL_OK);
+        assert_fails(hal_buffer_map_begin(buffer, &pointer), HAL_ERROR_INVALID_STATE,
+                     "is mapped already");
+        assert_null(pointer);
+        assert_int_equal(hal_buffer_map_end(buffer), HAL_OK);
+        assert_int_equal(hal_buffer_map_begin(buffer, &pointer), HAL_OK);
+        seen[i] = pointer;
+        memset(pointer, i, 4096);
+        assert_int_equal(hal_buffer_map_end(buffer), HAL_OK);
+        assert_fails(hal_buffer_map_end(buffer), HAL_ERROR_INVALID_STATE, "is not mapped");
+        for (int j = 0; j < i; j++) {
+            assert_ptr_not_equal(seen[i], seen[j]);
+        }
+        assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 512},
+                                        (hal_range){target, (uint64_t)i * 512, 512}),
+                         HAL_OK);
+        hal_buffer_release(buffer);
+    }
+    mock->hold = 0;
+    uint8_t bytes[4096];
+    assert_int_equal(hal_queue_read(queue, target, 0, bytes, sizeof bytes), HAL_OK);
+    for (int i = 0; i < 4096; i++) {
+        assert_int_equal(bytes[i], i / 512);
+    }
+    assert_fails(hal_buffer_map_begin(target, &pointer), HAL_ERROR_UNSUPPORTED, "does not map");
+    hal_buffer_release(target);
+}
+
+static void out_of_memory_trims_and_tries_again(void **state)
+{
+    (void)state;
+    mock->memory_limit = UINT64_C(256) << 20;
+    hal_buffer *one = mock_buffer(device, 100 << 20);
+    hal_buffer *other = mock_buffer(device, 150 << 20);
+    touch(queue, one);
+    mock->hold = 1;
+    touch(queue, other);
+    hal_queue_flush(queue, NULL);
+    mock->hold = 0;
+    hal_buffer_release(one);
+    hal_buffer_release(other);
+    hal_buffer *large = mock_buffer(device, 200 << 20); /* waits for the two and frees them */
+    hal_buffer *more = NULL;
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 100 << 20, &more),
+                 HAL_ERROR_OUT_OF_MEMORY, "104857600 bytes of device memory asked for, 58720256 of");
+    assert_null(more);
+    hal_buffer_release(large);
+    more = mock_buffer(device, 240 << 20);
+    hal_buffer_release(more);
+}
+
+static void exact_sizes_are_tried_when_memory_is_short(void **state)
+{
+    (void)state;
+    mock->memory_limit = (1 << 20) + 300000;
+    hal_buffer *buffer = mock_buffer(device, (1 << 20) + 299000);
+    hal_buffer_release(buffer);
+}
+
+static void the_pool_keeps_a_part_of_the_memory_at_most(void **state)
+{
+    (void)state;
+    hal_buffer *buffers[9];
+    for (int i = 0; i < 9; i++) {
+        buffers[i] = mock_buffer(device, 100 << 20);
+    }
+    for (int i = 0; i < 9; i++) {
+        hal_buffer_release(buffers[i]);
+        assert_true(memory_now().pooled_bytes <= 512u << 20);
+    }
+}
+
+static void trimming_gives_all_back(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 40; i++) {
+        hal_buffer_release(mock_buffer(device, (uint64_t)i * 77777));
+    }
+    assert_true(memory_now().pooled_bytes > 0);
+    assert_int_equal(hal_device_trim(device), HAL_OK);
+    assert_int_equal(memory_now().pooled_bytes, 0);
+    assert_int_equal(mock->live_memories, 0);
+}
+
+static void processes_do_not_grow(void **state)
+{
+    (void)state;
+    hal_buffer *source = mock_buffer(device, 1000);
+    for (int i = 0; i < 100000; i++) {
+        hal_buffer *buffer = mock_buffer(device, 1000 + (uint64_t)(i % 50) * 100);
+        assert_int_equal(hal_queue_copy(queue, (hal_range){source, 0, 1000},
+                                        (hal_range){buffer, 0, 1000}),
+                         HAL_OK);
+        hal_buffer_release(buffer);
+    }
+    assert_true(mock->live_memories < 60);
+    hal_buffer_release(source);
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    mock_begin(state);
+    device = mock_open("mock");
+    queue = mock_queue(device);
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    hal_device_trim(device);
+    mock_reset(mock);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(released_memory_comes_back_without_the_driver, reset),
+        cmocka_unit_test_setup(the_best_fit_is_taken, reset),
+        cmocka_unit_test_setup(little_is_wasted, reset),
+        cmocka_unit_test_setup(another_queue_waits_for_the_last_use, reset),
+        cmocka_unit_test_setup(work_not_yet_flushed_is_never_waited_for, reset),
+        cmocka_unit_test_setup(mapping_never_meets_work_under_way, reset),
+        cmocka_unit_test_setup(out_of_memory_trims_and_tries_again, reset),
+        cmocka_unit_test_setup(exact_sizes_are_tried_when_memory_is_short, reset),
+        cmocka_unit_test_setup(the_pool_keeps_a_part_of_the_memory_at_most, reset),
+        cmocka_unit_test_setup(trimming_gives_all_back, reset),
+        cmocka_unit_test_setup(processes_do_not_grow, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,488 @@
+/* Recording, flushing, and data in and out, over the mock plugin. */
+#include "mock_fixture.h"
+
+#include <unistd.h>
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+static hal_kernel *kernel;
+
+static void writes_come_back(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 1000);
+    char in[1000];
+    char out[1000] = {0};
+    for (size_t i = 0; i < sizeof in; i++) {
+        in[i] = (char)(i * 7);
+    }
+    assert_int_equal(hal_queue_write(queue, buffer, 0, in, sizeof in), HAL_OK);
+    memset(in, 1, 10); /* the data was copied */
+    assert_int_equal(hal_queue_read(queue, buffer, 0, out, sizeof out), HAL_OK);
+    assert_int_equal(out[1], 7);
+    assert_memory_equal(in + 10, out + 10, sizeof out - 10);
+    hal_buffer_release(buffer);
+}
+
+static void odd_bytes_are_written_and_read(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 64);
+    char out[64];
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0), HAL_OK);
+    assert_int_equal(hal_queue_write(queue, buffer, 3, "abcde", 5), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, out, sizeof out), HAL_OK);
+    assert_memory_equal(out, "\0\0\0abcde\0", 9);
+    hal_buffer_release(buffer);
+}
+
+static void large_data_goes_in_pieces(void **state)
+{
+    (void)state;
+    enum { BYTES = (70 << 20) + 12345 };
+    hal_buffer *buffer = mock_buffer(device, BYTES);
+    uint32_t *data = malloc(BYTES + 4);
+    assert_non_null(data);
+    for (uint32_t i = 0; i < BYTES / 4 + 1; i++) {
+        data[i] = i * 2654435761u;
+    }
+    assert_int_equal(hal_queue_write(queue, buffer, 0, data, BYTES), HAL_OK);
+    uint8_t *out = calloc(1, BYTES);
+    assert_non_null(out);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, out, BYTES), HAL_OK);
+    assert_int_equal(memcmp(out, data, BYTES), 0);
+    /* A few pieces of staging memory, not a second copy of it all. */
+    hal_memory_statistics now;
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_true(now.pooled_bytes <= (uint64_t)100 << 20);
+    free(out);
+    free(data);
+    hal_buffer_release(buffer);
+}
+
+static void writes_are_in_the_order_of_the_queue(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 16);
+    hal_buffer *copy = mock_buffer(device, 16);
+    uint32_t out[4];
+    mock->hold = 1;
+    assert_int_equal(hal_queue_write(queue, buffer, 0, "1111111111111111", 16), HAL_OK);
+    assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 16}, (hal_range){copy, 0, 16}),
+                     HAL_OK);
+    assert_int_equal(hal_queue_write(queue, buffer, 0, "2222222222222222", 16), HAL_OK);
+    mock->hold = 0;
+    assert_int_equal(hal_queue_read(queue, copy, 0, out, sizeof out), HAL_OK);
+    assert_memory_equal(out, "1111111111111111", 16);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, out, sizeof out), HAL_OK);
+    assert_memory_equal(out, "2222222222222222", 16);
+    hal_buffer_release(buffer);
+    hal_buffer_release(copy);
+}
+
+/* On a device that maps its memory the host writes it, but never under work that is under way. */
+static void mapped_devices_are_written_directly(void **state)
+{
+    (void)state;
+    hal_device *mapped = mock_open("mock:1");
+    hal_queue *other = mock_queue(mapped);
+    hal_buffer *buffer = mock_buffer(mapped, 16);
+    hal_buffer *copy = mock_buffer(mapped, 16);
+    char out[16];
+    const uint32_t before = mock->calls[MOCK_SUBMIT];
+    assert_int_equal(hal_queue_write(other, buffer, 0, "1111111111111111", 16), HAL_OK);
+    assert_int_equal(hal_queue_read(other, buffer, 0, out, 16), HAL_OK);
+    assert_memory_equal(out, "1111111111111111", 16);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], before);
+    mock->hold = 1;
+    hal_queue_copy(other, (hal_range){buffer, 0, 16}, (hal_range){copy, 0, 16});
+    assert_int_equal(hal_queue_write(other, buffer, 0, "2222222222222222", 16), HAL_OK);
+    hal_queue_flush(other, NULL);
+    assert_int_equal(hal_queue_write(other, buffer, 4, "3333", 4), HAL_OK);
+    mock->hold = 0;
+    assert_int_equal(hal_queue_read(other, copy, 0, out, 16), HAL_OK);
+    assert_memory_equal(out, "1111111111111111", 16);
+    assert_int_equal(hal_queue_read(other, buffer, 0, out, 16), HAL_OK);
+    assert_memory_equal(out, "2222333322222222", 16);
+    hal_buffer_release(buffer);
+    hal_buffer_release(copy);
+    hal_queue_destroy(other);
+    hal_device_release(mapped);
+}
+
+static void commands_reach_the_plugin_as_recorded(void **state)
+{
+    (void)state;
+    hal_buffer *in = mock_buffer(device, 1024);
+    hal_buffer *out = mock_buffer(device, 1024);
+    const uint32_t grid[3] = {3, 4, 5};
+    const int32_t scalar = 42;
+    const hal_range bindings[2] = {{in, 256, 512}, {NULL, 0, 0}};
+    assert_int_equal(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), HAL_OK);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){out, 16, 32}, 0xabcd), HAL_OK);
+    hal_point point;
+    assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
+    assert_int_equal(mock->logged_count, 2);
+    const mock_logged *dispatch = &mock->logged[0];
+    assert_int_equal(dispatch->command.kind, HAL_COMMAND_DISPATCH);
+    assert_memory_equal(dispatch->command.grid, grid, sizeof grid);
+    assert_int_equal(dispatch->command.scalar_bytes, 4);
+    assert_int_equal(dispatch->command.scalar_first % 8, 0);
+    assert_int_equal(dispatch->bindings[0].offset, 256);
+    assert_int_equal(dispatch->bindings[0].length, 512);
+    assert_int_equal(dispatch->bindings[0].access, HAL_ACCESS_READ);
+    assert_null(dispatch->bindings[1].memory);
+    const mock_logged *fill = &mock->logged[1];
+    assert_int_equal(fill->command.kind, HAL_COMMAND_FILL);
+    assert_int_equal(fill->command.pattern, 0xabcd);
+    assert_int_equal(fill->bindings[0].access, HAL_ACCESS_WRITE);
+    hal_buffer_release(in);
+    hal_buffer_release(out);
+}
+
+static void kernels_compute(void **state)
+{
+    (void)state;
+    int32_t data[64];
+    int32_t out[64];
+    for (int i = 0; i < 64; i++) {
+        data[i] = i * i;
+    }
+    hal_buffer *a = mock_buffer(device, sizeof data);
+    hal_buffer *b = mock_buffer(device, sizeof data);
+    assert_int_equal(hal_queue_write(queue, a, 0, data, sizeof data), HAL_OK);
+    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, b, 0, out, sizeof out), HAL_OK);
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(out[i], i * i + 1);
+    }
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+}
+
+static void nothing_is_recorded_for_nothing(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 64);
+    const uint32_t grid[3] = {1, 0, 1};
+    const hal_range bindings[2] = {{buffer, 0, 0}, {buffer, 64, HAL_WHOLE}};
+    const int32_t scalar = 0;
+    assert_int_equal(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), HAL_OK);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 64, 0}, 1), HAL_OK);
+    assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 0}, (hal_range){buffer, 0, 0}),
+                     HAL_OK);
+    assert_int_equal(hal_queue_write(queue, buffer, 64, NULL, 0), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffer, 64, NULL, 0), HAL_OK);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_int_equal(mock->logged_count, 0);
+    hal_buffer_release(buffer);
+}
+
+static void long_batches_flush_by_themselves(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    hal_buffer *b = mock_buffer(device, 64);
+    for (uint32_t i = 0; i < HAL_QUEUE_BATCH_COMMANDS; i++) {
+        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    }
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
+    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 1);
+    assert_int_equal(mock->logged_count, HAL_QUEUE_BATCH_COMMANDS);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(mock->logged_count, HAL_QUEUE_BATCH_COMMANDS + 1);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+}
+
+/* Memory that only a batch in recording keeps cannot be trimmed, so its share is bounded. */
+static void batches_that_use_much_memory_flush_by_themselves(void **state)
+{
+    (void)state;
+    const uint64_t part = UINT64_C(60) << 20;
+    for (int i = 0; i < 6; i++) {
+        hal_buffer *buffer = mock_buffer(device, part + ((uint64_t)i << 24) * 2);
+        assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1), HAL_OK);
+        hal_buffer_release(buffer);
+    }
+    assert_true(mock->calls[MOCK_SUBMIT] >= 1);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+}
+
+static void buffers_and_kernels_may_go_at_once(void **state)
+{
+    (void)state;
+    mock->hold = 1;
+    for (int i = 0; i < 20; i++) {
+        hal_kernel *own = mock_kernel(device, 1000 + i);
+        hal_buffer *a = mock_buffer(device, 5000);
+        hal_buffer *b = mock_buffer(device, 5000);
+        assert_int_equal(mock_dispatch(queue, own, a, b), HAL_OK);
+        hal_buffer_release(a);
+        hal_buffer_release(b);
+        hal_kernel_release(own);
+        if (i % 7 == 0) {
+            hal_queue_flush(queue, NULL);
+            hal_device_trim(device);
+        }
+    }
+    assert_int_equal(mock->live_kernels, 21);
+    mock->hold = 0;
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_int_equal(mock->live_kernels, 1);
+    assert_int_equal(mock->misuses, 0);
+}
+
+static void failed_batches_are_dropped_and_the_queue_goes_on(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 4);
+    uint32_t value = 0;
+    hal_point point;
+    hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 2);
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    assert_fails(hal_queue_flush(queue, &point), HAL_ERROR_OUT_OF_MEMORY, "1 commands (mock:0)");
+    assert_non_null(strstr(hal_status_message(), "the mock was told to fail"));
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, &value, 4), HAL_OK);
+    assert_int_equal(value, 1);
+    hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 3);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, &value, 4), HAL_OK);
+    assert_int_equal(value, 3);
+    hal_buffer_release(buffer);
+}
+
+static void failures_without_words_have_the_status_name(void **state)
+{
+    (void)state;
+    hal_buffer *buffer = mock_buffer(device, 4);
+    mock->no_words = 1;
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 2);
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "HAL_ERROR_INTERNAL");
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    mock->fail_with = 99;
+    hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 2);
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "99, which is no status");
+    hal_buffer_release(buffer);
+}
+
+static void lost_devices_stay_lost_until_opened_anew(void **state)
+{
+    (void)state;
+    hal_device *lost = mock_open("mock:1");
+    hal_queue *other = mock_queue(lost);
+    hal_buffer *buffer = mock_buffer(lost, 64);
+    hal_kernel *own = mock_kernel(lost, 5);
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    mock->fail_with = HAL_ERROR_DEVICE_LOST;
+    hal_queue_fill(other, (hal_range){buffer, 0, 4}, 2);
+    hal_point point;
+    void *pointer;
+    hal_buffer *more;
+    hal_memory_statistics now;
+    assert_int_equal(hal_queue_flush(other, &point), HAL_ERROR_DEVICE_LOST);
+    assert_fails(hal_queue_flush(other, &point), HAL_ERROR_DEVICE_LOST, "was lost earlier");
+    assert_int_equal(hal_queue_fill(other, (hal_range){buffer, 0, 4}, 2), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_queue_wait(other, 0), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_queue_write(other, buffer, 0, "abcd", 4), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_buffer_map_begin(buffer, &pointer), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_buffer_create(lost, 0, 4, &more), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_device_memory(lost, &now), HAL_ERROR_DEVICE_LOST);
+    assert_int_equal(hal_graph_begin(other), HAL_ERROR_DEVICE_LOST);
+    hal_device *anew = mock_open("mock:1");
+    assert_ptr_not_equal(anew, lost);
+    hal_buffer_release(buffer);
+    hal_kernel_release(own);
+    hal_queue_destroy(other);
+    hal_device_release(lost);
+    hal_device_release(anew);
+}
+
+static void kernels_are_made_once(void **state)
+{
+    (void)state;
+    const uint32_t before = mock->calls[MOCK_KERNEL];
+    hal_kernel *one = mock_kernel(device, 77);
+    hal_kernel *other = mock_kernel(device, 77);
+    hal_kernel *third = mock_kernel(device, 78);
+    assert_ptr_equal(one, other);
+    assert_ptr_not_equal(one, third);
+    assert_int_equal(mock->calls[MOCK_KERNEL], before + 2);
+    assert_string_equal(hal_kernel_name(one), "shift");
+    hal_kernel_release(one);
+    hal_kernel_release(other);
+    hal_kernel_release(third);
+    mock->fail_in[MOCK_KERNEL] = 1;
+    mock->fail_with = HAL_ERROR_COMPILE;
+    hal_ir_kernel *ir = mock_ir(77);
+    assert_fails(hal_kernel_create(device, ir, &one), HAL_ERROR_COMPILE, "making kernel shift");
+    assert_null(one);
+    assert_int_equal(hal_kernel_create(device, ir, &one), HAL_OK);
+    hal_kernel_release(one);
+    hal_ir_kernel_destroy(ir);
+}
+
+/* Two sources may come to the same legalised kernel: one dead operation more, and names. */
+static void kernels_are_one_by_what_they_do(void **state)
+{
+    (void)state;
+    hal_kernel *made[3];
+    const uint32_t before = mock->calls[MOCK_KERNEL];
+    for (int i = 0; i < 3; i++) {
+        hal_ir_builder *b = NULL;
+        hal_ir_kernel *ir = NULL;
+        hal_ir_builder_create(i == 2 ? "twin" : "one", &b);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+        const hal_ir_value x = hal_ir_f32(b, 3.0f);
+        if (i == 1) {
+            hal_ir_sqrt(b, x);
+        }
+        hal_ir_store(b, out, hal_ir_u32(b, 0), x);
+        assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+        assert_int_equal(hal_kernel_create(device, ir, &made[i]), HAL_OK);
+        hal_ir_builder_destroy(b);
+        hal_ir_kernel_destroy(ir);
+    }
+    assert_ptr_equal(made[0], made[1]);
+    assert_ptr_equal(made[0], made[2]);
+    assert_int_equal(mock->calls[MOCK_KERNEL], before + 1);
+    for (int i = 0; i < 3; i++) {
+        hal_kernel_release(made[i]);
+    }
+    assert_int_equal(mock->live_kernels, 1);
+}
+
+static void native_kernels_go_by_format(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *signature = NULL;
+    hal_kernel *one = NULL;
+    hal_kernel *other = NULL;
+    hal_ir_builder_create("native", &b);
+    hal_ir_binding(b, "data", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
+    assert_int_equal(hal_ir_builder_finish(b, &signature), HAL_OK);
+    hal_ir_builder_destroy(b);
+    assert_int_equal(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature,
+                                              &one),
+                     HAL_OK);
+    assert_int_equal(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature,
+                                              &other),
+                     HAL_OK);
+    assert_ptr_equal(one, other);
+    hal_kernel_release(other);
+    assert_int_equal(hal_kernel_create_native(device, "mock-binary", "code", 4, "main", signature,
+                                              &other),
+                     HAL_OK);
+    assert_ptr_not_equal(one, other);
+    hal_kernel_release(other);
+    assert_fails(hal_kernel_create_native(device, "mock", "code", 4, "main", signature, &other),
+                 HAL_ERROR_UNSUPPORTED, "it takes mock-text,mock-binary");
+    assert_fails(hal_kernel_create_native(device, "", "code", 4, "main", signature, &other),
+                 HAL_ERROR_UNSUPPORTED, "it takes");
+    hal_kernel_release(one);
+    hal_ir_kernel_destroy(signature);
+}
+
+static void native_products_may_decline(void **state)
+{
+    (void)state;
+    hal_gemm_description product = {
+        .size = sizeof product,
+        .type_a = HAL_TYPE_F32,
+        .type_b = HAL_TYPE_F32,
+        .type_c = HAL_TYPE_F32,
+        .beta_is_zero = 1,
+        .batch = 1,
+        .m = 4,
+        .n = 4,
+        .k = 4,
+        .lda = 4,
+        .ldb = 4,
+        .ldc = 4,
+    };
+    hal_kernel *made = NULL;
+    uint64_t workspace = 0;
+    assert_int_equal(hal_kernel_create_gemm(device, &product, &made, &workspace), HAL_OK);
+    assert_int_equal(workspace, 4096);
+    hal_buffer *buffer = mock_buffer(device, 8192);
+    const double scalars[2] = {1.0, 0.0};
+    const uint32_t grid[3] = {1, 1, 1};
+    hal_range ranges[4] = {
+        {buffer, 0, 64}, {buffer, 64, 64}, {buffer, 128, 64}, {buffer, 4096, 4096}};
+    assert_int_equal(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16), HAL_OK);
+    ranges[2].offset = 64;
+    assert_fails(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16),
+                 HAL_ERROR_INVALID_ARGUMENT, "bindings 1 (\"b\") and 2 (\"c\") of kernel gemm");
+    hal_kernel_release(made);
+    product.m = 2000;
+    assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
+                 HAL_ERROR_UNSUPPORTED, "gemm");
+    assert_null(made);
+    product.lda = 3;
+    assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT, "leading dimension");
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    hal_buffer_release(buffer);
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock_begin(state);
+    device = mock_open("mock");
+    queue = mock_queue(device);
+    kernel = mock_kernel(device, 1);
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    mock_reset(mock);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(writes_come_back, reset),
+        cmocka_unit_test_setup(odd_bytes_are_written_and_read, reset),
+        cmocka_unit_test_setup(large_data_goes_in_pieces, reset),
+        cmocka_unit_test_setup(writes_are_in_the_order_of_the_queue, reset),
+        cmocka_unit_test_setup(mapped_devices_are_written_directly, reset),
+        cmocka_unit_test_setup(commands_reach_the_plugin_as_recorded, reset),
+        cmocka_unit_test_setup(kernels_compute, reset),
+        cmocka_unit_test_setup(nothing_is_recorded_for_nothing, reset),
+        cmocka_unit_test_setup(long_batches_flush_by_themselves, reset),
+        cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, reset),
+        cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, reset),
+        cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, reset),
+        cmocka_unit_test_setup(failures_without_words_have_the_status_name, reset),
+        cmocka_unit_test_setup(lost_devices_stay_lost_until_opened_anew, reset),
+        cmocka_unit_test_setup(kernels_are_made_once, reset),
+        cmocka_unit_test_setup(kernels_are_one_by_what_they_do, reset),
+        cmocka_unit_test_setup(native_kernels_go_by_format, reset),
+        cmocka_unit_test_setup(native_products_may_decline, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

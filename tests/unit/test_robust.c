@@ -1,0 +1,401 @@
+/* Bad input at every call: each has its status and a sentence that names the argument, and nothing
+ * is touched. Fork, and destroying nothing. */
+#include "mock_fixture.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static mock_state *mock;
+static hal_device *device;
+static hal_device *second;
+static hal_queue *queue;
+static hal_buffer *buffer;
+static hal_buffer *foreign;
+static hal_kernel *kernel;
+
+static void null_handles_are_named(void **state)
+{
+    (void)state;
+    hal_buffer *made_buffer = (hal_buffer *)1;
+    hal_queue *made_queue = (hal_queue *)1;
+    hal_kernel *made_kernel = (hal_kernel *)1;
+    hal_memory_statistics now;
+    hal_graph *graph;
+    void *pointer;
+    const uint32_t grid[3] = {1, 1, 1};
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    assert_fails(hal_registry_inspect(NULL), bad, "report is null");
+    assert_fails(hal_device_memory(NULL, &now), bad, "device is null");
+    assert_fails(hal_device_memory(device, NULL), bad, "statistics is null");
+    assert_fails(hal_device_trim(NULL), bad, "device is null");
+    assert_fails(hal_buffer_create(NULL, 0, 4, &made_buffer), bad, "device is null");
+    assert_null(made_buffer);
+    assert_fails(hal_buffer_create(device, 0, 4, NULL), bad, "buffer is null");
+    assert_fails(hal_buffer_map_begin(NULL, &pointer), bad, "buffer is null");
+    assert_fails(hal_buffer_map_begin(buffer, NULL), bad, "pointer is null");
+    assert_fails(hal_buffer_map_end(NULL), bad, "buffer is null");
+    assert_fails(hal_queue_create(NULL, &made_queue), bad, "device is null");
+    assert_null(made_queue);
+    assert_fails(hal_queue_create(device, NULL), bad, "queue is null");
+    assert_fails(hal_queue_flush(NULL, NULL), bad, "queue is null");
+    assert_fails(hal_queue_wait(NULL, 0), bad, "queue is null");
+    assert_fails(hal_queue_wait_point(NULL, (hal_point){0}), bad, "queue is null");
+    assert_fails(hal_queue_dispatch(NULL, kernel, grid, NULL, 0, NULL, 0), bad, "queue is null");
+    assert_fails(hal_queue_dispatch(queue, NULL, grid, NULL, 0, NULL, 0), bad, "kernel is null");
+    assert_fails(hal_queue_dispatch(queue, kernel, NULL, NULL, 0, NULL, 0), bad, "grid is null");
+    assert_fails(hal_queue_copy(NULL, (hal_range){0}, (hal_range){0}), bad, "queue is null");
+    assert_fails(hal_queue_copy(queue, (hal_range){0}, (hal_range){buffer, 0, 4}), bad,
+                 "source has no buffer");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){0}), bad,
+                 "target has no buffer");
+    assert_fails(hal_queue_fill(queue, (hal_range){0}, 0), bad, "target has no buffer");
+    assert_fails(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), bad, "queue is null");
+    assert_fails(hal_queue_write(queue, NULL, 0, "", 1), bad, "buffer is null");
+    assert_fails(hal_queue_write(queue, buffer, 0, NULL, 1), bad, "data is null");
+    assert_fails(hal_queue_read(queue, buffer, 0, NULL, 1), bad, "data is null");
+    assert_fails(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), bad, "source is null");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), bad, "target is null");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), bad, "queue is null");
+    assert_fails(hal_kernel_create(device, NULL, &made_kernel), bad, "ir is null");
+    assert_fails(hal_kernel_create(device, NULL, NULL), bad, "kernel is null");
+    assert_fails(hal_kernel_create_native(device, NULL, "", 0, "", NULL, &made_kernel), bad,
+                 "format is null");
+    assert_fails(hal_kernel_create_gemm(device, NULL, &made_kernel, NULL), bad,
+                 "description is null");
+    assert_fails(hal_graph_begin(NULL), bad, "queue is null");
+    assert_fails(hal_graph_end(NULL, NULL, 0, &graph), bad, "queue is null");
+    assert_fails(hal_graph_launch(NULL, NULL, NULL, 0), bad, "queue is null");
+}
+
+static void null_is_released_and_asked(void **state)
+{
+    (void)state;
+    hal_device_release(NULL);
+    hal_buffer_release(NULL);
+    hal_kernel_release(NULL);
+    hal_queue_destroy(NULL);
+    hal_graph_destroy(NULL);
+    hal_registry_report_destroy(NULL);
+    hal_buffer_set_label(NULL, "x");
+    assert_null(hal_device_retain(NULL));
+    assert_null(hal_buffer_retain(NULL));
+    assert_null(hal_kernel_retain(NULL));
+    assert_null(hal_device_get_info(NULL));
+    assert_null(hal_buffer_device(NULL));
+    assert_null(hal_queue_device(NULL));
+    assert_string_equal(hal_device_plugin_name(NULL), "");
+    assert_string_equal(hal_kernel_name(NULL), "");
+    assert_int_equal(hal_buffer_bytes(NULL) + hal_buffer_kind(NULL) + hal_device_index(NULL) +
+                         hal_graph_command_count(NULL),
+                     0);
+}
+
+static void sizes_of_buffers(void **state)
+{
+    (void)state;
+    hal_buffer *made = NULL;
+    assert_fails(hal_buffer_create(device, 0, 0, &made), HAL_ERROR_INVALID_ARGUMENT, "bytes is 0");
+    assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 4, &made),
+                 HAL_ERROR_INVALID_ARGUMENT, "kind is 4");
+    assert_fails(hal_buffer_create(device, 0, UINT64_MAX, &made), HAL_ERROR_UNSUPPORTED,
+                 "largest allocation of mock:0 is 536870912");
+    assert_fails(hal_buffer_create(device, 0, (UINT64_C(1) << 29) + 1, &made),
+                 HAL_ERROR_UNSUPPORTED, "536870913");
+    assert_null(made);
+}
+
+static void ranges_that_do_not_fit(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    hal_buffer_set_label(buffer, "weights");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 1028, 4}, 0), bad,
+                 "offset 1028 and length 4 reach beyond the 1026 bytes of buffer \"weights\"");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 4, UINT64_MAX - 1}, 0), bad, "beyond");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, UINT64_MAX - 3, 8}, 0), bad, "beyond");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 2, 4}, 0), bad,
+                 "offset 2 is not a multiple of 4");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 0, 6}, 0), bad, "length 6");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0), bad, "length 1026");
+    assert_fails(hal_queue_fill(queue, (hal_range){foreign, 0, 4}, 0), bad,
+                 "is of device mock:1, the queue of mock:0");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 8}, (hal_range){buffer, 16, 4}), bad,
+                 "source has 8 bytes, target 4");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 8}, (hal_range){buffer, 4, 8}), bad,
+                 "overlap");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 6}, (hal_range){buffer, 16, 6}), bad,
+                 "length 6 is not a multiple of 4 bytes and does not end with the buffer");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 2, 4}, (hal_range){buffer, 16, 4}), bad,
+                 "source: offset 2");
+    assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){foreign, 0, 4}), bad,
+                 "target: buffer");
+    assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad, "offset 1000 and 27 bytes");
+    assert_fails(hal_queue_write(queue, buffer, UINT64_MAX, "", 1), bad, "beyond");
+    char out[4];
+    assert_fails(hal_queue_read(queue, buffer, 1, out, UINT64_MAX), bad, "beyond");
+    assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad, "the queue of mock:0");
+    assert_fails(hal_queue_transfer(queue, buffer, 1000, queue, buffer, 0, 27), bad, "of source");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad, "overlap");
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
+}
+
+static void dispatches_that_do_not_fit(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    const uint32_t grid[3] = {1, 1, 1};
+    const uint32_t large[3] = {1, 65536, 1};
+    const int32_t scalar = 0;
+    hal_buffer *huge = mock_buffer(device, UINT64_C(300) << 20);
+    hal_range bindings[2] = {{buffer, 0, 512}, {buffer, 512, HAL_WHOLE}};
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 1, &scalar, 4), bad,
+                 "kernel shift has 2 bindings, 1 are given");
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, NULL, 2, &scalar, 4), bad,
+                 "bindings is null");
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 8), bad,
+                 "4 bytes of scalars, 8 are given");
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, NULL, 4), bad,
+                 "scalars is null");
+    assert_fails(hal_queue_dispatch(queue, kernel, large, bindings, 2, &scalar, 4), bad,
+                 "grid[1] is 65536, the device's largest is 65535");
+    bindings[1].offset = 500;
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
+                 "hal_queue_dispatch: binding 1 (\"out\") of kernel shift: offset 500 is not a "
+                 "multiple of the device's 16 bytes");
+    bindings[1].offset = 496;
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
+                 "bindings 0 (\"in\") and 1 (\"out\") of kernel shift overlap");
+    bindings[1].offset = 2048;
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad, "beyond");
+    bindings[1] = (hal_range){foreign, 0, HAL_WHOLE};
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
+                 "is of device mock:1");
+    bindings[1] = (hal_range){huge, 0, HAL_WHOLE};
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
+                 "largest binding, 268435456");
+    hal_kernel *of_other = mock_kernel(second, 1);
+    assert_fails(hal_queue_dispatch(queue, of_other, grid, bindings, 2, &scalar, 4), bad,
+                 "kernel shift is of device mock:1");
+    hal_kernel_release(of_other);
+    hal_buffer_release(huge);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
+}
+
+static void kernels_beyond_the_device(void **state)
+{
+    (void)state;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *made = NULL;
+    hal_ir_builder_create("wide", &b);
+    hal_ir_group_size(b, 16, 32, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_store(b, out, hal_ir_u32(b, 0), hal_ir_u32(b, 1));
+    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    hal_ir_builder_destroy(b);
+    assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "wide");
+    assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "512");
+    assert_null(made);
+    hal_ir_kernel_destroy(ir);
+
+    hal_ir_builder_create("greedy", &b);
+    const hal_ir_memory_id more = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id shared = hal_ir_shared(b, "shared", HAL_TYPE_U32, 9000);
+    hal_ir_store(b, shared, hal_ir_u32(b, 0), hal_ir_u32(b, 1));
+    hal_ir_store(b, more, hal_ir_u32(b, 0), hal_ir_load(b, shared, hal_ir_u32(b, 0)));
+    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    hal_ir_builder_destroy(b);
+    assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "greedy");
+    assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "36000");
+    hal_ir_kernel_destroy(ir);
+
+    hal_ir_builder_create_fragment("piece", &b);
+    hal_ir_output(b, 0, hal_ir_input(b, 0, HAL_TYPE_F32));
+    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    hal_ir_builder_destroy(b);
+    assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_INVALID_ARGUMENT,
+                 "piece is a fragment");
+    hal_ir_kernel_destroy(ir);
+}
+
+static void labels_are_cut(void **state)
+{
+    (void)state;
+    char text[100];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    hal_buffer_set_label(buffer, text);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 4096, 4}, 0),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    text[47] = 0;
+    assert_non_null(strstr(hal_status_message(), text));
+    text[47] = 'x';
+    text[48] = 0;
+    assert_null(strstr(hal_status_message(), text));
+    hal_buffer_set_label(buffer, NULL);
+    assert_int_equal(hal_buffer_bytes(buffer), 1026);
+    assert_int_equal(hal_buffer_kind(buffer), HAL_MEMORY_DEVICE);
+    assert_ptr_equal(hal_buffer_device(buffer), device);
+    assert_ptr_equal(hal_queue_device(queue), device);
+}
+
+/* Everything of the plugin that can fail does, at each place, and leaves nothing behind. */
+static void failures_leave_nothing_behind(void **state)
+{
+    (void)state;
+    for (int entry = 0; entry < MOCK_ENTRIES; entry++) {
+        if (entry == MOCK_ENUMERATE || entry == MOCK_DEVICE_OPEN) {
+            continue;
+        }
+        for (int nth = 1; nth < 6; nth++) {
+            hal_queue *own = NULL;
+            hal_buffer *a = NULL;
+            hal_buffer *up = NULL;
+            hal_kernel *made = NULL;
+            hal_graph *graph = NULL;
+            void *pointer;
+            char data[64] = {0};
+            hal_memory_statistics now;
+            hal_ir_kernel *ir = mock_ir(50 + nth);
+            mock->fail_in[entry] = nth;
+            mock->fail_with = nth % 2 ? HAL_ERROR_INTERNAL : HAL_ERROR_OUT_OF_MEMORY;
+            hal_device_trim(device);
+            hal_queue_create(device, &own);
+            hal_buffer_create(device, HAL_MEMORY_DEVICE, 64, &a);
+            hal_buffer_create(device, HAL_MEMORY_UPLOAD, 64, &up);
+            hal_kernel_create(device, ir, &made);
+            hal_device_memory(device, &now);
+            hal_buffer_map_begin(up, &pointer);
+            hal_queue_write(own, a, 0, data, 64);
+            hal_queue_fill(own, (hal_range){a, 0, 64}, 1);
+            hal_queue_flush(own, NULL);
+            hal_queue_copy(own, (hal_range){a, 0, 32}, (hal_range){a, 32, 32});
+            hal_queue_read(own, a, 0, data, 64);
+            if (hal_graph_begin(own) == HAL_OK) {
+                hal_queue_fill(own, (hal_range){a, 0, 64}, 2);
+                hal_graph_end(own, NULL, 0, &graph);
+                hal_graph_launch(own, graph, NULL, 0);
+            }
+            hal_queue_wait(own, HAL_WAIT_FOREVER);
+            mock->fail_in[entry] = 0;
+            hal_graph_destroy(graph);
+            hal_kernel_release(made);
+            hal_buffer_release(a);
+            hal_buffer_release(up);
+            hal_queue_destroy(own);
+            hal_ir_kernel_destroy(ir);
+        }
+    }
+    assert_int_equal(hal_device_trim(device), HAL_OK);
+    assert_int_equal(mock->live_queues, 1);
+    assert_int_equal(mock->live_kernels, 1);
+    assert_int_equal(mock->live_memories, 2);
+    assert_int_equal(mock->misuses, 0);
+}
+
+static void a_forked_child_is_told(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        hal_memory_statistics now;
+        int wrong = hal_device_memory(device, &now) != HAL_ERROR_INVALID_STATE;
+        wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
+        wrong |= (hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1) !=
+                  HAL_ERROR_INVALID_STATE)
+                 << 2;
+        wrong |= (hal_queue_flush(queue, NULL) != HAL_ERROR_INVALID_STATE) << 3;
+        hal_kernel_release(kernel);
+        hal_buffer_release(buffer);
+        hal_queue_destroy(queue);
+        hal_device_release(device);
+        hal_device *own = NULL;
+        wrong |= (hal_device_open("mock", &own) != HAL_OK || own == device) << 4;
+        hal_device_release(own);
+        _exit(wrong);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1), HAL_OK);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+}
+
+static void opened_and_closed_a_thousand_times(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        hal_device *again = mock_open("mock_two");
+        hal_queue *own = mock_queue(again);
+        hal_buffer *own_buffer = mock_buffer(again, 64);
+        hal_device_release(again); /* the order of releases is free */
+        assert_int_equal(hal_queue_fill(own, (hal_range){own_buffer, 0, 64}, 1), HAL_OK);
+        hal_queue_destroy(own);
+        hal_buffer_release(own_buffer);
+    }
+    mock_is_clean(mock_find("mock_two"));
+}
+
+static void the_version_is_told(void **state)
+{
+    (void)state;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", HAL_VERSION_MAJOR, HAL_VERSION_MINOR,
+             HAL_VERSION_PATCH);
+    assert_string_equal(hal_version(), text);
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    mock_begin(state);
+    device = mock_open("mock");
+    second = mock_open("mock:1");
+    queue = mock_queue(device);
+    buffer = mock_buffer(device, 1026);
+    foreign = mock_buffer(second, 1024);
+    kernel = mock_kernel(device, 1);
+    return 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    mock_reset(mock);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hal_device_release(device);
+    hal_kernel_release(kernel);
+    hal_buffer_release(foreign);
+    hal_device_release(second);
+    hal_buffer_release(buffer);
+    hal_queue_destroy(queue);
+    mock_is_clean(mock);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(null_handles_are_named, reset),
+        cmocka_unit_test_setup(null_is_released_and_asked, reset),
+        cmocka_unit_test_setup(sizes_of_buffers, reset),
+        cmocka_unit_test_setup(ranges_that_do_not_fit, reset),
+        cmocka_unit_test_setup(dispatches_that_do_not_fit, reset),
+        cmocka_unit_test_setup(kernels_beyond_the_device, reset),
+        cmocka_unit_test_setup(labels_are_cut, reset),
+        cmocka_unit_test_setup(failures_leave_nothing_behind, reset),
+        cmocka_unit_test_setup(a_forked_child_is_told, reset),
+        cmocka_unit_test_setup(opened_and_closed_a_thousand_times, reset),
+        cmocka_unit_test_setup(the_version_is_told, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

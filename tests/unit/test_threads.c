@@ -1,0 +1,262 @@
+/* Several threads at once on devices, kernels, buffers and queues of their own; meant for the
+ * thread sanitizer too. */
+#include "mock_fixture.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 6, ROUNDS = 150 };
+
+static mock_state *mock;
+static mock_state *two;
+
+static void *open_and_close(void *argument)
+{
+    const int number = *(const int *)argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        hal_device *device = NULL;
+        if (hal_device_open(i % 2 ? "mock:0" : "mock_two:1", &device) != HAL_OK) {
+            return argument;
+        }
+        if (i % 10 == number) {
+            hal_registry_report *report = NULL;
+            if (hal_registry_inspect(&report) != HAL_OK) {
+                return argument;
+            }
+            hal_registry_report_destroy(report);
+        }
+        hal_device_release(device);
+    }
+    return NULL;
+}
+
+static void *use_a_queue(void *argument)
+{
+    const int number = *(const int *)argument;
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    void *result = argument;
+    if (hal_device_open("mock", &device) != HAL_OK ||
+        hal_queue_create(device, &queue) != HAL_OK) {
+        return argument;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        hal_buffer *buffer = NULL;
+        hal_buffer *copy = NULL;
+        hal_kernel *kernel = mock_kernel(device, i % 3);
+        uint32_t word = 0;
+        const uint32_t pattern = (uint32_t)(number * 1000 + i);
+        if (hal_buffer_create(device, HAL_MEMORY_DEVICE, 1024, &buffer) != HAL_OK ||
+            hal_buffer_create(device, HAL_MEMORY_DEVICE, 1024, &copy) != HAL_OK ||
+            hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, pattern) != HAL_OK ||
+            mock_dispatch(queue, kernel, buffer, copy) != HAL_OK ||
+            hal_queue_copy(queue, (hal_range){buffer, 0, 1024}, (hal_range){copy, 0, 1024}) !=
+                HAL_OK ||
+            (i % 3 == 0 && hal_queue_flush(queue, NULL) != HAL_OK) ||
+            hal_queue_read(queue, copy, 1020, &word, 4) != HAL_OK || word != pattern) {
+            break;
+        }
+        hal_kernel_release(kernel);
+        hal_buffer_release(buffer);
+        hal_buffer_release(copy);
+        if (i % 50 == 49) {
+            hal_queue_destroy(queue);
+            hal_device_trim(device);
+            if (hal_queue_create(device, &queue) != HAL_OK) {
+                break;
+            }
+        }
+        result = i == ROUNDS - 1 ? NULL : argument;
+    }
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    return result;
+}
+
+/* A ring of queues on two plugins, each of which waits for the last point of the one before. */
+static struct {
+    pthread_mutex_t lock;
+    hal_point points[THREADS];
+    hal_queue *queues[THREADS];
+} ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *wait_for_the_one_before(void *argument)
+{
+    const int number = *(const int *)argument;
+    hal_queue *queue = ring.queues[number];
+    hal_buffer *buffer = NULL;
+    if (hal_buffer_create(hal_queue_device(queue), HAL_MEMORY_DEVICE, 64, &buffer) != HAL_OK) {
+        return argument;
+    }
+    void *result = NULL;
+    for (int i = 0; i < ROUNDS && !result; i++) {
+        pthread_mutex_lock(&ring.lock);
+        const hal_point before = ring.points[(number + THREADS - 1) % THREADS];
+        pthread_mutex_unlock(&ring.lock);
+        hal_point point = {0};
+        if (hal_queue_wait_point(queue, before) != HAL_OK ||
+            hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 1) != HAL_OK ||
+            hal_queue_flush(queue, &point) != HAL_OK ||
+            (i % 4 == 0 && hal_point_wait(before, HAL_WAIT_FOREVER) != HAL_OK) ||
+            (i % 7 == 0 && hal_point_wait(point, HAL_WAIT_FOREVER) != HAL_OK)) {
+            result = argument;
+        }
+        pthread_mutex_lock(&ring.lock);
+        ring.points[number] = point;
+        pthread_mutex_unlock(&ring.lock);
+    }
+    hal_buffer_release(buffer);
+    return result;
+}
+
+static hal_device *shared_device;
+static hal_buffer *shared_buffer;
+static hal_kernel *shared_kernel;
+
+static void *share_a_buffer(void *argument)
+{
+    hal_queue *queue = NULL;
+    hal_buffer *own = NULL;
+    void *result = argument;
+    if (hal_queue_create(shared_device, &queue) == HAL_OK &&
+        hal_buffer_create(shared_device, HAL_MEMORY_DEVICE, 64, &own) == HAL_OK) {
+        result = NULL;
+        for (int i = 0; i < ROUNDS && !result; i++) {
+            hal_buffer_release(hal_buffer_retain(shared_buffer));
+            hal_kernel_release(hal_kernel_retain(shared_kernel));
+            if (mock_dispatch(queue, shared_kernel, shared_buffer, own) != HAL_OK ||
+                hal_queue_flush(queue, NULL) != HAL_OK) {
+                result = argument;
+            }
+        }
+    }
+    hal_buffer_release(own);
+    hal_queue_destroy(queue);
+    return result;
+}
+
+static void run_threads(void *(*function)(void *))
+{
+    pthread_t threads[THREADS];
+    static int numbers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, function, &numbers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+}
+
+static void the_registry_is_anybodys(void **state)
+{
+    (void)state;
+    run_threads(open_and_close);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void queues_on_threads_of_their_own(void **state)
+{
+    (void)state;
+    run_threads(use_a_queue);
+    mock_is_clean(mock);
+}
+
+static void queues_whose_work_runs_late(void **state)
+{
+    (void)state;
+    mock->slow = 1;
+    run_threads(use_a_queue);
+    mock->slow = 0;
+    mock_is_clean(mock);
+}
+
+static void waits_cross_threads_and_plugins(void **state)
+{
+    (void)state;
+    mock->slow = 1;
+    hal_device *devices[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        devices[i] = mock_open(i % 2 ? "mock" : "mock_two");
+        ring.queues[i] = mock_queue(devices[i]);
+        ring.points[i] = (hal_point){0};
+    }
+    run_threads(wait_for_the_one_before);
+    for (int i = 0; i < THREADS; i++) {
+        hal_queue_destroy(ring.queues[i]);
+        hal_device_release(devices[i]);
+    }
+    mock->slow = 0;
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+static void buffers_and_kernels_are_shared(void **state)
+{
+    (void)state;
+    shared_device = mock_open("mock");
+    shared_buffer = mock_buffer(shared_device, 64);
+    shared_kernel = mock_kernel(shared_device, 1);
+    run_threads(share_a_buffer);
+    hal_buffer_release(shared_buffer);
+    hal_kernel_release(shared_kernel);
+    hal_device_release(shared_device);
+    mock_is_clean(mock);
+}
+
+static void *work_for_ever(void *argument)
+{
+    for (;;) {
+        use_a_queue(argument);
+    }
+    return NULL;
+}
+
+/* A program may end while its threads are at work: nothing is torn down under them. */
+static void processes_end_with_live_threads(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            static int number = 1;
+            pthread_t thread;
+            hal_device *own = NULL;
+            if (hal_device_open("mock", &own) != HAL_OK ||
+                pthread_create(&thread, NULL, work_for_ever, &number) != 0) {
+                _exit(1);
+            }
+            nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+            exit(0);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+static int begin(void **state)
+{
+    mock = mock_find("mock");
+    two = mock_find("mock_two");
+    return mock_begin(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_registry_is_anybodys),
+        cmocka_unit_test(queues_on_threads_of_their_own),
+        cmocka_unit_test(queues_whose_work_runs_late),
+        cmocka_unit_test(waits_cross_threads_and_plugins),
+        cmocka_unit_test(buffers_and_kernels_are_shared),
+        cmocka_unit_test(processes_end_with_live_threads),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
