@@ -10,8 +10,8 @@ static char output[1 << 20];
 static int run(const char *path, const char *arguments)
 {
     char command[2048];
-    snprintf(command, sizeof command, "HAL_PLUGIN_PATH='%s' '%s' %s 2>&1", path, HAL_INFO,
-             arguments);
+    snprintf(command, sizeof command, "HAL_PLUGIN_PATH='%s' " EMULATOR " '%s' %s 2>&1", path,
+             HAL_INFO, arguments);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     const size_t length = fread(output, 1, sizeof output - 1, pipe);
