@@ -1,0 +1,103 @@
+/* cases_gemm.c: the portable product with each of its tiles, types, transpositions and epilogues.
+ * Called by corpus.c. */
+#include "corpus_cases.h"
+
+static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
+                    int transpose_b);
+static void variants(corpus *c);
+static hal_status make_epilogue(ops_expression **expression);
+
+void cases_gemm(corpus *c)
+{
+    static const int64_t sizes[][3] = {{2048, 2048, 2048}, {512, 512, 512}, {256, 256, 256},
+                                       {128, 128, 128},    {33, 65, 127},   {1, 4096, 4096},
+                                       {64, 64, 65536}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
+    for (int t = 0; t < (c->all ? 4 : 1); t++) {
+        for (int s = 0; s < 7 && corpus_computes(c, types[t]); s++) {
+            for (int turn = 0; turn < (c->all ? 4 : 1) && !c->failed; turn++) {
+                product(c, types[t], sizes[s], turn & 1, turn >> 1);
+            }
+        }
+    }
+    if (!c->failed) {
+        variants(c);
+    }
+}
+
+static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
+                    int transpose_b)
+{
+    const int64_t m = size[0], n = size[1], k = size[2];
+    corpus_case(c, "gemm_%s_%c%c_%lldx%lldx%lld", hal_type_name(type), transpose_a ? 't' : 'n',
+                transpose_b ? 't' : 'n', (long long)m, (long long)n, (long long)k);
+    ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
+    ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
+    const ops_tensor y = corpus_matrix(c, type, m, n);
+    if (!c->failed && transpose_a) {
+        corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
+    }
+    if (!c->failed && transpose_b) {
+        corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
+    }
+    if (!c->failed) {
+        corpus_did(c, ops_gemm(c->ops, NULL, &a, &b, &y));
+    }
+}
+
+/* beta, a batch, an epilogue with a further input, and leading dimensions off the alignment. */
+static void variants(corpus *c)
+{
+    ops_expression *epilogue = NULL;
+    const int64_t batch[3] = {8, 512, 512};
+    corpus_case(c, "gemm_beta");
+    const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_gemm_options beta = {.alpha = 2.0, .beta = 0.5};
+    corpus_did(c, ops_gemm(c->ops, &beta, &a, &b, &y));
+    corpus_did(c, make_epilogue(&epilogue));
+    corpus_case(c, "gemm_epilogue");
+    const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, 1024);
+    const ops_tensor p = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_tensor q = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_tensor r = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_gemm_options fused = {
+        .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+    if (!c->failed) {
+        corpus_did(c, ops_gemm(c->ops, &fused, &p, &q, &r));
+    }
+    ops_expression_destroy(epilogue);
+    corpus_case(c, "gemm_batch");
+    const ops_tensor s = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
+    const ops_tensor t = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
+    const ops_tensor u = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
+    if (!c->failed) {
+        corpus_did(c, ops_gemm(c->ops, NULL, &s, &t, &u));
+    }
+    corpus_case(c, "gemm_odd_leading_dimension");
+    ops_tensor narrow = corpus_matrix(c, HAL_TYPE_F32, 1024, 1027);
+    const ops_tensor v = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    const ops_tensor w = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
+    if (!c->failed) {
+        corpus_did(c, ops_tensor_slice(&narrow, 1, 1, 1024, 1, &narrow));
+        corpus_did(c, ops_gemm(c->ops, NULL, &narrow, &v, &w));
+    }
+}
+
+/* relu(value + bias). */
+static hal_status make_epilogue(ops_expression **expression)
+{
+    hal_ir_builder *b = NULL;
+    const hal_status status = hal_ir_builder_create_fragment("bias_relu", &b);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    const hal_ir_value bias = hal_ir_input(b, 4, HAL_TYPE_F32);
+    hal_ir_output(b, 0, ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, bias)));
+    return ops_expression_create(b, expression);
+}
