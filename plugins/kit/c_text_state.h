@@ -1,0 +1,46 @@
+/* What the files of the C-family lowering share. */
+#ifndef KIT_C_TEXT_STATE_H
+#define KIT_C_TEXT_STATE_H
+
+#include "c_text.h"
+
+typedef struct kit_c_state {
+    const kit_c_dialect *dialect;
+    const hal_ir_kernel *ir;
+    kit_text *text;
+    uint32_t depth;
+    uint32_t bindings_meet; /* a barrier has to order accesses to bindings too */
+} kit_c_state;
+
+/* What the letters of a pattern stand for. */
+typedef struct kit_c_words {
+    char operands[4][40];
+    hal_type type, from; /* of the result, of operand a */
+    uint32_t width, aux;
+    int32_t imm;
+    const char *place, *space, *element, *value, *operation;
+} kit_c_words;
+
+/* c_text.c */
+void kit_c_put(kit_c_state *state, const char *bytes);
+void kit_c_put_number(kit_c_state *state, uint64_t number);
+void kit_c_expand(kit_c_state *state, const char *pattern, const kit_c_words *words);
+/* The text of a value: its name, or a literal. */
+void kit_c_name(const kit_c_state *state, hal_ir_value value, char name[40]);
+/* Type names of values; vectors of BOOL are bytes. */
+void kit_c_put_type(kit_c_state *state, hal_type type, uint32_t width);
+/* "const TYPE vN = ", on a new line. */
+void kit_c_declare(kit_c_state *state, hal_ir_value value, const char *qualifier);
+void kit_c_new_line(kit_c_state *state);
+
+/* c_text_value.c: the pattern of a pure operation; null for one that there is none of. */
+const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record);
+/* A value rounded to BF16, as 16 bits. */
+extern const char kit_c_bits_of_bf16[];
+
+/* c_text_memory.c: statements of loads, stores and atomics; 0 when the dialect lacks them. */
+int kit_c_load(kit_c_state *state, hal_ir_value value);
+int kit_c_store(kit_c_state *state, const hal_ir_record *record);
+int kit_c_atomic(kit_c_state *state, hal_ir_value value);
+
+#endif

@@ -1,0 +1,232 @@
+/* What a device is: its answers to OpenCL's questions, as hal asks them. Called by device.c for each
+ * device of each platform. */
+#include "opencl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct answers {
+    cl_device_type type;
+    cl_device_fp_config f32, f64;
+    cl_bool available, compiler, little_endian, unified;
+    char version[128], profile[64], extensions[8192];
+} answers;
+
+static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes);
+static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes);
+static bool has(const answers *a, const char *extension);
+static const char *lack(const answers *a);
+static void describe_limits(opencl_card *card);
+static void describe_types(opencl_card *card, const answers *a);
+static void describe_identity(opencl_card *card, const answers *a, const char *platform);
+static void copy_text(char *to, size_t size, const char *from);
+
+bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
+{
+    answers *a = calloc(1, sizeof *a);
+    cl_device_id device = card->device;
+    if (a == NULL) {
+        snprintf(reason, 160, "could not be asked: no host memory");
+        return false;
+    }
+    ask(device, CL_DEVICE_TYPE, &a->type, sizeof a->type);
+    ask(device, CL_DEVICE_SINGLE_FP_CONFIG, &a->f32, sizeof a->f32);
+    ask(device, CL_DEVICE_DOUBLE_FP_CONFIG, &a->f64, sizeof a->f64);
+    ask(device, CL_DEVICE_AVAILABLE, &a->available, sizeof a->available);
+    ask(device, CL_DEVICE_COMPILER_AVAILABLE, &a->compiler, sizeof a->compiler);
+    ask(device, CL_DEVICE_ENDIAN_LITTLE, &a->little_endian, sizeof a->little_endian);
+    ask(device, CL_DEVICE_HOST_UNIFIED_MEMORY, &a->unified, sizeof a->unified);
+    ask(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
+    ask(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
+    ask(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
+    const char *missing = lack(a);
+    if (missing == NULL) {
+        cl_device_svm_capabilities svm = 0;
+        ask(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+        card->unified = a->unified == CL_TRUE;
+        card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
+                            cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
+                            !(card->quirks & OPENCL_QUIRK_SHADOW);
+        card->halves = has(a, "cl_khr_fp16");
+        card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
+        card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
+        card->info.size = sizeof card->info;
+        describe_limits(card);
+        describe_types(card, a);
+        describe_identity(card, a, platform);
+    } else {
+        snprintf(reason, 160, "%.150s", missing);
+    }
+    free(a);
+    return missing == NULL;
+}
+
+/* What this plugin cannot do without. */
+static const char *lack(const answers *a)
+{
+    unsigned major = 0, minor = 0;
+    sscanf(a->version, "OpenCL %u.%u", &major, &minor);
+    if (major < 1 || (major == 1 && minor < 2)) {
+        return "is below OpenCL 1.2";
+    }
+    if (!a->available) {
+        return "is not available at the moment";
+    }
+    if (!a->compiler) {
+        return "has no compiler for OpenCL C";
+    }
+    if (!a->little_endian) {
+        return "is big-endian";
+    }
+    if (strcmp(a->profile, "FULL_PROFILE") != 0 && !has(a, "cles_khr_int64")) {
+        return "has no 64-bit integers (embedded profile)";
+    }
+    return NULL;
+}
+
+static void describe_limits(opencl_card *card)
+{
+    cl_device_id device = card->device;
+    hal_device_info *info = &card->info;
+    size_t sizes[8] = {0};
+    info->memory_bytes = number(device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    info->max_allocation = number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
+    info->max_binding = info->max_allocation;
+    info->binding_alignment = 16; /* of the widest access */
+    info->compute_units = (uint32_t)number(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    info->max_group_items =
+        (uint32_t)number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+    if (info->max_group_items > 1024) {
+        info->max_group_items = 1024;
+    }
+    ask(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes);
+    for (uint32_t i = 0; i < 3; i++) {
+        info->max_group_size[i] =
+            sizes[i] < info->max_group_items ? (uint32_t)sizes[i] : info->max_group_items;
+        info->max_grid[i] = i == 0 ? INT32_MAX : UINT16_MAX;
+    }
+    const uint64_t shared = number(device, CL_DEVICE_LOCAL_MEM_SIZE, 8);
+    info->shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX;
+    info->max_bindings = HAL_IR_MAX_BINDINGS;
+    info->max_vector_bytes = card->quirks & OPENCL_QUIRK_SCALAR_ACCESS ? 1 : 16;
+    info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
+    info->max_queues = 8;
+}
+
+static void describe_types(opencl_card *card, const answers *a)
+{
+    hal_device_info *info = &card->info;
+    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    const bool doubles = a->f64 != 0;
+    info->storage_types = doubles ? all : all & ~HAL_TYPE_BIT(HAL_TYPE_F64);
+    info->arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |
+                             HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) |
+                             HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
+                             (doubles ? HAL_TYPE_BIT(HAL_TYPE_F64) : 0);
+    if (card->quirks & OPENCL_QUIRK_NO_HALF) {
+        info->storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_F16);
+    }
+    if ((a->f32 & CL_FP_FMA) && !(card->quirks & OPENCL_QUIRK_FMA_NOT_FUSED)) {
+        info->exactness |= HAL_EXACT_FMA;
+    }
+    if ((a->f32 & CL_FP_DENORM) && !(card->quirks & OPENCL_QUIRK_NO_DENORMALS)) {
+        info->exactness |= HAL_EXACT_DENORMALS;
+    }
+    if (a->f32 & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) {
+        card->correct_divide = true;
+        info->exactness |= HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
+    }
+    if (has(a, "cl_khr_int64_base_atomics") && has(a, "cl_khr_int64_extended_atomics")) {
+        info->abilities |= HAL_ABILITY_ATOMIC_64;
+    }
+    if (card->profiling) {
+        info->abilities |= HAL_ABILITY_TIMESTAMPS;
+    }
+    if (card->fine_shared) {
+        info->abilities |= HAL_ABILITY_MAP_DEVICE;
+    }
+}
+
+/* The card's UUID, its PCI address, or its name: what every driver of the card gives alike. */
+static void describe_id(opencl_card *card, const answers *a)
+{
+    hal_device_info *info = &card->info;
+    cl_device_id device = card->device;
+    uint8_t uuid[CL_UUID_SIZE_KHR] = {0};
+    if (has(a, "cl_khr_device_uuid")) {
+        char *at = info->id;
+        ask(device, CL_DEVICE_UUID_KHR, uuid, sizeof uuid);
+        for (uint32_t i = 0; i < sizeof uuid; i++) {
+            const bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+            at += sprintf(at, "%s%02x", dash ? "-" : "", (unsigned)uuid[i]);
+        }
+    } else if (has(a, "cl_khr_pci_bus_info")) {
+        cl_device_pci_bus_info_khr pci = {0};
+        ask(device, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof pci);
+        snprintf(info->id, sizeof info->id, "pci:%04x:%02x:%02x.%x", pci.pci_domain, pci.pci_bus,
+                 pci.pci_device, pci.pci_function);
+    } else {
+        snprintf(info->id, sizeof info->id, "opencl:%.50s", info->name);
+    }
+}
+
+static void describe_identity(opencl_card *card, const answers *a, const char *platform)
+{
+    hal_device_info *info = &card->info;
+    cl_device_id device = card->device;
+    char name[256] = "", driver[256] = "";
+    ask(device, CL_DEVICE_NAME, name, sizeof name - 1);
+    ask(device, CL_DRIVER_VERSION, driver, sizeof driver - 1);
+    copy_text(info->name, sizeof info->name, name);
+    snprintf(info->driver, sizeof info->driver, "%.30s %.30s", platform, driver);
+    /* A processor's name follows the words that all devices of the version share. */
+    const size_t length = strlen(a->version);
+    copy_text(info->architecture, sizeof info->architecture,
+              a->version + (length > 63 ? length - 63 : 0));
+    if (a->type & CL_DEVICE_TYPE_CPU) {
+        info->kind = HAL_DEVICE_CPU;
+    } else {
+        info->kind = a->unified ? HAL_DEVICE_INTEGRATED : HAL_DEVICE_DISCRETE;
+    }
+    if (card->quirks & OPENCL_QUIRK_SOFTWARE) {
+        info->kind = HAL_DEVICE_SOFTWARE;
+    }
+    describe_id(card, a);
+}
+
+/* Leaves `answer` alone where the device does not know the question. */
+static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
+{
+    size_t needed = 0;
+    if (cl.clGetDeviceInfo(device, what, 0, NULL, &needed) == CL_SUCCESS && needed <= bytes) {
+        (void)cl.clGetDeviceInfo(device, what, bytes, answer, NULL);
+    }
+}
+
+/* A number of 4 or 8 bytes. */
+static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes)
+{
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    ask(device, what, bytes == 4 ? (void *)&narrow : (void *)&wide, bytes);
+    return bytes == 4 ? narrow : wide;
+}
+
+/* Whether a word is in the list of extensions. */
+static bool has(const answers *a, const char *extension)
+{
+    const size_t length = strlen(extension);
+    for (const char *at = a->extensions; (at = strstr(at, extension)) != NULL; at += length) {
+        const bool begins = at == a->extensions || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%.*s", (int)size - 1, from);
+}

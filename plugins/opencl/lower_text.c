@@ -1,0 +1,176 @@
+/* The source of a kernel in OpenCL C: pragmas, the block of arguments and the kernel's head; the
+ * statements come from the kit. Called by kernel.c. */
+#include "opencl.h"
+
+#include <kit/c_text.h>
+
+static const kit_c_dialect dialect = {
+    .value_types = {NULL, "bool", "int", "uint", "int", "uint", "int", "uint", "long", "ulong",
+                    "float", "float", "float", "double"},
+    .memory_types = {NULL, "uchar", "char", "uchar", "short", "ushort", "int", "uint", "long",
+                     "ulong", "ushort", "ushort", "float", "double"},
+    .global = "__global",
+    .shared = "__local",
+    .bit_cast = {"as_", "("},
+    .vector = {"(", ")("},
+    .convert = "convert_",
+    .elements = {".s0", ".s1", ".s2", ".s3", ".s4", ".s5", ".s6", ".s7"},
+    .shared_array = {"__local ", " __attribute__((aligned(16)))"},
+    .local_id = "(uint)get_local_id(@i)",
+    .group_id = "(uint)get_group_id(@i)",
+    .group_count = "(uint)get_num_groups(@i)",
+    .barrier = {"barrier(CLK_LOCAL_MEM_FENCE);",
+                "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"},
+    .multiply_high = "mul_hi(@a, @b)",
+    .remainder = "fmod(@a, @b)",
+    .narrow_f16 = "narrow_half(@a)",
+    .load_f16 = "vload_half@N(0, (@S half *)(@P))",
+    .store_f16 = "vstore_half@N_rte(@X, 0, (@S half *)(@P))",
+    .atomic = {"atomic_@o((volatile @S @T *)(@P), @c)", "atom_@o((volatile @S @T *)(@P), @c)"},
+    .compare_exchange = {"atomic_cmpxchg((volatile @S @T *)(@P), @d, @c)",
+                         "atom_cmpxchg((volatile @S @T *)(@P), @d, @c)"},
+    .atomic_names = {"add", "min", "max", "and", "or", "xor", "xchg", "cmpxchg"},
+};
+
+static bool uses_type(const hal_ir_kernel *ir, hal_type type);
+static bool narrows_to_half(const hal_ir_kernel *ir);
+static bool has_wide_atomics(const hal_ir_kernel *ir);
+static void write_block(const hal_ir_kernel *ir, kit_text *text);
+static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
+
+hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
+                        kit_text *text)
+{
+    (void)card;
+    kit_text_add(text, "#pragma OPENCL FP_CONTRACT OFF\n");
+    if (uses_type(ir, HAL_TYPE_F64)) {
+        kit_text_add(text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    }
+    if (has_wide_atomics(ir)) {
+        kit_text_add(text, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
+                           "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n");
+    }
+    if (narrows_to_half(ir)) {
+        kit_text_add(text, "float narrow_half(float value)\n{\n"
+                           "    ushort bits;\n"
+                           "    vstore_half_rte(value, 0, (half *)&bits);\n"
+                           "    return vload_half(0, (const half *)&bits);\n}\n");
+    }
+    write_block(ir, text);
+    write_head(ir, in_buffer, text);
+    const hal_status status = kit_c_lower(opencl_host(), &dialect, ir, text);
+    kit_text_add(text, "}\n");
+    if (status == HAL_OK && text->failed) {
+        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
+                           ir->names + ir->name);
+    }
+    return status;
+}
+
+uint32_t opencl_argument_bytes(const hal_ir_kernel *ir)
+{
+    uint32_t bytes = 8 * ir->binding_count, largest = ir->binding_count > 0 ? 8 : 1;
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        const hal_ir_scalar *scalar = &ir->scalars[i];
+        const uint32_t size = hal_type_size(scalar->type);
+        bytes = 8 * ir->binding_count + scalar->offset + size;
+        largest = size > largest ? size : largest;
+    }
+    return (bytes + largest - 1) / largest * largest;
+}
+
+/* The offsets in bytes of the bindings, then the scalars where the dispatch has them. */
+static void write_block(const hal_ir_kernel *ir, kit_text *text)
+{
+    uint32_t at = 0;
+    if (opencl_argument_bytes(ir) == 0) {
+        return;
+    }
+    kit_text_add(text, "typedef struct arguments {\n");
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        kit_text_add(text, "    ulong o%u;\n", i);
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        const hal_ir_scalar *scalar = &ir->scalars[i];
+        if (scalar->offset > at) {
+            kit_text_add(text, "    uchar gap%u[%u];\n", i, scalar->offset - at);
+        }
+        kit_text_add(text, "    %s s%u;\n", dialect.memory_types[scalar->type], i);
+        at = scalar->offset + hal_type_size(scalar->type);
+    }
+    kit_text_add(text, "} arguments;\n");
+}
+
+static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    const bool block = opencl_argument_bytes(ir) > 0;
+    kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%u, %u, %u)))\nvoid hal_%s(",
+                 ir->group_size[0], ir->group_size[1], ir->group_size[2], ir->names + ir->name);
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        const bool read = ir->memories[i].access == HAL_ACCESS_READ;
+        kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
+                     read ? "const " : "", i);
+    }
+    if (block && in_buffer) {
+        kit_text_add(text, "%sconst __global uchar *restrict block, const ulong place",
+                     ir->binding_count > 0 ? ", " : "");
+    } else if (block) {
+        kit_text_add(text, "%sconst arguments a", ir->binding_count > 0 ? ", " : "");
+    }
+    kit_text_add(text, ")\n{\n");
+    if (block && in_buffer) {
+        kit_text_add(text,
+                     "    const arguments a = *(const __global arguments *)(block + place);\n");
+    }
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        const char *type = dialect.memory_types[ir->memories[i].type];
+        const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
+        kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + a.o%u);\n",
+                     access, type, i, access, type, i, i);
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        kit_text_add(text, "    const %s s%u = a.s%u;\n",
+                     dialect.memory_types[ir->scalars[i].type], i, i);
+    }
+}
+
+static bool uses_type(const hal_ir_kernel *ir, hal_type type)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].type == type) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        if (ir->scalars[i].type == type) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        if (ir->memories[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool narrows_to_half(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_wide_atomics(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const hal_ir_record *record = &ir->records[i];
+        if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8) {
+            return true;
+        }
+    }
+    return false;
+}

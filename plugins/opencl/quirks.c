@@ -1,0 +1,62 @@
+/* The table of drivers' habits. Called once for each device, by device.c. */
+#include "quirks.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct quirk_row {
+    const char *platform, *device; /* what the names contain */
+    uint32_t quirks;
+    const char *reason;
+} quirk_row;
+
+static const quirk_row rows[] = {
+    {"Portable Computing Language", "", OPENCL_QUIRK_SCALAR_ACCESS,
+     "its work-item loops become vectors only where they hold scalars"},
+    {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
+    {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
+};
+
+typedef struct quirk_name {
+    const char *name;
+    uint32_t quirk;
+} quirk_name;
+
+static const quirk_name names[] = {
+    {"shadow", OPENCL_QUIRK_SHADOW},
+    {"buffer_arguments", OPENCL_QUIRK_BUFFER_ARGUMENTS},
+    {"lazy_memory", OPENCL_QUIRK_LAZY_MEMORY},
+    {"no_profiling", OPENCL_QUIRK_NO_PROFILING},
+    {"scalar_access", OPENCL_QUIRK_SCALAR_ACCESS},
+    {"software", OPENCL_QUIRK_SOFTWARE},
+    {"fma_not_fused", OPENCL_QUIRK_FMA_NOT_FUSED},
+    {"no_denormals", OPENCL_QUIRK_NO_DENORMALS},
+    {"no_half", OPENCL_QUIRK_NO_HALF},
+};
+
+static uint32_t named(const char *list)
+{
+    uint32_t quirks = 0;
+    while (list != NULL && *list != '\0') {
+        const size_t length = strcspn(list, ",");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            if (strlen(names[i].name) == length && strncmp(names[i].name, list, length) == 0) {
+                quirks |= names[i].quirk;
+            }
+        }
+        list += length + (list[length] == ',');
+    }
+    return quirks;
+}
+
+uint32_t opencl_quirks(const char *platform, const char *device)
+{
+    uint32_t quirks = named(getenv("HAL_OPENCL_QUIRKS"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strstr(platform, rows[i].platform) != NULL && strstr(device, rows[i].device) != NULL) {
+            quirks |= rows[i].quirks;
+        }
+    }
+    return quirks;
+}

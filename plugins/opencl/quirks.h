@@ -1,0 +1,34 @@
+/* Habits of drivers that no query tells: one table, a reason for each row. */
+#ifndef HALYARD_OPENCL_QUIRKS_H
+#define HALYARD_OPENCL_QUIRKS_H
+
+#include <stdint.h>
+
+enum {
+    /* Mapped memory is the host's, with a copy of it on the device that is brought up to date around
+     * each use, even where fine-grained sharing is offered. */
+    OPENCL_QUIRK_SHADOW = 1,
+    /* Offsets and scalars go through a buffer, not through an argument by value. */
+    OPENCL_QUIRK_BUFFER_ARGUMENTS = 2,
+    /* Memory is taken at its first use: a new buffer is touched, so that its lack is told in time. */
+    OPENCL_QUIRK_LAZY_MEMORY = 4,
+    /* Queues without profiling: no device time, but cheaper commands. */
+    OPENCL_QUIRK_NO_PROFILING = 8,
+    /* Work-items are what the compiler makes vectors of: accesses are of single elements. */
+    OPENCL_QUIRK_SCALAR_ACCESS = 16,
+    /* A processor behind a graphics driver: last but one in the order of devices. */
+    OPENCL_QUIRK_SOFTWARE = 32,
+    /* Fused multiply-add is claimed and not always fused. */
+    OPENCL_QUIRK_FMA_NOT_FUSED = 64,
+    /* Denormals are claimed and not always kept. */
+    OPENCL_QUIRK_NO_DENORMALS = 128,
+    /* vload_half and vstore_half are wrong: hal converts by integer operations. */
+    OPENCL_QUIRK_NO_HALF = 256
+};
+
+/* The quirks of a device, by names of platform and device; those that HAL_OPENCL_QUIRKS names are
+ * added (a comma list), to try the other way on a device that does not need it.
+ * Threads: any. */
+uint32_t opencl_quirks(const char *platform, const char *device);
+
+#endif
