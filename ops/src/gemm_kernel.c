@@ -1,107 +1,54 @@
-/* Builds the portable matrix product, see gemm_kernel.h. */
-#include "gemm_kernel.h"
+/* Builds the portable matrix product, see gemm_kernel.h: scalars, places and the result. */
+#include "gemm_emitter.h"
 
-#define MAX_ACCUMULATORS 128u
-#define MAX_FRAGMENT 64u /* rows, columns or steps of k that a work-item holds at once */
-#define MAX_VECTORS 32u  /* accesses of a work-item to stage one tile */
-
-/* One of A and B while its loads are emitted. Lines are rows of A, columns of B. */
-typedef struct side {
-    const ops_gemm_operand *operand;
-    hal_ir_memory_id memory, shared;
-    uint32_t block, threads, thread, strip; /* lines */
-    uint32_t pitch;                         /* of a step of k in shared memory */
-    hal_ir_value base, stride;              /* of the dimension that is not contiguous */
-    hal_ir_value limit, origin, lane;       /* lines in all, first of the block, own place */
-    hal_ir_value line[MAX_FRAGMENT];        /* direct: where the lines begin */
-} side;
-
-typedef struct emitter {
-    hal_ir_builder *b;
-    const ops_gemm_plan *plan;
-    const ops_gemm_tiles *tiles;
-    hal_type type; /* of indices */
-    hal_ir_value alpha, beta, m, n, k, batch;
-    hal_ir_value item; /* the work-item's number in its group */
-    side a, c;         /* A, and B, whose lines are C's columns */
-    hal_ir_value c_base, c_row, c_column;
-    hal_ir_value input_base[OPS_GEMM_MAX_INPUTS], input_row[OPS_GEMM_MAX_INPUTS],
-        input_column[OPS_GEMM_MAX_INPUTS];
-    hal_ir_value sums[MAX_ACCUMULATORS];    /* variables */
-    hal_ir_value present[MAX_ACCUMULATORS]; /* their values inside a loop body */
-} emitter;
-
-static void declare_scalars(emitter *e);
-static hal_ir_value declare_place(emitter *e, uint32_t number, hal_ir_value *strides,
+static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id memory,
+                             uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes);
+static void declare_scalars(ops_gemm_emitter *e);
+static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
                                   uint32_t stride_count);
-static void place_work_item(emitter *e);
-static hal_ir_value tile_origin(emitter *e, uint32_t dimension, uint32_t block, hal_ir_value first);
-static void open_sums(emitter *e);
-static void get_sums(emitter *e);
-static void set_sums(emitter *e);
-static void multiply(emitter *e, uint32_t row, uint32_t column, hal_ir_value x, hal_ir_value y);
-static void emit_staged(emitter *e);
-static uint32_t tile_vectors(const emitter *e, const side *s);
-static void fetch_tile(emitter *e, side *s, hal_ir_value k, hal_ir_value *vectors);
-static void vector_place(emitter *e, const side *s, uint32_t number, hal_ir_value *line,
-                         hal_ir_value *step, hal_ir_value *inside);
-static void put_tile(emitter *e, side *s, hal_ir_value start, const hal_ir_value *vectors);
-static void multiply_tile(emitter *e, hal_ir_value buffer);
-static void read_fragment(emitter *e, const side *s, hal_ir_value start, uint32_t step,
-                          hal_ir_value *fragment);
-static void emit_direct(emitter *e);
-static void place_lines(emitter *e, side *s, int clamped);
-static void direct_steps(emitter *e, hal_ir_value k, uint32_t steps);
-static void read_lines(emitter *e, const side *s, uint32_t line, uint32_t lines, hal_ir_value k,
-                       uint32_t steps, hal_ir_value guard, hal_ir_value *values);
-static hal_ir_value address(emitter *e, const side *s, hal_ir_value line, hal_ir_value k);
-static hal_ir_value own_line(emitter *e, const side *s, uint32_t number);
-static void emit_result(emitter *e);
-static void store_strip(emitter *e, hal_ir_value row, uint32_t row_number, uint32_t column_number,
-                        hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS]);
-static hal_ir_value finish(emitter *e, hal_ir_value value, hal_ir_value row, hal_ir_value column,
-                           hal_ir_value guard, hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
-static hal_ir_value further_input(emitter *e, uint32_t number, hal_ir_value row,
+static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
+                                hal_ir_value first);
+static void place_in_grid(ops_gemm_emitter *e);
+static void place_in_warps(ops_gemm_emitter *e);
+static void open_sums(ops_gemm_emitter *e);
+static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
+                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS]);
+static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
+                           hal_ir_value column, hal_ir_value guard,
+                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
+static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
                                   hal_ir_value column, hal_ir_value guard,
                                   hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
-static hal_ir_value index_of(emitter *e, hal_ir_value x);
-static hal_ir_value plus(emitter *e, hal_ir_value x, uint32_t y);
-static hal_ir_value times(emitter *e, hal_ir_value x, uint32_t y);
-static uint32_t log2_of(uint32_t power);
 
 void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
 {
     const ops_gemm_tiles *t = &plan->tiles;
-    emitter e = {.b = b, .plan = plan, .tiles = t};
+    ops_gemm_emitter e = {.b = b, .plan = plan, .tiles = t};
     e.type = plan->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    e.a = (side){.operand = &plan->a,
-                 .memory = plan->slots[0],
-                 .block = t->block_m,
-                 .threads = t->block_m / t->thread_m,
-                 .thread = t->thread_m,
-                 .strip = t->strip_m,
-                 .pitch = t->block_m + 4u};
-    e.c = (side){.operand = &plan->b,
-                 .memory = plan->slots[1],
-                 .block = t->block_n,
-                 .threads = t->block_n / t->thread_n,
-                 .thread = t->thread_n,
-                 .strip = t->strip_n,
-                 .pitch = t->block_n + 4u};
-    hal_ir_group_size(b, e.c.threads, e.a.threads, 1);
-    if (t->staged) {
-        e.a.shared = hal_ir_shared(b, "tile_a", plan->type_ab, 2u * t->block_k * e.a.pitch);
-        e.c.shared = hal_ir_shared(b, "tile_b", plan->type_ab, 2u * t->block_k * e.c.pitch);
-    }
+    e.a = side_of(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
+    e.c = side_of(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
-    place_work_item(&e);
-    open_sums(&e);
-    if (t->staged) {
-        emit_staged(&e);
+    if (t->stages) {
+        place_in_warps(&e);
+        open_sums(&e);
+        ops_gemm_emit_staged(&e);
     } else {
-        emit_direct(&e);
+        place_in_grid(&e);
+        open_sums(&e);
+        ops_gemm_emit_direct(&e);
+        ops_gemm_emit_rows(&e, 0, t->thread_m);
     }
-    emit_result(&e);
+}
+
+static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id memory,
+                             uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes)
+{
+    return (ops_gemm_side){.operand = operand,
+                           .memory = memory,
+                           .block = block,
+                           .thread = thread,
+                           .strip = strip,
+                           .lanes = lanes ? lanes : block / thread};
 }
 
 void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_block *block)
@@ -133,7 +80,7 @@ void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_bloc
     }
 }
 
-static void declare_scalars(emitter *e)
+static void declare_scalars(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
     e->alpha = hal_ir_scalar_value(b, "alpha", e->plan->accumulator);
@@ -163,7 +110,7 @@ static void declare_scalars(emitter *e)
 }
 
 /* The place of the own batch's matrix, and its strides. */
-static hal_ir_value declare_place(emitter *e, uint32_t number, hal_ir_value *strides,
+static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
                                   uint32_t stride_count)
 {
     hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
@@ -171,24 +118,51 @@ static hal_ir_value declare_place(emitter *e, uint32_t number, hal_ir_value *str
     for (uint32_t i = 0; i < stride_count; i++) {
         strides[i] = ops_scalar(e->b, "stride", number, i, e->type);
     }
-    return hal_ir_add(e->b, base, hal_ir_mul(e->b, index_of(e, e->batch), batch_stride));
+    return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
 }
 
-static hal_ir_value tile_origin(emitter *e, uint32_t dimension, uint32_t block, hal_ir_value first)
+static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
+                                hal_ir_value first)
 {
-    hal_ir_value origin = times(e, hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension), block);
+    hal_ir_value origin = ops_gemm_times(e, hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension), block);
     return first == HAL_IR_NONE ? origin : hal_ir_add(e->b, origin, first);
 }
 
-static void place_work_item(emitter *e)
+/* One work-item for each place of the block, in two dimensions. */
+static void place_in_grid(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
-    e->c.lane = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    e->a.lane = e->a.threads > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1) : hal_ir_u32(b, 0);
-    e->item = hal_ir_add(b, times(e, e->a.lane, e->c.threads), e->c.lane);
+    hal_ir_group_size(b, e->c.lanes, e->a.lanes, 1);
+    hal_ir_value row = e->a.lanes > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1) : hal_ir_u32(b, 0);
+    e->a.first = ops_gemm_times(e, row, e->a.strip);
+    e->c.first = ops_gemm_times(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), e->c.strip);
 }
 
-static void open_sums(emitter *e)
+/* Work-items in order: the lanes of a warp, the warps of the block by columns, the slices of k. */
+static void place_in_warps(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    uint32_t warp_m = e->a.lanes * e->a.thread, warp_n = e->c.lanes * e->c.thread;
+    uint32_t warps_n = e->c.block / warp_n, warp = e->a.lanes * e->c.lanes;
+    uint32_t items = warp * warps_n * (e->a.block / warp_m);
+    hal_ir_group_size(b, items * t->slices, 1, 1);
+    hal_ir_groups_per_unit(b, t->resident);
+    hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    e->item = t->slices > 1 ? ops_gemm_rest(e, id, items) : id;
+    e->slice = t->slices > 1 ? ops_gemm_quotient(e, id, items) : HAL_IR_NONE;
+
+    hal_ir_value lane = ops_gemm_rest(e, e->item, warp);
+    hal_ir_value number = ops_gemm_quotient(e, e->item, warp);
+    hal_ir_value lane_m = ops_gemm_quotient(e, lane, e->c.lanes);
+    hal_ir_value lane_n = ops_gemm_rest(e, lane, e->c.lanes);
+    e->a.first = hal_ir_add(b, ops_gemm_times(e, ops_gemm_quotient(e, number, warps_n), warp_m),
+                            ops_gemm_times(e, lane_m, e->a.strip));
+    e->c.first = hal_ir_add(b, ops_gemm_times(e, ops_gemm_rest(e, number, warps_n), warp_n),
+                            ops_gemm_times(e, lane_n, e->c.strip));
+}
+
+static void open_sums(ops_gemm_emitter *e)
 {
     hal_ir_value zero = hal_ir_number(e->b, e->plan->accumulator, 0);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
@@ -196,279 +170,59 @@ static void open_sums(emitter *e)
     }
 }
 
-static void get_sums(emitter *e)
+void ops_gemm_get_sums(ops_gemm_emitter *e)
 {
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         e->present[i] = hal_ir_get(e->b, e->sums[i]);
     }
 }
 
-static void set_sums(emitter *e)
+void ops_gemm_set_sums(ops_gemm_emitter *e)
 {
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         hal_ir_set(e->b, e->sums[i], e->present[i]);
     }
 }
 
-static void multiply(emitter *e, uint32_t row, uint32_t column, hal_ir_value x, hal_ir_value y)
+void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_ir_value x,
+                       hal_ir_value y)
 {
     hal_ir_value *sum = &e->present[row * e->c.thread + column];
     *sum = hal_ir_fma(e->b, x, y, *sum);
 }
 
-/* ---- Through shared memory ---- */
-
-/* The next tile travels from global memory to registers while the present one is multiplied, and
- * on to the other half of shared memory after that: one barrier for each tile. */
-static void emit_staged(emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t depth = e->tiles->block_k;
-    hal_ir_value next_a[MAX_VECTORS], next_c[MAX_VECTORS], zero = hal_ir_u32(b, 0);
-    fetch_tile(e, &e->a, zero, next_a);
-    fetch_tile(e, &e->c, zero, next_c);
-    put_tile(e, &e->a, zero, next_a);
-    put_tile(e, &e->c, zero, next_c);
-    hal_ir_barrier(b);
-
-    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, depth));
-    hal_ir_value number = hal_ir_shr(b, k, hal_ir_u32(b, log2_of(depth)));
-    hal_ir_value buffer = hal_ir_and(b, number, hal_ir_u32(b, 1));
-    hal_ir_value other = hal_ir_xor(b, buffer, hal_ir_u32(b, 1));
-    hal_ir_value next = plus(e, k, depth);
-    fetch_tile(e, &e->a, next, next_a);
-    fetch_tile(e, &e->c, next, next_c);
-    get_sums(e);
-    multiply_tile(e, buffer);
-    set_sums(e);
-    put_tile(e, &e->a, times(e, other, depth * e->a.pitch), next_a);
-    put_tile(e, &e->c, times(e, other, depth * e->c.pitch), next_c);
-    hal_ir_barrier(b);
-    hal_ir_end(b);
-}
-
-/* Accesses of the whole group to stage a tile. */
-static uint32_t tile_vectors(const emitter *e, const side *s)
-{
-    return s->block * e->tiles->block_k / s->operand->width;
-}
-
-/* Loads a work-item's share of the tile at step k; what lies outside of the matrix is zero. */
-static void fetch_tile(emitter *e, side *s, hal_ir_value k, hal_ir_value *vectors)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t items = e->a.threads * e->c.threads, count = tile_vectors(e, s);
-    for (uint32_t i = 0; i * items < count; i++) {
-        hal_ir_value line, step, inside;
-        vector_place(e, s, i, &line, &step, &inside);
-        line = hal_ir_add(b, s->origin, line);
-        step = hal_ir_add(b, k, step);
-        hal_ir_value guard = hal_ir_and(b, hal_ir_lt(b, line, s->limit), hal_ir_lt(b, step, e->k));
-        guard = inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, inside);
-        vectors[i] =
-            hal_ir_load_wide(b, s->memory, address(e, s, line, step), 0, s->operand->width, guard);
-    }
-}
-
-/* Which line and step of the tile the work-item's access `number` begins at; `inside` is a guard
- * where there are more work-items than accesses. */
-static void vector_place(emitter *e, const side *s, uint32_t number, hal_ir_value *line,
-                         hal_ir_value *step, hal_ir_value *inside)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t items = e->a.threads * e->c.threads, count = tile_vectors(e, s);
-    uint32_t row = (s->operand->along_k ? e->tiles->block_k : s->block) / s->operand->width;
-    hal_ir_value index = number ? plus(e, e->item, number * items) : e->item;
-    hal_ir_value slow = hal_ir_shr(b, index, hal_ir_u32(b, log2_of(row)));
-    hal_ir_value fast = hal_ir_and(b, index, hal_ir_u32(b, row - 1));
-    fast = times(e, fast, s->operand->width);
-    *line = s->operand->along_k ? slow : fast;
-    *step = s->operand->along_k ? fast : slow;
-    *inside =
-        (number + 1) * items > count ? hal_ir_lt(b, index, hal_ir_u32(b, count)) : HAL_IR_NONE;
-}
-
-/* Writes what was fetched to shared memory, step by step of k, from element `start` on. */
-static void put_tile(emitter *e, side *s, hal_ir_value start, const hal_ir_value *vectors)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t items = e->a.threads * e->c.threads, count = tile_vectors(e, s);
-    uint32_t width = s->operand->width;
-    for (uint32_t i = 0; i * items < count; i++) {
-        hal_ir_value line, step, inside;
-        vector_place(e, s, i, &line, &step, &inside);
-        hal_ir_value place = hal_ir_add(b, start, hal_ir_add(b, times(e, step, s->pitch), line));
-        if (!s->operand->along_k || width == 1) {
-            hal_ir_store_wide(b, s->shared, place, 0, inside, vectors[i]);
-            continue;
-        }
-        for (uint32_t j = 0; j < width; j++) {
-            hal_ir_store_wide(b, s->shared, place, (int32_t)(j * s->pitch), inside,
-                              hal_ir_extract(b, vectors[i], j));
-        }
-    }
-}
-
-/* Multiplies the tile in half `buffer` of shared memory. The next fragments are read before the
- * present ones are multiplied. */
-static void multiply_tile(emitter *e, hal_ir_value buffer)
-{
-    uint32_t depth = e->tiles->block_k;
-    hal_ir_value rows[2][MAX_FRAGMENT], columns[2][MAX_FRAGMENT];
-    hal_ir_value start_a = times(e, buffer, depth * e->a.pitch);
-    hal_ir_value start_c = times(e, buffer, depth * e->c.pitch);
-    read_fragment(e, &e->a, start_a, 0, rows[0]);
-    read_fragment(e, &e->c, start_c, 0, columns[0]);
-    for (uint32_t step = 0; step < depth; step++) {
-        uint32_t now = step & 1;
-        if (step + 1 < depth) {
-            read_fragment(e, &e->a, start_a, step + 1, rows[!now]);
-            read_fragment(e, &e->c, start_c, step + 1, columns[!now]);
-        }
-        for (uint32_t i = 0; i < e->a.thread; i++) {
-            for (uint32_t j = 0; j < e->c.thread; j++) {
-                /* To and fro, so that neighbours share an operand. */
-                uint32_t column = i & 1 ? e->c.thread - 1 - j : j;
-                multiply(e, i, column, rows[now][i], columns[now][column]);
-            }
-        }
-    }
-}
-
-/* The work-item's lines at one step of the tile. */
-static void read_fragment(emitter *e, const side *s, hal_ir_value start, uint32_t step,
-                          hal_ir_value *fragment)
-{
-    hal_ir_builder *b = e->b;
-    hal_ir_value place = hal_ir_add(b, start, times(e, s->lane, s->strip));
-    for (uint32_t i = 0; i < s->thread / s->strip; i++) {
-        uint32_t offset = step * s->pitch + i * s->threads * s->strip;
-        hal_ir_value vector =
-            hal_ir_load_wide(b, s->shared, place, (int32_t)offset, s->strip, HAL_IR_NONE);
-        for (uint32_t j = 0; j < s->strip; j++) {
-            fragment[i * s->strip + j] = s->strip == 1 ? vector : hal_ir_extract(b, vector, j);
-        }
-    }
-}
-
-/* ---- Directly from memory ---- */
-
-static void emit_direct(emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t depth = e->tiles->block_k;
-    place_lines(e, &e->a, 1);
-    place_lines(e, &e->c, 0);
-    hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
-    hal_ir_value whole = hal_ir_sub(b, e->k, rest);
-    hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
-    direct_steps(e, k, depth);
-    hal_ir_end(b);
-    k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
-    direct_steps(e, k, 1);
-    hal_ir_end(b);
-}
-
-/* Where the work-item's lines begin. Rows beyond the last are read as if they were the last (their
- * results go nowhere), columns are guarded: a clamped place would hide that they are neighbours. */
-static void place_lines(emitter *e, side *s, int clamped)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t group = s->operand->along_k ? 1 : s->operand->width;
-    for (uint32_t i = 0; i < s->thread; i++) {
-        uint32_t first = i / group * group;
-        if (i != first) {
-            s->line[i] = HAL_IR_NONE;
-            continue;
-        }
-        hal_ir_value line = own_line(e, s, i);
-        if (clamped) {
-            hal_ir_value last = hal_ir_sub(b, s->limit, hal_ir_u32(b, group));
-            line = hal_ir_min(b, line, last);
-        }
-        s->line[i] = address(e, s, line, hal_ir_u32(b, 0));
-    }
-}
-
-static void direct_steps(emitter *e, hal_ir_value k, uint32_t steps)
-{
-    hal_ir_value rows[MAX_FRAGMENT], columns[MAX_FRAGMENT];
-    get_sums(e);
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        hal_ir_value guard = hal_ir_lt(e->b, own_line(e, &e->c, j), e->n);
-        read_lines(e, &e->c, j, 1, k, steps, guard, columns + j * steps);
-    }
-    uint32_t group = e->a.operand->along_k ? 1 : e->a.operand->width;
-    for (uint32_t i = 0; i < e->a.thread; i += group) {
-        read_lines(e, &e->a, i, group, k, steps, HAL_IR_NONE, rows);
-        for (uint32_t step = 0; step < steps; step++) {
-            for (uint32_t r = 0; r < group; r++) {
-                for (uint32_t j = 0; j < e->c.thread; j++) {
-                    multiply(e, i + r, j, rows[r * steps + step], columns[j * steps + step]);
-                }
-            }
-        }
-    }
-    set_sums(e);
-}
-
-/* values[line * steps + step] of neighbouring lines, over steps of k from k on. */
-static void read_lines(emitter *e, const side *s, uint32_t line, uint32_t lines, hal_ir_value k,
-                       uint32_t steps, hal_ir_value guard, hal_ir_value *values)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t width = s->operand->width;
-    if (s->operand->along_k) {
-        width = width < steps ? width : steps;
-        hal_ir_value place = hal_ir_add(b, s->line[line], index_of(e, k));
-        for (uint32_t step = 0; step < steps; step += width) {
-            hal_ir_value vector =
-                hal_ir_load_wide(b, s->memory, place, (int32_t)step, width, guard);
-            for (uint32_t i = 0; i < width; i++) {
-                values[step + i] = width == 1 ? vector : hal_ir_extract(b, vector, i);
-            }
-        }
-        return;
-    }
-    for (uint32_t step = 0; step < steps; step++) {
-        hal_ir_value row = hal_ir_mul(b, index_of(e, plus(e, k, step)), s->stride);
-        hal_ir_value place = hal_ir_add(b, s->line[line], row);
-        uint32_t wide = lines == 1 ? 1 : width;
-        hal_ir_value vector = hal_ir_load_wide(b, s->memory, place, 0, wide, guard);
-        for (uint32_t i = 0; i < lines; i++) {
-            values[i * steps + step] = wide == 1 ? vector : hal_ir_extract(b, vector, i);
-        }
-    }
-}
-
-static hal_ir_value address(emitter *e, const side *s, hal_ir_value line, hal_ir_value k)
+hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
+                              hal_ir_value k)
 {
     hal_ir_value far = s->operand->along_k ? line : k, near = s->operand->along_k ? k : line;
-    hal_ir_value place = hal_ir_add(e->b, s->base, hal_ir_mul(e->b, index_of(e, far), s->stride));
-    return hal_ir_add(e->b, place, index_of(e, near));
+    hal_ir_value place =
+        hal_ir_add(e->b, s->base, hal_ir_mul(e->b, ops_gemm_index(e, far), s->stride));
+    return hal_ir_add(e->b, place, ops_gemm_index(e, near));
 }
 
-/* The matrix's line that is the work-item's line `number`. */
-static hal_ir_value own_line(emitter *e, const side *s, uint32_t number)
+uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number)
 {
-    hal_ir_value line = hal_ir_add(e->b, s->origin, times(e, s->lane, s->strip));
-    uint32_t offset = number / s->strip * s->threads * s->strip + number % s->strip;
-    return plus(e, line, offset);
+    return number / s->strip * s->lanes * s->strip + number % s->strip;
+}
+
+hal_ir_value ops_gemm_own_line(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t number)
+{
+    hal_ir_value line = hal_ir_add(e->b, s->origin, s->first);
+    return ops_gemm_plus(e, line, ops_gemm_line_offset(s, number));
 }
 
 /* ---- The result ---- */
 
-static void emit_result(emitter *e)
+void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
 {
-    hal_ir_value by_column[MAX_FRAGMENT][OPS_GEMM_MAX_INPUTS];
+    hal_ir_value by_column[OPS_GEMM_MAX_FRAGMENT][OPS_GEMM_MAX_INPUTS];
     for (uint32_t j = 0; j < e->c.thread; j++) {
         for (uint32_t i = 0; i < OPS_GEMM_MAX_INPUTS; i++) {
             by_column[j][i] = HAL_IR_NONE;
         }
     }
-    get_sums(e);
-    for (uint32_t i = 0; i < e->a.thread; i++) {
-        hal_ir_value row = own_line(e, &e->a, i);
+    for (uint32_t i = first; i < last; i++) {
+        hal_ir_value row = ops_gemm_own_line(e, &e->a, i);
         for (uint32_t j = 0; j < e->c.thread; j += e->plan->width_c) {
             store_strip(e, row, i, j, &by_column[j]);
         }
@@ -477,17 +231,17 @@ static void emit_result(emitter *e)
 
 /* Finishes and stores width_c neighbours of a row. kept[column] are the further inputs that every
  * row of the column shares. */
-static void store_strip(emitter *e, hal_ir_value row, uint32_t row_number, uint32_t column_number,
-                        hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
+static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
+                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
 {
     hal_ir_builder *b = e->b;
     const ops_gemm_plan *plan = e->plan;
     hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
-    hal_ir_value column = own_line(e, &e->c, column_number);
+    hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
     hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
     hal_ir_value guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
-    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, index_of(e, row), e->c_row));
-    hal_ir_value step = index_of(e, column);
+    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
+    hal_ir_value step = ops_gemm_index(e, column);
     step = plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
     place = hal_ir_add(b, place, step);
     if (!plan->beta_is_zero) {
@@ -501,14 +255,15 @@ static void store_strip(emitter *e, hal_ir_value row, uint32_t row_number, uint3
             c = ops_value_cast(b, plan->accumulator, c);
             value = hal_ir_fma(b, e->beta, c, value);
         }
-        values[i] = finish(e, value, row, plus(e, column, i), guard, kept[i]);
+        values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
     }
     hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
     hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
 }
 
-static hal_ir_value finish(emitter *e, hal_ir_value value, hal_ir_value row, hal_ir_value column,
-                           hal_ir_value guard, hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
+                           hal_ir_value column, hal_ir_value guard,
+                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
 {
     const ops_gemm_plan *plan = e->plan;
     if (!plan->epilogue) {
@@ -524,7 +279,7 @@ static hal_ir_value finish(emitter *e, hal_ir_value value, hal_ir_value row, hal
     return output;
 }
 
-static hal_ir_value further_input(emitter *e, uint32_t number, hal_ir_value row,
+static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
                                   hal_ir_value column, hal_ir_value guard,
                                   hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
 {
@@ -536,14 +291,14 @@ static hal_ir_value further_input(emitter *e, uint32_t number, hal_ir_value row,
     hal_ir_value place = e->input_base[number];
     uint32_t by_row = plan->row_step[number], by_column = plan->column_step[number];
     if (by_row != OPS_INNER_ZERO) {
-        hal_ir_value step = index_of(e, row);
+        hal_ir_value step = ops_gemm_index(e, row);
         step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
         place = hal_ir_add(b, place, step);
     } else {
         guard = hal_ir_lt(b, column, e->n); /* one load for all rows, the last ones too */
     }
     if (by_column != OPS_INNER_ZERO) {
-        hal_ir_value step = index_of(e, column);
+        hal_ir_value step = ops_gemm_index(e, column);
         step = by_column == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_column[number]);
         place = hal_ir_add(b, place, step);
     }
@@ -554,22 +309,27 @@ static hal_ir_value further_input(emitter *e, uint32_t number, hal_ir_value row,
     return value;
 }
 
-static hal_ir_value index_of(emitter *e, hal_ir_value x)
+hal_ir_value ops_gemm_index(ops_gemm_emitter *e, hal_ir_value x)
 {
     return ops_value_cast(e->b, e->type, x);
 }
 
-static hal_ir_value plus(emitter *e, hal_ir_value x, uint32_t y)
+hal_ir_value ops_gemm_plus(ops_gemm_emitter *e, hal_ir_value x, uint32_t y)
 {
     return y == 0 ? x : hal_ir_add(e->b, x, hal_ir_u32(e->b, y));
 }
 
-static hal_ir_value times(emitter *e, hal_ir_value x, uint32_t y)
+hal_ir_value ops_gemm_times(ops_gemm_emitter *e, hal_ir_value x, uint32_t y)
 {
     return y == 1 ? x : hal_ir_mul(e->b, x, hal_ir_u32(e->b, y));
 }
 
-static uint32_t log2_of(uint32_t power)
+hal_ir_value ops_gemm_quotient(ops_gemm_emitter *e, hal_ir_value x, uint32_t power)
 {
-    return (uint32_t)__builtin_ctz(power);
+    return hal_ir_shr(e->b, x, hal_ir_u32(e->b, (uint32_t)__builtin_ctz(power)));
+}
+
+hal_ir_value ops_gemm_rest(ops_gemm_emitter *e, hal_ir_value x, uint32_t power)
+{
+    return hal_ir_and(e->b, x, hal_ir_u32(e->b, power - 1));
 }

@@ -9,16 +9,21 @@
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
 
 /* How C is divided. A work-item computes thread_m x thread_n elements, in strips of strip_m x
- * strip_n neighbours; the strips of a work-item lie as far apart as all work-items' strips reach, so
+ * strip_n neighbours; the strips of a work-item lie as far apart as the strips of its warp reach, so
  * that neighbouring work-items touch neighbouring memory. All sizes are powers of two.
- * Staged: tiles of A and B pass through shared memory, two of each, and block_k is the depth of a
- * tile. Otherwise work-items read A and B directly, block_k steps of k at a time: right where all
- * work-items of a group share the rows of A and run along the columns of B in lock-step. */
+ *
+ * stages 0: work-items read A and B directly, block_k steps of k at a time: right where all
+ * work-items of a group share the rows of A and run along the columns of B in lock-step.
+ * Otherwise tiles of A and B, block_k deep, pass through a ring of so many tiles in shared memory:
+ * with 2 through registers, with more by asynchronous copies. `slices` parts of the group each sum
+ * their share of every tile's steps; they meet in shared memory at the end. */
 typedef struct ops_gemm_tiles {
     uint16_t block_m, block_n, block_k;
     uint8_t thread_m, thread_n;
     uint8_t strip_m, strip_n;
-    uint8_t staged;
+    uint8_t lanes_m, lanes_n; /* work-items of a warp along rows and columns; 0: of the group */
+    uint8_t stages, slices;
+    uint8_t resident; /* hint: groups that a compute unit should hold; 0: no wish */
     uint8_t reserved;
 } ops_gemm_tiles;
 
@@ -58,9 +63,16 @@ typedef struct ops_gemm_work {
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
 } ops_gemm_work;
 
-/* Picks tiles for a device and shape; `width` is that of the accumulator in bytes. */
+/* Picks tiles for a device and shape; `width` is that of A's and B's elements in bytes. */
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles);
+
+/* How far apart the steps of k of a staged tile lie, in elements, when `block` lines are staged:
+ * copies along k write a column, whose elements are kept out of each other's memory banks. */
+uint32_t ops_gemm_pitch(uint32_t block, int along_k);
+
+/* Elements of shared memory that staged tiles need at most. */
+uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);
 
 /* Emits the kernel; the bindings are declared already. */
 void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan);

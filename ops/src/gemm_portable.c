@@ -242,11 +242,14 @@ static uint8_t operand_width(const ops_context *context, const task *t, const op
     uint32_t block = operand->along_k ? tiles->block_k : is_b ? tiles->block_n : tiles->block_m;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;
-    if (!tiles->staged && !operand->along_k && is_b) {
+    if (!tiles->stages && !operand->along_k && is_b) {
         return 1; /* lanes are neighbours already */
     }
+    if (tiles->stages > 2 && operand->along_k) {
+        return 1; /* a copy does not turn a row into a column */
+    }
     /* A direct reader takes whole steps along k and the rest one by one. */
-    int64_t near = operand->along_k ? (tiles->staged ? (int64_t)t->work.k : 0) : lines;
+    int64_t near = operand->along_k ? (tiles->stages ? (int64_t)t->work.k : 0) : lines;
     int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
     while (width > 1 && !all_multiples(numbers, 5, width)) {
@@ -291,10 +294,12 @@ static void sign(const task *t, ops_signature *signature)
     ops_sign(signature, OPS_FAMILY_GEMM);
     ops_sign(signature, s->block_m | (uint64_t)s->block_n << 16 | (uint64_t)s->block_k << 32 |
                             (uint64_t)s->thread_m << 48 | (uint64_t)s->thread_n << 56);
-    ops_sign(signature, s->strip_m | (uint64_t)s->strip_n << 8 | (uint64_t)s->staged << 16 |
-                            (uint64_t)p->a.along_k << 24 | (uint64_t)p->b.along_k << 25 |
-                            (uint64_t)p->a.width << 32 | (uint64_t)p->b.width << 40 |
-                            (uint64_t)p->width_c << 48 | (uint64_t)p->input_count << 56);
+    ops_sign(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 | (uint64_t)s->stages << 16 |
+                            (uint64_t)s->slices << 24 | (uint64_t)s->resident << 32);
+    ops_sign(signature, s->strip_m | (uint64_t)s->strip_n << 8 | (uint64_t)p->a.along_k << 24 |
+                            (uint64_t)p->b.along_k << 25 | (uint64_t)p->a.width << 32 |
+                            (uint64_t)p->b.width << 40 | (uint64_t)p->width_c << 48 |
+                            (uint64_t)p->input_count << 56);
     ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
                             (uint64_t)p->unit_c << 19);

@@ -3,19 +3,32 @@
 
 /* Lanes of a processor run in lock-step along the columns; a work-item holds a column of sums. The
  * tall tile reads B with a stride where its columns are not neighbours, and amortises that. */
-static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0};
-static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0};
+static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0};
+static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0};
 
-/* Work-items of their own, in order of size; a size is taken when it fills the device. */
-static const ops_gemm_tiles staged[] = {
-    {128, 128, 8, 8, 8, 4, 4, 1, 0},
-    {64, 64, 16, 8, 4, 4, 4, 1, 0},
-    {32, 32, 16, 4, 2, 4, 2, 1, 0},
-    {16, 16, 16, 2, 2, 2, 2, 1, 0},
+/* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
+ * first: measured on one GPU, and about the same on others, since it follows from the loads that a
+ * multiplication needs. The sizes of the first two were found on it as well: 8 x 16 sums leave room
+ * for two sets of operands in 255 registers, and four slices of k keep a unit busy with a tile small
+ * enough for matrices of a thousand rows. */
+typedef struct candidate {
+    ops_gemm_tiles tiles;
+    uint16_t speed;
+} candidate;
+
+static const candidate staged[] = {
+    {{128, 256, 8, 8, 16, 4, 4, 4, 8, 3, 1, 1, 0}, 100},
+    {{64, 128, 32, 8, 16, 4, 4, 8, 4, 3, 4, 1, 0}, 93},
+    {{128, 128, 8, 8, 8, 4, 4, 8, 4, 2, 1, 2, 0}, 95},
+    {{64, 64, 16, 8, 4, 4, 4, 4, 8, 2, 1, 4, 0}, 70},
+    {{32, 32, 16, 4, 2, 4, 2, 4, 8, 2, 1, 0, 0}, 35},
+    {{16, 16, 16, 2, 2, 2, 2, 4, 8, 2, 1, 0, 0}, 12},
 };
 
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
 static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width);
+static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
+                     uint32_t batch);
 static uint16_t cover(int64_t length, uint16_t least, uint16_t most);
 
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
@@ -25,15 +38,28 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
         *tiles = choose_lanes(m, n, b_along_k);
         return;
     }
-    uint32_t count = sizeof staged / sizeof staged[0];
+    const uint32_t count = sizeof staged / sizeof staged[0];
+    uint64_t least = UINT64_MAX;
+    *tiles = staged[count - 1].tiles;
     for (uint32_t i = 0; i < count; i++) {
-        int64_t groups = (m + staged[i].block_m - 1) / staged[i].block_m *
-                         ((n + staged[i].block_n - 1) / staged[i].block_n) * batch;
-        *tiles = staged[i];
-        if (fits(info, tiles, width) && groups >= info->compute_units) {
-            return;
+        uint64_t now = cost(info, &staged[i], m, n, batch);
+        if (now < least && fits(info, &staged[i].tiles, width)) {
+            least = now;
+            *tiles = staged[i].tiles;
         }
     }
+}
+
+/* Time in rounds of the whole device, up to a factor. */
+static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
+                     uint32_t batch)
+{
+    const ops_gemm_tiles *t = &c->tiles;
+    uint64_t rows = (uint64_t)(m + t->block_m - 1) / t->block_m;
+    uint64_t columns = (uint64_t)(n + t->block_n - 1) / t->block_n;
+    uint64_t units = info->compute_units ? info->compute_units : 1;
+    uint64_t rounds = (rows * columns * batch + units - 1) / units;
+    return rounds * t->block_m * t->block_n * 1000 / c->speed;
 }
 
 /* No larger than the matrix: idle lanes and rows cost as much as busy ones. */
@@ -51,10 +77,11 @@ static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
 
 static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width)
 {
-    uint32_t x = t->block_n / t->thread_n, y = t->block_m / t->thread_m;
-    uint32_t shared = 2u * t->block_k * (t->block_m + t->block_n + 8u) * width;
-    return x * y <= info->max_group_items && x <= info->max_group_size[0] &&
-           y <= info->max_group_size[1] && shared <= info->shared_bytes;
+    uint32_t items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
+    int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
+    return items <= info->max_group_items && items <= info->max_group_size[0] && registers <= 512 &&
+           ops_gemm_shared_elements(t) * width <= info->shared_bytes && (t->stages <= 2 || copies);
 }
 
 /* The smallest power of two that covers a length, within limits. */

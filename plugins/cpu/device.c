@@ -239,7 +239,7 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
         info->max_group_size[k] = CPU_MAX_ITEMS;
         info->max_grid[k] = k == 0 ? INT32_MAX : UINT16_MAX;
     }
-    info->shared_bytes = 64 << 10;
+    info->shared_bytes = 128 << 10;
     info->max_bindings = HAL_IR_MAX_BINDINGS;
     info->max_vector_bytes = 64;
     info->preferred_group = 256;

@@ -152,6 +152,34 @@ static void layouts(void **state)
     }
 }
 
+/* On one compute unit the tile that wastes least is taken: every row of the table of tiles, with
+ * asynchronous copies and without, in the middle and at the edges of the matrices. */
+static void every_tile(void **state)
+{
+    (void)state;
+    const int64_t shapes[][3] = {{256, 512, 24}, {130, 270, 37}, {64, 128, 96}, {60, 125, 70},
+                                 {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 5},
+                                 {32, 32, 40},   {29, 18, 20},   {16, 16, 1},   {5, 9, 33}};
+    const hal_device_info *kept = test_context->info;
+    hal_device_info one = *kept;
+    test_context->info = &one;
+    one.kind = HAL_DEVICE_DISCRETE;
+    one.compute_units = 1;
+    for (int i = 0; i < 12 * 2 * 4; i++) {
+        const int64_t *n = shapes[i / 8];
+        one.abilities = i & 1 ? kept->abilities : kept->abilities & ~HAL_ABILITY_ASYNC_COPY;
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 5 ? 1 : 2, n[0], n[1], n[2],
+                         i & 2 ? PLAIN : TURNED, i & 4 ? PLAIN : TURNED, PLAIN);
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = 2;
+        p.options.beta = i % 3 ? 0 : -1;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+    test_context->info = kept;
+}
+
 /* Shapes at which operands are exchanged or turned first. */
 static void large_layouts(void **state)
 {
@@ -435,6 +463,7 @@ int main(void)
         cmocka_unit_test(broadcast_batch),  cmocka_unit_test(empty),
         cmocka_unit_test(bad_arguments),    cmocka_unit_test(plain_options),
     };
-    const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes)};
+    const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes),
+                                        cmocka_unit_test(every_tile)};
     return RUN_ON_ALL(tests) + cmocka_run_group_tests(growth, open_context, close_context);
 }

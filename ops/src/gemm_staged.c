@@ -1,0 +1,388 @@
+/* The portable matrix product through shared memory: a ring of tiles of A and B, filled ahead of
+ * the one that is multiplied. Double buffering on both levels: the next tiles travel to shared
+ * memory, by asynchronous copies or through registers, while the present one is multiplied; and the
+ * next step's lines travel from shared memory to registers while the present step is multiplied,
+ * across the border between tiles too, so that one barrier a tile is enough. */
+#include "gemm_emitter.h"
+
+#define MAX_ACCESSES 32u /* of a work-item to stage one tile */
+
+/* One access of a work-item to stage its share of a tile. */
+typedef struct access {
+    hal_ir_value from;  /* element of the matrix at k = 0 */
+    hal_ir_value to;    /* element of the tile in shared memory */
+    hal_ir_value step;  /* of the tile */
+    hal_ir_value guard; /* the line is one of the matrix's; and the access one of the tile's */
+} access;
+
+/* A or B on its way. */
+typedef struct stream {
+    ops_gemm_side *side;
+    uint32_t pitch; /* of a step of k in shared memory */
+    uint32_t begin; /* of the tile in a stage */
+    uint32_t count; /* accesses of a work-item */
+    access accesses[MAX_ACCESSES];
+    hal_ir_value vectors[MAX_ACCESSES];       /* on their way through registers */
+    hal_ir_value next[OPS_GEMM_MAX_FRAGMENT]; /* variables: lines of the next tile's first step */
+    hal_ir_value lines[2][OPS_GEMM_MAX_FRAGMENT]; /* of the present and of the next step */
+} stream;
+
+typedef struct pipeline {
+    ops_gemm_emitter *e;
+    hal_ir_memory_id shared;
+    uint32_t items;      /* of the group */
+    uint32_t stage_size; /* elements */
+    uint32_t depth;      /* steps of a tile that one slice multiplies */
+    stream a, c;
+} pipeline;
+
+static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin);
+static access place_access(pipeline *p, const stream *s, uint32_t number);
+static void multiply_tiles(pipeline *p);
+static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage);
+static void end_tile(pipeline *p, hal_ir_value stage);
+static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage);
+static void put_stream(pipeline *p, stream *s, hal_ir_value stage);
+static hal_ir_value next_stage(pipeline *p, hal_ir_value stage);
+static void read_lines(pipeline *p, const stream *s, hal_ir_value stage, uint32_t step,
+                       hal_ir_value *lines);
+static void multiply_step(pipeline *p, uint32_t now);
+static void open_next(pipeline *p, stream *s);
+static void set_next(pipeline *p, const stream *s, const hal_ir_value *lines);
+static void sum_slices(pipeline *p);
+static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source);
+static void put_partials(pipeline *p, uint32_t owner);
+static void add_partials(pipeline *p, uint32_t owner);
+
+void ops_gemm_emit_staged(ops_gemm_emitter *e)
+{
+    const ops_gemm_tiles *t = e->tiles;
+    pipeline p = {.e = e, .depth = t->block_k / t->slices};
+    p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
+    open_stream(&p, &p.a, &e->a, 0);
+    open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
+    p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
+    multiply_tiles(&p);
+    ops_gemm_get_sums(e);
+    if (t->slices > 1) {
+        sum_slices(&p);
+    } else {
+        ops_gemm_emit_rows(e, 0, t->thread_m);
+    }
+}
+
+uint32_t ops_gemm_pitch(uint32_t block, int along_k)
+{
+    return block + (along_k ? 4u : 0u);
+}
+
+uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
+{
+    uint32_t tile = t->block_k * (ops_gemm_pitch(t->block_m, 1) + ops_gemm_pitch(t->block_n, 1));
+    /* Each slice keeps its share of the rows and gives the others away. */
+    uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
+    return t->stages * tile > partials ? t->stages * tile : partials;
+}
+
+/* ---- From global to shared memory ---- */
+
+static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
+{
+    uint32_t accesses = side->block * p->e->tiles->block_k / side->operand->width;
+    s->side = side;
+    s->pitch = ops_gemm_pitch(side->block, side->operand->along_k);
+    s->begin = begin;
+    s->count = (accesses + p->items - 1) / p->items;
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->accesses[i] = place_access(p, s, i);
+    }
+}
+
+/* Which line and step of the tile the work-item's access begins at. Along k, neighbours take up to
+ * 8 steps of a line and then the next line: whole sectors of global memory, and different banks of
+ * shared memory. */
+static access place_access(pipeline *p, const stream *s, uint32_t number)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    uint32_t width = side->operand->width, depth = e->tiles->block_k;
+    uint32_t accesses = side->block * depth / width;
+    hal_ir_value index = ops_gemm_plus(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), number * p->items);
+    hal_ir_value line, step;
+    if (side->operand->along_k) {
+        uint32_t run = (depth < 8 ? depth : width < 8 ? 8 : width) / width;
+        hal_ir_value rest = ops_gemm_quotient(e, index, run);
+        line = ops_gemm_rest(e, rest, side->block);
+        step = ops_gemm_times(e, ops_gemm_rest(e, index, run), width);
+        if (run * width < depth) {
+            hal_ir_value runs = ops_gemm_quotient(e, rest, side->block);
+            step = hal_ir_add(b, step, ops_gemm_times(e, runs, run * width));
+        }
+    } else {
+        uint32_t run = side->block / width;
+        line = ops_gemm_times(e, ops_gemm_rest(e, index, run), width);
+        step = ops_gemm_quotient(e, index, run);
+    }
+    access a = {.step = step};
+    a.to = hal_ir_add(b, ops_gemm_times(e, step, s->pitch), line);
+    a.to = ops_gemm_plus(e, a.to, s->begin);
+    line = hal_ir_add(b, side->origin, line);
+    a.from = ops_gemm_address(e, side, line, step);
+    a.guard = hal_ir_lt(b, line, side->limit);
+    if ((number + 1) * p->items > accesses) {
+        a.guard = hal_ir_and(b, a.guard, hal_ir_lt(b, index, hal_ir_u32(b, accesses)));
+    }
+    return a;
+}
+
+/* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
+static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
+{
+    begin_stream(p, &p->a, k, stage);
+    begin_stream(p, &p->c, k, stage);
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_commit(p->e->b);
+    }
+}
+
+/* The tile that is needed next, which is to lie in `stage`, is there for all. */
+static void end_tile(pipeline *p, hal_ir_value stage)
+{
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
+    } else {
+        put_stream(p, &p->a, stage);
+        put_stream(p, &p->c, stage);
+    }
+    hal_ir_barrier(p->e->b);
+}
+
+static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    hal_ir_value way = ops_gemm_index(e, k);
+    way = side->operand->along_k ? way : hal_ir_mul(b, way, side->stride);
+    hal_ir_value left = hal_ir_sub(b, hal_ir_max(b, e->k, k), k);
+    hal_ir_value base = ops_gemm_times(e, stage, p->stage_size);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const access *a = &s->accesses[i];
+        hal_ir_value from = hal_ir_add(b, a->from, way);
+        hal_ir_value guard = hal_ir_and(b, a->guard, hal_ir_lt(b, a->step, left));
+        if (e->tiles->stages > 2) {
+            hal_ir_async_copy(b, p->shared, hal_ir_add(b, base, a->to), side->memory, from,
+                              side->operand->width, guard);
+        } else {
+            s->vectors[i] = hal_ir_load_wide(b, side->memory, from, 0, side->operand->width, guard);
+        }
+    }
+}
+
+/* Writes what came to registers to its stage, step by step of k. */
+static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t width = s->side->operand->width;
+    uint32_t accesses = s->side->block * e->tiles->block_k / width;
+    hal_ir_value base = ops_gemm_times(e, stage, p->stage_size);
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value to = hal_ir_add(b, base, s->accesses[i].to), inside = HAL_IR_NONE;
+        if ((i + 1) * p->items > accesses) {
+            hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+            inside = hal_ir_lt(b, item, hal_ir_u32(b, accesses - i * p->items));
+        }
+        if (!s->side->operand->along_k || width == 1) {
+            hal_ir_store_wide(b, p->shared, to, 0, inside, s->vectors[i]);
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++) {
+            hal_ir_store_wide(b, p->shared, to, (int32_t)(j * s->pitch), inside,
+                              hal_ir_extract(b, s->vectors[i], j));
+        }
+    }
+}
+
+/* ---- From shared memory to the sums ---- */
+
+static void multiply_tiles(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    for (uint32_t i = 0; i + 1 < t->stages; i++) {
+        begin_tile(p, hal_ir_u32(b, i * t->block_k), hal_ir_u32(b, i));
+    }
+    end_tile(p, zero);
+    open_next(p, &p->a);
+    open_next(p, &p->c);
+    hal_ir_value present = hal_ir_var(b, zero),
+                 ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
+
+    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, t->block_k));
+    hal_ir_value stage = hal_ir_get(b, present), filled = hal_ir_get(b, ahead);
+    hal_ir_value next = next_stage(p, stage);
+    begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
+    hal_ir_set(b, ahead, next_stage(p, filled));
+    hal_ir_set(b, present, next);
+    ops_gemm_get_sums(e);
+    for (uint32_t i = 0; i < e->a.thread; i++) {
+        p->a.lines[0][i] = hal_ir_get(b, p->a.next[i]);
+    }
+    for (uint32_t i = 0; i < e->c.thread; i++) {
+        p->c.lines[0][i] = hal_ir_get(b, p->c.next[i]);
+    }
+    for (uint32_t step = 0; step < p->depth; step++) {
+        uint32_t now = step & 1, last = step + 1 == p->depth;
+        if (last) {
+            end_tile(p, next);
+        }
+        read_lines(p, &p->a, last ? next : stage, last ? 0 : step + 1, p->a.lines[!now]);
+        read_lines(p, &p->c, last ? next : stage, last ? 0 : step + 1, p->c.lines[!now]);
+        multiply_step(p, now);
+    }
+    set_next(p, &p->a, p->a.lines[p->depth & 1]);
+    set_next(p, &p->c, p->c.lines[p->depth & 1]);
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+}
+
+static hal_ir_value next_stage(pipeline *p, hal_ir_value stage)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value last = hal_ir_u32(b, p->e->tiles->stages - 1u);
+    return hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(p->e, stage, 1),
+                         hal_ir_u32(b, 0));
+}
+
+/* The work-item's lines at one step of the slice's share of a tile. */
+static void read_lines(pipeline *p, const stream *s, hal_ir_value stage, uint32_t step,
+                       hal_ir_value *lines)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    hal_ir_value place = side->first;
+    if (e->slice != HAL_IR_NONE) {
+        place = hal_ir_add(b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
+    }
+    place = hal_ir_add(b, place, ops_gemm_times(e, stage, p->stage_size));
+    for (uint32_t i = 0; i < side->thread; i += side->strip) {
+        uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
+        hal_ir_value vector =
+            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, side->strip, HAL_IR_NONE);
+        for (uint32_t j = 0; j < side->strip; j++) {
+            lines[i + j] = side->strip == 1 ? vector : hal_ir_extract(b, vector, j);
+        }
+    }
+}
+
+/* Column by column, to and fro, so that neighbouring operations share operands. */
+static void multiply_step(pipeline *p, uint32_t now)
+{
+    ops_gemm_emitter *e = p->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < e->a.thread; i++) {
+            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
+            ops_gemm_multiply(e, row, j, p->a.lines[now][row], p->c.lines[now][j]);
+        }
+    }
+}
+
+/* The first step's lines live in variables, since they are read before the loop turns. */
+static void open_next(pipeline *p, stream *s)
+{
+    read_lines(p, s, hal_ir_u32(p->e->b, 0), 0, s->lines[0]);
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->next[i] = hal_ir_var(p->e->b, s->lines[0][i]);
+    }
+}
+
+static void set_next(pipeline *p, const stream *s, const hal_ir_value *lines)
+{
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        hal_ir_set(p->e->b, s->next[i], lines[i]);
+    }
+}
+
+/* ---- Slices of k ---- */
+
+/* Slice i finishes the i-th share of every work-item's rows: it adds to its own sums those of the
+ * other slices, in their order, so that the result does not depend on who came first. */
+static void sum_slices(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices;
+    if (e->tiles->stages > 2) {
+        hal_ir_async_wait(b, 0);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
+        put_partials(p, owner);
+        hal_ir_end(b);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_eq(b, e->slice, hal_ir_u32(b, owner)));
+        add_partials(p, owner);
+        ops_gemm_emit_rows(e, owner * rows, (owner + 1) * rows);
+        hal_ir_end(b);
+    }
+}
+
+/* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
+ * work-items lie side by side. */
+static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
+{
+    ops_gemm_emitter *e = p->e;
+    uint32_t slices = e->tiles->slices, items = p->items / slices;
+    uint32_t share = items * e->a.thread / slices * e->c.thread;
+    hal_ir_value slot = ops_gemm_times(e, source, share);
+    slot = ops_gemm_plus(e, slot, owner * (slices - 1) * share);
+    return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
+}
+
+static void put_partials(pipeline *p, uint32_t owner)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t rows = e->a.thread / e->tiles->slices, strip = e->c.strip;
+    uint32_t items = p->items / e->tiles->slices, number = 0;
+    hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
+    hal_ir_value source =
+        hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
+    hal_ir_value slot = slot_of(p, owner, source);
+    for (uint32_t i = owner * rows * e->c.thread; i < (owner + 1) * rows * e->c.thread;
+         i += strip) {
+        hal_ir_value vector = strip == 1 ? e->present[i] : hal_ir_pack(b, strip, &e->present[i]);
+        hal_ir_store_wide(b, p->shared, slot, (int32_t)(number++ * items * strip), HAL_IR_NONE,
+                          vector);
+    }
+}
+
+static void add_partials(pipeline *p, uint32_t owner)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices, strip = e->c.strip;
+    uint32_t items = p->items / slices;
+    for (uint32_t source = 0; source + 1 < slices; source++) {
+        hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
+        uint32_t number = 0;
+        for (uint32_t i = owner * rows * e->c.thread; i < (owner + 1) * rows * e->c.thread;
+             i += strip) {
+            hal_ir_value vector = hal_ir_load_wide(
+                b, p->shared, slot, (int32_t)(number++ * items * strip), strip, HAL_IR_NONE);
+            for (uint32_t j = 0; j < strip; j++) {
+                hal_ir_value part = strip == 1 ? vector : hal_ir_extract(b, vector, j);
+                e->present[i + j] = hal_ir_add(b, e->present[i + j], part);
+            }
+        }
+    }
+}
