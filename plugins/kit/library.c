@@ -1,3 +1,4 @@
+/* A library opened at run time and its functions looked up, see library.h. */
 #include "library.h"
 
 #include <dlfcn.h>

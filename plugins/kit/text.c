@@ -1,3 +1,4 @@
+/* Text that grows, see text.h. */
 #include "text.h"
 
 #include <stdarg.h>
