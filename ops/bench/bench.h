@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "measure.h"
+#include "raw.h"
 
 #define BENCH_MAX_PEERS 4
 #define BENCH_MAX_SIZES 32
@@ -20,7 +21,10 @@ typedef struct bench_options {
     int size_count;                    /* 0: the suite's own */
     const char *types;                 /* with commas; null: the suite's own */
     ops_gemm_door door;
+    uint32_t precision; /* HAL_GEMM_* */
     int threads;
+    bool raw;       /* the driver's own calls take turns with hal's */
+    bool once;      /* of start: this process is one pass */
     double seconds; /* for each row */
 } bench_options;
 
@@ -29,7 +33,7 @@ typedef struct bench_peer {
     char name[32];
     measurement time;
     double gflops, gbps;
-    double ratio; /* of the device's rate to this one */
+    double ratio; /* of the device's rate to this one; without rates: of its time to the device's */
 } bench_peer;
 
 /* Counts that mean nothing for a case are 0. */
@@ -49,6 +53,7 @@ typedef struct bench_state {
     const hal_device_info *info;
     hal_queue *queue;
     ops_context *ops;
+    raw_device *raw; /* null without --raw */
     bench_row *rows;
     int row_count;
     double load; /* of the machine before the run; below 0 where it is not told */
@@ -63,6 +68,9 @@ bool bench_ok(bench_state *bench, hal_status status, const char *what);
 
 /* Appends a row; null without memory. */
 bench_row *bench_add(bench_state *bench, const char *name, hal_type type);
+
+/* Adds a competitor's times to a row. */
+bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *time);
 
 /* Fills in the rates of a row and of its peers from their times, and the ratios. */
 void bench_rate(bench_row *row, double flops, double bytes);
@@ -79,6 +87,11 @@ void suite_gemm(bench_state *bench);
 void suite_pointwise(bench_state *bench);
 void suite_reduce(bench_state *bench);
 void suite_dispatch(bench_state *bench);
+void suite_start(bench_state *bench);
+
+/* The one pass of start --once, which suite_start has other processes make: prints the times.
+ * False when a call failed, which is said. */
+bool start_once(const bench_options *options);
 
 /* What comes out (output.c). False when the file cannot be written. */
 void output_table(const bench_state *bench);

@@ -8,25 +8,31 @@
 #include <string.h>
 
 #include "bench.h"
+#include "device_peers.h"
 #include "peers.h"
 
 static int parse(int count, char **arguments, bench_options *options);
 static bool parse_sizes(const char *text, bench_options *options);
 static bool parse_door(const char *text, ops_gemm_door *door);
+static bool parse_precision(const char *text, uint32_t *precision);
 static bool parse_peer(const char *text, bench_options *options);
 static bool parse_threads(const char *text, int *threads);
 static int available_threads(void);
 static bool open_device(bench_state *bench);
+static bool open_raw(bench_state *bench);
 static void close_device(bench_state *bench);
 
 static const char usage[] =
-    "usage: hal-bench gemm|pointwise|reduce|dispatch [options]\n"
+    "usage: hal-bench gemm|pointwise|reduce|dispatch|start [options]\n"
     "  --device SELECTION   such as cpu:0 (else HAL_BACKEND, else the default)\n"
-    "  --peer NAME          of gemm: openblas or blis; may be given more than once\n"
+    "  --peer NAME          of gemm: openblas, blis, clblast or cublas; more than once if wanted\n"
+    "  --raw                of dispatch and pointwise: beside the driver's own calls\n"
     "  --threads N          of the cpu plugin, the peers and the triad (all that there are)\n"
     "  --sizes LIST         with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce\n"
     "  --type LIST          with commas: f32, f64, f16, bf16 (f32)\n"
     "  --door DOOR          of gemm: any, portable or native (any)\n"
+    "  --precision CLASS    of gemm: strict, accurate or fast (strict)\n"
+    "  --once               of start: one pass in this process, the times on a line\n"
     "  --seconds S          for each case and peer (1)\n"
     "  --json FILE          write the rows as JSON\n"
     "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n";
@@ -37,7 +43,8 @@ static const struct {
 } suites[] = {{"gemm", suite_gemm},
               {"pointwise", suite_pointwise},
               {"reduce", suite_reduce},
-              {"dispatch", suite_dispatch}};
+              {"dispatch", suite_dispatch},
+              {"start", suite_start}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 int main(int count, char **arguments)
@@ -46,6 +53,9 @@ int main(int count, char **arguments)
     const int parsed = parse(count, arguments, &bench.options);
     if (parsed != 0) {
         return parsed < 0 ? 0 : 2;
+    }
+    if (bench.options.once) {
+        return start_once(&bench.options) ? 0 : 1;
     }
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
@@ -73,6 +83,8 @@ static int parse(int count, char **arguments, bench_options *options)
                                           {"threads", 1, NULL, 't'}, {"sizes", 1, NULL, 's'},
                                           {"type", 1, NULL, 'y'},    {"door", 1, NULL, 'o'},
                                           {"seconds", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},
+                                          {"raw", 0, NULL, 'r'},     {"once", 0, NULL, 'n'},
+                                          {"precision", 1, NULL, 'i'},
                                           {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
     bool well = true;
     int option;
@@ -96,12 +108,21 @@ static int parse(int count, char **arguments, bench_options *options)
         case 'o':
             well = parse_door(optarg, &options->door);
             break;
+        case 'i':
+            well = parse_precision(optarg, &options->precision);
+            break;
         case 'c':
             options->seconds = strtod(optarg, NULL);
             well = options->seconds > 0.0 && options->seconds <= 3600.0;
             break;
         case 'j':
             options->json = optarg;
+            break;
+        case 'r':
+            options->raw = true;
+            break;
+        case 'n':
+            options->once = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -125,8 +146,12 @@ static int parse(int count, char **arguments, bench_options *options)
         fprintf(stderr, "hal-bench: name one of the suites\n%s", usage);
         return 1;
     }
+    if (options->once && strcmp(options->suite, "start") != 0) {
+        fprintf(stderr, "hal-bench: --once is for start\n");
+        return 1;
+    }
     if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
-        fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have the triad\n");
+        fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have yardsticks\n");
         return 1;
     }
     return 0;
@@ -176,9 +201,22 @@ static bool parse_door(const char *text, ops_gemm_door *door)
     return false;
 }
 
+static bool parse_precision(const char *text, uint32_t *precision)
+{
+    static const char *const names[] = {"strict", "accurate", "fast"};
+    static const uint32_t classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *precision = classes[i];
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool parse_peer(const char *text, bench_options *options)
 {
-    if (!peer_is_known(text) || options->peer_count == BENCH_MAX_PEERS) {
+    if ((!peer_is_known(text) && !device_peer_is_known(text)) || options->peer_count == BENCH_MAX_PEERS) {
         return false;
     }
     options->peers[options->peer_count++] = text;
@@ -211,12 +249,33 @@ static bool open_device(bench_state *bench)
         return false;
     }
     bench->info = hal_device_get_info(bench->device);
-    return bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") &&
+    return open_raw(bench) &&
+           bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") &&
            bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context");
+}
+
+/* The driver's own calls, when they are asked for. */
+static bool open_raw(bench_state *bench)
+{
+    const char *plugin = hal_device_plugin_name(bench->device);
+    const raw_api *api = raw_find(plugin);
+    char message[512];
+    if (!bench->options.raw) {
+        return true;
+    }
+    if (api == NULL) {
+        return bench_fail(bench, "this hal-bench makes no calls of its own to the devices of %s",
+                          plugin);
+    }
+    bench->raw = api->open(bench->info, message, sizeof message);
+    return bench->raw != NULL || bench_fail(bench, "%s", message);
 }
 
 static void close_device(bench_state *bench)
 {
+    if (bench->raw != NULL) {
+        bench->raw->api->close(bench->raw);
+    }
     ops_context_destroy(bench->ops);
     hal_queue_destroy(bench->queue);
     hal_device_release(bench->device);

@@ -18,7 +18,6 @@ static int find_calls(measured *competitor);
 static double run_once(measured *competitor, int calls);
 static double run_settled(measured *competitor, int calls);
 static int compare(const void *a, const void *b);
-static void summarise(measurement *time, double *samples, int count, int calls);
 
 void measure_alternating(measured *competitors, int count, double seconds)
 {
@@ -41,7 +40,7 @@ void measure_alternating(measured *competitors, int count, double seconds)
         runs++;
     }
     for (int i = 0; i < count; i++) {
-        summarise(&competitors[i].time, samples[i], runs, calls[i]);
+        measure_summarise(&competitors[i].time, samples[i], runs, calls[i]);
     }
 }
 
@@ -94,7 +93,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void summarise(measurement *time, double *samples, int count, int calls)
+void measure_summarise(measurement *time, double *samples, int count, int calls)
 {
     qsort(samples, (size_t)count, sizeof *samples, compare);
     time->median_us = 1e6 * samples[count / 2];

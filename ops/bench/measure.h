@@ -22,6 +22,9 @@ typedef struct measured {
  * about `seconds` for each, at least 9 runs. */
 void measure_alternating(measured *competitors, int count, double seconds);
 
+/* What samples in seconds come to; they are sorted. `calls` is noted. */
+void measure_summarise(measurement *time, double *samples, int count, int calls);
+
 double measure_now(void); /* seconds */
 
 #endif

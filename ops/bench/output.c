@@ -34,8 +34,12 @@ void output_table(const bench_state *bench)
         print_rate(stdout, row->gbps);
         for (int p = 0; p < row->peer_count; p++) {
             const bench_peer *peer = &row->peers[p];
-            printf("  %s %.1f: %.2f", peer->name, peer->gflops > 0.0 ? peer->gflops : peer->gbps,
-                   peer->ratio);
+            if (peer->gflops > 0.0 || peer->gbps > 0.0) {
+                printf("  %s %.1f: %.2f", peer->name,
+                       peer->gflops > 0.0 ? peer->gflops : peer->gbps, peer->ratio);
+            } else {
+                printf("  %s %.3f us: %.2f", peer->name, peer->time.median_us, peer->ratio);
+            }
         }
         putchar('\n');
     }

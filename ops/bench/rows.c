@@ -42,6 +42,14 @@ bench_row *bench_add(bench_state *bench, const char *name, hal_type type)
     return row;
 }
 
+bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *time)
+{
+    bench_peer *peer = &row->peers[row->peer_count++];
+    *peer = (bench_peer){.time = *time};
+    snprintf(peer->name, sizeof peer->name, "%s", name);
+    return peer;
+}
+
 void bench_rate(bench_row *row, double flops, double bytes)
 {
     row->gflops = flops / row->time.median_us * 1e-3;
@@ -52,8 +60,9 @@ void bench_rate(bench_row *row, double flops, double bytes)
             peer->gflops = flops / peer->time.median_us * 1e-3;
             peer->gbps = bytes / peer->time.median_us * 1e-3;
         }
-        peer->ratio =
-            flops > 0.0 && peer->gflops > 0.0 ? row->gflops / peer->gflops : row->gbps / peer->gbps;
+        peer->ratio = flops > 0.0 && peer->gflops > 0.0 ? row->gflops / peer->gflops
+                      : peer->gbps > 0.0                ? row->gbps / peer->gbps
+                                         : peer->time.median_us / row->time.median_us;
     }
 }
 

@@ -1,10 +1,11 @@
 /* suite_dispatch.c: what a command costs that does nothing: many recorded and flushed together,
- * alone with a wait, as a kept graph; and small transfers. Called by main.c. */
+ * alone with a wait, as a kept graph; small transfers and allocations; each beside the driver's own
+ * calls where --raw asks for them. Called by main.c. */
 #include <string.h>
 
 #include "bench.h"
 
-#define GRAPH_COMMANDS 1000
+#define GRAPH_COMMANDS RAW_GRAPH_COMMANDS
 
 typedef struct dispatches {
     bench_state *bench;
@@ -22,19 +23,30 @@ static void run_alone(void *user, int calls);
 static void run_graph(void *user, int calls);
 static void run_write(void *user, int calls);
 static void run_read(void *user, int calls);
-static void add(bench_state *bench, const char *name, measure_function function, dispatches *d,
-                double commands);
+static void run_allocate(void *user, int calls);
+static void add(dispatches *d, const char *name, measure_function function, double commands,
+                const measure_function raw[2]);
+static void share(measurement *time, double commands);
 
 void suite_dispatch(bench_state *bench)
 {
+    static const raw_api none = {0};
+    const raw_api *raw = bench->raw == NULL ? &none : bench->raw->api;
     dispatches d = {.bench = bench};
     if (make(bench, &d)) {
-        add(bench, "empty kernel, many in a flush", run_empty, &d, 1.0);
-        add(bench, "empty kernel with 2 bindings, many in a flush", run_bound, &d, 1.0);
-        add(bench, "empty kernel alone, flush and wait", run_alone, &d, 1.0);
-        add(bench, "empty kernel in a graph of 1000", run_graph, &d, GRAPH_COMMANDS);
-        add(bench, "write of 4 bytes, many in a flush", run_write, &d, 1.0);
-        add(bench, "read of 4 bytes", run_read, &d, 1.0);
+        const measure_function nothing[2] = {NULL, NULL};
+        add(&d, "empty kernel, many in a flush", run_empty, 1.0,
+            (const measure_function[]){raw->empty, NULL});
+        add(&d, "empty kernel with 2 bindings, many in a flush", run_bound, 1.0,
+            (const measure_function[]){raw->bound, NULL});
+        add(&d, "empty kernel alone, flush and wait", run_alone, 1.0,
+            (const measure_function[]){raw->alone, NULL});
+        add(&d, "empty kernel in a graph of 1000", run_graph, GRAPH_COMMANDS,
+            (const measure_function[]){raw->graph, NULL});
+        add(&d, "4 MiB made and released", run_allocate, 1.0,
+            (const measure_function[]){raw->allocate, raw->allocate_ordered});
+        add(&d, "write of 4 bytes, many in a flush", run_write, 1.0, nothing);
+        add(&d, "read of 4 bytes", run_read, 1.0, nothing);
     }
     hal_graph_destroy(d.graph);
     hal_kernel_release(d.empty);
@@ -150,17 +162,52 @@ static void run_read(void *user, int calls)
     }
 }
 
-/* Times are those of one command. */
-static void add(bench_state *bench, const char *name, measure_function function, dispatches *d,
-                double commands)
+static void run_allocate(void *user, int calls)
 {
-    measured one = {.function = function, .user = d};
-    measure_alternating(&one, 1, bench->options.seconds);
-    bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_NONE);
-    if (row != NULL) {
-        row->time = one.time;
-        row->time.median_us /= commands;
-        row->time.min_us /= commands;
-        row->time.spread_us /= commands;
+    dispatches *d = user;
+    for (int i = 0; i < calls; i++) {
+        hal_buffer *made = NULL;
+        bench_ok(d->bench,
+                 hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, RAW_ALLOCATION, &made),
+                 "hal_buffer_create");
+        hal_buffer_release(made);
     }
+}
+
+/* Times are those of one command. The second of the raw functions is the ordered one. */
+static void add(dispatches *d, const char *name, measure_function function, double commands,
+                const measure_function raw[2])
+{
+    static const char *const names[] = {"raw", "raw_ordered"};
+    bench_state *bench = d->bench;
+    measured competitors[3] = {{.function = function, .user = d}};
+    const char *competitor_names[3] = {""};
+    int count = 1;
+    for (int i = 0; i < 2; i++) {
+        if (raw[i] != NULL) {
+            competitor_names[count] = names[i];
+            competitors[count++] = (measured){.function = raw[i], .user = bench->raw};
+        }
+    }
+    measure_alternating(competitors, count, bench->options.seconds);
+    if (bench->raw != NULL && bench->raw->failed) {
+        bench_fail(bench, "%s", bench->raw->message);
+    }
+    bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_NONE);
+    if (row == NULL) {
+        return;
+    }
+    row->time = competitors[0].time;
+    share(&row->time, commands);
+    for (int i = 1; i < count; i++) {
+        share(&bench_add_peer(row, competitor_names[i], &competitors[i].time)->time, commands);
+    }
+    bench_rate(row, 0.0, 0.0);
+}
+
+static void share(measurement *time, double commands)
+{
+    time->median_us /= commands;
+    time->min_us /= commands;
+    time->spread_us /= commands;
 }

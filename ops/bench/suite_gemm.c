@@ -1,11 +1,12 @@
-/* suite_gemm.c: matrix products of several sizes and types, beside BLAS libraries that take turns
- * with them. Called by main.c. */
+/* suite_gemm.c: matrix products of several sizes and types, beside BLAS libraries, of the host or of
+ * the device, that take turns with them. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "device_peers.h"
 #include "peers.h"
 
 #define CHECKS 200 /* elements of each product that are checked */
@@ -18,14 +19,20 @@ typedef struct product {
     ops_tensor on_device[3];
 } product;
 
-typedef struct peer_product {
+/* A library: `device` where it multiplies on the device, else `host`. */
+typedef struct peer {
+    const char *name;
+    peer_blas host;
+    device_peer *device;
     const product *product;
-    const peer_blas *peer;
-} peer_product;
+} peer;
 
-static int open_peers(bench_state *bench, peer_blas *peers);
-static void run_case(bench_state *bench, hal_type type, const int64_t size[3],
-                     const peer_blas *peers, int peer_count);
+static int open_peers(bench_state *bench, peer *peers);
+static bool open_peer(bench_state *bench, const char *name, peer *opened);
+static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
+                     int peer_count);
+static bool run_first(product *p);
+static bool begin_peer(product *p, peer *other, measured *competitor);
 static bool make(bench_state *bench, product *made);
 static void release(product *made);
 static void run_device(void *user, int calls);
@@ -40,7 +47,7 @@ void suite_gemm(bench_state *bench)
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
     const bench_options *options = &bench->options;
     const int count = options->size_count > 0 ? options->size_count : 4;
-    peer_blas peers[BENCH_MAX_PEERS];
+    peer peers[BENCH_MAX_PEERS];
     const int peer_count = open_peers(bench, peers);
     for (int t = 0; t < 4; t++) {
         for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
@@ -50,50 +57,43 @@ void suite_gemm(bench_state *bench)
     }
 }
 
-static int open_peers(bench_state *bench, peer_blas *peers)
+static int open_peers(bench_state *bench, peer *peers)
 {
     int count = 0;
     for (int i = 0; i < bench->options.peer_count; i++) {
-        char message[512];
-        if (!peer_is_known(bench->options.peers[i])) {
-            continue;
-        }
-        if (peer_open(bench->options.peers[i], bench->options.threads, &peers[count], message,
-                      sizeof message)) {
-            count++;
-        } else {
-            bench_fail(bench, "%s", message);
-        }
+        count += open_peer(bench, bench->options.peers[i], &peers[count]);
     }
     return count;
 }
 
-static void run_case(bench_state *bench, hal_type type, const int64_t size[3],
-                     const peer_blas *peers, int peer_count)
+static bool open_peer(bench_state *bench, const char *name, peer *opened)
+{
+    char message[512];
+    *opened = (peer){.name = name};
+    bool well;
+    if (device_peer_is_known(name)) {
+        opened->device = device_peer_open(name, bench->info, message, sizeof message);
+        well = opened->device != NULL;
+    } else {
+        well = peer_open(name, bench->options.threads, &opened->host, message, sizeof message);
+    }
+    return well || bench_fail(bench, "%s", message);
+}
+
+static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
+                     int peer_count)
 {
     char name[64];
     product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &p}};
-    peer_product peer_products[BENCH_MAX_PEERS];
+    const char *names[1 + BENCH_MAX_PEERS] = {""};
     int count = 1;
     snprintf(name, sizeof name, "gemm %lldx%lldx%lld", (long long)p.m, (long long)p.n,
              (long long)p.k);
-    bool well = make(bench, &p);
-    if (well) {
-        run_device(&p, 1);
-        well = !bench->failed &&
-               bench_ok(bench,
-                        ops_tensor_read(bench->ops, &p.on_device[2], p.c,
-                                        (uint64_t)(p.m * p.n) * hal_type_size(type)),
-                        "reading C") &&
-               check(&p, "the device");
-    }
-    for (int i = 0; i < peer_count && well && (type == HAL_TYPE_F32 || type == HAL_TYPE_F64); i++) {
-        peer_products[i] = (peer_product){&p, &peers[i]};
-        memset(p.c, 0xff, (size_t)(p.m * p.n) * hal_type_size(type));
-        run_peer(&peer_products[i], 1);
-        if (check(&p, peers[i].name)) {
-            competitors[count++] = (measured){.function = run_peer, .user = &peer_products[i]};
+    const bool well = make(bench, &p) && run_first(&p);
+    for (int i = 0; i < peer_count && well; i++) {
+        if (begin_peer(&p, &peers[i], &competitors[count])) {
+            names[count++] = peers[i].name;
         }
     }
     bench_row *row = well ? bench_add(bench, name, type) : NULL;
@@ -104,15 +104,54 @@ static void run_case(bench_state *bench, hal_type type, const int64_t size[3],
         row->k = p.k;
         row->time = competitors[0].time;
         for (int i = 1; i < count; i++) {
-            const peer_product *other = competitors[i].user;
-            bench_peer *peer = &row->peers[row->peer_count++];
-            *peer = (bench_peer){.time = competitors[i].time};
-            snprintf(peer->name, sizeof peer->name, "%s", other->peer->name);
+            bench_add_peer(row, names[i], &competitors[i].time);
         }
         bench_rate(row, 2.0 * (double)p.m * (double)p.n * (double)p.k,
                    (double)(p.m * p.k + p.k * p.n + p.m * p.n) * hal_type_size(type));
     }
+    for (int i = 0; i < peer_count; i++) {
+        if (peers[i].device != NULL) {
+            peers[i].device->end(peers[i].device);
+        }
+        if (peers[i].device != NULL && peers[i].device->failed) {
+            bench_fail(bench, "%s", peers[i].device->message);
+        }
+    }
     release(&p);
+}
+
+static bool run_first(product *p)
+{
+    run_device(p, 1);
+    return !p->bench->failed &&
+           bench_ok(p->bench,
+                    ops_tensor_read(p->bench->ops, &p->on_device[2], p->c,
+                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type)),
+                    "reading C") &&
+           check(p, "the device");
+}
+
+/* Multiplies once and checks the result; false where the library is not to be measured. */
+static bool begin_peer(product *p, peer *other, measured *competitor)
+{
+    device_peer *device = other->device;
+    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b};
+    other->product = p;
+    memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
+    if (device == NULL) {
+        if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
+            return false;
+        }
+        *competitor = (measured){.function = run_peer, .user = other};
+        run_peer(other, 1);
+        return check(p, other->name);
+    }
+    if (device->failed || !device->takes(p->type) || !device->begin(device, &matrices)) {
+        return false;
+    }
+    *competitor = (measured){.function = device->run, .user = device};
+    device->run(device, 1);
+    return device->read(device, p->c) && check(p, other->name);
 }
 
 static bool make(bench_state *bench, product *made)
@@ -151,7 +190,9 @@ static void run_device(void *user, int calls)
 {
     product *p = user;
     bench_state *bench = p->bench;
-    const ops_gemm_options options = {.alpha = 1.0, .door = bench->options.door};
+    const ops_gemm_options options = {.alpha = 1.0,
+                                      .precision = bench->options.precision,
+                                      .door = bench->options.door};
     for (int i = 0; i < calls && !bench->failed; i++) {
         bench_ok(
             bench,
@@ -164,24 +205,27 @@ static void run_device(void *user, int calls)
 static void run_peer(void *user, int calls)
 {
     enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
-    const peer_product *run = user;
+    const peer *run = user;
     const product *p = run->product;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
     for (int i = 0; i < calls; i++) {
         if (p->type == HAL_TYPE_F64) {
-            run->peer->dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
+            run->host.dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
                              p->c, n);
         } else {
-            run->peer->sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
+            run->host.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
                              p->c, n);
         }
     }
 }
 
-/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included. */
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included; the fast
+ * class may round what it multiplies to 11 bits. */
 static bool check(const product *p, const char *who)
 {
+    const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
+    const double operand = fast ? 0x1p-10 : 0.0;
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
     const int64_t count = p->m * p->n;
     for (int64_t s = 0; s < CHECKS; s++) {
@@ -196,7 +240,7 @@ static bool check(const product *p, const char *who)
             size += fabsl(term);
         }
         const double value = bench_value(p->type, p->c, (size_t)at);
-        const double bound = gamma * (double)size + 1.001 * out * fabs((double)sum);
+        const double bound = (gamma + operand) * (double)size + 1.001 * out * fabs((double)sum);
         if (!(fabs(value - (double)sum) <= bound)) {
             return bench_fail(p->bench,
                               "gemm %lldx%lldx%lld by %s: C[%lld][%lld] is %.9g instead of %.9Lg",

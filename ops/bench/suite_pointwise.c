@@ -1,11 +1,11 @@
-/* suite_pointwise.c: expressions over large arrays beside the triad on the same threads. Called by
- * main.c. */
+/* suite_pointwise.c: expressions over large arrays, beside the triad on the same threads where a
+ * processor computes and beside copies where the device has memory of its own. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench.h"
-#include "triad.h"
+#include "yardsticks.h"
 
 #define ELEMENTS INT64_C(16777216)
 #define CHECKS 1000
@@ -27,13 +27,12 @@ typedef struct pointwise {
 } pointwise;
 
 static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                        triad *yardstick);
+                        yardsticks *all);
 static bool make(bench_state *bench, const formula *f, hal_type type, int64_t count,
                  pointwise *made, void **hosts, ops_expression **expression);
 static bool check(bench_state *bench, const formula *f, pointwise *made, void *const *hosts,
                   int64_t count);
 static void run_device(void *user, int calls);
-static void add_yardstick(bench_row *row, const char *name, const measurement *time, int64_t count);
 
 static hal_ir_value build_copy(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
@@ -108,31 +107,27 @@ void suite_pointwise(bench_state *bench)
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 1;
     for (int s = 0; s < sizes; s++) {
         const int64_t count = bench->options.size_count > 0 ? bench->options.sizes[s][0] : ELEMENTS;
-        triad *yardstick = triad_create((size_t)count, bench->options.threads);
-        if (yardstick == NULL) {
-            bench_fail(bench, "no memory for the triad of %lld floats", (long long)count);
-            return;
-        }
-        for (int t = 0; t < 4; t++) {
+        yardsticks all;
+        const bool well = yardsticks_create(bench, count, &all);
+        for (int t = 0; t < 4 && well; t++) {
             for (size_t f = 0; f < sizeof formulas / sizeof formulas[0]; f++) {
                 if (bench_wants(bench, types[t], t == 0)) {
-                    run_formula(bench, &formulas[f], types[t], count, yardstick);
+                    run_formula(bench, &formulas[f], types[t], count, &all);
                 }
             }
         }
-        triad_destroy(yardstick);
+        yardsticks_destroy(&all);
     }
 }
 
 static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                        triad *yardstick)
+                        yardsticks *all)
 {
     void *hosts[2] = {NULL, NULL};
     ops_expression *expression = NULL;
     pointwise made = {.bench = bench, .input_count = f->inputs};
-    measured competitors[3] = {{.function = run_device, .user = &made},
-                               {.function = triad_run, .user = yardstick},
-                               {.function = triad_run_streaming, .user = yardstick}};
+    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &made}};
+    const int competitor_count = yardsticks_list(all, competitors);
     bool well = make(bench, f, type, count, &made, hosts, &expression);
     if (well) {
         made.expression = expression;
@@ -143,13 +138,10 @@ static void run_formula(bench_state *bench, const formula *f, hal_type type, int
     free(hosts[1]);
     bench_row *row = well ? bench_add(bench, f->name, type) : NULL;
     if (row != NULL) {
-        measure_alternating(competitors, triad_can_stream() ? 3 : 2, bench->options.seconds);
+        measure_alternating(competitors, competitor_count, bench->options.seconds);
         row->n = count;
         row->time = competitors[0].time;
-        add_yardstick(row, "triad", &competitors[1].time, count);
-        if (triad_can_stream()) {
-            add_yardstick(row, "triad_streaming", &competitors[2].time, count);
-        }
+        yardsticks_add(all, competitors, competitor_count, row);
         bench_rate(row, 0.0, (double)count * (f->inputs + 1) * hal_type_size(type));
         row->gflops = f->flops * (double)count / row->time.median_us * 1e-3;
     }
@@ -219,13 +211,4 @@ static void run_device(void *user, int calls)
                  "ops_pointwise");
     }
     bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-/* The triad moves 12 bytes for each of its elements, whatever the row's own do. */
-static void add_yardstick(bench_row *row, const char *name, const measurement *time, int64_t count)
-{
-    bench_peer *peer = &row->peers[row->peer_count++];
-    *peer = (bench_peer){.time = *time};
-    peer->gbps = 12.0 * (double)(count / 16 * 16) / time->median_us * 1e-3;
-    snprintf(peer->name, sizeof peer->name, "%s", name);
 }

@@ -1,11 +1,11 @@
-/* suite_reduce.c: reductions and softmax over long and short axes beside the triad. Called by
- * main.c. */
+/* suite_reduce.c: reductions and softmax over long and short axes beside the yardsticks of
+ * memory-bound work. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench.h"
-#include "triad.h"
+#include "yardsticks.h"
 
 typedef struct reduction {
     bench_state *bench;
@@ -15,7 +15,7 @@ typedef struct reduction {
 } reduction;
 
 static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint32_t axis,
-                     triad *yardstick);
+                     yardsticks *all);
 static void run_device(void *user, int calls);
 static bool check(reduction *r, const float *x, const int64_t shape[2]);
 static double reference(const reduction *r, const float *x, const int64_t shape[2], int64_t line,
@@ -32,32 +32,29 @@ void suite_reduce(bench_state *bench)
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 3;
     for (int s = 0; s < sizes; s++) {
         const int64_t *shape = bench->options.size_count > 0 ? bench->options.sizes[s] : usual[s];
-        triad *yardstick = triad_create((size_t)(shape[0] * shape[1]), bench->options.threads);
-        if (yardstick == NULL) {
-            bench_fail(bench, "no memory for the triad");
-            return;
-        }
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        yardsticks all;
+        const bool well = yardsticks_create(bench, shape[0] * shape[1], &all);
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && well; k++) {
             for (uint32_t axis = 0; axis < 2; axis++) {
                 if (shape[axis] > 1) {
-                    run_case(bench, kinds[k], shape, axis, yardstick);
+                    run_case(bench, kinds[k], shape, axis, &all);
                 }
             }
         }
-        triad_destroy(yardstick);
+        yardsticks_destroy(&all);
     }
 }
 
 static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint32_t axis,
-                     triad *yardstick)
+                     yardsticks *all)
 {
     const bool softmax = kind == OPS_REDUCTION_COUNT;
     const int64_t count = shape[0] * shape[1], lines = shape[1 - axis];
     float *x = malloc((size_t)count * sizeof *x);
     char name[96];
     reduction r = {.bench = bench, .kind = kind, .axis = axis};
-    measured competitors[2] = {{.function = run_device, .user = &r},
-                               {.function = triad_run, .user = yardstick}};
+    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &r}};
+    const int competitor_count = yardsticks_list(all, competitors);
     bool well = x != NULL || bench_fail(bench, "out of memory");
     if (well) {
         bench_random(HAL_TYPE_F32, x, (size_t)count, 21);
@@ -79,13 +76,11 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
              (long long)shape[1], axis);
     bench_row *row = well ? bench_add(bench, name, HAL_TYPE_F32) : NULL;
     if (row != NULL) {
-        measure_alternating(competitors, 2, bench->options.seconds);
+        measure_alternating(competitors, competitor_count, bench->options.seconds);
         row->m = shape[0];
         row->n = shape[1];
         row->time = competitors[0].time;
-        row->peer_count = 1;
-        row->peers[0] = (bench_peer){.name = "triad", .time = competitors[1].time};
-        row->peers[0].gbps = 12.0 * (double)count / competitors[1].time.median_us * 1e-3;
+        yardsticks_add(all, competitors, competitor_count, row);
         bench_rate(row, 0.0, 4.0 * (double)(softmax ? 2 * count : count + lines));
     }
     ops_tensor_release(&r.x);

@@ -1,0 +1,111 @@
+/* cuda_calls.c: the CUDA driver without hal; cuda_calls.h says who calls it. */
+#include "cuda_calls.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool load(cuda_calls *cuda, char *message, size_t bytes);
+static bool find_device(cuda_calls *cuda, const char *wanted);
+
+enum { NON_BLOCKING = 1 }; /* of streams: no order with the legacy one */
+
+bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, size_t bytes)
+{
+    *cuda = (cuda_calls){0};
+    if (!load(cuda, message, bytes)) {
+        return false;
+    }
+    if (cuda->init(0) != 0 || !find_device(cuda, info->name)) {
+        snprintf(message, bytes, "the CUDA driver has no device called %s", info->name);
+        return false;
+    }
+    if (cuda->primary_retain(&cuda->context, cuda->device) != 0) {
+        cuda->context = NULL;
+        snprintf(message, bytes, "the CUDA driver gives no context for %s", info->name);
+        return false;
+    }
+    if (cuda->context_set(cuda->context) != 0 ||
+        cuda->stream_create(&cuda->stream, NON_BLOCKING) != 0) {
+        snprintf(message, bytes, "the CUDA driver gives no stream for %s", info->name);
+        cuda_close(cuda);
+        return false;
+    }
+    return true;
+}
+
+void cuda_close(cuda_calls *cuda)
+{
+    if (cuda->stream != NULL) {
+        cuda->stream_destroy(cuda->stream);
+    }
+    if (cuda->context != NULL) {
+        cuda->primary_release(cuda->device);
+    }
+    cuda->stream = cuda->context = NULL;
+}
+
+static bool load(cuda_calls *cuda, char *message, size_t bytes)
+{
+    const struct {
+        void *place;
+        const char *name;
+    } symbols[] = {
+        {&cuda->init, "cuInit"},
+        {&cuda->device_count, "cuDeviceGetCount"},
+        {&cuda->device_get, "cuDeviceGet"},
+        {&cuda->device_name, "cuDeviceGetName"},
+        {&cuda->primary_retain, "cuDevicePrimaryCtxRetain"},
+        {&cuda->primary_release, "cuDevicePrimaryCtxRelease_v2"},
+        {&cuda->context_set, "cuCtxSetCurrent"},
+        {&cuda->module_load, "cuModuleLoadData"},
+        {&cuda->module_unload, "cuModuleUnload"},
+        {&cuda->module_function, "cuModuleGetFunction"},
+        {&cuda->stream_create, "cuStreamCreate"},
+        {&cuda->stream_destroy, "cuStreamDestroy_v2"},
+        {&cuda->stream_wait, "cuStreamSynchronize"},
+        {&cuda->launch, "cuLaunchKernel"},
+        {&cuda->allocate, "cuMemAlloc_v2"},
+        {&cuda->release, "cuMemFree_v2"},
+        {&cuda->allocate_ordered, "cuMemAllocAsync"},
+        {&cuda->release_ordered, "cuMemFreeAsync"},
+        {&cuda->copy, "cuMemcpyDtoDAsync_v2"},
+        {&cuda->to_device, "cuMemcpyHtoD_v2"},
+        {&cuda->to_host, "cuMemcpyDtoH_v2"},
+        {&cuda->capture_begin, "cuStreamBeginCapture_v2"},
+        {&cuda->capture_end, "cuStreamEndCapture"},
+        {&cuda->graph_instantiate, "cuGraphInstantiateWithFlags"},
+        {&cuda->graph_launch, "cuGraphLaunch"},
+        {&cuda->graph_destroy, "cuGraphDestroy"},
+        {&cuda->executable_destroy, "cuGraphExecDestroy"},
+    };
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(message, bytes, "%s", dlerror());
+        return false;
+    }
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (symbol == NULL) {
+            snprintf(message, bytes, "libcuda.so.1 lacks %s", symbols[i].name);
+            return false;
+        }
+        memcpy(symbols[i].place, &symbol, sizeof symbol);
+    }
+    return true;
+}
+
+static bool find_device(cuda_calls *cuda, const char *wanted)
+{
+    int count = 0;
+    cuda->device_count(&count);
+    for (int i = 0; i < count; i++) {
+        char name[128] = "";
+        if (cuda->device_get(&cuda->device, i) == 0 &&
+            cuda->device_name(name, sizeof name, cuda->device) == 0 && name[0] != 0 &&
+            strstr(wanted, name) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}

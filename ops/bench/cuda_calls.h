@@ -1,0 +1,51 @@
+/* cuda_calls.h: the CUDA driver without hal, for raw_cuda.c and peer_cublas.c: the library opened at
+ * run time, and the primary context of the device that hal's plugin drives. The types are those of
+ * the driver's documented interface, so no toolkit is needed to build. */
+#ifndef OPS_BENCH_CUDA_CALLS_H
+#define OPS_BENCH_CUDA_CALLS_H
+
+#include <hal/plugin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cuda_calls {
+    int (*init)(unsigned flags);
+    int (*device_count)(int *count);
+    int (*device_get)(int *device, int ordinal);
+    int (*device_name)(char *name, int bytes, int device);
+    int (*primary_retain)(void **context, int device);
+    int (*primary_release)(int device);
+    int (*context_set)(void *context);
+    int (*module_load)(void **module, const void *image);
+    int (*module_unload)(void *module);
+    int (*module_function)(void **function, void *module, const char *name);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_destroy)(void *stream);
+    int (*stream_wait)(void *stream);
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                  void *stream, void **arguments, void **extra);
+    int (*allocate)(uint64_t *memory, size_t bytes);
+    int (*release)(uint64_t memory);
+    int (*allocate_ordered)(uint64_t *memory, size_t bytes, void *stream);
+    int (*release_ordered)(uint64_t memory, void *stream);
+    int (*copy)(uint64_t target, uint64_t source, size_t bytes, void *stream);
+    int (*to_device)(uint64_t target, const void *source, size_t bytes);
+    int (*to_host)(void *target, uint64_t source, size_t bytes);
+    int (*capture_begin)(void *stream, int mode);
+    int (*capture_end)(void *stream, void **graph);
+    int (*graph_instantiate)(void **executable, void *graph, uint64_t flags);
+    int (*graph_launch)(void *executable, void *stream);
+    int (*graph_destroy)(void *graph);
+    int (*executable_destroy)(void *executable);
+    int device;
+    void *context, *stream;
+} cuda_calls;
+
+/* Fills in all of it for the device that `info` describes, and makes its context the thread's.
+ * False with a sentence. */
+bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, size_t bytes);
+void cuda_close(cuda_calls *cuda);
+
+#endif

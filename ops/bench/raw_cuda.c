@@ -1,0 +1,223 @@
+/* raw_cuda.c: the CUDA driver's own calls; raw.h says who calls it. One stream of the primary
+ * context, kernels from PTX, a graph captured from the stream. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda_calls.h"
+#include "raw.h"
+
+typedef struct raw_cuda_device {
+    raw_device base;
+    cuda_calls cuda;
+    void *module, *empty, *bound, *graph, *executable;
+    uint64_t x, y, source, target;
+    uint64_t copy_bytes;
+} raw_cuda_device;
+
+static bool make(raw_cuda_device *d);
+static bool make_graph(raw_cuda_device *d);
+static void close_device(raw_device *device);
+
+static const char text[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+                           ".visible .entry empty()\n{\n\tret;\n}\n"
+                           ".visible .entry bound(.param .u64 x, .param .u64 y)\n{\n\tret;\n}\n";
+
+static bool well(raw_cuda_device *d, int code, const char *call)
+{
+    return code == 0 || raw_fail(&d->base, call, code);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_cuda_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_cuda;
+    if (!cuda_open(&d->cuda, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d) || !make_graph(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
+}
+
+static bool make(raw_cuda_device *d)
+{
+    const cuda_calls *cuda = &d->cuda;
+    return well(d, cuda->module_load(&d->module, text), "cuModuleLoadData") &&
+           well(d, cuda->module_function(&d->empty, d->module, "empty"), "cuModuleGetFunction") &&
+           well(d, cuda->module_function(&d->bound, d->module, "bound"), "cuModuleGetFunction") &&
+           well(d, cuda->allocate(&d->x, 4096), "cuMemAlloc") &&
+           well(d, cuda->allocate(&d->y, 4096), "cuMemAlloc");
+}
+
+static bool launch(raw_cuda_device *d, void *function, void **arguments)
+{
+    return well(d,
+                d->cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, d->cuda.stream, arguments, NULL),
+                "cuLaunchKernel");
+}
+
+static bool finish(raw_cuda_device *d)
+{
+    return well(d, d->cuda.stream_wait(d->cuda.stream), "cuStreamSynchronize");
+}
+
+static bool make_graph(raw_cuda_device *d)
+{
+    enum { RELAXED = 2 };
+    const cuda_calls *cuda = &d->cuda;
+    if (!well(d, cuda->capture_begin(cuda->stream, RELAXED), "cuStreamBeginCapture")) {
+        return false;
+    }
+    for (int i = 0; i < RAW_GRAPH_COMMANDS && launch(d, d->empty, NULL); i++) {
+    }
+    return well(d, cuda->capture_end(cuda->stream, &d->graph), "cuStreamEndCapture") &&
+           !d->base.failed &&
+           well(d, cuda->graph_instantiate(&d->executable, d->graph, 0),
+                "cuGraphInstantiateWithFlags");
+}
+
+static void release(raw_cuda_device *d, uint64_t *memory)
+{
+    if (*memory != 0) {
+        d->cuda.release(*memory);
+    }
+    *memory = 0;
+}
+
+static void close_device(raw_device *device)
+{
+    raw_cuda_device *d = (raw_cuda_device *)device;
+    const cuda_calls *cuda = &d->cuda;
+    cuda->stream_wait(cuda->stream);
+    if (d->executable != NULL) {
+        cuda->executable_destroy(d->executable);
+    }
+    if (d->graph != NULL) {
+        cuda->graph_destroy(d->graph);
+    }
+    release(d, &d->x);
+    release(d, &d->y);
+    release(d, &d->source);
+    release(d, &d->target);
+    if (d->module != NULL) {
+        cuda->module_unload(d->module);
+    }
+    cuda_close(&d->cuda);
+    free(d);
+}
+
+static void run_empty(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls && launch(d, d->empty, NULL); i++) {
+    }
+    finish(d);
+}
+
+static void run_bound(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        void *arguments[2] = {&d->x, &d->y};
+        if (!launch(d, d->bound, arguments)) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static void run_alone(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls && launch(d, d->empty, NULL) && finish(d); i++) {
+    }
+}
+
+static void run_graph(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cuda.graph_launch(d->executable, d->cuda.stream), "cuGraphLaunch")) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static void run_allocate(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    uint64_t memory = 0;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cuda.allocate(&memory, RAW_ALLOCATION), "cuMemAlloc") ||
+            !well(d, d->cuda.release(memory), "cuMemFree")) {
+            break;
+        }
+    }
+}
+
+static void run_allocate_ordered(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    void *stream = d->cuda.stream;
+    uint64_t memory = 0;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cuda.allocate_ordered(&memory, RAW_ALLOCATION, stream),
+                  "cuMemAllocAsync") ||
+            !well(d, d->cuda.release_ordered(memory, stream), "cuMemFreeAsync")) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static void run_copy(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cuda.copy(d->target, d->source, (size_t)d->copy_bytes, d->cuda.stream),
+                  "cuMemcpyDtoDAsync")) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static bool make_copy(raw_device *device, uint64_t bytes)
+{
+    raw_cuda_device *d = (raw_cuda_device *)device;
+    const cuda_calls *cuda = &d->cuda;
+    uint32_t mark = 0x5eed5eedu, found = 0;
+    const uint64_t last = bytes - sizeof mark;
+    d->copy_bytes = bytes;
+    release(d, &d->source);
+    release(d, &d->target);
+    if (!well(d, cuda->allocate(&d->source, (size_t)bytes), "cuMemAlloc") ||
+        !well(d, cuda->allocate(&d->target, (size_t)bytes), "cuMemAlloc") ||
+        !well(d, cuda->to_device(d->source + last, &mark, sizeof mark), "cuMemcpyHtoD")) {
+        return false;
+    }
+    run_copy(d, 1);
+    return well(d, cuda->to_host(&found, d->target + last, sizeof found), "cuMemcpyDtoH") &&
+           (found == mark || raw_fail(&d->base, "cuMemcpyDtoDAsync, whose bytes are wrong,", 0));
+}
+
+const raw_api raw_cuda = {.plugin = "cuda",
+                          .open = open_device,
+                          .close = close_device,
+                          .empty = run_empty,
+                          .bound = run_bound,
+                          .alone = run_alone,
+                          .graph = run_graph,
+                          .allocate = run_allocate,
+                          .allocate_ordered = run_allocate_ordered,
+                          .copy = run_copy,
+                          .make_copy = make_copy};

@@ -1,0 +1,215 @@
+/* raw_opencl.c: OpenCL's own calls; raw.h says who calls it. Arguments are set for each dispatch, as
+ * a program has to whose buffers change; the queue is in order. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opencl_calls.h"
+#include "raw.h"
+
+typedef struct raw_opencl_device {
+    raw_device base;
+    opencl_calls cl;
+    cl_program program;
+    cl_kernel empty, bound;
+    cl_mem x, y, source, target;
+    uint64_t copy_bytes;
+} raw_opencl_device;
+
+static bool make(raw_opencl_device *d);
+static void close_device(raw_device *device);
+
+static const char text[] = "__kernel void empty(void) {}\n"
+                           "__kernel void bound(__global const float *x, __global float *y) {}\n";
+
+static bool well(raw_opencl_device *d, cl_int code, const char *call)
+{
+    return code == CL_SUCCESS || raw_fail(&d->base, call, code);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_opencl_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_opencl;
+    if (!opencl_open(&d->cl, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
+}
+
+static bool make(raw_opencl_device *d)
+{
+    const opencl_calls *cl = &d->cl;
+    const char *source = text;
+    cl_int code = CL_SUCCESS;
+    d->program = cl->clCreateProgramWithSource(cl->context, 1, &source, NULL, &code);
+    if (!well(d, code, "clCreateProgramWithSource") ||
+        !well(d, cl->clBuildProgram(d->program, 1, &cl->device, "", NULL, NULL),
+              "clBuildProgram")) {
+        return false;
+    }
+    d->empty = cl->clCreateKernel(d->program, "empty", &code);
+    if (!well(d, code, "clCreateKernel")) {
+        return false;
+    }
+    d->bound = cl->clCreateKernel(d->program, "bound", &code);
+    if (!well(d, code, "clCreateKernel")) {
+        return false;
+    }
+    d->x = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, 4096, NULL, &code);
+    if (!well(d, code, "clCreateBuffer")) {
+        return false;
+    }
+    d->y = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, 4096, NULL, &code);
+    return well(d, code, "clCreateBuffer");
+}
+
+static void release(raw_opencl_device *d, cl_mem *memory)
+{
+    if (*memory != NULL) {
+        d->cl.clReleaseMemObject(*memory);
+    }
+    *memory = NULL;
+}
+
+static void close_device(raw_device *device)
+{
+    raw_opencl_device *d = (raw_opencl_device *)device;
+    const opencl_calls *cl = &d->cl;
+    cl->clFinish(cl->queue);
+    release(d, &d->x);
+    release(d, &d->y);
+    release(d, &d->source);
+    release(d, &d->target);
+    if (d->empty != NULL) {
+        cl->clReleaseKernel(d->empty);
+    }
+    if (d->bound != NULL) {
+        cl->clReleaseKernel(d->bound);
+    }
+    if (d->program != NULL) {
+        cl->clReleaseProgram(d->program);
+    }
+    opencl_close(&d->cl);
+    free(d);
+}
+
+static bool launch(raw_opencl_device *d, cl_kernel kernel)
+{
+    const size_t one = 1;
+    return well(d,
+                d->cl.clEnqueueNDRangeKernel(d->cl.queue, kernel, 1, NULL, &one, &one, 0, NULL,
+                                             NULL),
+                "clEnqueueNDRangeKernel");
+}
+
+static bool finish(raw_opencl_device *d)
+{
+    return well(d, d->cl.clFinish(d->cl.queue), "clFinish");
+}
+
+static void run_empty(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls && launch(d, d->empty); i++) {
+    }
+    finish(d);
+}
+
+static void run_bound(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cl.clSetKernelArg(d->bound, 0, sizeof d->x, &d->x), "clSetKernelArg") ||
+            !well(d, d->cl.clSetKernelArg(d->bound, 1, sizeof d->y, &d->y), "clSetKernelArg") ||
+            !launch(d, d->bound)) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static void run_alone(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls && launch(d, d->empty) && finish(d); i++) {
+    }
+}
+
+/* Drivers that take the memory when it is first used do less here than they will. */
+static void run_allocate(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls && !d->base.failed; i++) {
+        cl_int code = CL_SUCCESS;
+        cl_mem memory =
+            d->cl.clCreateBuffer(d->cl.context, CL_MEM_READ_WRITE, RAW_ALLOCATION, NULL, &code);
+        if (well(d, code, "clCreateBuffer")) {
+            well(d, d->cl.clReleaseMemObject(memory), "clReleaseMemObject");
+        }
+    }
+}
+
+static void run_copy(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d,
+                  d->cl.clEnqueueCopyBuffer(d->cl.queue, d->source, d->target, 0, 0,
+                                            (size_t)d->copy_bytes, 0, NULL, NULL),
+                  "clEnqueueCopyBuffer")) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static bool make_copy(raw_device *device, uint64_t bytes)
+{
+    raw_opencl_device *d = (raw_opencl_device *)device;
+    const opencl_calls *cl = &d->cl;
+    uint32_t mark = 0x5eed5eedu, found = 0;
+    const size_t last = (size_t)bytes - sizeof mark;
+    cl_int code = CL_SUCCESS;
+    d->copy_bytes = bytes;
+    release(d, &d->source);
+    release(d, &d->target);
+    d->source = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
+    if (!well(d, code, "clCreateBuffer")) {
+        return false;
+    }
+    d->target = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, (size_t)bytes, NULL, &code);
+    if (!well(d, code, "clCreateBuffer") ||
+        !well(d,
+              cl->clEnqueueWriteBuffer(cl->queue, d->source, CL_TRUE, last, sizeof mark, &mark, 0,
+                                       NULL, NULL),
+              "clEnqueueWriteBuffer")) {
+        return false;
+    }
+    run_copy(d, 1);
+    return well(d,
+                cl->clEnqueueReadBuffer(cl->queue, d->target, CL_TRUE, last, sizeof found, &found,
+                                        0, NULL, NULL),
+                "clEnqueueReadBuffer") &&
+           (found == mark || raw_fail(&d->base, "clEnqueueCopyBuffer, whose bytes are wrong,", 0));
+}
+
+const raw_api raw_opencl = {.plugin = "opencl",
+                            .open = open_device,
+                            .close = close_device,
+                            .empty = run_empty,
+                            .bound = run_bound,
+                            .alone = run_alone,
+                            .allocate = run_allocate,
+                            .copy = run_copy,
+                            .make_copy = make_copy};

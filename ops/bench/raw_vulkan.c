@@ -1,0 +1,427 @@
+/* raw_vulkan.c: Vulkan's own calls; raw.h says who calls it. Command buffers are recorded anew each
+ * time, some hundred commands each, and a few are under way at once; between two commands that
+ * write the same memory stands a barrier. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "raw.h"
+#include "vulkan_calls.h"
+
+enum { RING = 4, BATCH = 512 };
+
+typedef struct raw_vulkan_device {
+    raw_device base;
+    vulkan_calls vk;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline pipeline;
+    VkDescriptorPool sets;
+    VkDescriptorSet set;
+    VkCommandPool pool;
+    VkCommandBuffer ring[RING], graph;
+    VkFence fences[RING];
+    bool under_way[RING];
+    int next;
+    vulkan_buffer x, y, source, target;
+    uint64_t copy_bytes;
+} raw_vulkan_device;
+
+typedef void (*recorder)(raw_vulkan_device *d, VkCommandBuffer commands);
+
+static bool make(raw_vulkan_device *d);
+static bool make_pipeline(raw_vulkan_device *d);
+static bool make_set(raw_vulkan_device *d);
+static bool make_commands(raw_vulkan_device *d);
+static void close_device(raw_device *device);
+
+/* void main() {} with a group of one work-item, in the words of SPIR-V 1.3. */
+static const uint32_t empty_shader[] = {
+    0x07230203, 0x00010300, 0,          5,          0,
+    2 << 16 | 17,  1,                                   /* OpCapability Shader */
+    3 << 16 | 14,  0, 1,                                /* OpMemoryModel Logical GLSL450 */
+    5 << 16 | 15,  5, 1, 0x6e69616d, 0,                 /* OpEntryPoint GLCompute %1 "main" */
+    6 << 16 | 16,  1, 17, 1, 1, 1,                      /* OpExecutionMode %1 LocalSize 1 1 1 */
+    2 << 16 | 19,  2,                                   /* %2 = OpTypeVoid */
+    3 << 16 | 33,  3, 2,                                /* %3 = OpTypeFunction %2 */
+    5 << 16 | 54,  2, 1, 0, 3,                          /* %1 = OpFunction %2 None %3 */
+    2 << 16 | 248, 4,                                   /* %4 = OpLabel */
+    1 << 16 | 253, 1 << 16 | 56,                        /* OpReturn, OpFunctionEnd */
+};
+
+static bool well(raw_vulkan_device *d, VkResult code, const char *call)
+{
+    return code == VK_SUCCESS || raw_fail(&d->base, call, code);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_vulkan_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_vulkan;
+    if (!vulkan_open(&d->vk, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
+}
+
+static bool make(raw_vulkan_device *d)
+{
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    return make_pipeline(d) &&
+           well(d, vulkan_buffer_make(&d->vk, 4096, local, &d->x), "vkAllocateMemory") &&
+           well(d, vulkan_buffer_make(&d->vk, 4096, local, &d->y), "vkAllocateMemory") &&
+           make_set(d) && make_commands(d);
+}
+
+static bool make_pipeline(raw_vulkan_device *d)
+{
+    const vulkan_calls *vk = &d->vk;
+    VkDescriptorSetLayoutBinding bindings[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        bindings[i] =
+            (VkDescriptorSetLayoutBinding){.binding = i,
+                                           .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .descriptorCount = 1,
+                                           .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    }
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = 2,
+        .pBindings = bindings};
+    if (!well(d, vk->vkCreateDescriptorSetLayout(vk->device, &set, NULL, &d->set_layout),
+              "vkCreateDescriptorSetLayout")) {
+        return false;
+    }
+    const VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &d->set_layout};
+    const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                           .codeSize = sizeof empty_shader,
+                                           .pCode = empty_shader};
+    VkShaderModule module = VK_NULL_HANDLE;
+    if (!well(d, vk->vkCreatePipelineLayout(vk->device, &layout, NULL, &d->layout),
+              "vkCreatePipelineLayout") ||
+        !well(d, vk->vkCreateShaderModule(vk->device, &code, NULL, &module),
+              "vkCreateShaderModule")) {
+        return false;
+    }
+    const VkComputePipelineCreateInfo pipeline = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main"},
+        .layout = d->layout};
+    const VkResult result = vk->vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &pipeline,
+                                                         NULL, &d->pipeline);
+    vk->vkDestroyShaderModule(vk->device, module, NULL);
+    return well(d, result, "vkCreateComputePipelines");
+}
+
+static bool make_set(raw_vulkan_device *d)
+{
+    const vulkan_calls *vk = &d->vk;
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
+    const VkDescriptorPoolCreateInfo pool = {.sType =
+                                                 VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = 1,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    if (!well(d, vk->vkCreateDescriptorPool(vk->device, &pool, NULL, &d->sets),
+              "vkCreateDescriptorPool")) {
+        return false;
+    }
+    const VkDescriptorSetAllocateInfo one = {.sType =
+                                                 VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                             .descriptorPool = d->sets,
+                                             .descriptorSetCount = 1,
+                                             .pSetLayouts = &d->set_layout};
+    if (!well(d, vk->vkAllocateDescriptorSets(vk->device, &one, &d->set),
+              "vkAllocateDescriptorSets")) {
+        return false;
+    }
+    const VkDescriptorBufferInfo buffers[2] = {{d->x.buffer, 0, VK_WHOLE_SIZE},
+                                               {d->y.buffer, 0, VK_WHOLE_SIZE}};
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = d->set,
+                                        .descriptorCount = 2,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                        .pBufferInfo = buffers};
+    vk->vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
+    return true;
+}
+
+static bool begin(raw_vulkan_device *d, VkCommandBuffer commands, VkCommandBufferUsageFlags usage)
+{
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = usage};
+    if (!well(d, d->vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer")) {
+        return false;
+    }
+    d->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline);
+    return true;
+}
+
+static bool submit(raw_vulkan_device *d, VkCommandBuffer commands, VkFence fence)
+{
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands};
+    return well(d, d->vk.vkQueueSubmit(d->vk.queue, 1, &info, fence), "vkQueueSubmit");
+}
+
+static bool make_commands(raw_vulkan_device *d)
+{
+    const vulkan_calls *vk = &d->vk;
+    const VkCommandPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = vk->family};
+    if (!well(d, vk->vkCreateCommandPool(vk->device, &pool, NULL, &d->pool),
+              "vkCreateCommandPool")) {
+        return false;
+    }
+    VkCommandBuffer buffers[RING + 1];
+    const VkCommandBufferAllocateInfo all = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = d->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = RING + 1};
+    if (!well(d, vk->vkAllocateCommandBuffers(vk->device, &all, buffers),
+              "vkAllocateCommandBuffers")) {
+        return false;
+    }
+    d->graph = buffers[RING];
+    for (int i = 0; i < RING; i++) {
+        const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+        d->ring[i] = buffers[i];
+        if (!well(d, vk->vkCreateFence(vk->device, &fence, NULL, &d->fences[i]),
+                  "vkCreateFence")) {
+            return false;
+        }
+    }
+    if (!begin(d, d->graph, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)) {
+        return false;
+    }
+    for (int i = 0; i < RAW_GRAPH_COMMANDS; i++) {
+        vk->vkCmdDispatch(d->graph, 1, 1, 1);
+    }
+    return well(d, vk->vkEndCommandBuffer(d->graph), "vkEndCommandBuffer");
+}
+
+static void close_device(raw_device *device)
+{
+    raw_vulkan_device *d = (raw_vulkan_device *)device;
+    const vulkan_calls *vk = &d->vk;
+    vk->vkDeviceWaitIdle(vk->device);
+    for (int i = 0; i < RING; i++) {
+        vk->vkDestroyFence(vk->device, d->fences[i], NULL);
+    }
+    vk->vkDestroyCommandPool(vk->device, d->pool, NULL);
+    vk->vkDestroyDescriptorPool(vk->device, d->sets, NULL);
+    vk->vkDestroyPipeline(vk->device, d->pipeline, NULL);
+    vk->vkDestroyPipelineLayout(vk->device, d->layout, NULL);
+    vk->vkDestroyDescriptorSetLayout(vk->device, d->set_layout, NULL);
+    vulkan_buffer_free(vk, &d->x);
+    vulkan_buffer_free(vk, &d->y);
+    vulkan_buffer_free(vk, &d->source);
+    vulkan_buffer_free(vk, &d->target);
+    vulkan_close(&d->vk);
+    free(d);
+}
+
+static bool wait(raw_vulkan_device *d, int slot)
+{
+    if (!d->under_way[slot]) {
+        return true;
+    }
+    d->under_way[slot] = false;
+    return well(d, d->vk.vkWaitForFences(d->vk.device, 1, &d->fences[slot], VK_TRUE, UINT64_MAX),
+                "vkWaitForFences") &&
+           well(d, d->vk.vkResetFences(d->vk.device, 1, &d->fences[slot]), "vkResetFences");
+}
+
+static bool wait_all(raw_vulkan_device *d)
+{
+    for (int i = 0; i < RING; i++) {
+        if (!wait(d, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Records and submits `calls` commands, the last command buffer shorter. */
+static void run(raw_vulkan_device *d, int calls, recorder record)
+{
+    while (calls > 0 && !d->base.failed) {
+        const int slot = d->next++ % RING, count = calls < BATCH ? calls : BATCH;
+        const VkCommandBuffer commands = d->ring[slot];
+        if (!wait(d, slot) || !begin(d, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            record(d, commands);
+        }
+        if (!well(d, d->vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer") ||
+            !submit(d, commands, d->fences[slot])) {
+            return;
+        }
+        d->under_way[slot] = true;
+        calls -= count;
+    }
+}
+
+static void order(raw_vulkan_device *d, VkCommandBuffer commands, VkPipelineStageFlags stage,
+                  VkAccessFlags write)
+{
+    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = write,
+                                     .dstAccessMask = write};
+    d->vk.vkCmdPipelineBarrier(commands, stage, stage, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+static void record_empty(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    d->vk.vkCmdDispatch(commands, 1, 1, 1);
+}
+
+static void record_bound(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    order(d, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT);
+    d->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1,
+                                  &d->set, 0, NULL);
+    d->vk.vkCmdDispatch(commands, 1, 1, 1);
+}
+
+static void record_copy(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    const VkBufferCopy all = {.size = d->copy_bytes};
+    order(d, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
+    d->vk.vkCmdCopyBuffer(commands, d->source.buffer, d->target.buffer, 1, &all);
+}
+
+static void run_empty(void *user, int calls)
+{
+    run(user, calls, record_empty);
+    wait_all(user);
+}
+
+static void run_bound(void *user, int calls)
+{
+    run(user, calls, record_bound);
+    wait_all(user);
+}
+
+static void run_copy(void *user, int calls)
+{
+    run(user, calls, record_copy);
+    wait_all(user);
+}
+
+static void run_alone(void *user, int calls)
+{
+    raw_vulkan_device *d = user;
+    for (int i = 0; i < calls && !d->base.failed; i++) {
+        run(d, 1, record_empty);
+        wait_all(d);
+    }
+}
+
+static void run_graph(void *user, int calls)
+{
+    raw_vulkan_device *d = user;
+    for (int i = 0; i < calls && !d->base.failed; i++) {
+        d->under_way[0] = i + 1 == calls;
+        if (!submit(d, d->graph, d->under_way[0] ? d->fences[0] : VK_NULL_HANDLE)) {
+            d->under_way[0] = false;
+        }
+    }
+    wait_all(d);
+}
+
+static void run_allocate(void *user, int calls)
+{
+    raw_vulkan_device *d = user;
+    for (int i = 0; i < calls && !d->base.failed; i++) {
+        vulkan_buffer made;
+        if (well(d,
+                 vulkan_buffer_make(&d->vk, RAW_ALLOCATION, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                    &made),
+                 "vkAllocateMemory")) {
+            vulkan_buffer_free(&d->vk, &made);
+        }
+    }
+}
+
+/* The source's last word arrives in the target, which a small buffer shows to the host. */
+static bool check_copy(raw_vulkan_device *d, const vulkan_buffer *shown)
+{
+    const vulkan_calls *vk = &d->vk;
+    const uint32_t mark = 0x5eed5eedu;
+    const uint64_t last = d->copy_bytes - sizeof mark;
+    const VkBufferCopy all = {.size = d->copy_bytes};
+    const VkBufferCopy word = {.srcOffset = last, .size = sizeof mark};
+    const VkCommandBuffer commands = d->ring[0];
+    const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkAccessFlags both = VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+    uint32_t *found = NULL;
+    if (!begin(d, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)) {
+        return false;
+    }
+    vk->vkCmdFillBuffer(commands, d->source.buffer, 0, VK_WHOLE_SIZE, mark);
+    order(d, commands, stage, both);
+    vk->vkCmdCopyBuffer(commands, d->source.buffer, d->target.buffer, 1, &all);
+    order(d, commands, stage, both);
+    vk->vkCmdCopyBuffer(commands, d->target.buffer, shown->buffer, 1, &word);
+    if (!well(d, vk->vkEndCommandBuffer(commands), "vkEndCommandBuffer") ||
+        !submit(d, commands, d->fences[0])) {
+        return false;
+    }
+    d->under_way[0] = true;
+    return wait(d, 0) &&
+           well(d,
+                vk->vkMapMemory(vk->device, shown->memory, 0, VK_WHOLE_SIZE, 0, (void **)&found),
+                "vkMapMemory") &&
+           (*found == mark || raw_fail(&d->base, "vkCmdCopyBuffer, whose bytes are wrong,", 0));
+}
+
+static bool make_copy(raw_device *device, uint64_t bytes)
+{
+    raw_vulkan_device *d = (raw_vulkan_device *)device;
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    const VkMemoryPropertyFlags host =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    vulkan_buffer shown = {0};
+    d->copy_bytes = bytes;
+    vulkan_buffer_free(&d->vk, &d->source);
+    vulkan_buffer_free(&d->vk, &d->target);
+    const bool made =
+        well(d, vulkan_buffer_make(&d->vk, bytes, local, &d->source), "vkAllocateMemory") &&
+        well(d, vulkan_buffer_make(&d->vk, bytes, local, &d->target), "vkAllocateMemory") &&
+        well(d, vulkan_buffer_make(&d->vk, 256, host, &shown), "vkAllocateMemory") &&
+        check_copy(d, &shown);
+    vulkan_buffer_free(&d->vk, &shown);
+    return made;
+}
+
+const raw_api raw_vulkan = {.plugin = "vulkan",
+                            .open = open_device,
+                            .close = close_device,
+                            .empty = run_empty,
+                            .bound = run_bound,
+                            .alone = run_alone,
+                            .graph = run_graph,
+                            .allocate = run_allocate,
+                            .copy = run_copy,
+                            .make_copy = make_copy};

@@ -1,0 +1,60 @@
+/* yardsticks.c: which yardsticks a device gets; yardsticks.h says who calls it. */
+#include "yardsticks.h"
+
+bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
+{
+    const uint32_t kind = bench->info->kind;
+    *made = (yardsticks){.bench = bench, .count = count};
+    if (kind == HAL_DEVICE_CPU || kind == HAL_DEVICE_SOFTWARE) {
+        made->triad = triad_create((size_t)count, bench->options.threads);
+        if (made->triad == NULL) {
+            return bench_fail(bench, "no memory for the triad of %lld floats", (long long)count);
+        }
+    }
+    made->copies = kind != HAL_DEVICE_CPU;
+    return !made->copies || copy_create(bench, 4 * (uint64_t)count, &made->copy);
+}
+
+void yardsticks_destroy(yardsticks *made)
+{
+    triad_destroy(made->triad);
+    copy_destroy(&made->copy);
+}
+
+int yardsticks_list(yardsticks *all, measured *competitors)
+{
+    const raw_device *raw = all->bench->raw;
+    int count = 1;
+    if (all->triad != NULL) {
+        competitors[count++] = (measured){.function = triad_run, .user = all->triad};
+    }
+    if (all->triad != NULL && triad_can_stream()) {
+        competitors[count++] = (measured){.function = triad_run_streaming, .user = all->triad};
+    }
+    if (all->copies) {
+        competitors[count++] = (measured){.function = copy_run, .user = &all->copy};
+    }
+    if (all->copies && raw != NULL) {
+        competitors[count++] = (measured){.function = raw->api->copy, .user = all->bench->raw};
+    }
+    return count;
+}
+
+/* A triad moves three floats for each element, a copy two, whatever the row's own are. */
+void yardsticks_add(const yardsticks *all, const measured *competitors, int count, bench_row *row)
+{
+    for (int i = 1; i < count; i++) {
+        const measure_function function = competitors[i].function;
+        const bool is_triad = function == triad_run || function == triad_run_streaming;
+        const char *name = function == triad_run             ? "triad"
+                           : function == triad_run_streaming ? "triad_streaming"
+                           : function == copy_run            ? "copy"
+                                                             : "raw_copy";
+        const int64_t moved = is_triad ? 12 * (all->count / 16 * 16) : 8 * all->count;
+        bench_peer *peer = bench_add_peer(row, name, &competitors[i].time);
+        peer->gbps = (double)moved / peer->time.median_us * 1e-3;
+    }
+    if (all->bench->raw != NULL && all->bench->raw->failed) {
+        bench_fail(all->bench, "%s", all->bench->raw->message);
+    }
+}
