@@ -1,0 +1,236 @@
+/* Chains, see chain.h. */
+#include "chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALLEST = 16, ALIKE = 4 }; /* chains of one capacity that a queue keeps */
+
+/* What a node of the executable holds at present. */
+typedef struct chain_node {
+    cuda_node node;
+    uint64_t kernel; /* serial number; 0: not known */
+    uint32_t grid[3];
+    uint32_t bytes;
+    uint32_t room;
+    uint8_t *block;
+} chain_node;
+
+struct cuda_chain {
+    cuda_chain *next;
+    cuda_graph graph;
+    cuda_executable executable;
+    uint32_t capacity;
+    uint32_t enabled; /* the first nodes run, the others do not */
+    uint64_t mark;    /* of the run that it holds */
+    uint64_t used;    /* serial number of its last use */
+    uint64_t unloads; /* of the device, when all nodes were looked through */
+    chain_node nodes[];
+};
+
+static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
+static cuda_chain *choose(hal_plugin_queue *queue, uint32_t capacity, uint64_t mark, int *full);
+static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
+                        const hal_command *first, cuda_chain **chain);
+static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *batch,
+                           const hal_command *command);
+static void keep(chain_node *node, const hal_command *command, const uint8_t *block,
+                 uint32_t bytes);
+static hal_status enable(cuda_chain *chain, uint32_t count);
+static void release(cuda_chain *chain);
+static cuda_node_launch describe(const hal_command *command, void **parameters);
+
+hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
+                          const hal_command *commands, uint32_t count)
+{
+    const uint64_t mark = mark_of(batch, commands, count);
+    uint32_t capacity = SMALLEST;
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    int full = 0;
+    cuda_chain *chain = choose(queue, capacity, mark, &full);
+    hal_status status = HAL_OK;
+    if (chain == NULL || (chain->mark != mark && !full)) {
+        status = build(queue, capacity, batch, commands, &chain);
+    }
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+        status = set_node(chain, i, batch, &commands[i]);
+    }
+    /* Nodes that do not run shall not hold kernels that are gone either. */
+    const uint64_t unloads = atomic_load(&queue->device->unloads);
+    for (uint32_t i = count; i < capacity && status == HAL_OK && chain->unloads != unloads; i++) {
+        status = set_node(chain, i, batch, &commands[0]);
+    }
+    if (status == HAL_OK) {
+        chain->unloads = unloads;
+        status = enable(chain, count);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    chain->mark = mark;
+    chain->used = ++queue->chain_uses;
+    return cuda_failed(cuda_functions()->cuGraphLaunch(chain->executable, queue->stream),
+                       "launching a graph of %u kernels", count);
+}
+
+void cuda_chain_end(hal_plugin_queue *queue)
+{
+    while (queue->chains != NULL) {
+        cuda_chain *next = queue->chains->next;
+        release(queue->chains);
+        queue->chains = next;
+    }
+}
+
+/* Tells runs apart well enough to find the chain that holds the same one. */
+static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count)
+{
+    uint64_t mark = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_command *command = &commands[i];
+        const hal_binding *first = batch->bindings + command->binding_first;
+        const uint64_t place = command->binding_count && first->memory
+                                   ? first->memory->address + first->offset
+                                   : 0;
+        mark = (mark ^ command->kernel->serial) * 0x9e3779b97f4a7c15;
+        mark = (mark ^ place ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
+    }
+    return mark;
+}
+
+/* The chain that holds the run already, else the one of its capacity that was used the longest time
+ * ago. `full`: there are as many of the capacity as are kept. */
+static cuda_chain *choose(hal_plugin_queue *queue, uint32_t capacity, uint64_t mark, int *full)
+{
+    cuda_chain *oldest = NULL;
+    uint32_t alike = 0;
+    for (cuda_chain *chain = queue->chains; chain != NULL; chain = chain->next) {
+        if (chain->capacity != capacity) {
+            continue;
+        }
+        if (chain->mark == mark) {
+            return chain;
+        }
+        oldest = oldest == NULL || chain->used < oldest->used ? chain : oldest;
+        alike++;
+    }
+    *full = alike >= ALIKE;
+    return oldest;
+}
+
+/* A chain whose nodes all hold the first dispatch. */
+static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
+                        const hal_command *first, cuda_chain **chain)
+{
+    const cuda_driver *cu = cuda_functions();
+    uint8_t block[CUDA_MAX_PARAMETERS];
+    size_t bytes = cuda_fill_block(batch, first, block);
+    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
+    const cuda_node_launch launch = describe(first, parameters);
+    cuda_chain *made = calloc(1, sizeof *made + capacity * sizeof made->nodes[0]);
+    *chain = NULL;
+    if (made == NULL) {
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a graph of %u kernels",
+                         capacity);
+    }
+    made->capacity = made->enabled = capacity;
+    made->unloads = atomic_load(&queue->device->unloads);
+    cuda_result result = cu->cuGraphCreate(&made->graph, 0);
+    for (uint32_t i = 0; i < capacity && result == 0; i++) {
+        result = cu->cuGraphAddKernelNode(&made->nodes[i].node, made->graph,
+                                          i ? &made->nodes[i - 1].node : NULL, i ? 1 : 0, &launch);
+    }
+    if (result == 0) {
+        result = cu->cuGraphInstantiateWithFlags(&made->executable, made->graph, 0);
+    }
+    if (result != 0) {
+        release(made);
+        return cuda_failed(result, "building a graph of %u kernels", capacity);
+    }
+    made->next = queue->chains;
+    queue->chains = made;
+    *chain = made;
+    return HAL_OK;
+}
+
+static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *batch,
+                           const hal_command *command)
+{
+    uint8_t block[CUDA_MAX_PARAMETERS];
+    chain_node *node = &chain->nodes[index];
+    size_t bytes = cuda_fill_block(batch, command, block);
+    if (node->kernel == command->kernel->serial && node->bytes == bytes &&
+        memcmp(node->grid, command->grid, sizeof node->grid) == 0 &&
+        memcmp(node->block, block, bytes) == 0) {
+        return HAL_OK;
+    }
+    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
+    const cuda_node_launch launch = describe(command, parameters);
+    node->kernel = 0; /* should it fail, it holds nothing that is known */
+    const cuda_result result =
+        cuda_functions()->cuGraphExecKernelNodeSetParams(chain->executable, node->node, &launch);
+    if (result != 0) {
+        return cuda_failed(result, "setting a kernel of a graph");
+    }
+    keep(node, command, block, (uint32_t)bytes);
+    return HAL_OK;
+}
+
+/* Notes what a node holds; without memory for it, it is set anew the next time. */
+static void keep(chain_node *node, const hal_command *command, const uint8_t *block,
+                 uint32_t bytes)
+{
+    if (node->room < bytes || node->block == NULL) {
+        uint8_t *room = realloc(node->block, bytes + 1);
+        if (room == NULL) {
+            return;
+        }
+        node->block = room;
+        node->room = bytes;
+    }
+    memcpy(node->block, block, bytes);
+    memcpy(node->grid, command->grid, sizeof node->grid);
+    node->bytes = bytes;
+    node->kernel = command->kernel->serial;
+}
+
+/* The first `count` nodes shall run, the others not. */
+static hal_status enable(cuda_chain *chain, uint32_t count)
+{
+    cuda_result result = 0;
+    while (chain->enabled != count && result == 0) {
+        const bool more = chain->enabled < count;
+        const uint32_t index = more ? chain->enabled : chain->enabled - 1;
+        result = cuda_functions()->cuGraphNodeSetEnabled(chain->executable,
+                                                         chain->nodes[index].node, more);
+        chain->enabled += result != 0 ? 0 : more ? 1 : UINT32_MAX;
+    }
+    return cuda_failed(result, "enabling a kernel of a graph");
+}
+
+static void release(cuda_chain *chain)
+{
+    if (chain->executable != NULL) {
+        cuda_functions()->cuGraphExecDestroy(chain->executable);
+    }
+    if (chain->graph != NULL) {
+        cuda_functions()->cuGraphDestroy(chain->graph);
+    }
+    for (uint32_t i = 0; i < chain->capacity; i++) {
+        free(chain->nodes[i].block);
+    }
+    free(chain);
+}
+
+static cuda_node_launch describe(const hal_command *command, void **parameters)
+{
+    const hal_plugin_kernel *kernel = command->kernel;
+    cuda_node_launch launch = {.function = kernel->function,
+                               .shared_bytes = kernel->dynamic_shared,
+                               .extra = parameters};
+    memcpy(launch.grid, command->grid, sizeof launch.grid);
+    memcpy(launch.group, kernel->group, sizeof launch.group);
+    return launch;
+}

@@ -1,0 +1,107 @@
+/* The objects of the cuda plugin and the entries of its table, by the file that has them. */
+#ifndef HALYARD_CUDA_CUDA_PLUGIN_H
+#define HALYARD_CUDA_CUDA_PLUGIN_H
+
+#include "driver.h"
+#include "lower.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct hal_plugin_device {
+    cuda_device device;
+    cuda_context context; /* the primary one, retained */
+    uint32_t sm;          /* compute capability: 90 stands for 9.0 */
+    bool stream_writes;   /* a stream can write a counter that the host reads */
+    uint32_t chain_from;  /* dispatches in a row that are submitted as a graph */
+    char id[64];
+    _Atomic uint64_t kernels; /* made so far, for their serial numbers */
+    _Atomic uint64_t unloads; /* kernels that are gone */
+};
+
+struct hal_plugin_memory {
+    cuda_address address;
+    void *pointer; /* of the host; null for memory of the device */
+    uint64_t bytes;
+};
+
+struct hal_plugin_kernel {
+    cuda_module module;
+    cuda_function function;
+    uint64_t serial; /* of the device's kernels; a function's address may come again */
+    uint32_t group[3];
+    uint32_t binding_count;
+    uint32_t scalar_bytes;    /* of the parameter block, behind the addresses */
+    uint32_t parameter_bytes; /* of the whole block */
+    uint32_t dynamic_shared;
+};
+
+/* The largest block of parameters: addresses, then scalars. */
+#define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
+
+enum { CUDA_EVENTS = 1024 }; /* ends of batches that a queue remembers */
+
+typedef struct cuda_chain cuda_chain; /* chain.h */
+
+struct hal_plugin_queue {
+    hal_plugin_device *device;
+    cuda_stream stream;
+    volatile uint64_t *counter; /* what the stream has reached; null: events tell */
+    cuda_address counter_address;
+    _Atomic uint64_t reached;
+    cuda_event events[CUDA_EVENTS]; /* after batch v, at v modulo CUDA_EVENTS; made when needed */
+    cuda_chain *chains;
+    uint64_t chain_uses;
+};
+
+/* status.c: the host's services and the driver's functions; failing with a sentence. cuda_failed
+ * translates a result of the driver, with its name and the words for what was tried. */
+void cuda_set_host(const hal_host *host);
+const hal_host *cuda_host(void);
+const cuda_driver *cuda_functions(void);
+hal_status cuda_load_driver(void);
+hal_status cuda_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
+hal_status cuda_failed(cuda_result result, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* device.c. Between enter and leave the device's context is the thread's current one; what was
+ * current before is so again afterwards. */
+hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
+hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
+void cuda_device_close(hal_plugin_device *device);
+hal_status cuda_enter(const hal_plugin_device *device);
+void cuda_leave(void);
+
+/* memory.c */
+hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
+                            uint64_t *total_bytes);
+hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                hal_plugin_memory **memory);
+void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory);
+hal_status cuda_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
+
+/* kernel.c */
+hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                              hal_plugin_kernel **kernel);
+hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *format,
+                                     const void *code, uint64_t bytes, const char *entry,
+                                     const hal_ir_kernel *signature, hal_plugin_kernel **kernel);
+void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
+
+/* queue.c */
+hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
+void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
+hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+
+/* point.c */
+hal_status cuda_point_begin(hal_plugin_queue *queue);
+void cuda_point_end(hal_plugin_queue *queue);
+hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value);
+hal_status cuda_point_await(hal_plugin_queue *queue, const hal_plugin_wait *waits,
+                            uint32_t wait_count);
+hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                              uint64_t *nanoseconds);
+
+#endif

@@ -1,0 +1,98 @@
+/* The CUDA driver's interface, as far as the plugin uses it: its types and constants under names of
+ * our own, and the table of its functions. There is no header of the vendor's behind it. */
+#ifndef HALYARD_CUDA_DRIVER_H
+#define HALYARD_CUDA_DRIVER_H
+
+#include <hal/plugin.h>
+#include <stddef.h>
+
+typedef int cuda_result; /* 0: success */
+typedef int cuda_device; /* ordinal */
+typedef uint64_t cuda_address;
+typedef struct CUctx_st *cuda_context;
+typedef struct CUstream_st *cuda_stream;
+typedef struct CUevent_st *cuda_event;
+typedef struct CUlinkState_st *cuda_linker;
+typedef struct CUmod_st *cuda_module;
+typedef struct CUfunc_st *cuda_function;
+typedef struct CUgraph_st *cuda_graph;
+typedef struct CUgraphNode_st *cuda_node;
+typedef struct CUgraphExec_st *cuda_executable;
+
+typedef struct cuda_uuid {
+    uint8_t bytes[16];
+} cuda_uuid;
+
+/* A launch as a node of a graph has it. */
+typedef struct cuda_node_launch {
+    cuda_function function;
+    unsigned grid[3];
+    unsigned group[3];
+    unsigned shared_bytes;
+    void **parameters;
+    void **extra;
+} cuda_node_launch;
+
+enum { /* results that mean something to the plugin */
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_STUB_LIBRARY = 34,
+    CUDA_DEVICE_UNAVAILABLE = 46,
+    CUDA_NO_DEVICE = 100,
+    CUDA_INVALID_IMAGE = 200,
+    CUDA_NO_BINARY_FOR_GPU = 209,
+    CUDA_ECC_UNCORRECTABLE = 214,
+    CUDA_INVALID_PTX = 218,
+    CUDA_NVLINK_UNCORRECTABLE = 220,
+    CUDA_JIT_COMPILER_NOT_FOUND = 221,
+    CUDA_UNSUPPORTED_PTX_VERSION = 222,
+    CUDA_CONTAINED = 226,
+    CUDA_NOT_FOUND = 500,
+    CUDA_NOT_READY = 600,
+    CUDA_ILLEGAL_ADDRESS = 700,
+    CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+    CUDA_LAUNCH_TIMEOUT = 702,
+    CUDA_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ASSERT = 710,
+    CUDA_HARDWARE_STACK_ERROR = 714,
+    CUDA_LAUNCH_FAILED = 719,
+    CUDA_SYSTEM_DRIVER_MISMATCH = 803
+};
+
+enum { /* attributes of devices */
+    CUDA_DEVICE_MAX_THREADS_PER_BLOCK = 1,
+    CUDA_DEVICE_MAX_BLOCK_DIM_X = 2, /* and 3, 4 of y and z */
+    CUDA_DEVICE_MAX_GRID_DIM_X = 5,  /* and 6, 7 */
+    CUDA_DEVICE_SHARED_PER_BLOCK = 8,
+    CUDA_DEVICE_MULTIPROCESSORS = 16,
+    CUDA_DEVICE_INTEGRATED = 18,
+    CUDA_DEVICE_CAPABILITY_MAJOR = 75,
+    CUDA_DEVICE_CAPABILITY_MINOR = 76,
+    CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+    CUDA_DEVICE_STREAM_WRITES_64 = 122
+};
+
+enum {
+    CUDA_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    CUDA_HOST_PORTABLE = 1,
+    CUDA_HOST_DEVICE_MAP = 2,
+    CUDA_STREAM_NON_BLOCKING = 1,
+    CUDA_JIT_ERROR_LOG = 5,
+    CUDA_JIT_ERROR_LOG_BYTES = 6,
+    CUDA_INPUT_PTX = 1
+};
+
+/* The list that cuLaunchKernel takes in place of single parameters: {BUFFER, block, SIZE, &bytes,
+ * END}. */
+#define CUDA_LAUNCH_END    ((void *)0)
+#define CUDA_LAUNCH_BUFFER ((void *)1)
+#define CUDA_LAUNCH_SIZE   ((void *)2)
+
+typedef struct cuda_driver {
+#define SYMBOL(name, parameters)   cuda_result(*name) parameters;
+#define OPTIONAL(name, parameters) cuda_result(*name) parameters;
+#include "symbols.inl"
+#undef SYMBOL
+#undef OPTIONAL
+} cuda_driver;
+
+#endif

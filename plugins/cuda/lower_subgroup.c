@@ -1,0 +1,134 @@
+/* Shuffles and reductions of a subgroup, which is a warp. */
+#include "lower_state.h"
+
+enum { LANES = 32 };
+
+static void shuffle(cuda_lowering *l, uint32_t index);
+static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
+                       const char *mode, cuda_operand from);
+static void reduce(cuda_lowering *l, uint32_t index);
+static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
+                    cuda_operand b);
+
+/* The last subgroup of a group may be short: its lanes are in a mask. */
+void cuda_prepare_subgroups(cuda_lowering *l)
+{
+    const uint32_t *size = l->kernel->group_size;
+    const uint32_t items = hal_ir_group_items(l->kernel), rest = items % LANES;
+    const cuda_operand mask = cuda_fresh(l, CUDA_WORD);
+    l->member_mask = (uint32_t)mask.bits;
+    l->short_subgroup = rest != 0;
+    if (rest == 0 || items < LANES) {
+        cuda_emit(l, "mov.b32 $, $;", mask,
+                  cuda_unsigned(rest == 0 ? UINT32_MAX : (UINT32_C(1) << rest) - 1));
+        return;
+    }
+    const cuda_operand x = cuda_fresh(l, CUDA_WORD), y = cuda_fresh(l, CUDA_WORD),
+                       z = cuda_fresh(l, CUDA_WORD), last = cuda_fresh(l, CUDA_PREDICATE);
+    cuda_emit(l, "mov.u32 $, %tid.x;", x);
+    cuda_emit(l, "mov.u32 $, %tid.y;", y);
+    cuda_emit(l, "mov.u32 $, %tid.z;", z);
+    cuda_emit(l, "mad.lo.u32 $, $, $, $;", y, z, cuda_unsigned(size[1]), y);
+    cuda_emit(l, "mad.lo.u32 $, $, $, $;", x, y, cuda_unsigned(size[0]), x);
+    cuda_emit(l, "setp.ge.u32 $, $, $;", last, x, cuda_unsigned(items - rest));
+    cuda_emit(l, "selp.b32 $, $, $, $;", mask, cuda_unsigned((UINT32_C(1) << rest) - 1),
+              cuda_unsigned(UINT32_MAX), last);
+}
+
+int cuda_lower_subgroup(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    switch (r->opcode) {
+    case HAL_IR_LANE_ID:
+        cuda_emit(l, "mov.u32 $, %laneid;", cuda_define(l, index));
+        return 1;
+    case HAL_IR_SHUFFLE:
+    case HAL_IR_SHUFFLE_XOR:
+        shuffle(l, index);
+        return 1;
+    case HAL_IR_SUBGROUP_REDUCE:
+        reduce(l, index);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void shuffle(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const int given = r->opcode == HAL_IR_SHUFFLE;
+    const cuda_operand value = cuda_in_register(l, r->a, 0),
+                       from = given ? cuda_value(l, r->b)
+                                    : cuda_unsigned((uint32_t)r->imm % LANES);
+    move_lanes(l, r->type, cuda_define(l, index), value, given ? ".idx" : ".bfly", from);
+}
+
+/* A value of another lane, word by word. */
+static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
+                       const char *mode, cuda_operand from)
+{
+    const cuda_operand mask = {CUDA_WORD, l->member_mask}, how = cuda_text(mode);
+    if (hal_type_size(type) == 8) {
+        const cuda_operand low = cuda_fresh(l, CUDA_WORD), high = cuda_fresh(l, CUDA_WORD);
+        cuda_emit(l, "mov.b64 {$, $}, $;", low, high, value);
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, low, low, from, mask);
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, high, high, from, mask);
+        cuda_emit(l, "mov.b64 $, {$, $};", result, low, high);
+    } else {
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, result, value, from, mask);
+    }
+}
+
+/* A tree of neighbours: distance 1, 2, 4, ... In a short subgroup a lane whose partner is lacking
+ * keeps what it has, so that lane 0 alone has all of it, and gives it to the others. */
+static void reduce(cuda_lowering *l, uint32_t index)
+{
+    static const char *const names[HAL_IR_REDUCE_COUNT] = {".add", ".min", ".max"};
+    const hal_ir_record *r = &l->kernel->records[index];
+    const cuda_operand mask = {CUDA_WORD, l->member_mask};
+    const cuda_operand value = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
+    if (l->sm >= 80 && hal_type_is_integer(r->type) && hal_type_size(r->type) == 4) {
+        cuda_emit(l, "redux.sync$$ $, $, $;", cuda_text(names[r->aux]), cuda_type(r->type), result,
+                  value, mask);
+        return;
+    }
+    const uint32_t items = hal_ir_group_items(l->kernel);
+    const uint32_t lanes = items < LANES ? items : LANES;
+    cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, value);
+    for (uint32_t distance = 1; distance < lanes; distance *= 2) {
+        const cuda_operand other = cuda_fresh(l, cuda_class(r->type));
+        move_lanes(l, r->type, other, result, ".bfly", cuda_unsigned(distance));
+        if (!l->short_subgroup) {
+            combine(l, r, result, result, other);
+            continue;
+        }
+        const cuda_operand both = cuda_fresh(l, cuda_class(r->type)),
+                           lane = cuda_fresh(l, CUDA_WORD), there = cuda_fresh(l, CUDA_PREDICATE);
+        combine(l, r, both, result, other);
+        cuda_emit(l, "mov.u32 $, %laneid;", lane);
+        cuda_emit(l, "xor.b32 $, $, $;", lane, lane, cuda_unsigned(distance));
+        cuda_emit(l, "shr.u32 $, $, $;", lane, mask, lane);
+        cuda_emit(l, "and.b32 $, $, 1;", lane, lane);
+        cuda_emit(l, "setp.ne.u32 $, $, 0;", there, lane);
+        cuda_emit(l, "selp$ $, $, $, $;", cuda_bits(r->type), result, both, result, there);
+    }
+    if (l->short_subgroup) {
+        move_lanes(l, r->type, result, result, ".idx", cuda_unsigned(0));
+    }
+}
+
+static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
+                    cuda_operand b)
+{
+    static const char *const names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
+    const int is_float = hal_type_is_float(r->type);
+    const cuda_operand name = cuda_text(names[r->aux]), type = cuda_type(r->type);
+    if (r->aux == HAL_IR_REDUCE_ADD) {
+        cuda_emit(l, is_float ? "add.rn$ $, $, $;" : "add$ $, $, $;", type, result, a, b);
+    } else if (is_float) {
+        cuda_extreme(l, r->type, r->aux == HAL_IR_REDUCE_MIN, result, a, b);
+    } else {
+        cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
+    }
+}

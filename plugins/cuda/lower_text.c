@@ -1,0 +1,230 @@
+/* Lines of PTX and the names in them. Called by every file of the lowering; written by hand rather
+ * than with printf, as a large kernel has thousands of lines and its lowering has two milliseconds. */
+#include "lower_state.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum { LINE = 256, LONGEST = 40 };
+
+static const char letters[CUDA_CLASSES] = {'p', 'h', 'r', 'l', 'f', 'd'};
+
+static cuda_operand immediate(hal_type type, uint64_t bits);
+static uint32_t put_operand(char *at, cuda_operand operand);
+static uint32_t put_decimal(char *at, uint64_t number);
+static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits);
+
+void cuda_emit(cuda_lowering *l, const char *pattern, ...)
+{
+    char line[LINE];
+    uint32_t length = 0;
+    va_list operands;
+    va_start(operands, pattern);
+    for (const char *c = pattern; *c; c++) {
+        if (length > LINE - LONGEST) {
+            kit_text_append(&l->body, line, length);
+            length = 0;
+        }
+        if (*c == '$') {
+            const cuda_operand operand = va_arg(operands, cuda_operand);
+            if (operand.kind == CUDA_TEXT) {
+                kit_text_append(&l->body, line, length);
+                length = 0;
+                const char *text = (const char *)(uintptr_t)operand.bits;
+                kit_text_append(&l->body, text, strlen(text));
+            } else {
+                length += put_operand(line + length, operand);
+            }
+        } else {
+            line[length++] = *c;
+        }
+    }
+    va_end(operands);
+    line[length++] = '\n';
+    kit_text_append(&l->body, line, length);
+}
+
+cuda_operand cuda_text(const char *text)
+{
+    return (cuda_operand){CUDA_TEXT, (uintptr_t)text};
+}
+
+cuda_operand cuda_integer(int64_t number)
+{
+    return (cuda_operand){CUDA_INTEGER, (uint64_t)number};
+}
+
+cuda_operand cuda_unsigned(uint64_t number)
+{
+    return (cuda_operand){CUDA_UNSIGNED, number};
+}
+
+uint32_t cuda_class(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        return CUDA_PREDICATE;
+    case HAL_TYPE_F32:
+        return CUDA_FLOAT;
+    case HAL_TYPE_F64:
+        return CUDA_DOUBLE;
+    default:
+        return hal_type_size(type) == 8 ? CUDA_LONG : CUDA_WORD;
+    }
+}
+
+cuda_operand cuda_fresh(cuda_lowering *l, uint32_t class)
+{
+    return (cuda_operand){class, l->used[class]++};
+}
+
+cuda_operand cuda_define(cuda_lowering *l, uint32_t record)
+{
+    const hal_ir_record *r = &l->kernel->records[record];
+    const uint32_t class = cuda_class(r->type);
+    l->numbers[record] = l->used[class];
+    l->used[class] += r->width;
+    return (cuda_operand){class, l->numbers[record]};
+}
+
+int cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record)
+{
+    switch (record->opcode) {
+    case HAL_IR_PACK:
+    case HAL_IR_EXTRACT:
+        return 1;
+    case HAL_IR_CAST: {
+        const hal_type from = kernel->records[record->a].type, to = record->type;
+        return from == to || (hal_type_is_integer(from) && hal_type_is_integer(to) &&
+                              hal_type_size(from) == hal_type_size(to));
+    }
+    case HAL_IR_BITCAST:
+        return cuda_class(kernel->records[record->a].type) == cuda_class(record->type);
+    default:
+        return 0;
+    }
+}
+
+cuda_operand cuda_element(const cuda_lowering *l, hal_ir_value value, uint32_t element)
+{
+    const hal_ir_record *r = &l->kernel->records[value];
+    if (r->opcode == HAL_IR_PACK) {
+        const hal_ir_value parts[4] = {r->a, r->b, r->c, r->d};
+        const uint32_t each = l->kernel->records[r->a].width;
+        return cuda_element(l, parts[element / each], element % each);
+    }
+    if (r->opcode == HAL_IR_EXTRACT) {
+        return cuda_element(l, r->a, (uint32_t)r->imm);
+    }
+    if (cuda_is_alias(l->kernel, r)) {
+        return cuda_element(l, r->a, element);
+    }
+    if (r->opcode == HAL_IR_CONSTANT && r->type != HAL_TYPE_BOOL) {
+        return immediate(r->type, l->kernel->constants[r->aux]);
+    }
+    return (cuda_operand){cuda_class(r->type), l->numbers[value] + element};
+}
+
+cuda_operand cuda_value(const cuda_lowering *l, hal_ir_value value)
+{
+    return cuda_element(l, value, 0);
+}
+
+cuda_operand cuda_in_register(cuda_lowering *l, hal_ir_value value, uint32_t element)
+{
+    const cuda_operand operand = cuda_element(l, value, element);
+    if (operand.kind < CUDA_CLASSES) {
+        return operand;
+    }
+    const hal_type type = l->kernel->records[value].type;
+    const cuda_operand made = cuda_fresh(l, cuda_class(type));
+    cuda_emit(l, "mov$ $, $;", cuda_bits(type), made, operand);
+    return made;
+}
+
+cuda_operand cuda_type(hal_type type)
+{
+    static const char *const names[HAL_TYPE_COUNT] = {
+        "",     ".pred", ".s8",  ".u8",  ".s16", ".u16",  ".s32",
+        ".u32", ".s64",  ".u64", ".f16", ".b16", ".f32", ".f64"};
+    return cuda_text(names[type]);
+}
+
+cuda_operand cuda_bits(hal_type type)
+{
+    return cuda_text(type == HAL_TYPE_BOOL ? ".pred" : hal_type_size(type) == 8 ? ".b64" : ".b32");
+}
+
+static cuda_operand immediate(hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_F32:
+        return (cuda_operand){CUDA_FLOAT_BITS, bits};
+    case HAL_TYPE_F64:
+        return (cuda_operand){CUDA_DOUBLE_BITS, bits};
+    case HAL_TYPE_I32:
+        return cuda_integer((int32_t)(uint32_t)bits);
+    case HAL_TYPE_I64:
+        return cuda_integer((int64_t)bits);
+    default:
+        return cuda_unsigned(bits);
+    }
+}
+
+static uint32_t put_operand(char *at, cuda_operand operand)
+{
+    uint32_t length = 0;
+    switch (operand.kind) {
+    case CUDA_INTEGER:
+        if ((int64_t)operand.bits >= 0) {
+            return put_decimal(at, operand.bits);
+        }
+        if ((int64_t)operand.bits == INT64_MIN) { /* its magnitude is no signed number */
+            return put_hexadecimal(at, operand.bits, 16);
+        }
+        at[length++] = '-';
+        return length + put_decimal(at + length, 0 - operand.bits);
+    case CUDA_UNSIGNED:
+        length = put_decimal(at, operand.bits);
+        if (operand.bits > INT64_MAX) {
+            at[length++] = 'U';
+        }
+        return length;
+    case CUDA_FLOAT_BITS:
+        length = put_hexadecimal(at, operand.bits, 8);
+        at[1] = 'f';
+        return length;
+    case CUDA_DOUBLE_BITS:
+        length = put_hexadecimal(at, operand.bits, 16);
+        at[1] = 'd';
+        return length;
+    default:
+        at[length++] = '%';
+        at[length++] = letters[operand.kind];
+        return length + put_decimal(at + length, operand.bits);
+    }
+}
+
+static uint32_t put_decimal(char *at, uint64_t number)
+{
+    char digits[20];
+    uint32_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        at[i] = digits[count - 1 - i];
+    }
+    return count;
+}
+
+static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits)
+{
+    at[0] = '0';
+    at[1] = 'x';
+    for (uint32_t i = 0; i < digits; i++) {
+        at[2 + i] = "0123456789ABCDEF"[number >> (4 * (digits - 1 - i)) & 15];
+    }
+    return 2 + digits;
+}

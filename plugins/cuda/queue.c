@@ -1,0 +1,202 @@
+/* Queues: streams, and how a batch gets onto one. Entries of the plugin's table. A stream keeps the
+ * order of what it is given, so HAL_COMMAND_AFTER needs nothing further. */
+#include "chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static hal_status begin(hal_plugin_queue *queue);
+static hal_status run(hal_plugin_queue *queue, const hal_batch *batch);
+static uint32_t count_dispatches(const hal_batch *batch, uint32_t first);
+static hal_status launch(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_command *command);
+static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings);
+static hal_status fill(hal_plugin_queue *queue, const hal_binding *target, uint32_t pattern);
+static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t pattern,
+                             uint64_t count);
+
+hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    *queue = NULL;
+    hal_plugin_queue *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
+    }
+    made->device = device;
+    hal_status status = cuda_enter(device);
+    if (status == HAL_OK) {
+        status = begin(made);
+        cuda_leave();
+    }
+    if (status != HAL_OK) {
+        cuda_queue_destroy(device, made);
+        return status;
+    }
+    *queue = made;
+    return HAL_OK;
+}
+
+void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue == NULL) {
+        return;
+    }
+    if (cuda_enter(device) == HAL_OK) {
+        if (queue->stream != NULL) {
+            /* A batch counts as done a moment before the event behind it. */
+            cuda_functions()->cuStreamSynchronize(queue->stream);
+        }
+        cuda_chain_end(queue);
+        cuda_point_end(queue);
+        if (queue->stream != NULL) {
+            cuda_functions()->cuStreamDestroy_v2(queue->stream);
+        }
+        cuda_leave();
+    }
+    free(queue);
+}
+
+hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_status status = cuda_enter(queue->device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    status = cuda_point_await(queue, waits, wait_count);
+    if (status == HAL_OK) {
+        status = run(queue, batch);
+    }
+    if (status == HAL_OK) {
+        status = cuda_point_make(queue, value);
+    }
+    cuda_leave();
+    return status;
+}
+
+uint32_t cuda_fill_block(const hal_batch *batch, const hal_command *command, uint8_t *block)
+{
+    const hal_plugin_kernel *kernel = command->kernel;
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        const cuda_address address =
+            bindings[i].memory != NULL ? bindings[i].memory->address + bindings[i].offset : 0;
+        memcpy(block + 8 * i, &address, 8);
+    }
+    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
+           kernel->scalar_bytes);
+    return kernel->parameter_bytes;
+}
+
+static hal_status begin(hal_plugin_queue *queue)
+{
+    const hal_status status =
+        cuda_failed(cuda_functions()->cuStreamCreate(&queue->stream, CUDA_STREAM_NON_BLOCKING),
+                    "making a stream");
+    return status == HAL_OK ? cuda_point_begin(queue) : status;
+}
+
+static hal_status run(hal_plugin_queue *queue, const hal_batch *batch)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
+        const hal_command *command = &batch->commands[i];
+        const hal_binding *bindings = batch->bindings + command->binding_first;
+        const uint32_t dispatches = count_dispatches(batch, i);
+        if (dispatches >= queue->device->chain_from) {
+            status = cuda_chain_run(queue, batch, command, dispatches);
+            i += dispatches;
+            continue;
+        }
+        if (command->kind == HAL_COMMAND_DISPATCH) {
+            status = launch(queue, batch, command);
+        } else if (command->kind == HAL_COMMAND_COPY) {
+            status = copy(queue, bindings);
+        } else if (command->kind == HAL_COMMAND_FILL) {
+            status = fill(queue, bindings, command->pattern);
+        } else {
+            status = cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda queue: command of unknown kind %u",
+                               (unsigned)command->kind);
+        }
+        i++;
+    }
+    return status;
+}
+
+/* Dispatches that follow one another from a command on. */
+static uint32_t count_dispatches(const hal_batch *batch, uint32_t first)
+{
+    uint32_t count = 0;
+    while (count < CUDA_CHAIN_MOST && first + count < batch->command_count &&
+           batch->commands[first + count].kind == HAL_COMMAND_DISPATCH) {
+        count++;
+    }
+    return count;
+}
+
+static hal_status launch(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_command *command)
+{
+    uint8_t block[CUDA_MAX_PARAMETERS];
+    const hal_plugin_kernel *kernel = command->kernel;
+    size_t bytes = cuda_fill_block(batch, command, block);
+    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
+    return cuda_failed(
+        cuda_functions()->cuLaunchKernel(kernel->function, command->grid[0], command->grid[1],
+                                         command->grid[2], kernel->group[0], kernel->group[1],
+                                         kernel->group[2], kernel->dynamic_shared, queue->stream,
+                                         NULL, parameters),
+        "launching a kernel of %u x %u x %u groups", command->grid[0], command->grid[1],
+        command->grid[2]);
+}
+
+static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings)
+{
+    const hal_binding *from = &bindings[0], *to = &bindings[1];
+    if (from->length == 0) {
+        return HAL_OK;
+    }
+    return cuda_failed(cuda_functions()->cuMemcpyAsync(to->memory->address + to->offset,
+                                                       from->memory->address + from->offset,
+                                                       from->length, queue->stream),
+                       "copying %llu bytes", (unsigned long long)from->length);
+}
+
+/* Words of the pattern between bytes of it at both ends, where the target is not aligned. */
+static hal_status fill(hal_plugin_queue *queue, const hal_binding *target, uint32_t pattern)
+{
+    const cuda_driver *cu = cuda_functions();
+    uint64_t left = target->length;
+    if (left == 0) {
+        return HAL_OK;
+    }
+    cuda_address to = target->memory->address + target->offset;
+    if ((pattern & 0xff) * 0x01010101u == pattern) {
+        return cuda_failed(cu->cuMemsetD8Async(to, (unsigned char)pattern, left, queue->stream),
+                           "filling %llu bytes", (unsigned long long)left);
+    }
+    const uint64_t head = (4 - to % 4) % 4 < left ? (4 - to % 4) % 4 : left;
+    hal_status status = fill_bytes(queue, to, pattern, head);
+    const uint32_t turn = 8 * (uint32_t)head;
+    pattern = turn ? pattern >> turn | pattern << (32 - turn) : pattern;
+    to += head;
+    left -= head;
+    if (status == HAL_OK && left >= 4) {
+        status = cuda_failed(cu->cuMemsetD32Async(to, pattern, left / 4, queue->stream),
+                             "filling %llu bytes", (unsigned long long)left);
+    }
+    return status == HAL_OK ? fill_bytes(queue, to + left / 4 * 4, pattern, left % 4) : status;
+}
+
+static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t pattern,
+                             uint64_t count)
+{
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < count && status == HAL_OK; i++) {
+        status = cuda_failed(
+            cuda_functions()->cuMemsetD8Async(to + i, (unsigned char)(pattern >> 8 * i), 1,
+                                              queue->stream),
+            "filling a byte");
+    }
+    return status;
+}

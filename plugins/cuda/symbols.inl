@@ -1,0 +1,70 @@
+/* What the plugin calls of the CUDA driver: SYMBOL(name, type of its parameters) is needed,
+ * OPTIONAL(name, parameters) is not. Names are those that the library exports, with the version of
+ * each entry that the plugin was written for. Every function gives a cuda_result. */
+SYMBOL(cuInit, (unsigned flags))
+SYMBOL(cuDriverGetVersion, (int *version))
+SYMBOL(cuGetErrorName, (cuda_result result, const char **name))
+SYMBOL(cuGetErrorString, (cuda_result result, const char **text))
+
+SYMBOL(cuDeviceGetCount, (int *count))
+SYMBOL(cuDeviceGet, (cuda_device *device, int ordinal))
+SYMBOL(cuDeviceGetName, (char *name, int bytes, cuda_device device))
+SYMBOL(cuDeviceGetUuid, (cuda_uuid *uuid, cuda_device device))
+SYMBOL(cuDeviceTotalMem_v2, (size_t *bytes, cuda_device device))
+SYMBOL(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))
+
+SYMBOL(cuDevicePrimaryCtxRetain, (cuda_context *context, cuda_device device))
+SYMBOL(cuDevicePrimaryCtxRelease_v2, (cuda_device device))
+SYMBOL(cuCtxPushCurrent_v2, (cuda_context context))
+SYMBOL(cuCtxPopCurrent_v2, (cuda_context * context))
+
+SYMBOL(cuMemGetInfo_v2, (size_t *free, size_t *total))
+SYMBOL(cuMemAlloc_v2, (cuda_address * address, size_t bytes))
+SYMBOL(cuMemFree_v2, (cuda_address address))
+SYMBOL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))
+SYMBOL(cuMemFreeHost, (void *pointer))
+SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, unsigned flags))
+SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
+SYMBOL(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, cuda_stream stream))
+SYMBOL(cuMemsetD32Async, (cuda_address to, unsigned value, size_t count, cuda_stream stream))
+
+SYMBOL(cuStreamCreate, (cuda_stream * stream, unsigned flags))
+SYMBOL(cuStreamDestroy_v2, (cuda_stream stream))
+SYMBOL(cuStreamQuery, (cuda_stream stream))
+SYMBOL(cuStreamSynchronize, (cuda_stream stream))
+SYMBOL(cuStreamWaitEvent, (cuda_stream stream, cuda_event event, unsigned flags))
+OPTIONAL(cuStreamWriteValue64_v2,
+         (cuda_stream stream, cuda_address address, uint64_t value, unsigned flags))
+SYMBOL(cuEventCreate, (cuda_event * event, unsigned flags))
+SYMBOL(cuEventDestroy_v2, (cuda_event event))
+SYMBOL(cuEventRecord, (cuda_event event, cuda_stream stream))
+SYMBOL(cuEventQuery, (cuda_event event))
+SYMBOL(cuEventElapsedTime, (float *milliseconds, cuda_event first, cuda_event second))
+
+SYMBOL(cuLinkCreate_v2,
+       (unsigned count, const int *options, void **values, cuda_linker *linker))
+SYMBOL(cuLinkAddData_v2, (cuda_linker linker, int kind, void *data, size_t bytes, const char *name,
+                          unsigned count, const int *options, void **values))
+SYMBOL(cuLinkComplete, (cuda_linker linker, void **cubin, size_t *bytes))
+SYMBOL(cuLinkDestroy, (cuda_linker linker))
+SYMBOL(cuModuleLoadDataEx, (cuda_module * module, const void *image, unsigned count,
+                            const int *options, void **values))
+SYMBOL(cuModuleUnload, (cuda_module module))
+SYMBOL(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))
+SYMBOL(cuFuncSetAttribute, (cuda_function function, int attribute, int value))
+SYMBOL(cuLaunchKernel,
+       (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned group_x,
+        unsigned group_y, unsigned group_z, unsigned shared, cuda_stream stream, void **parameters,
+        void **extra))
+
+SYMBOL(cuGraphCreate, (cuda_graph * graph, unsigned flags))
+SYMBOL(cuGraphDestroy, (cuda_graph graph))
+SYMBOL(cuGraphAddKernelNode, (cuda_node * node, cuda_graph graph, const cuda_node *after,
+                              size_t after_count, const cuda_node_launch *launch))
+SYMBOL(cuGraphInstantiateWithFlags,
+       (cuda_executable * executable, cuda_graph graph, unsigned long long flags))
+SYMBOL(cuGraphExecKernelNodeSetParams,
+       (cuda_executable executable, cuda_node node, const cuda_node_launch *launch))
+SYMBOL(cuGraphNodeSetEnabled, (cuda_executable executable, cuda_node node, unsigned enabled))
+SYMBOL(cuGraphLaunch, (cuda_executable executable, cuda_stream stream))
+SYMBOL(cuGraphExecDestroy, (cuda_executable executable))

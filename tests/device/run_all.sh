@@ -1,0 +1,74 @@
+#!/bin/bash
+# run_all.sh BACKEND BUILD_FOLDER OUT_FOLDER [PART...]: what a new device has to show, in one call:
+# what it is, the conformance tool, the examples, the digits training, the benchmark. Each part has
+# a time limit and a log of its own in OUT_FOLDER; a table of exit states comes last.
+# For machines that have the device and perhaps no compiler: the build folder's bin and lib, and
+# examples where they were built, are all that is used. HAL_CACHE_DIR is kept in OUT_FOLDER.
+set -uo pipefail
+[ $# -ge 3 ] || { sed -n '2,6s/^# //p' "$0"; exit 2; }
+backend=$1 build=$(cd "$2" && pwd) out=$3
+shift 3
+parts=${*:-info core ops examples digits bench stress}
+bin=$build/bin
+mkdir -p "$out/cache"
+export HAL_BACKEND=$backend HAL_CACHE_DIR=$out/cache LD_LIBRARY_PATH=$build/lib:${LD_LIBRARY_PATH:-}
+table=()
+worst=0
+
+# run NAME SECONDS COMMAND...: its output goes to NAME.log.
+run() {
+    local name=$1 seconds=$2 began state
+    shift 2
+    began=$(date +%s%3N)
+    timeout "$seconds" "$@" >"$out/$name.log" 2>&1
+    state=$?
+    [ $state -eq 0 ] || worst=1
+    table+=("$(printf '%-28s exit %-4s %8s ms' "$name" $state $(($(date +%s%3N) - began)))")
+    [ $state -eq 0 ] || tail -n 5 "$out/$name.log" | cut -c 1-300
+}
+
+conformance() {
+    run "conformance_$1" "$2" "$bin/hal-conformance" --device "$backend" --level "$1" \
+        --jobs "$(nproc)" --json "$out/conformance_$1.json"
+    grep -E 'passed|failed' "$out/conformance_$1.log" | tail -n 2
+}
+
+examples() {
+    local example
+    for example in vector_add block_reduce matmul; do
+        for place in "$build/examples/$example/$example" "$bin/$example"; do
+            [ -x "$place" ] && run "example_$example" 60 "$place" && break
+        done
+    done
+}
+
+digits() {
+    for place in "$build/examples/digits/digits" "$bin/digits"; do
+        [ -x "$place" ] && run digits 120 "$place" && break
+    done
+    tail -n 3 "$out/digits.log" 2>/dev/null
+}
+
+bench() {
+    local suite
+    for suite in dispatch pointwise reduce gemm; do
+        run "bench_$suite" 120 "$bin/hal-bench" "$suite" --device "$backend" \
+            --json "$out/bench_$suite.json"
+        tail -n 30 "$out/bench_$suite.log" | cut -c 1-160
+    done
+}
+
+for part in $parts; do
+    case $part in
+    info) run info 30 "$bin/hal-info" && grep -A 2 -i 'not usable' "$out/info.log" ;;
+    core) conformance core 240 ;;
+    ops) conformance ops 240 ;;
+    stress) conformance stress 240 ;;
+    examples) examples ;;
+    digits) digits ;;
+    bench) bench ;;
+    *) echo "no part $part" >&2; worst=2 ;;
+    esac
+done
+printf '%s\n' "${table[@]}"
+exit $worst
