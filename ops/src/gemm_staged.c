@@ -9,21 +9,25 @@
 
 /* One access of a work-item to stage its share of a tile. */
 typedef struct access {
-    hal_ir_value from;  /* element of the matrix at k = 0 */
-    hal_ir_value to;    /* element of the tile in shared memory */
-    hal_ir_value step;  /* of the tile */
-    hal_ir_value guard; /* the line is one of the matrix's; and the access one of the tile's */
+    hal_ir_value from; /* element of the matrix at k = 0 */
+    hal_ir_value step; /* of the tile; beyond every k where there is nothing to read */
+    uint32_t to;       /* elements behind the first access's in shared memory */
 } access;
 
 /* A or B on its way. */
 typedef struct stream {
     ops_gemm_side *side;
-    uint32_t pitch; /* of a step of k in shared memory */
-    uint32_t begin; /* of the tile in a stage */
-    uint32_t count; /* accesses of a work-item */
+    uint32_t pitch;          /* of a step of k in shared memory */
+    uint32_t begin;          /* of the tile in a stage */
+    uint32_t run;            /* accesses side by side in memory */
+    uint32_t count;          /* accesses of a work-item */
+    hal_ir_value line, step; /* of the tile, where the first access begins */
+    hal_ir_value to;         /* element of the stage that it is written to */
+    hal_ir_value inside;     /* where there are more work-items than accesses; else none */
     access accesses[MAX_ACCESSES];
-    hal_ir_value vectors[MAX_ACCESSES];       /* on their way through registers */
-    hal_ir_value next[OPS_GEMM_MAX_FRAGMENT]; /* variables: lines of the next tile's first step */
+    hal_ir_value vectors[MAX_ACCESSES]; /* on their way through registers */
+    hal_ir_value place,
+        next[OPS_GEMM_MAX_FRAGMENT];              /* variables: the next tile and its first lines */
     hal_ir_value lines[2][OPS_GEMM_MAX_FRAGMENT]; /* of the present and of the next step */
 } stream;
 
@@ -44,11 +48,13 @@ static void end_tile(pipeline *p, hal_ir_value stage);
 static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage);
 static void put_stream(pipeline *p, stream *s, hal_ir_value stage);
 static hal_ir_value next_stage(pipeline *p, hal_ir_value stage);
-static void read_lines(pipeline *p, const stream *s, hal_ir_value stage, uint32_t step,
+static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage);
+static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
                        hal_ir_value *lines);
 static void multiply_step(pipeline *p, uint32_t now);
 static void open_next(pipeline *p, stream *s);
-static void set_next(pipeline *p, const stream *s, const hal_ir_value *lines);
+static hal_ir_value get_next(pipeline *p, stream *s);
+static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines);
 static void sum_slices(pipeline *p);
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source);
 static void put_partials(pipeline *p, uint32_t owner);
@@ -87,54 +93,59 @@ uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
 
 /* ---- From global to shared memory ---- */
 
+/* Which line and step of the tile a work-item's first access begins at. Along k, neighbours take up
+ * to 8 steps of a line and then the next line: whole sectors of global memory, and different banks
+ * of shared memory. */
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
 {
-    uint32_t accesses = side->block * p->e->tiles->block_k / side->operand->width;
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t width = side->operand->width, depth = e->tiles->block_k;
+    uint32_t accesses = side->block * depth / width;
+    hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->side = side;
     s->pitch = ops_gemm_pitch(side->block, side->operand->along_k);
-    s->begin = begin;
+    s->run = !side->operand->along_k ? side->block / width
+             : depth < 8             ? depth / width
+             : width < 8             ? 8 / width
+                                     : 1;
     s->count = (accesses + p->items - 1) / p->items;
+    s->inside = accesses < p->items ? hal_ir_lt(b, id, hal_ir_u32(b, accesses)) : HAL_IR_NONE;
+    hal_ir_value fast = ops_gemm_times(e, ops_gemm_rest(e, id, s->run), width);
+    hal_ir_value slow = ops_gemm_quotient(e, id, s->run);
+    if (side->operand->along_k) {
+        hal_ir_value runs = ops_gemm_quotient(e, slow, side->block);
+        s->line = ops_gemm_rest(e, slow, side->block);
+        s->step = hal_ir_add(b, fast, ops_gemm_times(e, runs, s->run * width));
+    } else {
+        s->line = fast;
+        s->step = slow;
+    }
+    s->to = hal_ir_add(b, ops_gemm_times(e, s->step, s->pitch), s->line);
+    s->to = ops_gemm_plus(e, s->to, begin);
+    s->begin = begin;
     for (uint32_t i = 0; i < s->count; i++) {
-        s->accesses[i] = place_access(p, s, i);
+        s->accesses[i] = place_access(p, s, i * p->items);
     }
 }
 
-/* Which line and step of the tile the work-item's access begins at. Along k, neighbours take up to
- * 8 steps of a line and then the next line: whole sectors of global memory, and different banks of
- * shared memory. */
-static access place_access(pipeline *p, const stream *s, uint32_t number)
+/* The access that lies `ahead` accesses behind the first. All sizes are powers of two, so lines and
+ * steps of the distance add to those of the work-item. */
+static access place_access(pipeline *p, const stream *s, uint32_t ahead)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     const ops_gemm_side *side = s->side;
-    uint32_t width = side->operand->width, depth = e->tiles->block_k;
-    uint32_t accesses = side->block * depth / width;
-    hal_ir_value index = ops_gemm_plus(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), number * p->items);
-    hal_ir_value line, step;
-    if (side->operand->along_k) {
-        uint32_t run = (depth < 8 ? depth : width < 8 ? 8 : width) / width;
-        hal_ir_value rest = ops_gemm_quotient(e, index, run);
-        line = ops_gemm_rest(e, rest, side->block);
-        step = ops_gemm_times(e, ops_gemm_rest(e, index, run), width);
-        if (run * width < depth) {
-            hal_ir_value runs = ops_gemm_quotient(e, rest, side->block);
-            step = hal_ir_add(b, step, ops_gemm_times(e, runs, run * width));
-        }
-    } else {
-        uint32_t run = side->block / width;
-        line = ops_gemm_times(e, ops_gemm_rest(e, index, run), width);
-        step = ops_gemm_quotient(e, index, run);
-    }
-    access a = {.step = step};
-    a.to = hal_ir_add(b, ops_gemm_times(e, step, s->pitch), line);
-    a.to = ops_gemm_plus(e, a.to, s->begin);
-    line = hal_ir_add(b, side->origin, line);
-    a.from = ops_gemm_address(e, side, line, step);
-    a.guard = hal_ir_lt(b, line, side->limit);
-    if ((number + 1) * p->items > accesses) {
-        a.guard = hal_ir_and(b, a.guard, hal_ir_lt(b, index, hal_ir_u32(b, accesses)));
-    }
-    return a;
+    uint32_t width = side->operand->width, fast = ahead % s->run * width, slow = ahead / s->run;
+    uint32_t lines = side->operand->along_k ? slow % side->block : fast;
+    uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
+    hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
+    hal_ir_value step = ops_gemm_plus(e, s->step, steps);
+    hal_ir_value guard = hal_ir_lt(b, line, side->limit);
+    guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
+    return (access){.from = ops_gemm_address(e, side, line, step),
+                    .step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX)),
+                    .to = steps * s->pitch + lines};
 }
 
 /* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
@@ -167,13 +178,17 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     hal_ir_value way = ops_gemm_index(e, k);
     way = side->operand->along_k ? way : hal_ir_mul(b, way, side->stride);
     hal_ir_value left = hal_ir_sub(b, hal_ir_max(b, e->k, k), k);
-    hal_ir_value base = ops_gemm_times(e, stage, p->stage_size);
+    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
+    int some = e->tiles->stages > 2 && s->inside != HAL_IR_NONE;
+    if (some) {
+        hal_ir_if(b, s->inside); /* a copy that is guarded off still writes zeros */
+    }
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
         hal_ir_value from = hal_ir_add(b, a->from, way);
-        hal_ir_value guard = hal_ir_and(b, a->guard, hal_ir_lt(b, a->step, left));
+        hal_ir_value guard = hal_ir_lt(b, a->step, left);
         if (e->tiles->stages > 2) {
-            hal_ir_async_copy(b, p->shared, hal_ir_add(b, base, a->to), side->memory, from,
+            hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, a->to), side->memory, from,
                               side->operand->width, guard);
         } else {
             s->vectors[i] = hal_ir_load_wide(b, side->memory, from, 0, side->operand->width, guard);
@@ -187,20 +202,15 @@ static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     uint32_t width = s->side->operand->width;
-    uint32_t accesses = s->side->block * e->tiles->block_k / width;
-    hal_ir_value base = ops_gemm_times(e, stage, p->stage_size);
+    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     for (uint32_t i = 0; i < s->count; i++) {
-        hal_ir_value to = hal_ir_add(b, base, s->accesses[i].to), inside = HAL_IR_NONE;
-        if ((i + 1) * p->items > accesses) {
-            hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-            inside = hal_ir_lt(b, item, hal_ir_u32(b, accesses - i * p->items));
-        }
+        uint32_t offset = s->accesses[i].to;
         if (!s->side->operand->along_k || width == 1) {
-            hal_ir_store_wide(b, p->shared, to, 0, inside, s->vectors[i]);
+            hal_ir_store_wide(b, p->shared, to, (int32_t)offset, s->inside, s->vectors[i]);
             continue;
         }
         for (uint32_t j = 0; j < width; j++) {
-            hal_ir_store_wide(b, p->shared, to, (int32_t)(j * s->pitch), inside,
+            hal_ir_store_wide(b, p->shared, to, (int32_t)(offset + j * s->pitch), s->inside,
                               hal_ir_extract(b, s->vectors[i], j));
         }
     }
@@ -220,33 +230,30 @@ static void multiply_tiles(pipeline *p)
     end_tile(p, zero);
     open_next(p, &p->a);
     open_next(p, &p->c);
-    hal_ir_value present = hal_ir_var(b, zero),
-                 ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
+    hal_ir_value present = hal_ir_var(b, zero);
+    hal_ir_value ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
 
     hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, t->block_k));
-    hal_ir_value stage = hal_ir_get(b, present), filled = hal_ir_get(b, ahead);
-    hal_ir_value next = next_stage(p, stage);
+    hal_ir_value filled = hal_ir_get(b, ahead), next = next_stage(p, hal_ir_get(b, present));
     begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
     hal_ir_set(b, ahead, next_stage(p, filled));
     hal_ir_set(b, present, next);
     ops_gemm_get_sums(e);
-    for (uint32_t i = 0; i < e->a.thread; i++) {
-        p->a.lines[0][i] = hal_ir_get(b, p->a.next[i]);
-    }
-    for (uint32_t i = 0; i < e->c.thread; i++) {
-        p->c.lines[0][i] = hal_ir_get(b, p->c.next[i]);
-    }
+    hal_ir_value place_a = get_next(p, &p->a), place_c = get_next(p, &p->c);
     for (uint32_t step = 0; step < p->depth; step++) {
-        uint32_t now = step & 1, last = step + 1 == p->depth;
-        if (last) {
+        uint32_t now = step & 1, following = step + 1;
+        if (following == p->depth) {
             end_tile(p, next);
+            following = 0;
+            place_a = lines_of(p, &p->a, next);
+            place_c = lines_of(p, &p->c, next);
         }
-        read_lines(p, &p->a, last ? next : stage, last ? 0 : step + 1, p->a.lines[!now]);
-        read_lines(p, &p->c, last ? next : stage, last ? 0 : step + 1, p->c.lines[!now]);
+        read_lines(p, &p->a, place_a, following, p->a.lines[!now]);
+        read_lines(p, &p->c, place_c, following, p->c.lines[!now]);
         multiply_step(p, now);
     }
-    set_next(p, &p->a, p->a.lines[p->depth & 1]);
-    set_next(p, &p->c, p->c.lines[p->depth & 1]);
+    set_next(p, &p->a, place_a, p->a.lines[p->depth & 1]);
+    set_next(p, &p->c, place_c, p->c.lines[p->depth & 1]);
     ops_gemm_set_sums(e);
     hal_ir_end(b);
 }
@@ -259,18 +266,22 @@ static hal_ir_value next_stage(pipeline *p, hal_ir_value stage)
                          hal_ir_u32(b, 0));
 }
 
-/* The work-item's lines at one step of the slice's share of a tile. */
-static void read_lines(pipeline *p, const stream *s, hal_ir_value stage, uint32_t step,
-                       hal_ir_value *lines)
+/* Where the work-item's lines begin in a stage: at the first step of its slice's share. */
+static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const ops_gemm_side *side = s->side;
-    hal_ir_value place = side->first;
+    hal_ir_value place = s->side->first;
     if (e->slice != HAL_IR_NONE) {
-        place = hal_ir_add(b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
+        place = hal_ir_add(e->b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
     }
-    place = hal_ir_add(b, place, ops_gemm_times(e, stage, p->stage_size));
+    return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
+}
+
+static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
+                       hal_ir_value *lines)
+{
+    const ops_gemm_side *side = s->side;
+    hal_ir_builder *b = p->e->b;
     for (uint32_t i = 0; i < side->thread; i += side->strip) {
         uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
         hal_ir_value vector =
@@ -293,17 +304,29 @@ static void multiply_step(pipeline *p, uint32_t now)
     }
 }
 
-/* The first step's lines live in variables, since they are read before the loop turns. */
+/* The first step's lines, and where the tile lies, live in variables, since they are read before
+ * the loop turns. */
 static void open_next(pipeline *p, stream *s)
 {
-    read_lines(p, s, hal_ir_u32(p->e->b, 0), 0, s->lines[0]);
+    hal_ir_value place = lines_of(p, s, hal_ir_u32(p->e->b, 0));
+    read_lines(p, s, place, 0, s->lines[0]);
+    s->place = hal_ir_var(p->e->b, place);
     for (uint32_t i = 0; i < s->side->thread; i++) {
         s->next[i] = hal_ir_var(p->e->b, s->lines[0][i]);
     }
 }
 
-static void set_next(pipeline *p, const stream *s, const hal_ir_value *lines)
+static hal_ir_value get_next(pipeline *p, stream *s)
 {
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->lines[0][i] = hal_ir_get(p->e->b, s->next[i]);
+    }
+    return hal_ir_get(p->e->b, s->place);
+}
+
+static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines)
+{
+    hal_ir_set(p->e->b, s->place, place);
     for (uint32_t i = 0; i < s->side->thread; i++) {
         hal_ir_set(p->e->b, s->next[i], lines[i]);
     }
