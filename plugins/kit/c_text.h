@@ -1,9 +1,8 @@
 /* IR to the statements of a C-like kernel language. What such languages have in common is written
  * here; where they differ stands in a dialect, a table of words and patterns that a plugin fills.
  *
- * The plugin writes what comes before (pragmas, the kernel's head) and declares
- *  - m0, m1, ...: a pointer to the elements of each binding, in the binding's memory type,
- *  - s0, s1, ...: the scalars;
+ * The plugin writes what comes before (pragmas, the kernel's head) and declares m0, m1, ...: a
+ * pointer to the elements of each binding, in the binding's memory type;
  * this module appends the shared arrays (m with the numbers that follow) and one statement for each
  * record. Values are called v and the number of their record, constants stand where they are used. */
 #ifndef KIT_C_TEXT_H
@@ -31,7 +30,7 @@ typedef struct kit_c_dialect {
     const char *convert;         /* before the type, when a vector is converted element by element */
     const char *elements[8];     /* of a vector, such as ".x" */
     const char *shared_array[2]; /* before and after the declaration of an array */
-    const char *local_id, *group_id, *group_count;
+    const char *scalar, *local_id, *group_id, *group_count; /* of number @i */
     const char *barrier[2];      /* statement: orders shared memory; bindings too */
     const char *multiply_high;
     const char *remainder;       /* fmod */

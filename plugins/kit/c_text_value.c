@@ -117,7 +117,7 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
     case HAL_IR_LANE_ID:
         return dialect->lane_id;
     case HAL_IR_SCALAR:
-        return "s@i";
+        return dialect->scalar;
     case HAL_IR_CAST:
         return cast_pattern(from, record->type);
     case HAL_IR_BITCAST:

@@ -170,7 +170,7 @@ static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t byt
 {
     const opencl_card *card = made->device->card;
     char options[128];
-    snprintf(options, sizeof options, "-cl-std=CL1.2%s",
+    snprintf(options, sizeof options, "-w -cl-std=CL1.2%s",
              card->correct_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
@@ -186,7 +186,7 @@ static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t byt
     if (status == HAL_OK) {
         status = check_group(made);
     }
-    if (status == HAL_OK && !known) {
+    if (status == HAL_OK && !known && !(card->quirks & OPENCL_QUIRK_OWN_CACHE)) {
         store_binary(made, key);
     }
     return status;

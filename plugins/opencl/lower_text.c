@@ -16,6 +16,7 @@ static const kit_c_dialect dialect = {
     .convert = "convert_",
     .elements = {".s0", ".s1", ".s2", ".s3", ".s4", ".s5", ".s6", ".s7"},
     .shared_array = {"__local ", " __attribute__((aligned(16)))"},
+    .scalar = "a.s@i",
     .local_id = "(uint)get_local_id(@i)",
     .group_id = "(uint)get_group_id(@i)",
     .group_count = "(uint)get_num_groups(@i)",
@@ -127,10 +128,6 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
         const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
         kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + a.o%u);\n",
                      access, type, i, access, type, i, i);
-    }
-    for (uint32_t i = 0; i < ir->scalar_count; i++) {
-        kit_text_add(text, "    const %s s%u = a.s%u;\n",
-                     dialect.memory_types[ir->scalars[i].type], i, i);
     }
 }
 

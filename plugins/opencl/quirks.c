@@ -1,6 +1,7 @@
 /* The table of drivers' habits. Called once for each device, by device.c. */
 #include "quirks.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ typedef struct quirk_row {
 static const quirk_row rows[] = {
     {"Portable Computing Language", "", OPENCL_QUIRK_SCALAR_ACCESS,
      "its work-item loops become vectors only where they hold scalars"},
+    {"Portable Computing Language", "", OPENCL_QUIRK_OWN_CACHE,
+     "it compiles for a group size at the first dispatch, and keeps that under ~/.cache/pocl"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
     {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
 };
@@ -33,16 +36,19 @@ static const quirk_name names[] = {
     {"fma_not_fused", OPENCL_QUIRK_FMA_NOT_FUSED},
     {"no_denormals", OPENCL_QUIRK_NO_DENORMALS},
     {"no_half", OPENCL_QUIRK_NO_HALF},
+    {"own_cache", OPENCL_QUIRK_OWN_CACHE},
 };
 
-static uint32_t named(const char *list)
+/* Adds to `quirks`, and takes away, what a list names. */
+static uint32_t adjusted(uint32_t quirks, const char *list)
 {
-    uint32_t quirks = 0;
     while (list != NULL && *list != '\0') {
+        const bool away = *list == '-';
+        list += away;
         const size_t length = strcspn(list, ",");
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             if (strlen(names[i].name) == length && strncmp(names[i].name, list, length) == 0) {
-                quirks |= names[i].quirk;
+                quirks = away ? quirks & ~names[i].quirk : quirks | names[i].quirk;
             }
         }
         list += length + (list[length] == ',');
@@ -52,11 +58,11 @@ static uint32_t named(const char *list)
 
 uint32_t opencl_quirks(const char *platform, const char *device)
 {
-    uint32_t quirks = named(getenv("HAL_OPENCL_QUIRKS"));
+    uint32_t quirks = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strstr(platform, rows[i].platform) != NULL && strstr(device, rows[i].device) != NULL) {
             quirks |= rows[i].quirks;
         }
     }
-    return quirks;
+    return adjusted(quirks, getenv("HAL_OPENCL_QUIRKS"));
 }

@@ -23,11 +23,14 @@ enum {
     /* Denormals are claimed and not always kept. */
     OPENCL_QUIRK_NO_DENORMALS = 128,
     /* vload_half and vstore_half are wrong: hal converts by integer operations. */
-    OPENCL_QUIRK_NO_HALF = 256
+    OPENCL_QUIRK_NO_HALF = 256,
+    /* Keeps what it compiled in a cache of its own; a binary holds a general version, compiled on
+     * demand, that no dispatch uses. */
+    OPENCL_QUIRK_OWN_CACHE = 512
 };
 
 /* The quirks of a device, by names of platform and device; those that HAL_OPENCL_QUIRKS names are
- * added (a comma list), to try the other way on a device that does not need it.
+ * added (a comma list), or taken away where a minus precedes the name, to try the other way.
  * Threads: any. */
 uint32_t opencl_quirks(const char *platform, const char *device);
 
