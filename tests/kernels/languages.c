@@ -6,16 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef KERNELS_OPENCL
-void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
-#endif
-#ifdef KERNELS_VULKAN
-void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
-#endif
-#ifdef KERNELS_CUDA
-void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
-#endif
-
 static void *language_ir(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 
 static const language known[] = {

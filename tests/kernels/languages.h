@@ -16,4 +16,9 @@ typedef struct language {
 /* All that this build has; `count` receives their number. */
 const language *languages(size_t *count);
 
+/* Those of the plugins; which ones this build has is known to languages.c alone. */
+void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+
 #endif

@@ -1,0 +1,30 @@
+/* language_host.h: hal's services as a lowering needs them: memory, and a failure's sentence.
+ * Included by language_*.c. */
+#ifndef TESTS_KERNELS_LANGUAGE_HOST_H
+#define TESTS_KERNELS_LANGUAGE_HOST_H
+
+#include <hal/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char language_message[1024];
+
+static void *language_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static hal_status language_fail(hal_status status, const char *message)
+{
+    snprintf(language_message, sizeof language_message, "%s", message);
+    return status;
+}
+
+static const hal_host language_host = {.size = sizeof(hal_host),
+                                       .abi = HAL_PLUGIN_ABI,
+                                       .allocate = language_allocate,
+                                       .release = free,
+                                       .fail = language_fail};
+
+#endif

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Compiles the op library's kernels for hardware that is not there; ctests vendors_*.
+
+vendors.py VENDOR PROGRAM [--short] [--results FILE]
+
+VENDOR    intel: OpenCL C by ocloc. amd: OpenCL C by clang's amdgcn target and libclc.
+          spirv: SPIR-V by spirv-val.
+PROGRAM   kernel-corpus, which writes the kernels
+--short   some kernels of every family
+--results writes what the compilers say of registers and spills, as JSON
+Ends with 0 when every kernel compiles, 1 when one does not, 77 with the reason when a tool or the
+plugin's lowering is missing.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = 77
+OPTIONS = "-cl-std=CL1.2"
+
+
+class Missing(Exception):
+    """A tool is not there; the text says which, and where Debian has it."""
+
+
+class Intel:
+    """ocloc with Intel's graphics compiler: no doubles, which most of its GPUs emulate or lack."""
+    language, devices, targets = "opencl", ("single",), ("tgllp", "dg2")
+
+    def __init__(self):
+        self.ocloc = tool("ocloc", "intel-opencl-icd")
+
+    def compile(self, source, target, folder):
+        name = f"{source.stem}-{target}"
+        log = run([self.ocloc, "compile", "-file", source, "-device", target, "-options", OPTIONS,
+                   "-internal_options", "-ze-allow-zebin", "-output", name, "-output_no_suffix",
+                   "-out_dir", folder])
+        if "Build succeeded" not in log:
+            raise RuntimeError(log)
+        binary = (folder / name).read_bytes().decode("latin-1")
+        figures = {key: int(found.group(1)) for key, text in
+                   (("registers", "grf_count"), ("simd", "simd_size"), ("shared", "slm_size"))
+                   if (found := re.search(text + r": *(\d+)", binary))}
+        spilled = re.search(r"spilled around (\d+)", log)
+        return figures | {"spills": int(spilled.group(1)) if spilled else 0}
+
+
+class Amd:
+    """clang's amdgcn target; functions of OpenCL C come from libclc."""
+    language, devices, targets = "opencl", ("full",), ("gfx900", "gfx1030")
+    library = Path("/usr/lib/clc/amdgcn--amdhsa.bc")
+
+    def __init__(self):
+        self.clang = tool("clang-15", "clang-15")
+        if not self.library.exists():
+            raise Missing(f"{self.library} is missing; Debian has it in libclc-15")
+
+    def compile(self, source, target, folder):
+        log = run([self.clang, "-nogpulib", "-target", "amdgcn--amdhsa", f"-mcpu={target}", "-x",
+                   "cl", OPTIONS, "-Xclang", "-finclude-default-header", "-O3", "-Xclang",
+                   "-mlink-builtin-bitcode", "-Xclang", self.library,
+                   "-Rpass-analysis=kernel-resource-usage", "-c", source, "-o",
+                   folder / f"{source.stem}-{target}.o"])
+        figures = {}
+        for key, text in (("registers", "VGPRs"), ("scalar_registers", "SGPRs"),
+                          ("spills", "VGPRs Spill"), ("scalar_spills", "SGPRs Spill"),
+                          ("scratch", r"ScratchSize \[bytes/lane\]"),
+                          ("occupancy", r"Occupancy \[waves/SIMD\]"),
+                          ("shared", r"LDS Size \[bytes/block\]")):
+            found = re.search(rf"\s{text}: (\d+)", log)
+            if not found:
+                raise RuntimeError(f"the compiler does not tell {text}:\n{log}")
+            figures[key] = int(found.group(1))
+        return figures
+
+
+class Spirv:
+    """The validator, with the rules of the environment that the plugin asks for."""
+    language, devices, targets = "spirv", ("full", "single", "subgroups"), ("vulkan1.2",)
+
+    def __init__(self):
+        self.validator = tool("spirv-val", "spirv-tools")
+
+    def compile(self, source, target, folder):
+        del folder
+        run([self.validator, "--target-env", target, source])
+        return {"bytes": source.stat().st_size}
+
+
+VENDORS = {"intel": Intel, "amd": Amd, "spirv": Spirv}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("vendor", choices=sorted(VENDORS))
+    parser.add_argument("program")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--results", type=Path)
+    arguments = parser.parse_args()
+    try:
+        vendor = VENDORS[arguments.vendor]()
+        with tempfile.TemporaryDirectory() as folder:
+            return compile_all(vendor, arguments, Path(folder))
+    except Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIPPED
+
+
+def compile_all(vendor, arguments, folder):
+    results, failures = [], []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = {pool.submit(vendor.compile, source, target, source.parent): (source, target)
+                for device in vendor.devices
+                for source in write_kernels(vendor, arguments, folder / device, device)
+                for target in vendor.targets}
+        for job in concurrent.futures.as_completed(jobs):
+            source, target = jobs[job]
+            try:
+                results.append({"kernel": source.stem, "device": source.parent.name,
+                                "target": target} | job.result())
+            except RuntimeError as error:
+                failures.append(f"{source.name} for {target}: {error}")
+    for failure in failures:
+        print(failure)
+    results.sort(key=lambda result: (result["target"], result["device"], result["kernel"]))
+    summarise(results, failures)
+    if arguments.results:
+        lines = ",\n".join(json.dumps(result) for result in results)
+        arguments.results.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    return 1 if failures or not results else 0
+
+
+def write_kernels(vendor, arguments, folder, device):
+    folder.mkdir()
+    command = [arguments.program, "--device", device, vendor.language, folder]
+    written = subprocess.run(command[:1] + ["--short"] * arguments.short + command[1:],
+                             capture_output=True, text=True, check=False)
+    if written.returncode == SKIPPED:
+        raise Missing(written.stdout.strip())
+    if written.returncode != 0:
+        sys.exit(written.stdout + written.stderr)
+    print(written.stdout.strip())
+    return sorted(folder.iterdir())
+
+
+def summarise(results, failures):
+    for target in sorted({result["target"] for result in results}):
+        of_target = [result for result in results if result["target"] == target]
+        line = f"{target}: {len(of_target)} kernels compile"
+        if "registers" in of_target[0]:
+            most = max(of_target, key=lambda result: result["registers"])
+            spilling = [result for result in of_target if result["spills"] > 0]
+            line += f"; at most {most['registers']} registers ({most['kernel']})"
+            line += f"; {len(spilling)} spill"
+            for result in spilling[:20]:
+                line += f"\n    {result['kernel']} spills {result['spills']}"
+        print(line)
+    print(f"{len(failures)} do not compile")
+
+
+def tool(name, package):
+    path = shutil.which(name)
+    if path is None:
+        raise Missing(f"{name} is not installed; Debian has it in {package}")
+    return path
+
+
+def run(command):
+    """What a tool prints; a failure carries it."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout[-4000:])
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
