@@ -1,0 +1,234 @@
+/* Listing, opening and closing devices. Entries of the plugin's table. */
+#include "vulkan_plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the last enumerate found that can be used; hal calls it and device_open in turn. */
+static vulkan_description *found;
+static uint32_t found_count;
+
+static hal_status list(void);
+static hal_status none_usable(uint32_t count, const char *reasons);
+static hal_status create_device(hal_plugin_device *device);
+static hal_status load_functions(hal_plugin_device *device);
+static hal_status create_layout(hal_plugin_device *device);
+
+hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    *count = 0;
+    const hal_status status = list();
+    if (status != HAL_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < found_count && i < capacity; i++) {
+        infos[i] = found[i].info;
+    }
+    *count = found_count;
+    return HAL_OK;
+}
+
+static hal_status list(void)
+{
+    const vulkan_instance *instance = NULL;
+    VkPhysicalDevice handles[VULKAN_MAX_DEVICES];
+    uint32_t count = VULKAN_MAX_DEVICES, usable = 0;
+    char reasons[512] = "", line[400];
+    const hal_status status = vulkan_instance_get(&instance);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const VkResult result = instance->vkEnumeratePhysicalDevices(instance->handle, &count, handles);
+    if (result < 0) {
+        return vulkan_failed(NULL, result, "listing the devices");
+    }
+    vulkan_description *described = calloc(count > 0 ? count : 1, sizeof *described);
+    if (described == NULL) {
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan: no host memory to list %u devices",
+                           count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        vulkan_description *d = &described[usable];
+        vulkan_describe(instance, handles[i], d);
+        if (d->unusable[0] == 0) {
+            usable++;
+            continue;
+        }
+        snprintf(line, sizeof line, "%.127s cannot be used: %s", d->info.name, d->unusable);
+        vulkan_host()->log(HAL_LOG_INFO, line);
+        snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s%s",
+                 reasons[0] ? "; " : ": ", line);
+    }
+    free(found);
+    found = described;
+    found_count = usable;
+    return usable > 0 ? HAL_OK : none_usable(count, reasons);
+}
+
+static hal_status none_usable(uint32_t count, const char *reasons)
+{
+    if (count == 0) {
+        return vulkan_fail(HAL_ERROR_NO_DEVICE,
+                           "the Vulkan drivers find no device; is the device there, and may this "
+                           "user open it (/dev/dri, /dev/nvidia*)?");
+    }
+    return vulkan_fail(HAL_ERROR_NO_DEVICE, "none of %u Vulkan devices can be used%s", count,
+                       reasons);
+}
+
+hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
+{
+    *device = NULL;
+    hal_status status = found == NULL ? list() : HAL_OK;
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (index >= found_count) {
+        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: there are %u usable devices", index,
+                           found_count);
+    }
+    hal_plugin_device *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
+    }
+    made->is = found[index];
+    status = vulkan_instance_get(&made->instance);
+    status = status == HAL_OK ? create_device(made) : status;
+    status = status == HAL_OK ? create_layout(made) : status;
+    if (status != HAL_OK) {
+        vulkan_device_close(made);
+        return status;
+    }
+    *device = made;
+    return HAL_OK;
+}
+
+void vulkan_device_close(hal_plugin_device *device)
+{
+    if (device == NULL) {
+        return;
+    }
+    if (device->handle != NULL && device->vk.vkDestroyDevice != NULL) {
+        device->vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
+        device->vk.vkDestroyDevice(device->handle, NULL);
+    }
+    for (uint32_t i = 0; i < device->lane_count; i++) {
+        pthread_mutex_destroy(&device->lanes[i].lock);
+    }
+    free(device);
+}
+
+/* Asks for what the description says that it uses, and for nothing else. */
+static hal_status create_device(hal_plugin_device *device)
+{
+    const vulkan_description *is = &device->is;
+    const spirv_target *target = &is->target;
+    const uint32_t stored = is->info.storage_types;
+    const VkBool32 has_8 = (stored & HAL_TYPE_BIT(HAL_TYPE_I8)) != 0;
+    const VkBool32 has_16 = (stored & HAL_TYPE_BIT(HAL_TYPE_I16)) != 0;
+    const VkBool32 atomics = (is->info.abilities & HAL_ABILITY_ATOMIC_64) != 0;
+    VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR,
+        .workgroupMemoryExplicitLayout = VK_TRUE,
+        .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE,
+        .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
+    VkPhysicalDeviceSubgroupSizeControlFeaturesEXT size_control = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT,
+        .subgroupSizeControl = VK_TRUE,
+        .computeFullSubgroups = VK_TRUE};
+    VkPhysicalDeviceVulkan12Features features12 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .storageBuffer8BitAccess = has_8,
+        .shaderInt8 = has_8,
+        .shaderFloat16 = target->half_converts != 0,
+        .shaderBufferInt64Atomics = atomics,
+        .shaderSharedInt64Atomics = atomics,
+        .timelineSemaphore = VK_TRUE,
+        .bufferDeviceAddress = VK_TRUE,
+        .vulkanMemoryModel = VK_TRUE};
+    VkPhysicalDeviceVulkan11Features features11 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+        .pNext = &features12,
+        .storageBuffer16BitAccess = has_16};
+    const VkPhysicalDeviceFeatures2 features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &features11,
+        .features = {.shaderFloat64 = (stored & HAL_TYPE_BIT(HAL_TYPE_F64)) != 0,
+                     .shaderInt64 = VK_TRUE,
+                     .shaderInt16 = has_16}};
+    const char *extensions[4];
+    uint32_t extension_count = 0;
+    if (target->shared_views) {
+        extensions[extension_count++] = VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
+        layout.pNext = features12.pNext;
+        features12.pNext = &layout;
+    }
+    if (is->full_subgroups) {
+        extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+        size_control.pNext = features12.pNext;
+        features12.pNext = &size_control;
+    }
+    if (is->has_memory_budget) {
+        extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    }
+    float priorities[VULKAN_MAX_LANES];
+    for (uint32_t i = 0; i < VULKAN_MAX_LANES; i++) {
+        priorities[i] = 0.5f;
+    }
+    const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                            .queueFamilyIndex = is->family,
+                                            .queueCount = is->queue_count,
+                                            .pQueuePriorities = priorities};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &features,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queues,
+                                     .enabledExtensionCount = extension_count,
+                                     .ppEnabledExtensionNames = extensions};
+    const VkResult result =
+        device->instance->vkCreateDevice(is->handle, &info, NULL, &device->handle);
+    if (result != VK_SUCCESS) {
+        device->handle = NULL;
+        return vulkan_failed(device, result, "opening the device (%s)", is->info.driver);
+    }
+    return load_functions(device);
+}
+
+static hal_status load_functions(hal_plugin_device *device)
+{
+    const vulkan_instance *instance = device->instance;
+    PFN_vkVoidFunction function = NULL;
+    const char *missing = NULL;
+#define DEVICE(name)                                                                               \
+    function = instance->vkGetDeviceProcAddr(device->handle, #name);                               \
+    missing = function == NULL ? #name : missing;                                                  \
+    memcpy(&device->vk.name, &function, sizeof function);
+#include "symbols.inl"
+#undef DEVICE
+    if (missing != NULL) {
+        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: the driver %s has no function %s; update it",
+                           device->is.info.name, device->is.info.driver, missing);
+    }
+    device->lane_count = device->is.queue_count;
+    for (uint32_t i = 0; i < device->lane_count; i++) {
+        pthread_mutex_init(&device->lanes[i].lock, NULL);
+        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i,
+                                    &device->lanes[i].handle);
+    }
+    return HAL_OK;
+}
+
+static hal_status create_layout(hal_plugin_device *device)
+{
+    const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                       .size = device->is.target.push_bytes};
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .pushConstantRangeCount = 1,
+        .pPushConstantRanges = &range};
+    device->push_bytes = range.size;
+    const VkResult result =
+        device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &device->layout);
+    return result == VK_SUCCESS ? HAL_OK : vulkan_failed(device, result, "making a layout");
+}

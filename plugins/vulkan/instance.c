@@ -1,0 +1,113 @@
+/* The loader, opened at run time, and the one instance of the process. It is made when hal asks for
+ * devices first, and stays; a failure is forgotten, so that the next call tries again. */
+#include "vulkan_plugin.h"
+
+#include <kit/library.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct vulkan_loader {
+#define LOADER(name) PFN_##name name;
+#include "symbols.inl"
+#undef LOADER
+} vulkan_loader;
+
+static hal_status open_loader(vulkan_loader *loader);
+static hal_status make_instance(const vulkan_loader *loader, vulkan_instance *instance);
+static hal_status create(const vulkan_instance *functions, VkInstance *handle);
+static hal_status missing(const char *name);
+
+hal_status vulkan_instance_get(const vulkan_instance **instance)
+{
+    static vulkan_loader loader;
+    static vulkan_instance the_instance;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&lock);
+    if (loader.vkGetInstanceProcAddr == NULL) {
+        status = open_loader(&loader);
+    }
+    if (status == HAL_OK && the_instance.handle == NULL) {
+        status = make_instance(&loader, &the_instance);
+    }
+    pthread_mutex_unlock(&lock);
+    *instance = status == HAL_OK ? &the_instance : NULL;
+    return status;
+}
+
+static hal_status open_loader(vulkan_loader *loader)
+{
+    static const char *const names[] = {"libvulkan.so.1", NULL};
+    static const kit_symbol symbols[] = {
+#define LOADER(name) {#name, offsetof(vulkan_loader, name), 1},
+#include "symbols.inl"
+#undef LOADER
+    };
+    const kit_library library = {.title = "the Vulkan loader",
+                                 .names = names,
+                                 .remedy = "install the Vulkan loader (libvulkan1)",
+                                 .missing = HAL_ERROR_LIBRARY_MISSING,
+                                 .symbols = symbols,
+                                 .symbol_count = sizeof symbols / sizeof symbols[0]};
+    return kit_library_open(vulkan_host(), &library, loader);
+}
+
+static hal_status make_instance(const vulkan_loader *loader, vulkan_instance *instance)
+{
+    vulkan_instance made = {0};
+    PFN_vkVoidFunction function = NULL;
+#define GLOBAL(name)                                                                               \
+    function = loader->vkGetInstanceProcAddr(NULL, #name);                                         \
+    if (function == NULL) {                                                                        \
+        return missing(#name);                                                                     \
+    }                                                                                              \
+    memcpy(&made.name, &function, sizeof function);
+#include "symbols.inl"
+#undef GLOBAL
+    const hal_status status = create(&made, &made.handle);
+    if (status != HAL_OK) {
+        return status;
+    }
+#define INSTANCE(name)                                                                             \
+    function = loader->vkGetInstanceProcAddr(made.handle, #name);                                  \
+    if (function == NULL) {                                                                        \
+        return missing(#name);                                                                     \
+    }                                                                                              \
+    memcpy(&made.name, &function, sizeof function);
+#include "symbols.inl"
+#undef INSTANCE
+    *instance = made;
+    return HAL_OK;
+}
+
+static hal_status create(const vulkan_instance *functions, VkInstance *handle)
+{
+    uint32_t version = 0;
+    functions->vkEnumerateInstanceVersion(&version);
+    if (version < VK_API_VERSION_1_2) {
+        return vulkan_fail(HAL_ERROR_TOO_OLD,
+                           "the Vulkan loader is of version %u.%u, 1.2 is needed; install a newer "
+                           "Vulkan loader",
+                           VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    }
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .pEngineName = "halyard",
+                                           .apiVersion = VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pApplicationInfo = &application};
+    const VkResult result = functions->vkCreateInstance(&info, NULL, handle);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+        return vulkan_fail(HAL_ERROR_DRIVER_MISSING,
+                           "the Vulkan loader finds no driver (vkCreateInstance says "
+                           "VK_ERROR_INCOMPATIBLE_DRIVER); install the device's Vulkan driver, and "
+                           "look at VK_DRIVER_FILES and VK_ICD_FILENAMES if they are set");
+    }
+    return result == VK_SUCCESS ? HAL_OK : vulkan_failed(NULL, result, "vkCreateInstance");
+}
+
+static hal_status missing(const char *name)
+{
+    return vulkan_fail(HAL_ERROR_TOO_OLD,
+                       "the Vulkan loader has no function %s: it is too old; install a newer one",
+                       name);
+}

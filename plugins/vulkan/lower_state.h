@@ -1,0 +1,146 @@
+/* What the files of the lowering share: the state of one lowering and small helpers. */
+#ifndef HALYARD_VULKAN_LOWER_STATE_H
+#define HALYARD_VULKAN_LOWER_STATE_H
+
+#include "lower.h"
+#include "spirv_writer.h"
+
+#include <stddef.h>
+
+enum { LOWER_MAX_INTERFACE = 16 + 4 * HAL_IR_MAX_SHARED };
+
+/* An open FOR, IF or ELSE. */
+typedef struct lower_block {
+    uint32_t opcode;
+    uint32_t record;      /* the FOR's */
+    uint32_t header;      /* labels */
+    uint32_t next;
+    uint32_t merge;
+    uint32_t next_value;  /* of a FOR: its value plus the step */
+    uint32_t branch_word; /* place in the body of an IF's branch, whose target ELSE sets */
+} lower_block;
+
+/* How an access of some elements moves them: `count` pieces of `type`. Elements below 32 bits travel
+ * in words of 32 bits where there are enough of them. */
+typedef struct lower_access {
+    uint32_t type;  /* of a piece in memory */
+    uint32_t count; /* pieces: a vector when more than 1 */
+    uint32_t bytes; /* of a piece */
+} lower_access;
+
+enum { LOWER_CLASSES = 4 }; /* accesses of 1, 2, 4 and 8 elements */
+
+/* A shared array. With several layouts at a time there is a variable for each class of accesses, all
+ * at one offset; else one variable, of the narrowest class, and wider accesses take parts. */
+typedef struct lower_shared {
+    uint32_t variables[LOWER_CLASSES];
+    uint32_t narrowest;
+    uint32_t widest;
+    uint32_t offset;
+} lower_shared;
+
+/* An address computed before, base + index * size, to be used again where it is seen. */
+typedef struct lower_address {
+    uint32_t memory, index, id, depth, block;
+} lower_address;
+
+enum { LOWER_ADDRESSES = 64 };
+
+typedef struct lower {
+    spirv_writer writer;
+    const hal_ir_kernel *ir;
+    const spirv_target *target;
+    hal_status status;
+    char *problem;
+    uint32_t problem_bytes;
+
+    uint32_t *ids;   /* of each record its result; of vectors the first of their `parts` */
+    uint32_t *parts; /* the results of vectors' elements */
+    uint32_t part_count;
+    uint32_t label; /* of the SPIR-V block that is being written */
+    uint32_t depth;
+    lower_block blocks[HAL_IR_MAX_DEPTH];
+    uint32_t block_serial;                      /* blocks of the IR so far */
+    uint32_t open_blocks[HAL_IR_MAX_DEPTH + 1]; /* serials of those that are open */
+
+    uint32_t glsl; /* the imported set; 0 until it is used */
+    uint32_t interface[LOWER_MAX_INTERFACE];
+    uint32_t interface_count;
+    uint32_t inputs[64]; /* variables of built-in inputs, by built-in */
+    uint32_t arguments;  /* pointer to the block of arguments */
+    uint32_t arguments_storage;
+    uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
+    lower_shared shared[HAL_IR_MAX_SHARED];
+    uint32_t views;          /* 1: shared arrays have several layouts */
+    uint32_t private_access; /* 1: nothing is passed between work-items through bindings */
+    uint32_t flat;           /* 1: the group has one dimension, for subgroups */
+    lower_address addresses[LOWER_ADDRESSES];
+} lower;
+
+/* Types; the first use declares them and what they need. Integers have no sign in SPIR-V. */
+uint32_t lower_bool(lower *l);
+uint32_t lower_int(lower *l, uint32_t bits);
+uint32_t lower_float(lower *l, uint32_t bits);
+uint32_t lower_type(lower *l, hal_type type);
+uint32_t lower_vector(lower *l, uint32_t type, uint32_t count);
+uint32_t lower_pointer(lower *l, uint32_t storage, uint32_t type);
+
+/* Constants: of an integer type of 32 or 64 bits; by the bits of any value type. */
+uint32_t lower_u32(lower *l, uint32_t value);
+uint32_t lower_u64(lower *l, uint64_t value);
+uint32_t lower_number(lower *l, uint32_t bits, uint64_t value);
+uint32_t lower_constant(lower *l, hal_type type, uint64_t bits);
+
+/* Operations on results. */
+uint32_t lower_bits(lower *l, hal_type type, uint32_t value);      /* a value's bits as an integer */
+uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits);  /* and back */
+uint32_t lower_glsl(lower *l, uint32_t instruction, uint32_t type, const uint32_t *operands,
+                    uint32_t count);
+uint32_t lower_exact(lower *l, uint32_t id); /* decorates against contraction; gives id */
+uint32_t lower_select(lower *l, uint32_t type, uint32_t condition, uint32_t yes, uint32_t no);
+uint32_t lower_input(lower *l, uint32_t built_in, uint32_t components, uint32_t component);
+
+/* Labels and branches; lower_begin makes `label` the block that is written. */
+void lower_begin(lower *l, uint32_t label);
+void lower_branch(lower *l, uint32_t target);
+void lower_branch_if(lower *l, uint32_t condition, uint32_t yes, uint32_t no, uint32_t merge);
+uint32_t lower_phi(lower *l, uint32_t type, uint32_t one, uint32_t from_one, uint32_t other,
+                   uint32_t from_other);
+
+/* Notes the first failure. */
+void lower_fail(lower *l, hal_status status, const char *format, ...) HAL_PRINTF(3, 4);
+
+/* lower_arithmetic.c: arithmetic, bits, comparisons, choice, functions. */
+uint32_t lower_arithmetic(lower *l, const hal_ir_record *record);
+/* ADD, MIN or MAX of two results of one type. */
+uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b);
+
+/* lower_divide.c: division and remainder, high products. */
+uint32_t lower_divide_integer(lower *l, const hal_ir_record *record);
+uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b);
+uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b);
+uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b);
+
+/* lower_convert.c: conversions; `encode` gives what memory of a type below 32 bits holds, in the
+ * low bits of a word and zeros above; `decode` takes such a word, whatever its high bits. */
+uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value);
+uint32_t lower_encode(lower *l, hal_type type, uint32_t value);
+uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
+
+/* lower_memory.c: loads, stores and atomics. */
+void lower_memory(lower *l, uint32_t index);
+lower_access lower_access_of(lower *l, hal_type type, uint32_t width);
+
+/* lower_shared.c: declares the arrays; the class in which an access of `width` elements is made; the
+ * index of an access in elements; the pointer to its part number `part`. */
+void lower_declare_shared(lower *l);
+uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width);
+uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t class, uint32_t part,
+                              const lower_access *access);
+
+/* lower_group.c: barriers and subgroups. */
+int lower_needs_subgroups(const hal_ir_kernel *ir);
+void lower_barrier(lower *l);
+uint32_t lower_subgroup(lower *l, const hal_ir_record *record);
+
+#endif

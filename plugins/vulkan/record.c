@@ -1,0 +1,229 @@
+/* Writes a batch's commands into a command buffer. Called by queue.c for each batch. */
+#include "vulkan_plugin.h"
+
+#include <string.h>
+
+/* A batch while it is being written. */
+typedef struct recording {
+    hal_plugin_device *device;
+    const vulkan_functions *vk;
+    VkCommandBuffer commands;
+    const hal_batch *batch;
+    hal_plugin_memory *arguments;
+    uint64_t used; /* bytes of them */
+    VkPipeline bound;
+    uint32_t mapped_writes; /* 1: memory that the host sees is written */
+} recording;
+
+#define PIECE UINT64_C(64) /* pieces of argument memory begin at multiples of it */
+
+static uint64_t argument_need(const hal_plugin_device *device, const hal_batch *batch);
+static hal_status record_command(recording *r, const hal_command *command);
+static void record_dispatch(recording *r, const hal_command *command);
+static void record_copy(recording *r, const hal_command *command);
+static void record_fill(recording *r, const hal_command *command);
+static void barrier(recording *r);
+static void end_times(recording *r, hal_plugin_queue *queue, uint64_t value);
+
+hal_status vulkan_record(hal_plugin_queue *queue, vulkan_slot *slot, const hal_batch *batch,
+                         uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    hal_status status = vulkan_slot_arguments(queue, slot, argument_need(device, batch));
+    if (status != HAL_OK) {
+        return status;
+    }
+    recording r = {.device = device,
+                   .vk = &device->vk,
+                   .commands = slot->commands,
+                   .batch = batch,
+                   .arguments = slot->arguments};
+    VkResult result = r.vk->vkBeginCommandBuffer(r.commands, &begin);
+    if (result != VK_SUCCESS) {
+        return vulkan_failed(device, result, "beginning a command buffer");
+    }
+    barrier(&r); /* what other batches wrote */
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
+        status = record_command(&r, &batch->commands[i]);
+    }
+    end_times(&r, queue, value);
+    result = r.vk->vkEndCommandBuffer(r.commands);
+    if (status == HAL_OK && result != VK_SUCCESS) {
+        status = vulkan_failed(device, result, "recording %u commands", batch->command_count);
+    }
+    return status;
+}
+
+static uint64_t rounded(uint64_t bytes)
+{
+    return (bytes + PIECE - 1) / PIECE * PIECE;
+}
+
+/* The argument memory that a batch takes: of kernels whose arguments are no push constants, and of
+ * fills that begin or end within a word. */
+static uint64_t argument_need(const hal_plugin_device *device, const hal_batch *batch)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        if (command->kind == HAL_COMMAND_DISPATCH) {
+            const uint32_t wanted = command->kernel->argument_bytes;
+            bytes += wanted > device->push_bytes ? rounded(wanted) : 0;
+        } else if (command->kind == HAL_COMMAND_FILL) {
+            bytes += PIECE;
+        }
+    }
+    return bytes;
+}
+
+static hal_status record_command(recording *r, const hal_command *command)
+{
+    const hal_binding *bindings = r->batch->bindings + command->binding_first;
+    if (command->flags & HAL_COMMAND_AFTER) {
+        barrier(r);
+    }
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        r->mapped_writes |= bindings[i].length > 0 && (bindings[i].access & HAL_ACCESS_WRITE) &&
+                            bindings[i].memory->mapped != NULL;
+    }
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        record_dispatch(r, command);
+        return HAL_OK;
+    case HAL_COMMAND_COPY:
+        record_copy(r, command);
+        return HAL_OK;
+    case HAL_COMMAND_FILL:
+        record_fill(r, command);
+        return HAL_OK;
+    default:
+        return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: command of unknown kind %u",
+                           r->device->is.info.name, (unsigned)command->kind);
+    }
+}
+
+/* A piece of argument memory; argument_need has counted it. */
+static uint8_t *take_piece(recording *r, uint64_t bytes, uint64_t *offset)
+{
+    *offset = r->used;
+    r->used += rounded(bytes);
+    return r->arguments->mapped + *offset;
+}
+
+static void record_dispatch(recording *r, const hal_command *command)
+{
+    const hal_plugin_kernel *kernel = command->kernel;
+    const hal_binding *bindings = r->batch->bindings + command->binding_first;
+    const uint32_t bytes = kernel->argument_bytes;
+    uint64_t pushed[VULKAN_MAX_PUSH / 8], offset = 0;
+    uint8_t *block = (uint8_t *)pushed;
+    if (bytes > r->device->push_bytes) {
+        block = take_piece(r, bytes, &offset);
+    }
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        const VkDeviceAddress address =
+            bindings[i].length > 0 ? bindings[i].memory->address + bindings[i].offset : 0;
+        memcpy(block + 8 * i, &address, 8);
+    }
+    if (kernel->scalar_bytes > 0) {
+        memcpy(block + 8 * kernel->binding_count, r->batch->scalars + command->scalar_first,
+               kernel->scalar_bytes);
+    }
+    if (r->bound != kernel->pipeline) {
+        r->vk->vkCmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
+        r->bound = kernel->pipeline;
+    }
+    if (bytes > r->device->push_bytes) {
+        pushed[0] = r->arguments->address + offset;
+        r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  8, pushed);
+    } else if (bytes > 0) {
+        r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  (bytes + 3) / 4 * 4, pushed);
+    }
+    r->vk->vkCmdDispatch(r->commands, command->grid[0], command->grid[1], command->grid[2]);
+}
+
+static void copy_bytes(recording *r, const hal_plugin_memory *from, uint64_t from_offset,
+                       const hal_plugin_memory *to, uint64_t to_offset, uint64_t bytes)
+{
+    const VkBufferCopy region = {.srcOffset = from->shift + from_offset,
+                                 .dstOffset = to->shift + to_offset,
+                                 .size = bytes};
+    r->vk->vkCmdCopyBuffer(r->commands, from->buffer, to->buffer, 1, &region);
+}
+
+static void record_copy(recording *r, const hal_command *command)
+{
+    const hal_binding *from = r->batch->bindings + command->binding_first, *to = from + 1;
+    if (from->length > 0) {
+        copy_bytes(r, from->memory, from->offset, to->memory, to->offset, from->length);
+    }
+}
+
+/* Whole words are filled; what is before and behind them is copied from the pattern's bytes. */
+static void record_fill(recording *r, const hal_command *command)
+{
+    const hal_binding *target = r->batch->bindings + command->binding_first;
+    const hal_plugin_memory *memory = target->memory;
+    const uint64_t begin = target->offset, end = begin + target->length;
+    if (target->length == 0) {
+        return;
+    }
+    uint64_t first = (begin + 3) / 4 * 4, last = end / 4 * 4, piece = 0;
+    uint8_t bytes[8];
+    memcpy(bytes, &command->pattern, 4);
+    memcpy(bytes + 4, &command->pattern, 4);
+    first = first < end ? first : end;
+    last = last > first ? last : first;
+    uint8_t *place = take_piece(r, PIECE, &piece);
+    memcpy(place, bytes, 4); /* the first bytes; from 8 on those behind the words */
+    memcpy(place + 8, bytes + (last - begin) % 4, 4);
+    if (first > begin) {
+        copy_bytes(r, r->arguments, piece, memory, begin, first - begin);
+    }
+    if (last > first) {
+        uint32_t pattern;
+        memcpy(&pattern, bytes + (first - begin) % 4, 4);
+        r->vk->vkCmdFillBuffer(r->commands, memory->buffer, memory->shift + first, last - first,
+                               pattern);
+    }
+    if (end > last) {
+        copy_bytes(r, r->arguments, piece + 8, memory, last, end - last);
+    }
+}
+
+/* Nothing behind begins before all in front has ended and its writes are seen. */
+static void barrier(recording *r)
+{
+    const VkPipelineStageFlags stages =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkMemoryBarrier all = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+    r->vk->vkCmdPipelineBarrier(r->commands, stages, stages, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+/* The time at which all is done, and what the host will look at made visible to it. */
+static void end_times(recording *r, hal_plugin_queue *queue, uint64_t value)
+{
+    if (queue->times != VK_NULL_HANDLE) {
+        const uint32_t place = (uint32_t)(value % VULKAN_TIMES);
+        r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);
+        r->vk->vkCmdWriteTimestamp(r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queue->times,
+                                   place);
+    }
+    if (r->mapped_writes) {
+        const VkMemoryBarrier host = {
+            .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+            .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+            .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+        r->vk->vkCmdPipelineBarrier(
+            r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &host, 0, NULL, 0, NULL);
+    }
+}
