@@ -1,0 +1,504 @@
+/* The driver of cuda_mock.h. The plugin finds it where it looks for the real one. */
+#include "cuda_mock.h"
+
+#include <cuda/driver.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Every function as the plugin declares it; what does not agree does not compile. */
+#define SYMBOL(name, parameters)   EXPORT cuda_result name parameters;
+#define OPTIONAL(name, parameters) EXPORT cuda_result name parameters;
+#include <cuda/symbols.inl>
+#undef SYMBOL
+#undef OPTIONAL
+
+enum { NODES = 2048 };
+
+struct CUmod_st {
+    struct CUmod_st *self; /* null when it is gone; never freed, so that this can be asked */
+    struct CUfunc_st *function;
+};
+
+struct CUfunc_st {
+    struct CUmod_st *module;
+    int dynamic_shared;
+};
+
+struct CUgraphNode_st {
+    cuda_mock_launch launch;
+    int enabled;
+};
+
+struct CUgraph_st {
+    struct CUgraphNode_st *nodes[NODES];
+    uint32_t count;
+};
+
+struct CUevent_st {
+    int recorded;
+    uint64_t time;
+};
+
+extern EXPORT cuda_mock cuda_mock_state;
+cuda_mock cuda_mock_state = {.devices = 1, .memory_limit = UINT64_C(1) << 30};
+static cuda_mock *const mock = &cuda_mock_state;
+static uint64_t clock_ticks;
+
+static cuda_result write_down(const cuda_mock_launch *launch)
+{
+    if (mock->fail_with) {
+        return mock->fail_with;
+    }
+    const struct CUfunc_st *function = launch->function;
+    mock->stale_functions += function->module->self == NULL;
+    if (mock->launch_count < CUDA_MOCK_LAUNCHES) {
+        mock->launches[mock->launch_count++] = *launch;
+    }
+    return 0;
+}
+
+static void read_block(cuda_mock_launch *launch, void **extra)
+{
+    launch->bytes = (uint32_t) * (size_t *)extra[3];
+    memcpy(launch->block, extra[1], launch->bytes);
+}
+
+static void read_node(cuda_node node, const cuda_node_launch *launch)
+{
+    node->launch.function = launch->function;
+    memcpy(node->launch.grid, launch->grid, sizeof launch->grid);
+    memcpy(node->launch.group, launch->group, sizeof launch->group);
+    node->launch.shared_bytes = launch->shared_bytes;
+    read_block(&node->launch, launch->extra);
+}
+
+cuda_result cuInit(unsigned flags)
+{
+    (void)flags;
+    return mock->init_result;
+}
+
+cuda_result cuDriverGetVersion(int *version)
+{
+    *version = 12040;
+    return 0;
+}
+
+cuda_result cuGetErrorName(cuda_result result, const char **name)
+{
+    *name = result == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_MOCK";
+    return 0;
+}
+
+cuda_result cuGetErrorString(cuda_result result, const char **text)
+{
+    (void)result;
+    *text = "words of the mock";
+    return 0;
+}
+
+cuda_result cuDeviceGetCount(int *count)
+{
+    *count = mock->devices;
+    return 0;
+}
+
+cuda_result cuDeviceGet(cuda_device *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+cuda_result cuDeviceGetName(char *name, int bytes, cuda_device device)
+{
+    (void)device;
+    strncpy(name, "Mock GPU", (size_t)bytes);
+    return 0;
+}
+
+cuda_result cuDeviceGetUuid(cuda_uuid *uuid, cuda_device device)
+{
+    for (int i = 0; i < 16; i++) {
+        uuid->bytes[i] = (uint8_t)(0xa0 + i + device);
+    }
+    return 0;
+}
+
+cuda_result cuDeviceTotalMem_v2(size_t *bytes, cuda_device device)
+{
+    (void)device;
+    *bytes = mock->memory_limit;
+    return 0;
+}
+
+cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
+{
+    static const int limits[] = {0, 1024, 1024, 1024, 64, 0x7fffffff, 65535, 65535, 49152};
+    (void)device;
+    *value = attribute <= CUDA_DEVICE_SHARED_PER_BLOCK          ? limits[attribute]
+             : attribute == CUDA_DEVICE_MULTIPROCESSORS         ? 132
+             : attribute == CUDA_DEVICE_CAPABILITY_MAJOR        ? 9
+             : attribute == CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN  ? 232448
+             : attribute == CUDA_DEVICE_STREAM_WRITES_64        ? !mock->no_writes
+                                                                : 0;
+    return 0;
+}
+
+cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device device)
+{
+    (void)device;
+    *context = (cuda_context)(void *)mock;
+    mock->live_objects++;
+    return 0;
+}
+
+cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
+{
+    (void)device;
+    mock->live_objects--;
+    return 0;
+}
+
+cuda_result cuCtxPushCurrent_v2(cuda_context context)
+{
+    (void)context;
+    mock->contexts++;
+    return 0;
+}
+
+cuda_result cuCtxPopCurrent_v2(cuda_context *context)
+{
+    (void)context;
+    mock->contexts--;
+    return 0;
+}
+
+cuda_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = mock->memory_limit - mock->memory;
+    *total = mock->memory_limit;
+    return 0;
+}
+
+cuda_result cuMemAlloc_v2(cuda_address *address, size_t bytes)
+{
+    void *pointer = NULL;
+    if (mock->memory + bytes > mock->memory_limit || posix_memalign(&pointer, 256, bytes + 8)) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    memcpy((char *)pointer + (bytes + 7) / 8 * 8 - (bytes % 8 ? 8 : 0), &(uint64_t){0}, 8);
+    mock->live_objects++;
+    *address = (uintptr_t)pointer;
+    return 0;
+}
+
+cuda_result cuMemFree_v2(cuda_address address)
+{
+    mock->live_objects--;
+    free((void *)(uintptr_t)address);
+    return 0;
+}
+
+cuda_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    mock->live_objects++;
+    return posix_memalign(pointer, 256, bytes) ? CUDA_OUT_OF_MEMORY : 0;
+}
+
+cuda_result cuMemFreeHost(void *pointer)
+{
+    mock->live_objects--;
+    free(pointer);
+    return 0;
+}
+
+cuda_result cuMemHostGetDevicePointer_v2(cuda_address *address, void *pointer, unsigned flags)
+{
+    (void)flags;
+    *address = (uintptr_t)pointer;
+    return 0;
+}
+
+cuda_result cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, cuda_stream stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+cuda_result cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cuda_stream stream)
+{
+    (void)stream;
+    memset((void *)(uintptr_t)to, value, count);
+    return 0;
+}
+
+/* As the driver does, it refuses what is not aligned. */
+cuda_result cuMemsetD32Async(cuda_address to, unsigned value, size_t count, cuda_stream stream)
+{
+    (void)stream;
+    for (size_t i = 0; i < count && to % 4 == 0; i++) {
+        ((uint32_t *)(uintptr_t)to)[i] = value;
+    }
+    return to % 4 ? 1 : 0;
+}
+
+cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
+{
+    (void)flags;
+    mock->live_objects++;
+    *stream = (cuda_stream)(void *)mock;
+    return 0;
+}
+
+cuda_result cuStreamDestroy_v2(cuda_stream stream)
+{
+    (void)stream;
+    mock->live_objects--;
+    return 0;
+}
+
+cuda_result cuStreamQuery(cuda_stream stream)
+{
+    (void)stream;
+    return mock->fail_with ? mock->fail_with : mock->hold ? CUDA_NOT_READY : 0;
+}
+
+cuda_result cuStreamSynchronize(cuda_stream stream)
+{
+    (void)stream;
+    return 0;
+}
+
+cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned flags)
+{
+    (void)stream;
+    (void)flags;
+    return event->recorded ? 0 : 1;
+}
+
+cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, uint64_t value,
+                                    unsigned flags)
+{
+    (void)stream;
+    (void)flags;
+    if (!mock->hold) {
+        *(volatile uint64_t *)(uintptr_t)address = value;
+    }
+    return 0;
+}
+
+cuda_result cuEventCreate(cuda_event *event, unsigned flags)
+{
+    (void)flags;
+    mock->live_objects++;
+    *event = calloc(1, sizeof **event);
+    return *event ? 0 : CUDA_OUT_OF_MEMORY;
+}
+
+cuda_result cuEventDestroy_v2(cuda_event event)
+{
+    mock->live_objects--;
+    free(event);
+    return 0;
+}
+
+cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
+{
+    (void)stream;
+    event->recorded = 1;
+    event->time = ++clock_ticks;
+    return 0;
+}
+
+cuda_result cuEventQuery(cuda_event event)
+{
+    return mock->fail_with ? mock->fail_with : mock->hold || !event->recorded ? CUDA_NOT_READY : 0;
+}
+
+cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event second)
+{
+    *milliseconds = (float)(second->time - first->time);
+    return 0;
+}
+
+cuda_result cuLinkCreate_v2(unsigned count, const int *options, void **values, cuda_linker *linker)
+{
+    (void)options;
+    if (count == 2) {
+        strncpy(values[0], "", 1);
+    }
+    *linker = calloc(1, 64);
+    return *linker ? 0 : CUDA_OUT_OF_MEMORY;
+}
+
+/* The machine code is the text. */
+cuda_result cuLinkAddData_v2(cuda_linker linker, int kind, void *data, size_t bytes,
+                             const char *name, unsigned count, const int *options, void **values)
+{
+    char **text = (char **)(void *)linker;
+    (void)name;
+    (void)count;
+    (void)options;
+    (void)values;
+    mock->linked++;
+    *text = malloc(bytes);
+    if (*text == NULL || kind != CUDA_INPUT_PTX || ((const char *)data)[bytes - 1] != 0) {
+        return CUDA_INVALID_PTX;
+    }
+    memcpy(*text, data, bytes);
+    return 0;
+}
+
+cuda_result cuLinkComplete(cuda_linker linker, void **cubin, size_t *bytes)
+{
+    *cubin = *(char **)(void *)linker;
+    *bytes = strlen(*cubin) + 1;
+    return 0;
+}
+
+cuda_result cuLinkDestroy(cuda_linker linker)
+{
+    free(*(char **)(void *)linker);
+    free(linker);
+    return 0;
+}
+
+cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned count,
+                               const int *options, void **values)
+{
+    (void)options;
+    if (strstr(image, ".entry") == NULL) {
+        if (count == 2) {
+            strcpy(values[0], "line 1: no entry");
+        }
+        return CUDA_INVALID_IMAGE;
+    }
+    mock->loaded++;
+    mock->live_modules++;
+    cuda_module made = calloc(1, sizeof *made);
+    made->self = made;
+    *module = made;
+    return 0;
+}
+
+cuda_result cuModuleUnload(cuda_module module)
+{
+    module->self = NULL;
+    mock->live_modules--;
+    return 0;
+}
+
+cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
+{
+    (void)name;
+    if (module->function == NULL) {
+        module->function = calloc(1, sizeof *module->function);
+        module->function->module = module;
+    }
+    *function = module->function;
+    return 0;
+}
+
+cuda_result cuFuncSetAttribute(cuda_function function, int attribute, int value)
+{
+    function->dynamic_shared = attribute == CUDA_FUNCTION_MAX_DYNAMIC_SHARED ? value : 0;
+    return 0;
+}
+
+cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y,
+                           unsigned grid_z, unsigned group_x, unsigned group_y, unsigned group_z,
+                           unsigned shared, cuda_stream stream, void **parameters, void **extra)
+{
+    cuda_mock_launch launch = {.function = function,
+                               .grid = {grid_x, grid_y, grid_z},
+                               .group = {group_x, group_y, group_z},
+                               .shared_bytes = shared};
+    (void)stream;
+    (void)parameters;
+    read_block(&launch, extra);
+    mock->single_launches++;
+    return shared > 49152 && function->dynamic_shared < (int)shared ? 1 : write_down(&launch);
+}
+
+cuda_result cuGraphCreate(cuda_graph *graph, unsigned flags)
+{
+    (void)flags;
+    mock->live_objects++;
+    *graph = calloc(1, sizeof **graph);
+    return *graph ? 0 : CUDA_OUT_OF_MEMORY;
+}
+
+cuda_result cuGraphDestroy(cuda_graph graph)
+{
+    mock->live_objects--;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        free(graph->nodes[i]);
+    }
+    free(graph);
+    return 0;
+}
+
+cuda_result cuGraphAddKernelNode(cuda_node *node, cuda_graph graph, const cuda_node *after,
+                                 size_t after_count, const cuda_node_launch *launch)
+{
+    if (after_count > 0 && after[0] != graph->nodes[graph->count - 1]) {
+        return 1; /* the test has chains only */
+    }
+    *node = calloc(1, sizeof **node);
+    (*node)->enabled = 1;
+    read_node(*node, launch);
+    graph->nodes[graph->count++] = *node;
+    return 0;
+}
+
+/* The executable is the graph. */
+cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph graph,
+                                        unsigned long long flags)
+{
+    (void)flags;
+    mock->graphs_built++;
+    *executable = (cuda_executable)(void *)graph;
+    return 0;
+}
+
+cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node node,
+                                           const cuda_node_launch *launch)
+{
+    (void)executable;
+    mock->nodes_set++;
+    read_node(node, launch);
+    return 0;
+}
+
+cuda_result cuGraphNodeSetEnabled(cuda_executable executable, cuda_node node, unsigned enabled)
+{
+    (void)executable;
+    mock->nodes_switched++;
+    node->enabled = (int)enabled;
+    return 0;
+}
+
+cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
+{
+    const cuda_graph graph = (cuda_graph)(void *)executable;
+    (void)stream;
+    mock->graph_launches++;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        const struct CUfunc_st *function = graph->nodes[i]->launch.function;
+        mock->stale_functions += function->module->self == NULL;
+        if (graph->nodes[i]->enabled && write_down(&graph->nodes[i]->launch)) {
+            return mock->fail_with;
+        }
+    }
+    return 0;
+}
+
+cuda_result cuGraphExecDestroy(cuda_executable executable)
+{
+    (void)executable;
+    return 0;
+}

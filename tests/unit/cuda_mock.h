@@ -1,0 +1,37 @@
+/* A CUDA driver without a GPU, for tests of the cuda plugin: memory is the host's, streams do their
+ * work at once, launches are only written down. Built as libcuda.so.1; cuda_mock.c has it. */
+#ifndef TESTS_UNIT_CUDA_MOCK_H
+#define TESTS_UNIT_CUDA_MOCK_H
+
+#include <stdint.h>
+
+enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 704 };
+
+/* One kernel that ran. */
+typedef struct cuda_mock_launch {
+    const void *function;
+    uint32_t grid[3], group[3];
+    uint32_t shared_bytes;
+    uint32_t bytes;
+    uint8_t block[CUDA_MOCK_BLOCK];
+} cuda_mock_launch;
+
+typedef struct cuda_mock {
+    cuda_mock_launch launches[CUDA_MOCK_LAUNCHES];
+    uint32_t launch_count;
+    uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built;
+    uint32_t linked, loaded, live_modules, live_objects;
+    int contexts;       /* on the thread's stack; 0 between calls of the plugin */
+    int hold;           /* streams stand still: events are not reached, counters not written */
+    int fail_with;      /* the next launch, or question to a stream, gives this result */
+    int devices;        /* 1 */
+    int init_result;    /* of cuInit */
+    int no_writes;      /* streams cannot write values */
+    uint64_t memory_limit;
+    uint64_t memory;
+    int stale_functions; /* launches or nodes whose module is gone */
+} cuda_mock;
+
+#define CUDA_MOCK_SYMBOL "cuda_mock_state"
+
+#endif

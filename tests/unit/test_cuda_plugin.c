@@ -1,0 +1,536 @@
+/* The cuda plugin over a driver without a GPU (cuda_mock.h): what the driver is asked to do for
+ * batches of every length, points, memory, the compile cache, failures; and what the plugin says
+ * where there is no driver or no device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cuda/lower.h>
+#include <dlfcn.h>
+#include <hal/ir_build.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_mock.h"
+
+enum { BYTES = 4096 };
+
+static cuda_mock *mock;
+static const hal_plugin *plugin;
+static hal_plugin_device *device;
+static hal_plugin_queue *queue;
+static uint64_t value; /* of the queue's last batch */
+static char message[512];
+static uint8_t *cached;
+static uint64_t cached_bytes, cached_key[2];
+
+/* ---- The host ---- */
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void host_log(uint32_t level, const char *text)
+{
+    (void)level;
+    (void)text;
+}
+
+static hal_status host_fail(hal_status status, const char *text)
+{
+    snprintf(message, sizeof message, "%s", text);
+    return status;
+}
+
+static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    assert_string_equal(id, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
+    if (cached == NULL || memcmp(key, cached_key, sizeof cached_key) != 0) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    *data = host_allocate(cached_bytes, 16);
+    memcpy(*data, cached, cached_bytes);
+    *bytes = cached_bytes;
+    return HAL_OK;
+}
+
+static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
+                             uint64_t bytes)
+{
+    (void)id;
+    free(cached);
+    cached = host_allocate(bytes, 16);
+    memcpy(cached, data, bytes);
+    cached_bytes = bytes;
+    memcpy(cached_key, key, sizeof cached_key);
+    return HAL_OK;
+}
+
+static const hal_host host = {.size = sizeof host,
+                              .abi = HAL_PLUGIN_ABI,
+                              .allocate = host_allocate,
+                              .release = free,
+                              .log = host_log,
+                              .fail = host_fail,
+                              .cache_load = host_load,
+                              .cache_store = host_store};
+
+static void does(hal_status status)
+{
+    if (status != HAL_OK) {
+        fail_msg("%s: %s", hal_status_name(status), message);
+    }
+    assert_int_equal(mock->contexts, 0);
+}
+
+static void fails(hal_status status, hal_status expected, const char *words)
+{
+    assert_int_equal(status, expected);
+    if (strstr(message, words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, message);
+    }
+    assert_int_equal(mock->contexts, 0);
+}
+
+static void open_device(void)
+{
+    does(plugin->device_open(0, &device));
+    does(plugin->queue_create(device, &queue));
+    value = 0;
+}
+
+static void close_device(void)
+{
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    assert_int_equal(mock->contexts, 0);
+    assert_int_equal(mock->live_objects, 0);
+    assert_int_equal(mock->live_modules, 0);
+    assert_int_equal(mock->stale_functions, 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(mock, 0, sizeof *mock);
+    mock->devices = 1;
+    mock->memory_limit = UINT64_C(1) << 30;
+    unsetenv("HAL_CUDA_POINTS");
+    unsetenv("HAL_CUDA_CHAIN");
+    open_device();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    close_device();
+    return 0;
+}
+
+/* ---- Kernels and batches ---- */
+
+static hal_ir_kernel *parse(const char *text)
+{
+    hal_ir_kernel *ir = NULL;
+    if (hal_ir_parse(text, strlen(text), &ir) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    return ir;
+}
+
+/* out[i] = n + number, in groups of 64. */
+static hal_plugin_kernel *kernel_of(int number)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "kernel add\ngroup 64 1 1\nbinding out u32 write\nscalar n u32\n"
+             "%%i = local_id u32 x\n%%n = scalar u32 n\n%%c = constant u32 %d\n"
+             "%%s = add u32 %%n, %%c\nstore out[%%i], %%s\n",
+             number);
+    hal_ir_kernel *ir = parse(text);
+    hal_plugin_kernel *kernel = NULL;
+    does(plugin->kernel_create(device, ir, &kernel));
+    hal_ir_kernel_destroy(ir);
+    return kernel;
+}
+
+static hal_plugin_memory *memory_of(uint32_t kind, uint64_t bytes)
+{
+    hal_plugin_memory *memory = NULL;
+    does(plugin->memory_allocate(device, kind, bytes, &memory));
+    return memory;
+}
+
+static void *pointer_of(hal_plugin_memory *memory)
+{
+    void *pointer = NULL;
+    does(plugin->memory_map(device, memory, &pointer));
+    return pointer;
+}
+
+static void submit(const hal_command *commands, uint32_t count, const hal_binding *bindings,
+                   uint32_t binding_count, const uint8_t *scalars, uint32_t scalar_bytes)
+{
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = count,
+                             .binding_count = binding_count,
+                             .scalar_bytes = scalar_bytes,
+                             .commands = commands,
+                             .bindings = bindings,
+                             .scalars = scalars};
+    does(plugin->submit(queue, &batch, NULL, 0, ++value));
+}
+
+/* `count` dispatches, number i with the scalar first + i and a grid of i + 1 groups. */
+static void dispatch_many(hal_plugin_kernel *kernel, hal_plugin_memory *memory, uint32_t count,
+                          uint32_t first)
+{
+    hal_command *commands = calloc(count, sizeof *commands);
+    uint64_t *scalars = calloc(count, sizeof *scalars);
+    const hal_binding binding = {.memory = memory, .length = BYTES, .access = HAL_ACCESS_WRITE};
+    for (uint32_t i = 0; i < count; i++) {
+        scalars[i] = first + i;
+        commands[i] = (hal_command){.kind = HAL_COMMAND_DISPATCH,
+                                    .binding_count = 1,
+                                    .scalar_bytes = 4,
+                                    .scalar_first = 8 * i,
+                                    .grid = {i + 1, 1, 1},
+                                    .kernel = kernel};
+    }
+    const uint32_t before = mock->launch_count;
+    submit(commands, count, &binding, 1, (const uint8_t *)scalars, 8 * count);
+    assert_int_equal(mock->launch_count, before + count);
+    for (uint32_t i = 0; i < count; i++) {
+        const cuda_mock_launch *launch = &mock->launches[before + i];
+        uint64_t address = 0;
+        uint32_t scalar = 0;
+        memcpy(&address, launch->block, 8);
+        memcpy(&scalar, launch->block + 8, 4);
+        assert_int_equal(launch->bytes, 12);
+        assert_int_equal(launch->grid[0], i + 1);
+        assert_int_equal(launch->group[0], 64);
+        assert_int_equal(scalar, first + i);
+        assert_int_not_equal(address, 0);
+    }
+    free(commands);
+    free(scalars);
+}
+
+/* ---- Tests ---- */
+
+static void test_info(void **state)
+{
+    (void)state;
+    hal_device_info info;
+    uint32_t count = 0;
+    does(plugin->enumerate(&info, 1, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(info.name, "Mock GPU");
+    assert_string_equal(info.id, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
+    assert_string_equal(info.architecture, "sm_90");
+    assert_int_equal(info.kind, HAL_DEVICE_DISCRETE);
+    assert_int_equal(info.shared_bytes, 232448);
+    assert_true(info.abilities & HAL_ABILITY_ASYNC_COPY);
+    hal_plugin_device *other = NULL;
+    fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "there are 1 devices");
+}
+
+/* Few dispatches are launched, many are one graph; the same ones again set nothing; others set the
+ * nodes that differ; fewer are the first nodes of the same graph. */
+static void test_chains(void **state)
+{
+    (void)state;
+    hal_plugin_kernel *kernel = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    dispatch_many(kernel, memory, 7, 5);
+    assert_int_equal(mock->single_launches, 7);
+    assert_int_equal(mock->graph_launches, 0);
+
+    dispatch_many(kernel, memory, 100, 5);
+    assert_int_equal(mock->graph_launches, 1);
+    assert_int_equal(mock->graphs_built, 1);
+    assert_int_equal(mock->nodes_switched, 28);
+    const uint32_t set = mock->nodes_set;
+    dispatch_many(kernel, memory, 100, 5);
+    assert_int_equal(mock->nodes_set, set);
+    assert_int_equal(mock->graphs_built, 1);
+    assert_int_equal(mock->nodes_switched, 28);
+
+    for (uint32_t i = 1; i < 40; i++) { /* more different batches than chains */
+        dispatch_many(kernel, memory, 64 + i, 1000 * i);
+    }
+    assert_true(mock->graphs_built <= 4);
+    dispatch_many(kernel, memory, 1024, 0);
+    dispatch_many(kernel, memory, 1500, 0); /* a full chain and another */
+    assert_int_equal(mock->single_launches, 7);
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
+/* A chain forgets kernels that are gone, in nodes that do not run too. */
+static void test_kernels_that_are_gone(void **state)
+{
+    (void)state;
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    for (int i = 0; i < 12; i++) {
+        hal_plugin_kernel *kernel = kernel_of(i);
+        dispatch_many(kernel, memory, i % 2 ? 60 : 40, 0);
+        plugin->kernel_destroy(device, kernel);
+    }
+    assert_int_equal(mock->stale_functions, 0);
+    plugin->memory_free(device, memory);
+}
+
+/* Never a chain, or always one. */
+static void test_chain_variable(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"0", "1"};
+    for (int i = 0; i < 2; i++) {
+        close_device();
+        setenv("HAL_CUDA_CHAIN", values[i], 1);
+        open_device();
+        hal_plugin_kernel *kernel = kernel_of(1);
+        hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+        const uint32_t graphs = mock->graph_launches;
+        dispatch_many(kernel, memory, 1, 0);
+        dispatch_many(kernel, memory, 50, 0);
+        assert_int_equal(mock->graph_launches - graphs, i ? 2 : 0);
+        plugin->kernel_destroy(device, kernel);
+        plugin->memory_free(device, memory);
+    }
+    hal_plugin_device *other = NULL;
+    setenv("HAL_CUDA_CHAIN", "some", 1);
+    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT, "HAL_CUDA_CHAIN=some");
+    unsetenv("HAL_CUDA_CHAIN");
+    setenv("HAL_CUDA_POINTS", "stars", 1);
+    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT, "HAL_CUDA_POINTS=stars");
+}
+
+/* Every offset and length, patterns that repeat and such that do not. */
+static void test_fill_and_copy(void **state)
+{
+    (void)state;
+    static const uint32_t patterns[] = {0x04030201u, 0x7f7f7f7fu, 0};
+    hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
+    hal_plugin_memory *to = memory_of(HAL_MEMORY_DOWNLOAD, BYTES);
+    uint8_t *source = pointer_of(from), *target = pointer_of(to);
+    for (uint32_t offset = 0; offset < 6; offset++) {
+        for (uint32_t length = 0; length < 20; length++) {
+            for (uint32_t p = 0; p < 3; p++) {
+                const hal_binding bindings[3] = {
+                    {.memory = length ? from : NULL, .offset = offset, .length = length},
+                    {.memory = length ? from : NULL, .offset = offset, .length = length},
+                    {.memory = length ? to : NULL, .offset = 7, .length = length}};
+                const hal_command commands[2] = {
+                    {.kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = patterns[p]},
+                    {.kind = HAL_COMMAND_COPY, .binding_count = 2, .binding_first = 1}};
+                memset(source, 0xee, 64);
+                memset(target, 0xee, 64);
+                submit(commands, 2, bindings, 3, NULL, 0);
+                for (uint32_t i = 0; i < 64; i++) {
+                    const uint32_t at = i - offset, copied = i - 7;
+                    const uint8_t filled = (uint8_t)(patterns[p] >> 8 * (at % 4)),
+                                  moved = (uint8_t)(patterns[p] >> 8 * (copied % 4));
+                    assert_int_equal(source[i], at < length ? filled : 0xee);
+                    assert_int_equal(target[i], copied < length ? moved : 0xee);
+                }
+            }
+        }
+    }
+    plugin->memory_free(device, from);
+    plugin->memory_free(device, to);
+}
+
+/* With the counter and with events alone. */
+static void test_points(void **state)
+{
+    (void)state;
+    for (int events = 0; events < 2; events++) {
+        close_device();
+        mock->no_writes = events;
+        open_device();
+        for (uint32_t i = 0; i < 3000; i++) { /* more than events are kept */
+            submit(NULL, 0, NULL, 0, NULL, 0);
+        }
+        does(plugin->wait(queue, value, UINT64_MAX));
+        mock->hold = 1;
+        submit(NULL, 0, NULL, 0, NULL, 0);
+        does(plugin->wait(queue, value - 1, 0));
+        assert_int_equal(plugin->wait(queue, value, 0), HAL_ERROR_TIMEOUT);
+        assert_int_equal(plugin->wait(queue, value, 2000000), HAL_ERROR_TIMEOUT);
+        mock->hold = 0;
+        submit(NULL, 0, NULL, 0, NULL, 0);
+        does(plugin->wait(queue, value, UINT64_MAX));
+        does(plugin->wait(queue, 17, 0));
+        uint64_t time = 0;
+        does(plugin->queue_elapsed(queue, value - 10, value, &time));
+        assert_int_equal(time, 10 * 1000000);
+        fails(plugin->queue_elapsed(queue, 17, value, &time), HAL_ERROR_INVALID_ARGUMENT,
+              "remembers the last");
+    }
+}
+
+/* One queue waits for another by its event. */
+static void test_waits(void **state)
+{
+    (void)state;
+    hal_plugin_queue *other = NULL;
+    does(plugin->queue_create(device, &other));
+    const hal_batch batch = {.size = sizeof batch};
+    mock->hold = 1;
+    does(plugin->submit(other, &batch, NULL, 0, 1));
+    const hal_plugin_wait wait = {.queue = other, .value = 1};
+    does(plugin->submit(queue, &batch, &wait, 1, ++value));
+    mock->hold = 0;
+    plugin->queue_destroy(device, other);
+}
+
+static void test_cache(void **state)
+{
+    (void)state;
+    free(cached);
+    cached = NULL;
+    plugin->kernel_destroy(device, kernel_of(1));
+    assert_int_equal(mock->linked, 1);
+    plugin->kernel_destroy(device, kernel_of(1));
+    assert_int_equal(mock->linked, 1);
+    plugin->kernel_destroy(device, kernel_of(2));
+    assert_int_equal(mock->linked, 2);
+    memset(cached, 'x', cached_bytes - 1); /* what the driver does not take is made again */
+    plugin->kernel_destroy(device, kernel_of(2));
+    assert_int_equal(mock->linked, 3);
+}
+
+static void test_native(void **state)
+{
+    (void)state;
+    hal_ir_kernel *signature = parse("kernel native\ngroup 32 1 1\nbinding out f32 write\n"
+                                     "scalar n u32\n%i = local_id u32 x\n"
+                                     "%f = constant f32 1\nstore out[%i], %f\n");
+    hal_plugin_kernel *kernel = NULL;
+    const char code[] = ".visible .entry mine()";
+    does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", signature,
+                                      &kernel));
+    plugin->kernel_destroy(device, kernel);
+    fails(plugin->kernel_create_native(device, "spirv", code, sizeof code - 1, "mine", signature,
+                                       &kernel),
+          HAL_ERROR_UNSUPPORTED, "format spirv");
+    fails(plugin->kernel_create_native(device, "ptx", "nothing", 7, "mine", signature, &kernel),
+          HAL_ERROR_COMPILE, "line 1: no entry");
+    hal_ir_kernel_destroy(signature);
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    hal_plugin_memory *memory = NULL;
+    fails(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, UINT64_C(1) << 31, &memory),
+          HAL_ERROR_OUT_OF_MEMORY, "allocating 2147483648 bytes of the device");
+}
+
+/* A fault of a kernel comes to light at the launch or the wait after it. */
+static void test_fault(void **state)
+{
+    (void)state;
+    hal_plugin_kernel *kernel = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    mock->hold = 1;
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    mock->fail_with = 700;
+    fails(plugin->wait(queue, value, UINT64_MAX), HAL_ERROR_DEVICE_LOST,
+          "CUDA_ERROR_ILLEGAL_ADDRESS");
+    const hal_binding binding = {.memory = memory, .length = BYTES};
+    const uint64_t scalar = 0;
+    const hal_command command = {.kind = HAL_COMMAND_DISPATCH,
+                                 .binding_count = 1,
+                                 .scalar_bytes = 4,
+                                 .grid = {1, 1, 1},
+                                 .kernel = kernel};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 1,
+                             .scalar_bytes = 8,
+                             .commands = &command,
+                             .bindings = &binding,
+                             .scalars = (const uint8_t *)&scalar};
+    fails(plugin->submit(queue, &batch, NULL, 0, value + 1), HAL_ERROR_DEVICE_LOST,
+          "launching a kernel of 1 x 1 x 1 groups");
+    mock->fail_with = mock->hold = 0;
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
+/* What stands where there is no device to speak of. */
+static void test_no_device(void **state)
+{
+    (void)state;
+    uint32_t count = 0;
+    mock->devices = 0;
+    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_NO_DEVICE, "no device");
+    mock->devices = 1;
+    mock->init_result = 100;
+    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_NO_DEVICE, "starting the driver");
+    mock->init_result = 999;
+    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING, "starting the driver");
+    mock->init_result = 0;
+}
+
+/* Before the mock is loaded, on machines that have no driver: a sentence, and nothing else. */
+static void test_no_driver(void **state)
+{
+    (void)state;
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (driver != NULL) {
+        dlclose(driver);
+        return; /* a machine with the driver: conformance looks at its devices */
+    }
+    uint32_t count = 0;
+    assert_int_equal(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING);
+    assert_non_null(strstr(message, "libcuda.so.1"));
+    assert_non_null(strstr(message, "install the NVIDIA driver"));
+}
+
+/* The mock has the name of the driver, so the plugin's own search finds it. */
+static int load_mock(void **state)
+{
+    (void)state;
+    void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
+    mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
+    return mock == NULL ? -1 : 0;
+}
+
+int main(void)
+{
+    void *library = dlopen(CUDA_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+    hal_plugin_query_function query = NULL;
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    plugin = query(HAL_PLUGIN_ABI, &host);
+    const struct CMUnitTest without[] = {cmocka_unit_test(test_no_driver)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_info, begin, end),
+        cmocka_unit_test_setup_teardown(test_chains, begin, end),
+        cmocka_unit_test_setup_teardown(test_kernels_that_are_gone, begin, end),
+        cmocka_unit_test_setup_teardown(test_chain_variable, begin, end),
+        cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
+        cmocka_unit_test_setup_teardown(test_points, begin, end),
+        cmocka_unit_test_setup_teardown(test_waits, begin, end),
+        cmocka_unit_test_setup_teardown(test_cache, begin, end),
+        cmocka_unit_test_setup_teardown(test_native, begin, end),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, begin, end),
+        cmocka_unit_test_setup_teardown(test_fault, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_device, begin, end),
+    };
+    const int failed = cmocka_run_group_tests(without, NULL, NULL);
+    return failed + cmocka_run_group_tests(tests, load_mock, NULL);
+}
