@@ -18,6 +18,7 @@ static const language known[] = {
 #endif
 #ifdef KERNELS_CUDA
     {"ptx", "ptx", language_cuda},
+    {"ptx75", "ptx", language_cuda_75},
 #endif
 };
 

@@ -20,5 +20,6 @@ const language *languages(size_t *count);
 void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+void *language_cuda_75(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 
 #endif

@@ -40,7 +40,8 @@ static const hal_host *services;
     .max_grid = {0x7fffffff, 65535, 65535}, .max_bindings = HAL_IR_MAX_BINDINGS,                   \
     .max_vector_bytes = 16, .storage_types = EVERY_TYPE, .max_queues = 4
 
-/* With everything; without subgroups and doubles; with subgroups; small and inexact. */
+/* With everything; without subgroups and doubles; with subgroups; small and inexact; large, with
+ * asynchronous copies. */
 static const hal_device_info infos[] = {
     {GPU("full"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .arithmetic_types = EVERY_TYPE,
@@ -54,6 +55,10 @@ static const hal_device_info infos[] = {
     {GPU("weak"), .max_group_items = 128, .max_group_size = {128, 128, 64},
      .shared_bytes = 16 << 10, .preferred_group = 64, .subgroup_width = 8,
      .arithmetic_types = EVERY_TYPE},
+    {GPU("copies"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
+     .shared_bytes = 227 << 10, .preferred_group = 256, .subgroup_width = 32,
+     .arithmetic_types = EVERY_TYPE, .exactness = EXACT,
+     .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_FAST_MATH},
 };
 enum { INFOS = sizeof infos / sizeof infos[0] };
 

@@ -34,7 +34,7 @@ static double now_ms(void);
 static const char usage[] =
     "usage: kernel-corpus [--device NAME] [--short] [--filter TEXT] LANGUAGE FOLDER\n"
     "       kernel-corpus [--device NAME] [--short] [--filter TEXT] --create SELECTION\n"
-    "  --device NAME   full, single, subgroups or weak (full)\n"
+    "  --device NAME   full, single, subgroups, weak or copies (full)\n"
     "  --short         some kernels of every family\n"
     "  --filter TEXT   only kernels whose name has the text\n"
     "  --create SELECTION  makes the kernels on that device, as in HAL_BACKEND, and runs nothing\n"

@@ -4,7 +4,7 @@
 vendors.py VENDOR PROGRAM [--short] [--results FILE]
 
 VENDOR    intel: OpenCL C by ocloc. amd: OpenCL C by clang's amdgcn target and libclc.
-          spirv: SPIR-V by spirv-val.
+          spirv: SPIR-V by spirv-val. nvidia, nvidia_before_80: PTX by ptxas.
 PROGRAM   kernel-corpus, which writes the kernels
 --short   some kernels of every family
 --results writes what the compilers say of registers and spills, as JSON
@@ -94,7 +94,38 @@ class Spirv:
         return {"bytes": source.stat().st_size}
 
 
-VENDORS = {"intel": Intel, "amd": Amd, "spirv": Spirv}
+class Nvidia:
+    """ptxas of the CUDA toolkit; a kernel that spills or needs local memory has failed. Below 8.0
+    the text is another one."""
+    language, devices = "ptx", ("subgroups", "copies")
+    targets = ("sm_80", "sm_90", "sm_100")
+
+    def __init__(self):
+        self.ptxas = tool("ptxas", "nvidia-cuda-toolkit, or NVIDIA's own packages")
+
+    def compile(self, source, target, folder):
+        log = run([self.ptxas, f"-arch={target}", "-v", source, "-o",
+                   folder / f"{source.stem}-{target}.cubin"])
+        figures = {"shared": 0}
+        for key, text in (("registers", r"Used (\d+) registers"), ("shared", r"(\d+) bytes smem"),
+                          ("stack", r"(\d+) bytes stack frame"),
+                          ("spills", r"(\d+) bytes spill stores")):
+            found = re.search(text, log)
+            if found:
+                figures[key] = int(found.group(1))
+            elif key not in figures:
+                raise RuntimeError(f"ptxas does not tell {key}:\n{log}")
+        if figures["stack"] or figures["spills"]:
+            raise RuntimeError(f"local memory is used: {figures}")
+        return figures
+
+
+class NvidiaBefore80(Nvidia):
+    language, devices, targets = "ptx75", ("subgroups",), ("sm_75",)
+
+
+VENDORS = {"intel": Intel, "amd": Amd, "spirv": Spirv, "nvidia": Nvidia,
+           "nvidia_before_80": NvidiaBefore80}
 
 
 def main():
