@@ -114,7 +114,12 @@ static void sign_bit(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const int negate = r->opcode == HAL_IR_NEG;
-    if (hal_type_is_float(r->type)) {
+    const hal_ir_record *operand = &l->kernel->records[r->a];
+    if (hal_type_is_float(r->type) && negate && operand->opcode == HAL_IR_ABS) {
+        cuda_emit(l, "or$ $, $, $;", cuda_bits(r->type), cuda_define(l, index),
+                  cuda_in_register(l, operand->a, 0),
+                  cuda_unsigned(UINT64_C(1) << (8 * hal_type_size(r->type) - 1)));
+    } else if (hal_type_is_float(r->type)) {
         const uint64_t sign = r->type == HAL_TYPE_F32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
         cuda_emit(l, "$$ $, $, $;", cuda_text(negate ? "xor" : "and"), cuda_bits(r->type),
                   cuda_define(l, index), cuda_in_register(l, r->a, 0),
