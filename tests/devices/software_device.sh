@@ -1,0 +1,36 @@
+#!/bin/bash
+# software_device.sh DEVICE BIN_FOLDER COMMAND...: runs a command on pocl (OpenCL) or lavapipe
+# (Vulkan), whatever other drivers the machine has. Ends with 77, and the reason, where the driver is
+# missing; in continuous integration, which installs it, that is a failure.
+set -euo pipefail
+device=$1 bin=$2
+shift 2
+
+no_device() {
+    echo "$device: $*"
+    [ -n "${CI:-}" ] && exit 1
+    exit 77
+}
+
+case "$device" in
+    pocl)
+        plugin=opencl
+        export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd
+        [ -e "$OCL_ICD_VENDORS" ] || no_device "$OCL_ICD_VENDORS is missing: pocl-opencl-icd"
+        ;;
+    lavapipe)
+        plugin=vulkan
+        VK_ICD_FILENAMES=$(compgen -G '/usr/share/vulkan/icd.d/lvp_icd.*.json' | head -n 1) ||
+            no_device "no lvp_icd in /usr/share/vulkan/icd.d: mesa-vulkan-drivers"
+        export VK_ICD_FILENAMES
+        ;;
+    *)
+        echo "software_device.sh knows pocl and lavapipe, not '$device'" >&2
+        exit 2
+        ;;
+esac
+export HAL_BACKEND=$plugin
+listed=$("$bin/hal-info" --json)
+grep -q "\"device\": \"$plugin:0\"" <<<"$listed" ||
+    no_device "plugin $plugin finds no device: $(grep "hal_$plugin.so" <<<"$listed")"
+exec "$@"
