@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8 };
+enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8, NULL_MEMORY = 1 << 30 };
 
 /* Everything that is asked of a device, chained. */
 typedef struct answers {
@@ -254,6 +254,9 @@ static void describe_memory(const answers *a, vulkan_description *d)
     }
     if (largest == 0 && d->memory.memoryHeapCount > 0) {
         largest = d->memory.memoryHeaps[0].size;
+    }
+    if (largest == 0 && vulkan_quirks_is_null(d->quirks)) {
+        largest = NULL_MEMORY; /* a device without hardware has none: any number will do */
     }
     uint64_t most = largest;
     if (a->maintenance3.maxMemoryAllocationSize != 0 &&
