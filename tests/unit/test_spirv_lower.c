@@ -1,0 +1,351 @@
+/* The lowering to SPIR-V, without a device: kernels as text, the modules they become as counts of
+ * instructions, and the validator over all of them where it is installed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hal/ir_build.h>
+#include <lower.h>
+#include <spirv.h>
+#include <spirv_writer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const spirv_target plain = {.push_bytes = 128, .subgroup_width = 32, .shared_bytes = 32768};
+static const spirv_target rich = {.push_bytes = 256,
+                                  .subgroup_width = 32,
+                                  .zero_inf_nan = 7,
+                                  .denormals = 7,
+                                  .nearest_even = 7,
+                                  .half_converts = 1,
+                                  .shared_views = 1,
+                                  .shared_bytes = 32768};
+
+static int has_validator(void)
+{
+    return system("spirv-val --version >/dev/null 2>&1") == 0;
+}
+
+static void validate(const spirv_module *module, const char *text)
+{
+    char path[] = "/tmp/spirv-XXXXXX", command[128];
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    const size_t bytes = 4 * (size_t)module->word_count;
+    assert_int_equal(write(file, module->words, bytes), (ssize_t)bytes);
+    close(file);
+    snprintf(command, sizeof command, "spirv-val --target-env vulkan1.2 %s >&2", path);
+    const int result = system(command);
+    unlink(path);
+    if (result != 0) {
+        fail_msg("spirv-val rejects the module of\n%s", text);
+    }
+}
+
+static spirv_module lower(const char *text, const spirv_target *target)
+{
+    char problem[256] = "";
+    hal_ir_kernel *kernel = NULL;
+    spirv_module module;
+    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
+        fail_msg("%s\n%s", hal_status_message(), text);
+    }
+    if (spirv_lower(kernel, target, &module, problem, sizeof problem) != HAL_OK) {
+        fail_msg("%s\n%s", problem, text);
+    }
+    hal_ir_kernel_destroy(kernel);
+    assert_int_equal(module.words[0], SPV_MAGIC);
+    assert_int_equal(module.words[1], SPV_VERSION_1_5);
+    if (has_validator()) {
+        validate(&module, text);
+    }
+    return module;
+}
+
+/* Instructions of an opcode whose operand number `operand` (from 1) is `value`; 0: any. */
+static uint32_t count_with(const spirv_module *module, uint32_t opcode, uint32_t operand,
+                           uint32_t value)
+{
+    uint32_t count = 0;
+    for (uint32_t at = 5; at < module->word_count; at += module->words[at] >> 16) {
+        assert_true(module->words[at] >> 16 > 0);
+        count += (module->words[at] & 0xffff) == opcode &&
+                 (operand == 0 || module->words[at + operand] == value);
+    }
+    return count;
+}
+
+static uint32_t count(const spirv_module *module, uint32_t opcode)
+{
+    return count_with(module, opcode, 0, 0);
+}
+
+static uint32_t modes(const spirv_module *module, uint32_t mode)
+{
+    return count_with(module, SPV_OP_EXECUTION_MODE, 2, mode);
+}
+
+#define HEAD "kernel k\ngroup 64 1 1\n"
+
+static void arithmetic_is_not_contracted(void **state)
+{
+    (void)state;
+    spirv_module m = lower(HEAD "binding x f32 read_write\n"
+                                "%i = local_id u32 x\n"
+                                "%a = load f32 x[%i]\n"
+                                "%b = mul f32 %a, %a\n"
+                                "%c = add f32 %b, %a\n"
+                                "%d = fma f32 %a, %b, %c\n"
+                                "%e = sub f32 %d, %b\n"
+                                "store x[%i], %e\n",
+                           &plain);
+    assert_int_equal(count(&m, SPV_OP_F_MUL), 1);
+    assert_int_equal(count(&m, SPV_OP_F_ADD), 1);
+    assert_int_equal(count(&m, SPV_OP_F_SUB), 1);
+    assert_int_equal(count_with(&m, SPV_OP_DECORATE, 2, SPV_DECORATION_NO_CONTRACTION), 4);
+    assert_int_equal(m.argument_bytes, 8);
+    free(m.words);
+}
+
+static void modes_are_asked_for_where_they_are(void **state)
+{
+    static const char text[] = HEAD "binding x f32 write\n"
+                                    "%i = local_id u32 x\n"
+                                    "%a = constant f32 1\n"
+                                    "store x[%i], %a\n";
+    (void)state;
+    spirv_module bare = lower(text, &plain), full = lower(text, &rich);
+    assert_int_equal(modes(&bare, SPV_MODE_DENORM_PRESERVE), 0);
+    assert_int_equal(modes(&full, SPV_MODE_DENORM_PRESERVE), 3);
+    assert_int_equal(modes(&full, SPV_MODE_SIGNED_ZERO_INF_NAN_PRESERVE), 3);
+    assert_int_equal(modes(&full, SPV_MODE_ROUNDING_MODE_RTE), 3);
+    assert_int_equal(modes(&full, SPV_MODE_LOCAL_SIZE), 1);
+    free(bare.words);
+    free(full.words);
+}
+
+static void control_is_structured(void **state)
+{
+    (void)state;
+    spirv_module m = lower(HEAD "binding x f32 read_write\n"
+                                "scalar n u32\n"
+                                "%zero = constant u32 0\n"
+                                "%one = constant u32 1\n"
+                                "%f = constant f32 0\n"
+                                "%n = scalar u32 n\n"
+                                "%i = local_id u32 x\n"
+                                "%c = lt bool %i, %n\n"
+                                "%v = var f32 %f\n"
+                                "%k = for u32 %zero, %n, %one\n"
+                                "if %c\n"
+                                "%g = get f32 %v\n"
+                                "%a = load f32 x[%k]\n"
+                                "%s = add f32 %g, %a\n"
+                                "set %v, %s\n"
+                                "else\n"
+                                "set %v, %f\n"
+                                "end\n"
+                                "end\n"
+                                "%r = get f32 %v\n"
+                                "store x[%i], %r if %c\n",
+                           &plain);
+    assert_int_equal(count(&m, SPV_OP_LOOP_MERGE), 1);
+    assert_int_equal(count(&m, SPV_OP_SELECTION_MERGE), 2); /* the if, and the guard */
+    assert_int_equal(count(&m, SPV_OP_PHI), 1);             /* the value of the for */
+    assert_int_equal(count_with(&m, SPV_OP_VARIABLE, 3, SPV_STORAGE_FUNCTION), 1);
+    assert_int_equal(count_with(&m, SPV_OP_VARIABLE, 3, SPV_STORAGE_PUSH_CONSTANT), 1);
+    free(m.words);
+}
+
+/* 20 bindings are 160 bytes: more than 128 of push constants, fewer than 256. */
+static void large_arguments_go_by_address(void **state)
+{
+    char text[2048] = HEAD;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        sprintf(text + strlen(text), "binding x%d f32 read_write\n", i);
+    }
+    strcat(text, "%i = local_id u32 x\n%a = load f32 x3[%i]\nstore x19[%i], %a\n");
+    spirv_module small = lower(text, &plain), large = lower(text, &rich);
+    assert_int_equal(small.argument_bytes, 160);
+    /* A load and a store each make a pointer, and the block of arguments does. */
+    assert_int_equal(count(&small, SPV_OP_CONVERT_U_TO_PTR), 3);
+    assert_int_equal(count(&large, SPV_OP_CONVERT_U_TO_PTR), 2);
+    free(small.words);
+    free(large.words);
+}
+
+static void addresses_are_made_once(void **state)
+{
+    (void)state;
+    spirv_module m = lower(HEAD "binding x f32 read_write\n"
+                                "%i = local_id u32 x\n"
+                                "%a = load f32 x[%i]\n"
+                                "%b = load f32 x[%i + 64]\n"
+                                "%c = add f32 %a, %b\n"
+                                "store x[%i + 128], %c\n",
+                           &plain);
+    assert_int_equal(count(&m, SPV_OP_I_MUL), 1);
+    assert_int_equal(count(&m, SPV_OP_I_ADD), 3); /* the address, and two distances */
+    free(m.words);
+}
+
+/* One array read in vectors and written in elements. */
+static void shared_memory_in_two_widths(void **state)
+{
+    static const char text[] = HEAD "binding x f32 read_write\n"
+                                    "shared s f32 256\n"
+                                    "shared h f16 64\n"
+                                    "%four = constant u32 4\n"
+                                    "%i = local_id u32 x\n"
+                                    "%a = load f32 x[%i]\n"
+                                    "store s[%i], %a\n"
+                                    "store h[%i], %a\n"
+                                    "barrier\n"
+                                    "%j = mul u32 %i, %four\n"
+                                    "%v = load f32x4 s[%j]\n"
+                                    "%w = extract f32 %v, 2\n"
+                                    "store x[%i], %w\n";
+    (void)state;
+    spirv_module split = lower(text, &plain), views = lower(text, &rich);
+    assert_int_equal(count_with(&split, SPV_OP_VARIABLE, 3, SPV_STORAGE_WORKGROUP), 2);
+    assert_int_equal(count_with(&views, SPV_OP_VARIABLE, 3, SPV_STORAGE_WORKGROUP), 3);
+    assert_int_equal(count_with(&views, SPV_OP_DECORATE, 2, SPV_DECORATION_ALIASED), 3);
+    assert_int_equal(count(&views, SPV_OP_CONTROL_BARRIER), 1);
+    free(split.words);
+    free(views.words);
+}
+
+static void subgroups_make_a_group_flat(void **state)
+{
+    (void)state;
+    spirv_module m = lower("kernel k\ngroup 4 8 1\n"
+                           "binding x f32 write\n"
+                           "%w = constant u32 4\n"
+                           "%i = local_id u32 x\n"
+                           "%j = local_id u32 y\n"
+                           "%jw = mul u32 %j, %w\n"
+                           "%p = add u32 %i, %jw\n"
+                           "%a = cast f32 %p\n"
+                           "%s = subgroup_reduce add f32 %a\n"
+                           "store x[%p], %s\n",
+                           &plain);
+    assert_int_equal(m.uses_subgroups, 1);
+    assert_int_equal(count_with(&m, SPV_OP_EXECUTION_MODE, 3, 32), 1); /* LocalSize 32 1 1 */
+    assert_int_equal(count(&m, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR), 5);
+    free(m.words);
+}
+
+/* Every cell of opcode and type that has a lowering at all goes through the validator. */
+static void every_operation(void **state)
+{
+    static const char *const types[] = {"i32", "u32", "i64", "u64", "f32", "f64"};
+    static const char *const binary[] = {"add", "sub", "mul", "div", "rem", "min", "max"};
+    static const char *const whole[] = {"mulhi", "and", "or", "xor", "shl", "shr"};
+    static const char *const stored[] = {"bool", "i8", "u8", "i16", "u16", "f16", "bf16"};
+    static const char *const values[] = {"bool", "i32", "u32", "i32", "u32", "f32", "f32"};
+    char text[4096];
+    (void)state;
+    for (int t = 0; t < 6; t++) {
+        const char *y = types[t];
+        const int length =
+            sprintf(text,
+                    HEAD "binding x %s read_write\n%%i = local_id u32 x\n%%a = load %s x[%%i]\n"
+                         "%%b = load %s x[%%i + 1]\n%%n = neg %s %%a\n%%m = abs %s %%b\n"
+                         "store x[%%i + 2], %%n\nstore x[%%i + 3], %%m\n",
+                    y, y, y, y, y);
+        char *at = text + length;
+        for (int k = 0; k < 7; k++) {
+            at += sprintf(at, "%%r%d = %s %s %%a, %%b\nstore x[%%i + %d], %%r%d\n", k, binary[k], y,
+                          4 + k, k);
+        }
+        for (int k = 0; k < 6 && t < 4; k++) {
+            at += sprintf(at, "%%w%d = %s %s %%a, %%b\nstore x[%%i + %d], %%w%d\n", k, whole[k], y,
+                          12 + k, k);
+        }
+        for (int k = 0; k < 6; k++) {
+            at += sprintf(at, "%%c%d = cast %s %%a\n%%d%d = cast %s %%c%d\nstore x[%%i + %d], "
+                              "%%d%d\n",
+                          k, types[k], k, y, k, 20 + k, k);
+        }
+        free(lower(text, &plain).words);
+        free(lower(text, &rich).words);
+    }
+    for (int t = 0; t < 7; t++) {
+        sprintf(text,
+                HEAD "binding x %s read_write\nshared s %s 64\n%%i = local_id u32 x\n"
+                     "%%a = load %s x[%%i]\n%%v = load %sx4 x[%%i]\nstore x[%%i + 8], %%v\n"
+                     "%%w = load %sx2 x[%%i]\nstore x[%%i + 8], %%w\nstore s[%%i], %%a\n"
+                     "barrier\n%%b = load %s s[%%i]\nstore x[%%i], %%b\n",
+                stored[t], stored[t], values[t], values[t], values[t], values[t]);
+        free(lower(text, &plain).words);
+        free(lower(text, &rich).words);
+    }
+    if (!has_validator()) {
+        print_message("spirv-val is not installed: lowered only\n");
+    }
+}
+
+static void subgroups_of_none_are_refused(void **state)
+{
+    static const char text[] = HEAD "binding x u32 write\n%i = lane_id u32\nstore x[%i], %i\n";
+    const spirv_target none = {.push_bytes = 128};
+    char problem[128] = "";
+    hal_ir_kernel *kernel = NULL;
+    spirv_module module;
+    (void)state;
+    assert_int_equal(hal_ir_parse(text, strlen(text), &kernel), HAL_OK);
+    assert_int_equal(spirv_lower(kernel, &none, &module, problem, sizeof problem),
+                     HAL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(problem, "subgroups"));
+    assert_null(module.words);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void declarations_are_unique(void **state)
+{
+    spirv_writer writer = {0};
+    uint32_t ids[3000], words = 0;
+    (void)state;
+    const uint32_t type = UNIQUE(&writer, SPV_OP_TYPE_INT, 0, 32, 0);
+    for (uint32_t i = 0; i < 3000; i++) { /* through several growths of the table */
+        ids[i] = UNIQUE(&writer, SPV_OP_CONSTANT, type, i);
+    }
+    assert_int_equal(UNIQUE(&writer, SPV_OP_TYPE_INT, 0, 32, 0), type);
+    for (uint32_t i = 0; i < 3000; i++) {
+        assert_int_equal(UNIQUE(&writer, SPV_OP_CONSTANT, type, i), ids[i]);
+    }
+    spirv_capability(&writer, SPV_CAPABILITY_SHADER);
+    spirv_capability(&writer, SPV_CAPABILITY_SHADER);
+    const uint32_t name = 7;
+    spirv_emit_text(&writer, SPIRV_NAMES, SPV_OP_NAME, &name, 1, "four", NULL, 0);
+    uint32_t *module = spirv_finish(&writer, &words);
+    assert_int_equal(words, 5 + 2 + 4 + 4 + 3000 * 4);
+    assert_int_equal(module[3], writer.last_id + 1);
+    assert_int_equal(module[5], 2u << 16 | SPV_OP_CAPABILITY);
+    assert_int_equal(module[7], 4u << 16 | SPV_OP_NAME); /* the text ends with a whole zero word */
+    assert_int_equal(module[10], 0);
+    free(module);
+    spirv_release(&writer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arithmetic_is_not_contracted),
+        cmocka_unit_test(modes_are_asked_for_where_they_are),
+        cmocka_unit_test(control_is_structured),
+        cmocka_unit_test(large_arguments_go_by_address),
+        cmocka_unit_test(addresses_are_made_once),
+        cmocka_unit_test(shared_memory_in_two_widths),
+        cmocka_unit_test(subgroups_make_a_group_flat),
+        cmocka_unit_test(every_operation),
+        cmocka_unit_test(subgroups_of_none_are_refused),
+        cmocka_unit_test(declarations_are_unique),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* The vulkan plugin where something is missing or goes wrong: each situation has its status and its
+ * sentence. A situation is a process of its own, since the loader is opened once: this program calls
+ * itself with the situation's name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <hal/ir_build.h>
+#include <hal/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SKIPPED = 77 };
+
+static char message[1024];
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void host_log(uint32_t level, const char *line)
+{
+    (void)level;
+    (void)line;
+}
+
+static hal_status host_fail(hal_status status, const char *text)
+{
+    snprintf(message, sizeof message, "%s", text);
+    return status;
+}
+
+static const hal_host host = {.size = sizeof(hal_host),
+                              .abi = HAL_PLUGIN_ABI,
+                              .allocate = host_allocate,
+                              .release = free,
+                              .log = host_log,
+                              .fail = host_fail};
+
+/* ---- In the process of a situation ---- */
+
+static const hal_plugin *open_plugin(void)
+{
+    void *library = dlopen(VULKAN_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+    hal_plugin_query_function query = NULL;
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    return query(HAL_PLUGIN_ABI, &host);
+}
+
+/* A status and a part of its sentence, or a word on standard error. */
+static int expect(hal_status made, hal_status wanted, const char *words)
+{
+    if (made == wanted && (words == NULL || strstr(message, words) != NULL)) {
+        return 0;
+    }
+    fprintf(stderr, "status %d instead of %d, \"%s\" instead of \"%s\"\n", (int)made, (int)wanted,
+            message, words != NULL ? words : "");
+    return 1;
+}
+
+static hal_ir_kernel *small_kernel(void)
+{
+    static const char text[] = "kernel doubled\n"
+                               "group 64 1 1\n"
+                               "binding x f32 read_write\n"
+                               "%i = local_id u32 x\n"
+                               "%a = load f32 x[%i]\n"
+                               "%b = add f32 %a, %a\n"
+                               "store x[%i], %b\n";
+    hal_ir_kernel *kernel = NULL;
+    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
+        exit(1);
+    }
+    return kernel;
+}
+
+static int try_memory(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_memory *memory = NULL;
+    int wrong = expect(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory),
+                       HAL_ERROR_OUT_OF_MEMORY, "4096 bytes");
+    plugin->device_close(device);
+    return wrong;
+}
+
+static int try_kernel(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_kernel *kernel = NULL;
+    hal_ir_kernel *ir = small_kernel();
+    int wrong = expect(plugin->kernel_create(device, ir, &kernel), HAL_ERROR_COMPILE,
+                       "kernel doubled: the driver");
+    wrong |= expect(HAL_OK, HAL_OK, "VK_ERROR_UNKNOWN");
+    hal_ir_kernel_destroy(ir);
+    plugin->device_close(device);
+    return wrong;
+}
+
+/* A lost device stays lost, and all that belongs to it can be given back. */
+static int try_lost(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory = NULL;
+    const hal_batch empty = {.size = sizeof empty};
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_SHARED, 100, &memory), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &empty, NULL, 0, 1), HAL_ERROR_DEVICE_LOST,
+                    "VK_ERROR_DEVICE_LOST");
+    wrong |= expect(plugin->submit(queue, &empty, NULL, 0, 1), HAL_ERROR_DEVICE_LOST, "earlier");
+    wrong |= expect(plugin->wait(queue, 1, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "earlier");
+    hal_plugin_memory *more = NULL;
+    wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 100, &more),
+                    HAL_ERROR_DEVICE_LOST, "earlier");
+    plugin->memory_free(device, memory);
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    return wrong;
+}
+
+static int in_situation(const char *situation)
+{
+    static const struct {
+        const char *name;
+        hal_status status;
+        const char *words;
+    } listed[] = {
+        {"bad_loader", HAL_ERROR_LIBRARY_MISSING, "libvulkan.so.1"},
+        {"no_driver", HAL_ERROR_DRIVER_MISSING, "VK_ERROR_INCOMPATIBLE_DRIVER"},
+        {"old_loader", HAL_ERROR_TOO_OLD, "1.1, 1.2 is needed"},
+        {"no_device", HAL_ERROR_NO_DEVICE, "no device"},
+        {"no_addresses", HAL_ERROR_NO_DEVICE, "bufferDeviceAddress"},
+        {"old_device", HAL_ERROR_NO_DEVICE, "no Vulkan 1.2"},
+    };
+    const hal_plugin *plugin = open_plugin();
+    hal_device_info infos[8];
+    uint32_t count = 99;
+    const hal_status status = plugin->enumerate(infos, 8, &count);
+    for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+        if (strcmp(listed[i].name, situation) == 0) {
+            return expect(status, listed[i].status, listed[i].words) | (count != 0);
+        }
+    }
+    hal_plugin_device *device = NULL;
+    if (status != HAL_OK) {
+        return SKIPPED;
+    }
+    if (strcmp(situation, "no_function") == 0) {
+        return expect(plugin->device_open(0, &device), HAL_ERROR_TOO_OLD, "vkWaitSemaphores");
+    }
+    if (expect(plugin->device_open(count, &device), HAL_ERROR_NOT_FOUND, "usable devices") ||
+        expect(plugin->device_open(0, &device), HAL_OK, NULL)) {
+        return 1;
+    }
+    if (strcmp(situation, "no_memory") == 0) {
+        return try_memory(plugin, device);
+    }
+    return strcmp(situation, "rejected") == 0 ? try_kernel(plugin, device)
+                                              : try_lost(plugin, device);
+}
+
+/* ---- In the test's process ---- */
+
+static char self[4096];
+
+/* Runs this program in a situation. `loader` is a folder to look for the loader in first. */
+static void run(const char *situation, const char *loader)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        if (loader != NULL) {
+            setenv("LD_LIBRARY_PATH", loader, 1);
+        }
+        setenv("VULKAN_FAULT", situation, 1);
+        if (strcmp(situation, "no_driver") == 0) {
+            setenv("VK_DRIVER_FILES", "/nonexistent", 1);
+            setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
+        }
+        execl(self, self, situation, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == SKIPPED) {
+        print_message("%s: no Vulkan device on this machine\n", situation);
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void no_loader(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/vulkan-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/libvulkan.so.1", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("This is no shared object, and it lies in front of the loader.\n", file);
+    fclose(file);
+    run("bad_loader", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void no_driver(void **state)
+{
+    (void)state;
+    if (REAL_VULKAN_LOADER[0] == 0) {
+        print_message("no Vulkan loader on this machine\n");
+        skip();
+    }
+    run("no_driver", NULL);
+}
+
+static void faults(void **state)
+{
+    static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
+                                        "no_function", "no_memory", "rejected",     "lost"};
+    (void)state;
+    if (REAL_VULKAN_LOADER[0] == 0) {
+        print_message("no Vulkan loader on this machine\n");
+        skip();
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        run(names[i], VULKAN_FAULT_FOLDER);
+    }
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count == 2) {
+        return in_situation(arguments[1]);
+    }
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_loader),
+        cmocka_unit_test(no_driver),
+        cmocka_unit_test(faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

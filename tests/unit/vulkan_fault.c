@@ -1,0 +1,140 @@
+/* A Vulkan loader that stands in front of the real one and makes one thing go wrong, as the variable
+ * VULKAN_FAULT says. test_vulkan_plugin puts it where the plugin finds it first. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+__attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
+vkGetInstanceProcAddr(VkInstance instance, const char *name);
+
+static PFN_vkGetInstanceProcAddr real_instance;
+static PFN_vkGetDeviceProcAddr real_device;
+static PFN_vkGetPhysicalDeviceFeatures2 real_features;
+static PFN_vkGetPhysicalDeviceProperties real_properties;
+
+static int fault(const char *name)
+{
+    const char *wanted = getenv("VULKAN_FAULT");
+    return wanted != NULL && strcmp(wanted, name) == 0;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL old_version(uint32_t *version)
+{
+    *version = VK_API_VERSION_1_1;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL no_devices(VkInstance instance, uint32_t *count,
+                                                 VkPhysicalDevice *devices)
+{
+    (void)instance;
+    (void)devices;
+    *count = 0;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL no_addresses(VkPhysicalDevice device,
+                                               VkPhysicalDeviceFeatures2 *features)
+{
+    real_features(device, features);
+    for (VkBaseOutStructure *at = (VkBaseOutStructure *)features; at != NULL; at = at->pNext) {
+        if (at->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES) {
+            ((VkPhysicalDeviceVulkan12Features *)at)->bufferDeviceAddress = VK_FALSE;
+        }
+    }
+}
+
+static VKAPI_ATTR void VKAPI_CALL version_1_1(VkPhysicalDevice device,
+                                              VkPhysicalDeviceProperties *properties)
+{
+    real_properties(device, properties);
+    properties->apiVersion = VK_API_VERSION_1_1;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                const VkAllocationCallbacks *callbacks,
+                                                VkDeviceMemory *memory)
+{
+    (void)device;
+    (void)info;
+    (void)callbacks;
+    (void)memory;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL lost(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
+                                           VkFence fence)
+{
+    (void)queue;
+    (void)count;
+    (void)infos;
+    (void)fence;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL rejected(VkDevice device, VkPipelineCache cache,
+                                               uint32_t count,
+                                               const VkComputePipelineCreateInfo *infos,
+                                               const VkAllocationCallbacks *callbacks,
+                                               VkPipeline *pipelines)
+{
+    (void)device;
+    (void)cache;
+    (void)count;
+    (void)infos;
+    (void)callbacks;
+    pipelines[0] = VK_NULL_HANDLE;
+    return VK_ERROR_UNKNOWN;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const char *name)
+{
+    if (fault("no_memory") && strcmp(name, "vkAllocateMemory") == 0) {
+        return (PFN_vkVoidFunction)no_memory;
+    }
+    if (fault("lost") && strcmp(name, "vkQueueSubmit") == 0) {
+        return (PFN_vkVoidFunction)lost;
+    }
+    if (fault("rejected") && strcmp(name, "vkCreateComputePipelines") == 0) {
+        return (PFN_vkVoidFunction)rejected;
+    }
+    if (fault("no_function") && strcmp(name, "vkWaitSemaphores") == 0) {
+        return NULL;
+    }
+    return real_device(device, name);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance,
+                                                               const char *name)
+{
+    if (real_instance == NULL) {
+        void *library = dlopen(REAL_VULKAN_LOADER, RTLD_NOW | RTLD_LOCAL);
+        void *function = library != NULL ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
+        if (function == NULL) {
+            return NULL;
+        }
+        memcpy(&real_instance, &function, sizeof function);
+    }
+    PFN_vkVoidFunction real = real_instance(instance, name);
+    if (fault("old_loader") && strcmp(name, "vkEnumerateInstanceVersion") == 0) {
+        return (PFN_vkVoidFunction)old_version;
+    }
+    if (fault("no_device") && strcmp(name, "vkEnumeratePhysicalDevices") == 0) {
+        return (PFN_vkVoidFunction)no_devices;
+    }
+    if (fault("no_addresses") && strcmp(name, "vkGetPhysicalDeviceFeatures2") == 0) {
+        real_features = (PFN_vkGetPhysicalDeviceFeatures2)real;
+        return (PFN_vkVoidFunction)no_addresses;
+    }
+    if (fault("old_device") && strcmp(name, "vkGetPhysicalDeviceProperties") == 0) {
+        real_properties = (PFN_vkGetPhysicalDeviceProperties)real;
+        return (PFN_vkVoidFunction)version_1_1;
+    }
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
+        real_device = (PFN_vkGetDeviceProcAddr)real;
+        return (PFN_vkVoidFunction)device_function;
+    }
+    return real;
+}
