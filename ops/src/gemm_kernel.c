@@ -238,8 +238,11 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
     const ops_gemm_plan *plan = e->plan;
     hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
     hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
-    hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
-    hal_ir_value guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
+    hal_ir_value guard = HAL_IR_NONE;
+    if (!plan->whole) {
+        hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
+        guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
+    }
     hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
     hal_ir_value step = ops_gemm_index(e, column);
     step = plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
@@ -249,7 +252,7 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
     }
     for (uint32_t i = 0; i < plan->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        value = hal_ir_mul(b, e->alpha, value);
+        value = e->alpha == HAL_IR_NONE ? value : hal_ir_mul(b, e->alpha, value);
         if (!plan->beta_is_zero) {
             hal_ir_value c = plan->width_c == 1 ? old : hal_ir_extract(b, old, i);
             c = ops_value_cast(b, plan->accumulator, c);
@@ -294,7 +297,7 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
         hal_ir_value step = ops_gemm_index(e, row);
         step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
         place = hal_ir_add(b, place, step);
-    } else {
+    } else if (!plan->whole) {
         guard = hal_ir_lt(b, column, e->n); /* one load for all rows, the last ones too */
     }
     if (by_column != OPS_INNER_ZERO) {

@@ -222,6 +222,9 @@ static void choose_layout(const ops_context *context, task *t)
                                   plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(context, t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
+    const ops_gemm_tiles *tiles = &plan->tiles;
+    plan->whole = tiles->stages && work->m % tiles->block_m == 0 &&
+                  work->n % tiles->block_n == 0 && work->k % tiles->block_k == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -302,7 +305,7 @@ static void sign(const task *t, ops_signature *signature)
                             (uint64_t)p->input_count << 56);
     ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
-                            (uint64_t)p->unit_c << 19);
+                            (uint64_t)p->unit_c << 19 | (uint64_t)p->whole << 20);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];

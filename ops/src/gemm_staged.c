@@ -10,8 +10,9 @@
 /* One access of a work-item to stage its share of a tile. */
 typedef struct access {
     hal_ir_value from; /* element of the matrix at k = 0 */
-    hal_ir_value step; /* of the tile; beyond every k where there is nothing to read */
-    uint32_t to;       /* elements behind the first access's in shared memory */
+    hal_ir_value
+        step;    /* of the tile; beyond every k where there is nothing to read; none: there is */
+    uint32_t to; /* elements behind the first access's in shared memory */
 } access;
 
 /* A or B on its way. */
@@ -141,11 +142,15 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
     uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    hal_ir_value guard = hal_ir_lt(b, line, side->limit);
-    guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
-    return (access){.from = ops_gemm_address(e, side, line, step),
-                    .step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX)),
-                    .to = steps * s->pitch + lines};
+    access a = {.from = ops_gemm_address(e, side, line, step),
+                .step = HAL_IR_NONE,
+                .to = steps * s->pitch + lines};
+    if (!e->plan->whole || s->inside != HAL_IR_NONE) {
+        hal_ir_value guard = hal_ir_lt(b, line, side->limit);
+        guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
+        a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
+    }
+    return a;
 }
 
 /* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
@@ -177,7 +182,8 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     const ops_gemm_side *side = s->side;
     hal_ir_value way = ops_gemm_index(e, k);
     way = side->operand->along_k ? way : hal_ir_mul(b, way, side->stride);
-    hal_ir_value left = hal_ir_sub(b, hal_ir_max(b, e->k, k), k);
+    hal_ir_value some_k = hal_ir_lt(b, k, e->k);
+    hal_ir_value left = hal_ir_select(b, some_k, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     int some = e->tiles->stages > 2 && s->inside != HAL_IR_NONE;
     if (some) {
@@ -186,7 +192,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
         hal_ir_value from = hal_ir_add(b, a->from, way);
-        hal_ir_value guard = hal_ir_lt(b, a->step, left);
+        hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
         if (e->tiles->stages > 2) {
             hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, a->to), side->memory, from,
                               side->operand->width, guard);
@@ -345,6 +351,10 @@ static void sum_slices(pipeline *p)
         hal_ir_async_wait(b, 0);
     }
     hal_ir_barrier(b);
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] = hal_ir_mul(b, e->alpha, e->present[i]);
+    }
+    e->alpha = HAL_IR_NONE; /* done */
     for (uint32_t owner = 0; owner < slices; owner++) {
         hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
         put_partials(p, owner);
