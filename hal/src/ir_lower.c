@@ -183,16 +183,18 @@ static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record)
     if (info->exactness & HAL_EXACT_FMA) {
         return hal_ir_rewrite_copy(r, record);
     }
-    if (record->type == HAL_TYPE_F64 ||
-        !(info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_F64))) {
+    const hal_ir_value x = r->values[record->a], y = r->values[record->b];
+    const hal_ir_value z = r->values[record->c];
+    const int is_f64 = record->type == HAL_TYPE_F64;
+    if (!(info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_F64)) ||
+        (is_f64 && (info->exactness & HAL_EXACT_DENORMALS))) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
                             "fma of %s needs one rounding, and %s has neither a fused "
                             "multiply-add nor wider arithmetic to compute it with",
                             hal_type_name(record->type), info->name);
         return HAL_IR_NONE;
     }
-    return hal_ir_lower_fma(r->to, r->values[record->a], r->values[record->b],
-                            r->values[record->c]);
+    return is_f64 ? hal_ir_lower_fma_f64(r->to, x, y, z) : hal_ir_lower_fma(r->to, x, y, z);
 }
 
 /* The most elements, up to `width`, that one access of the device moves. */

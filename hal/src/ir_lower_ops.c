@@ -97,42 +97,6 @@ hal_ir_value hal_ir_lower_narrow(hal_ir_builder *b, hal_type type, hal_ir_value 
     }
 }
 
-/* The product of two f32 is exact in f64. Its sum with the third is rounded to odd: where it is not
- * exact and its last bit is even, the neighbour on the side of the error is taken. Then rounding to
- * f32 sees on which side of every tie the exact sum lies. */
-hal_ir_value hal_ir_lower_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z)
-{
-    const hal_ir_value zero = hal_ir_f64(b, 0), one = hal_ir_u64(b, 1);
-    const hal_ir_value wide_x = hal_ir_cast(b, HAL_TYPE_F64, x);
-    const hal_ir_value wide_y = hal_ir_cast(b, HAL_TYPE_F64, y);
-    const hal_ir_value wide_z = hal_ir_cast(b, HAL_TYPE_F64, z);
-    const hal_ir_value product = hal_ir_mul(b, wide_x, wide_y);
-    const hal_ir_value sum = hal_ir_add(b, product, wide_z);
-
-    /* The error of the sum, exactly. */
-    const hal_ir_value part_z = hal_ir_sub(b, sum, product);
-    const hal_ir_value part_product = hal_ir_sub(b, sum, part_z);
-    const hal_ir_value error_product = hal_ir_sub(b, product, part_product);
-    const hal_ir_value error_z = hal_ir_sub(b, wide_z, part_z);
-    const hal_ir_value error = hal_ir_add(b, error_product, error_z);
-
-    /* With infinities or NaN the error is NaN, and both comparisons are false. */
-    const hal_ir_value above = hal_ir_gt(b, error, zero);
-    const hal_ir_value below = hal_ir_lt(b, error, zero);
-    const hal_ir_value inexact = hal_ir_or(b, above, below);
-    const hal_ir_value positive = hal_ir_gt(b, sum, zero);
-    const hal_ir_value outwards = hal_ir_eq(b, above, positive);
-    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U64, sum);
-    const hal_ir_value outer = hal_ir_add(b, bits, one);
-    const hal_ir_value inner = hal_ir_sub(b, bits, one);
-    const hal_ir_value neighbour = hal_ir_select(b, outwards, outer, inner);
-    const hal_ir_value last = hal_ir_and(b, bits, one);
-    const hal_ir_value even = hal_ir_ne(b, last, one);
-    const hal_ir_value moved = hal_ir_and(b, inexact, even);
-    const hal_ir_value odd = hal_ir_select(b, moved, neighbour, bits);
-    return hal_ir_cast(b, HAL_TYPE_F32, hal_ir_bitcast(b, HAL_TYPE_F64, odd));
-}
-
 void hal_ir_lower_subgroup_begin(hal_ir_rewrite *r)
 {
     const hal_ir_kernel *from = r->from;

@@ -54,8 +54,11 @@ hal_ir_value hal_ir_lower_stored(hal_ir_builder *b, hal_type type, hal_type stor
                                  hal_ir_value value);
 hal_ir_value hal_ir_lower_narrow(hal_ir_builder *b, hal_type type, hal_ir_value value);
 
-/* a * b + c of f32, rounded once, by f64. */
+/* x * y + z, rounded once, by f64 without a fused multiply-add, ir_lower_fma.c: of f32; of f64 for
+ * devices that flush denormals. */
 hal_ir_value hal_ir_lower_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z);
+hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
+                                  hal_ir_value z);
 
 /* Subgroup operations through shared memory: what they need, before the first record, and each. */
 void hal_ir_lower_subgroup_begin(hal_ir_rewrite *r);

@@ -487,10 +487,54 @@ static void fma_is_computed_in_f64(void **state)
     info.arithmetic_types &= ~HAL_TYPE_BIT(HAL_TYPE_F64);
     refused(FMA, &info, "fma of f32 needs one rounding, and Testbed has neither");
     info = full();
-    info.exactness = 0;
+    info.exactness = HAL_EXACT_DENORMALS;
     refused(HEAD("1 1 1", "f64") "%i = constant u32 0\n%v = load f64 x[%i]\n"
                                  "%w = fma f64 %v, %v, %v\nstore y[%i], %w\n",
             &info, "fma of f64");
+}
+
+/* A double whose fraction has few bits, many or all of them, so that products end in ties and sums
+ * cancel; its exponent is near to `exponent`. */
+static double some_double(int exponent)
+{
+    static const uint64_t fractions[] = {0, 1, UINT64_C(0xfffffffffffff), UINT64_C(0x8000000),
+                                         UINT64_C(0x8000001), UINT64_C(0x8000000000000)};
+    const uint64_t any = next_random(), which = next_random();
+    const uint64_t fraction = which % 8 < 6 ? fractions[which % 8] : any >> 12;
+    const double size = ldexp(1 + (double)fraction * 0x1p-52, exponent + (int)(any % 5) - 2);
+    return any & 64 ? size : -size;
+}
+
+static void fma_of_f64_is_computed(void **state)
+{
+    static const int spread[] = {0,   -1,  1,    -26,  -27,  27,   -52,  -53,  -54,  52,  53,  54,
+                                 105, 106, -105, -106, -119, -120, -121, 119,  120,  121, 200, -200};
+    static const double corners[] = {0, -0.0, 1, -1, 0x1p1023, -0x1p1023, INFINITY, -INFINITY, NAN,
+                                     0x1.fffffffffffffp1023, 0x1p-500, 0x1.8p-510};
+    enum { SPREAD = sizeof spread / sizeof spread[0], CORNERS = sizeof corners / sizeof *corners };
+    hal_device_info info = full();
+    double values[3][64];
+    (void)state;
+    any_nan = 1;
+    info.exactness = HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
+    for (int round = 0; round < 60 * SPREAD + CORNERS; round++) {
+        const int corner = round - 60 * SPREAD, middle = (int)(next_random() % 600) - 300;
+        for (int i = 0; i < 64; i++) {
+            values[0][i] = corner >= 0 ? corners[corner] : some_double(middle);
+            values[1][i] = corner >= 0 ? corners[i % CORNERS] : some_double(-200);
+            values[2][i] = corner >= 0 ? corners[(i / CORNERS + i) % CORNERS]
+                           : i % 8 ? some_double(middle - 200 + spread[round % SPREAD])
+                                   : -(values[0][i] * values[1][i]);
+            for (int k = 0; k < 3; k++) {
+                memcpy(inputs + 8 * (64 * k + i), &values[k][i], 8);
+            }
+        }
+        same(HEAD("64 1 1", "f64") "%l = local_id u32 x\n%a = load f64 x[%l]\n"
+                                   "%b = load f64 x[%l + 64]\n%c = load f64 x[%l + 128]\n"
+                                   "%d = fma f64 %a, %b, %c\nstore y[%l], %d\n",
+             &info, HAL_IR_FMA);
+    }
+    any_nan = 0;
 }
 
 static void limits_are_held(void **state)
@@ -620,6 +664,7 @@ int main(void)
         cmocka_unit_test(halves_and_bools_are_stored_as_integers),
         cmocka_unit_test(narrowing_is_computed),
         cmocka_unit_test(fma_is_computed_in_f64),
+        cmocka_unit_test(fma_of_f64_is_computed),
         cmocka_unit_test(limits_are_held),
         cmocka_unit_test(what_nobody_uses_is_dropped),
         cmocka_unit_test(fragments_are_legalised_too),
