@@ -29,6 +29,7 @@ static const struct {
     {"ir/control", CASE_LEVEL_CORE, cases_ir_control},
     {"ir/shared", CASE_LEVEL_CORE, cases_ir_shared},
     {"ir/subgroup", CASE_LEVEL_CORE, cases_ir_subgroup},
+    {"ir/matrix", CASE_LEVEL_CORE, cases_ir_matrix},
     {"ops/pointwise", CASE_LEVEL_OPS, cases_ops_pointwise},
     {"ops/shapes", CASE_LEVEL_OPS, cases_ops_shapes},
     {"ops/reduce", CASE_LEVEL_OPS, cases_ops_reduce},

@@ -24,6 +24,7 @@ void cases_ir_atomic(case_list *list);
 void cases_ir_control(case_list *list);
 void cases_ir_shared(case_list *list);
 void cases_ir_subgroup(case_list *list);
+void cases_ir_matrix(case_list *list);
 
 void cases_ops_pointwise(case_list *list);
 void cases_ops_shapes(case_list *list);

@@ -180,6 +180,9 @@ static void require_control(cover_table *table)
     for (unsigned kind = 0; kind < HAL_IR_REDUCE_COUNT; kind++) {
         add_row(table, CASE_VALUES, COVER_NUMBERS, "subgroup %s", reductions[kind]);
     }
+    add_row(table, CASE_VALUES,
+            HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32),
+            "matrix_multiply");
 }
 
 static void require_memory(cover_table *table)

@@ -267,6 +267,17 @@ hal_ir_value hal_ir_subgroup_reduce(hal_ir_builder *builder, uint32_t kind, hal_
     return hal_ir_append(builder, record);
 }
 
+hal_ir_value hal_ir_matrix_multiply(hal_ir_builder *builder, hal_type type, hal_ir_value a,
+                                    hal_ir_value b, hal_ir_value c)
+{
+    hal_ir_record record = hal_ir_blank(HAL_IR_MATRIX_MULTIPLY);
+    record.a = a;
+    record.b = b;
+    record.c = c;
+    record.aux = type;
+    return hal_ir_append(builder, record);
+}
+
 void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                    const hal_ir_value *inputs, uint32_t input_count, hal_ir_value *outputs,
                    uint32_t output_count)

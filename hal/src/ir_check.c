@@ -28,6 +28,7 @@ static int check_stored(check *c, uint32_t slot, const hal_ir_record *made);
 static int check_pack(check *c, hal_type *type);
 static int check_memory(check *c);
 static int check_specifics(check *c);
+static int check_matrices(check *c);
 static int result_of(check *c, hal_type *type, uint32_t *width);
 static int is_width(uint32_t width, int vector);
 static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot);
@@ -369,6 +370,8 @@ static int check_specifics(check *c)
     case HAL_IR_SHUFFLE_XOR:
         return (record->imm >= 0 && record->imm < 128) ||
                hal_ir_complain(c->problem, "mask %d is not in 0..127", record->imm);
+    case HAL_IR_MATRIX_MULTIPLY:
+        return check_matrices(c);
     case HAL_IR_ASYNC_WAIT:
         return record->imm >= 0 || hal_ir_complain(c->problem, "a count of %d", record->imm);
     case HAL_IR_ASYNC_COPY: {
@@ -386,6 +389,31 @@ static int check_specifics(check *c)
     }
 }
 
+/* Tiles of one shape, in groups of whole subgroups. */
+static int check_matrices(check *c)
+{
+    static const struct {
+        hal_type type;
+        uint8_t width;
+    } tiles[3] = {{HAL_TYPE_U32, 4}, {HAL_TYPE_U32, 2}, {HAL_TYPE_F32, 4}};
+    const hal_type type = (hal_type)c->record->aux;
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        const hal_ir_record *made = &c->kernel->records[operand_of(c->record, slot)];
+        if (made->type != tiles[slot].type || made->width != tiles[slot].width) {
+            return hal_ir_complain(c->problem, "operand %c is %s of width %u, a tile has %s of %u",
+                                   'a' + slot, hal_type_name(made->type), made->width,
+                                   hal_type_name(tiles[slot].type), tiles[slot].width);
+        }
+    }
+    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16 && type != HAL_TYPE_F32) {
+        return hal_ir_complain(c->problem, "matrices are of f16, bf16 or f32, not %s",
+                               hal_type_name(type));
+    }
+    return hal_ir_group_items(c->kernel) % HAL_IR_MATRIX_LANES == 0 ||
+           hal_ir_complain(c->problem, "a group of %u work-items has a subgroup of less than %u",
+                           hal_ir_group_items(c->kernel), HAL_IR_MATRIX_LANES);
+}
+
 static int result_of(check *c, hal_type *type, uint32_t *width)
 {
     const hal_ir_kernel *kernel = c->kernel;
@@ -401,6 +429,10 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
         return 1;
     case 'u':
         *type = HAL_TYPE_U32;
+        return 1;
+    case 'f':
+        *type = HAL_TYPE_F32;
+        *width = 4;
         return 1;
     case 'v':
     case 'e':

@@ -91,6 +91,7 @@ static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_SHUFFLE_XOR] = {"shuffle_xor", "T a,i", "T---", 'T', NUMBERS, PURE | TOGETHER},
     [HAL_IR_SUBGROUP_REDUCE] = {"subgroup_reduce", "R T a", "T---", 'T', NUMBERS,
                                 PURE | TOGETHER},
+    [HAL_IR_MATRIX_MULTIPLY] = {"matrix_multiply", "S T a,b,c", "WWW-", 'f', 0, PURE | TOGETHER},
 
     [HAL_IR_EXP] = {"exp", "F T a", "T---", 'T', FLOATS, EXPRESSION},
     [HAL_IR_EXP2] = {"exp2", "F T a", "T---", 'T', FLOATS, EXPRESSION},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index);
+static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record);
 static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index);
 static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record);
 static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record);
@@ -73,9 +74,36 @@ static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
     case HAL_IR_SUBGROUP_REDUCE:
         return info->subgroup_width == 0 ? hal_ir_lower_subgroup(r, record)
                                          : hal_ir_rewrite_copy(r, record);
+    case HAL_IR_MATRIX_MULTIPLY:
+        return lower_matrix(r, record);
     default:
         return hal_ir_rewrite_copy(r, record);
     }
+}
+
+/* There is nothing that stands in for matrix units: programs ask for them where they are. */
+static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
+{
+    const hal_device_info *info = r->info;
+    hal_ir_value tiles[3] = {record->a, record->b, record->c};
+    if (!(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
+        info->subgroup_width != HAL_IR_MATRIX_LANES) {
+        hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
+                            "matrix_multiply of %s: %s has no such matrix unit",
+                            hal_type_name((hal_type)record->aux), info->name);
+        return HAL_IR_NONE;
+    }
+    for (int i = 0; i < 3; i++) {
+        hal_ir_value elements[8];
+        const uint32_t width = r->from->records[tiles[i]].width;
+        if (r->splits[tiles[i]] == HAL_IR_NONE) {
+            tiles[i] = r->values[tiles[i]];
+        } else {
+            elements_of(r, tiles[i], elements);
+            tiles[i] = hal_ir_pack(r->to, width, elements);
+        }
+    }
+    return hal_ir_matrix_multiply(r->to, (hal_type)record->aux, tiles[0], tiles[1], tiles[2]);
 }
 
 static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)

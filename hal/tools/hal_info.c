@@ -131,6 +131,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
            info->max_grid[2]);
     print_types("storage types", info->storage_types);
     print_types("arithmetic types", info->arithmetic_types);
+    print_types("matrix types", info->matrix_types);
     print_words("exactness", info->exactness, exactness_words);
     print_words("abilities", info->abilities, ability_words);
     printf("\n");
@@ -219,6 +220,7 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
            info->max_grid[0], info->max_grid[1], info->max_grid[2]);
     json_types("storage_types", info->storage_types);
     json_types("arithmetic_types", info->arithmetic_types);
+    json_types("matrix_types", info->matrix_types);
     json_words("exactness", info->exactness, exactness_words);
     json_words("abilities", info->abilities, ability_words);
     hal_memory_statistics now;

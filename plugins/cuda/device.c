@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 70, FIRST_WITH_COPIES = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8 };
+enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8 };
 
 static hal_status begin(int *count);
 static uint32_t capability(cuda_device device);
@@ -180,7 +180,10 @@ static hal_status describe(cuda_device device, hal_device_info *info)
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", sm);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH |
-                      (sm >= FIRST_WITH_COPIES ? HAL_ABILITY_ASYNC_COPY : 0);
+                      (sm >= AMPERE ? HAL_ABILITY_ASYNC_COPY : 0);
+    info->matrix_types = sm >= AMPERE ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                                            HAL_TYPE_BIT(HAL_TYPE_F32)
+                                      : 0;
     describe_limits(device, info);
     return HAL_OK;
 }

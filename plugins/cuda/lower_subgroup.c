@@ -7,6 +7,7 @@ static void shuffle(cuda_lowering *l, uint32_t index);
 static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
                        const char *mode, cuda_operand from);
 static void reduce(cuda_lowering *l, uint32_t index);
+static void multiply(cuda_lowering *l, uint32_t index);
 static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
                     cuda_operand b);
 
@@ -48,6 +49,9 @@ int cuda_lower_subgroup(cuda_lowering *l, uint32_t index)
         return 1;
     case HAL_IR_SUBGROUP_REDUCE:
         reduce(l, index);
+        return 1;
+    case HAL_IR_MATRIX_MULTIPLY:
+        multiply(l, index);
         return 1;
     default:
         return 0;
@@ -131,4 +135,24 @@ static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand resul
     } else {
         cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
     }
+}
+
+/* The IR spreads tiles over lanes as the instruction does. */
+static void multiply(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const char *shape = r->aux == HAL_TYPE_F16    ? "m16n8k16.row.col.f32.f16.f16.f32"
+                        : r->aux == HAL_TYPE_BF16 ? "m16n8k16.row.col.f32.bf16.bf16.f32"
+                                                  : "m16n8k8.row.col.f32.tf32.tf32.f32";
+    cuda_operand a[4], b[2], c[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        a[i] = cuda_in_register(l, r->a, i);
+        b[i % 2] = cuda_in_register(l, r->b, i % 2);
+        c[i] = cuda_in_register(l, r->c, i);
+    }
+    const cuda_operand first = cuda_define(l, index), second = {first.kind, first.bits + 1},
+                       third = {first.kind, first.bits + 2}, fourth = {first.kind, first.bits + 3};
+    cuda_emit(l, "mma.sync.aligned.$ {$, $, $, $}, {$, $, $, $}, {$, $}, {$, $, $, $};",
+              cuda_text(shape), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0], b[1],
+              c[0], c[1], c[2], c[3]);
 }

@@ -49,6 +49,8 @@ static hal_status run_group(run *r);
 static hal_status run_to_meeting(run *r, item *w);
 static hal_status meet(run *r);
 static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, uint32_t index);
+static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index);
+static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride);
 static hal_status step(run *r, item *w);
 static hal_status step_control(run *r, item *w, const hal_ir_record *record);
 static hal_status enter_loop(run *r, item *w, const hal_ir_record *record);
@@ -231,7 +233,16 @@ static hal_status meet(run *r)
 {
     const uint32_t index = r->work[0].at;
     const hal_ir_record *record = &r->kernel->records[index];
-    if (record->opcode != HAL_IR_BARRIER) {
+    if (record->opcode == HAL_IR_MATRIX_MULTIPLY) {
+        if (r->lanes != HAL_IR_MATRIX_LANES) {
+            return fail(r, &r->work[0], HAL_ERROR_INVALID_ARGUMENT,
+                        "matrices lie over %u lanes, a subgroup has %u", HAL_IR_MATRIX_LANES,
+                        r->lanes);
+        }
+        for (uint32_t first = 0; first < r->items; first += r->lanes) {
+            meet_matrices(r, first, record, index);
+        }
+    } else if (record->opcode != HAL_IR_BARRIER) {
         for (uint32_t i = 0; i < r->items; i++) {
             r->gathered[i] = r->work[i].values[r->slots[record->a]];
         }
@@ -269,6 +280,55 @@ static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, u
             source = (lane ^ (uint32_t)record->imm) % r->lanes;
         }
         w->values[r->slots[index]] = values[source < lanes ? source : lane];
+    }
+}
+
+/* C + A B over 32 lanes, as ir.h lays the tiles out; sums in double, rounded once. */
+static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
+{
+    double a[16][16], b[16][8];
+    const hal_type type = (hal_type)record->aux;
+    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
+    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
+        const uint64_t *values = r->work[first + lane].values;
+        const uint32_t g = lane / 4, t = lane % 4;
+        for (uint32_t i = 0; i < 4; i++) {
+            take_word(type, values[r->slots[record->a] + i], &a[g + i % 2 * 8][(t + i / 2 * 4) * each],
+                      1);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            take_word(type, values[r->slots[record->b] + i], &b[(t + 4 * i) * each][g], 8);
+        }
+    }
+    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
+        uint64_t *values = r->work[first + lane].values;
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+            const uint32_t bits = (uint32_t)values[r->slots[record->c] + i];
+            float c;
+            memcpy(&c, &bits, sizeof c);
+            double sum = c;
+            for (uint32_t k = 0; k < 8 * each; k++) {
+                sum += a[row][k] * b[k][column];
+            }
+            const float result = (float)sum;
+            uint32_t result_bits;
+            memcpy(&result_bits, &result, sizeof result);
+            values[r->slots[index] + i] = result_bits;
+        }
+    }
+}
+
+/* The elements of a word, `stride` apart. */
+static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride)
+{
+    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
+    for (uint32_t i = 0; i < each; i++) {
+        const uint64_t stored = each == 1 ? word & 0xffffe000 : word >> 16 * i & 0xffff;
+        const uint32_t bits = (uint32_t)kit_from_storage(type, stored);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        elements[i * stride] = value;
     }
 }
 
@@ -630,7 +690,7 @@ static hal_status fail(run *r, const item *w, hal_status status, const char *for
 static int meets(uint32_t opcode)
 {
     return opcode == HAL_IR_BARRIER || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
-           opcode == HAL_IR_SUBGROUP_REDUCE;
+           opcode == HAL_IR_SUBGROUP_REDUCE || opcode == HAL_IR_MATRIX_MULTIPLY;
 }
 
 static uint64_t sign_extended(hal_type type, uint64_t bits)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <hal/ir_build.h>
 #include <kit/interpret.h>
+#include <kit/interpret_value.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -494,6 +495,63 @@ static void barriers_hold_a_group_together(void **state)
     }
 }
 
+static uint64_t stored_bits(hal_type type, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return kit_to_storage(type, bits);
+}
+
+/* The tiles of a lane are numbers that say where they are: words of two halves, or one float. */
+static void matrices_are_multiplied(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "kernel k\ngroup 32 1 1\nbinding a u32 read\nbinding b u32 read\nbinding c f32 read\n"
+        "binding y f32 write\n%%l = local_id u32 x\n%%4 = constant u32 4\n%%2 = constant u32 2\n"
+        "%%i = mul u32 %%l, %%4\n%%j = mul u32 %%l, %%2\n%%u = load u32x4 a[%%i]\n"
+        "%%v = load u32x2 b[%%j]\n%%w = load f32x4 c[%%i]\n"
+        "%%r = matrix_multiply %s f32x4 %%u, %%v, %%w\nstore y[%%i], %%r\n";
+    static const struct {
+        const char *name;
+        hal_type type;
+    } types[3] = {{"f16", HAL_TYPE_F16}, {"bf16", HAL_TYPE_BF16}, {"f32", HAL_TYPE_F32}};
+    for (int n = 0; n < 3; n++) {
+        const uint32_t each = n == 2 ? 1 : 2;
+        uint32_t a[128] = {0}, b[64] = {0};
+        float c[128], y[128];
+        char kernel[1024];
+        snprintf(kernel, sizeof kernel, text, types[n].name);
+        for (uint32_t lane = 0; lane < 32; lane++) {
+            const uint32_t g = lane / 4, t = lane % 4;
+            for (uint32_t i = 0; i < 4; i++) {
+                for (uint32_t e = 0; e < each; e++) { /* A is row + 1, but for k = 3: 2 */
+                    const uint32_t k = (t + i / 2 * 4) * each + e;
+                    const float value = k == 3 ? 2.0f : (float)(g + i % 2 * 8 + 1);
+                    a[4 * lane + i] |= (uint32_t)stored_bits(types[n].type, value) << 16 * e;
+                }
+                c[4 * lane + i] = 0.5f;
+            }
+            for (uint32_t i = 0; i < 2; i++) {
+                for (uint32_t e = 0; e < each; e++) { /* B is column - 3, but for k = 3: 4 */
+                    const uint32_t k = (t + i * 4) * each + e;
+                    const float value = k == 3 ? 4.0f : (float)g - 3.0f;
+                    b[2 * lane + i] |= (uint32_t)stored_bits(types[n].type, value) << 16 * e;
+                }
+            }
+        }
+        run_well(kernel,
+                 (kit_span[]){{a, sizeof a}, {b, sizeof b}, {c, sizeof c}, {y, sizeof y}}, NULL,
+                 32);
+        for (uint32_t i = 0; i < 128; i++) {
+            const uint32_t lane = i / 4, row = lane / 4 + i % 4 / 2 * 8, column = lane % 4 * 2 + i % 2;
+            const float expected =
+                (float)(8 * each - 1) * (float)(row + 1) * ((float)column - 3.0f) + 8.5f;
+            assert_true(y[i] == expected);
+        }
+    }
+}
+
 static void subgroups_shuffle_and_reduce(void **state)
 {
     (void)state;
@@ -655,6 +713,7 @@ int main(void)
         cmocka_unit_test(loops_branches_and_variables),
         cmocka_unit_test(barriers_hold_a_group_together),
         cmocka_unit_test(subgroups_shuffle_and_reduce),
+        cmocka_unit_test(matrices_are_multiplied),
         cmocka_unit_test(atomics_of_every_kind),
         cmocka_unit_test(asynchronous_copies_arrive_when_waited_for),
         cmocka_unit_test(faults_are_found_and_named),

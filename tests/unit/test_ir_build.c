@@ -535,7 +535,7 @@ static void names_are_there_for_every_opcode_and_type(void **state)
     for (uint32_t i = 0; i < HAL_IR_OPCODE_COUNT; i++) {
         opcodes += hal_ir_opcode_name(i) != NULL;
     }
-    assert_int_equal(opcodes, 70);
+    assert_int_equal(opcodes, 71);
     assert_string_equal(hal_ir_opcode_name(HAL_IR_SUBGROUP_REDUCE), "subgroup_reduce");
     assert_null(hal_ir_opcode_name(0));
     assert_null(hal_ir_opcode_name(HAL_IR_OPCODE_COUNT));

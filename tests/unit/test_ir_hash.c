@@ -94,8 +94,8 @@ static void it_is_the_same_in_every_process(void **state)
     uint64_t hash[2];
     hash_of(PLAIN BODY, hash);
     /* Changes only when HAL_IR_VERSION does: caches on disk go by it. */
-    assert_int_equal(hash[0], UINT64_C(0x86a7d6b656d17dbd));
-    assert_int_equal(hash[1], UINT64_C(0x97aac27c4d46c1a9));
+    assert_int_equal(hash[0], UINT64_C(0xad799c1a085d9565));
+    assert_int_equal(hash[1], UINT64_C(0xe047205c5a45a952));
 }
 
 static void long_kernels_hash_to_their_end(void **state)

@@ -106,7 +106,11 @@ static const char everything[] = "kernel everything\n"
                                  "  %40 = shuffle u32 %21, %13\n"
                                  "  %41 = shuffle_xor u32 %40, 16\n"
                                  "  %42 = subgroup_reduce max u32 %41\n"
-                                 "  %43 = select u32 %6, %42, %13\n";
+                                 "  %43 = select u32 %6, %42, %13\n"
+                                 "  %44 = pack u32x4 %13, %21, %13, %21\n"
+                                 "  %45 = pack u32x2 %13, %21\n"
+                                 "  %46 = pack f32x4 %11, %15, %11, %15\n"
+                                 "  %47 = matrix_multiply bf16 f32x4 %44, %45, %46\n";
 
 static void every_kind_of_record_prints_as_it_was_written(void **state)
 {

@@ -117,7 +117,8 @@ static void headers_are_checked(void **state)
 {
     (void)state;
     BROKEN("size 8", s.kernel.size = 8);
-    BROKEN("version 2", s.kernel.version = 2);
+    BROKEN("version 1", s.kernel.version = 1);
+    BROKEN("version 3", s.kernel.version = 3);
     BROKEN("null", s.kernel.records = NULL);
     BROKEN("null", s.kernel.memories = NULL);
     BROKEN("null", s.kernel.scalars = NULL);
@@ -276,6 +277,11 @@ static open_kernel others(void)
     hal_ir_narrow(b, HAL_TYPE_F16, y);
     hal_ir_pack(b, 8, (hal_ir_value[]){y, y, y, y, y, y, y, y});
     hal_ir_math(b, HAL_IR_EXP, y, HAL_IR_NONE, HAL_IR_FAST);
+    const hal_ir_value u = hal_ir_u32(b, 7);
+    const hal_ir_value first = hal_ir_pack(b, 4, (hal_ir_value[]){u, u, u, u}),
+                       second = hal_ir_pack(b, 2, (hal_ir_value[]){u, u}),
+                       sums = hal_ir_pack(b, 4, (hal_ir_value[]){y, y, y, y});
+    hal_ir_matrix_multiply(b, HAL_TYPE_BF16, first, second, sums);
     return open_up(finish(b));
 }
 
@@ -304,6 +310,15 @@ static void fields_of_the_rarer_opcodes_are_checked(void **state)
     BROKEN_OTHER("a count of -1", ASYNC_WAIT, r->imm = -1);
     BROKEN_OTHER("reduction 3", SUBGROUP_REDUCE, r->aux = 3);
     BROKEN_OTHER("mask 128", SHUFFLE_XOR, r->imm = 128);
+    BROKEN_OTHER("matrices are of f16, bf16 or f32, not i8", MATRIX_MULTIPLY,
+                 r->aux = HAL_TYPE_I8);
+    BROKEN_OTHER("storage type 99", MATRIX_MULTIPLY, r->aux = 99);
+    BROKEN_OTHER("operand a is u32 of width 2, a tile has u32 of 4", MATRIX_MULTIPLY, r->a = r->b);
+    BROKEN_OTHER("operand b is u32 of width 4, a tile has u32 of 2", MATRIX_MULTIPLY, r->b = r->a);
+    BROKEN_OTHER("operand c is u32 of width 4, a tile has f32 of 4", MATRIX_MULTIPLY, r->c = r->a);
+    BROKEN_OTHER("of type 12 and width 4, not 12 and 2", MATRIX_MULTIPLY, r->width = 2);
+    BROKEN_OTHER("a group of 72 work-items has a subgroup of less than 32", MATRIX_MULTIPLY,
+                 (s.kernel.group_size[0] = 72, (void)r));
     BROKEN_OTHER("storage type 14", NARROW, r->aux = HAL_TYPE_COUNT);
     BROKEN_OTHER("is out of range", NARROW, r->aux = 300);
     BROKEN_OTHER("memory of i8 takes i32, not f32", NARROW, r->aux = HAL_TYPE_I8);

@@ -49,6 +49,10 @@ static hal_device_info info_of(uint32_t sm)
                              .storage_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
                              .arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
                              .exactness = 15,
+                             .matrix_types = sm >= 80 ? HAL_TYPE_BIT(HAL_TYPE_F16) |
+                                                            HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                                                            HAL_TYPE_BIT(HAL_TYPE_F32)
+                                                      : 0,
                              .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_FAST_MATH |
                                           (sm >= 80 ? HAL_ABILITY_ASYNC_COPY : 0)};
 }
@@ -125,6 +129,7 @@ static void test_texts(void **state)
         check(names[i], 75);
         check(names[i], 80);
     }
+    check("matrix", 80);
 }
 
 static void test_layout(void **state)

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 /* Raised whenever an opcode or a field is appended. */
-#define HAL_IR_VERSION 1u
+#define HAL_IR_VERSION 2u /* 2: MATRIX_MULTIPLY */
 
 /* "No operand": the value of an operand field that is not used. */
 #define HAL_IR_NONE UINT32_MAX
@@ -42,6 +42,9 @@ extern "C" {
  * device says subgroup_width 0. Everywhere: work-item l of a group, counted x first, then y, then
  * z, is lane l mod width of subgroup l / width; the last subgroup may be short. */
 #define HAL_IR_EMULATED_SUBGROUP 32u
+
+/* Lanes that a MATRIX_MULTIPLY is spread over. */
+#define HAL_IR_MATRIX_LANES 32u
 
 /* The index of the record that defines a value. */
 typedef uint32_t hal_ir_value;
@@ -156,6 +159,9 @@ enum {
                                   * that a short subgroup lacks gives any value */
     HAL_IR_SHUFFLE_XOR = 81,     /* a: value, imm: mask for the own lane, 0..127 */
     HAL_IR_SUBGROUP_REDUCE = 82, /* a: value, aux: hal_ir_reduction; every lane has the result */
+    HAL_IR_MATRIX_MULTIPLY = 83, /* A B + C of matrices spread over 32 lanes, see below. a: A, U32 of
+                                  * width 4; b: B, U32 of width 2; c: C, and the result: F32 of
+                                  * width 4; aux: element type of A and B: F16, BF16 or F32 */
 
     /* Transcendental functions of f32 and f64. hal expands them by ir_math.h unless the device
      * claims them, with the same bits, or flags ask for HAL_IR_FAST. */
@@ -180,6 +186,15 @@ enum {
 
 /* Flag of a transcendental function: the device's own fast version is welcome. */
 #define HAL_IR_FAST 1u
+
+/* MATRIX_MULTIPLY: A is 16 rows of 8 words along k, B is 8 words along k of 8 columns, C is 16 x 8.
+ * A word is two neighbours in k of F16 or BF16, the first one in the low half, or one F32, of which
+ * only the highest 19 bits count. With g = lane / 4 and t = lane % 4 a lane holds
+ *   A: (row g, word t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
+ *   B: (word t, column g), (t + 4, g);
+ *   C: (row g, column 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1).
+ * Products are exact; sums are of F32 at least as wide, in an order and with a rounding of the
+ * device's own. All subgroups are full: the group's work-items are a multiple of 32. */
 
 /* What an ATOMIC does (in flags) and how a SUBGROUP_REDUCE combines (in aux). */
 enum {

@@ -204,6 +204,13 @@ HAL_API hal_ir_value hal_ir_shuffle_xor(hal_ir_builder *builder, hal_ir_value x,
 HAL_API hal_ir_value hal_ir_subgroup_reduce(hal_ir_builder *builder, uint32_t kind,
                                             hal_ir_value x);
 
+/* A B + C of matrices that lie spread over the 32 lanes of a subgroup, as ir.h says at
+ * HAL_IR_MATRIX_MULTIPLY: `type` (F16, BF16 or F32) is that of A's and B's elements, a and b are
+ * vectors of U32, c and the result of F32. On devices whose info has the type in matrix_types.
+ * Threads: the builder's. Errors: sticky, INVALID_IR. */
+HAL_API hal_ir_value hal_ir_matrix_multiply(hal_ir_builder *builder, hal_type type, hal_ir_value a,
+                                            hal_ir_value b, hal_ir_value c);
+
 /* ---- Fragments ---- */
 
 /* Input `number` of a fragment, of a value type; output `number` = value. Numbers count from 0

@@ -43,6 +43,7 @@ static inline int hal_ir_is_divergent_source(const hal_ir_kernel *kernel,
     case HAL_IR_SHUFFLE:
     case HAL_IR_SHUFFLE_XOR:
     case HAL_IR_SUBGROUP_REDUCE:
+    case HAL_IR_MATRIX_MULTIPLY:
         return 1;
     default:
         return 0;

@@ -26,7 +26,7 @@ extern "C" {
 
 /* Major in the high half, minor in the low half. A minor only appends. */
 #define HAL_PLUGIN_ABI_MAJOR 0u
-#define HAL_PLUGIN_ABI_MINOR 1u
+#define HAL_PLUGIN_ABI_MINOR 2u /* 2: hal_device_info.matrix_types */
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -88,7 +88,8 @@ typedef struct hal_device_info {
     uint32_t math_f32;           /* bit (opcode - HAL_IR_MATH_FIRST): the plugin takes the opcode */
     uint32_t math_f64;           /* itself and gives the bits of ir_math.h */
     uint32_t max_queues;         /* that work at the same time; 1 where they take turns */
-    uint32_t reserved[8];
+    uint32_t matrix_types;       /* HAL_TYPE_BIT of what MATRIX_MULTIPLY takes: F16, BF16, F32 */
+    uint32_t reserved[7];
 } hal_device_info;
 
 /* ---- What a queue runs ---- */
