@@ -5,7 +5,7 @@
 
 #include "gemm_kernel.h"
 
-#define OPS_GEMM_MAX_SUMS 128u    /* of a work-item */
+#define OPS_GEMM_MAX_SUMS 256u    /* of a work-item */
 #define OPS_GEMM_MAX_FRAGMENT 64u /* rows, columns or steps of k that a work-item holds at once */
 
 /* One of A and B while its loads are emitted. Lines are rows of A, columns of B. */

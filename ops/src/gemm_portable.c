@@ -23,7 +23,7 @@ static hal_status bind(const ops_context *context, task *t);
 static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
                   ops_gemm_place *place);
 static void choose_layout(const ops_context *context, task *t);
-static uint8_t operand_width(const ops_context *context, const task *t, const ops_gemm_place *p,
+static uint8_t operand_width(const task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
                              int64_t far_stride, int is_b);
 static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width);
@@ -218,13 +218,13 @@ static void choose_layout(const ops_context *context, task *t)
     plan->b.along_k = p->b.column_stride != 1;
     ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch, hal_type_size(plan->type_ab),
                           plan->b.along_k, &plan->tiles);
-    plan->a.width = operand_width(context, t, &work->a, &plan->a, plan->slots[0], work->m,
+    plan->a.width = operand_width(t, &work->a, &plan->a, plan->slots[0], work->m,
                                   plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
-    plan->b.width = operand_width(context, t, &work->b, &plan->b, plan->slots[1], work->n,
+    plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
     const ops_gemm_tiles *tiles = &plan->tiles;
-    plan->whole = tiles->stages && work->m % tiles->block_m == 0 &&
-                  work->n % tiles->block_n == 0 && work->k % tiles->block_k == 0;
+    plan->whole = tiles->stages && work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+                  work->k % tiles->block_k == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -233,15 +233,15 @@ static void choose_layout(const ops_context *context, task *t)
     plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
 }
 
-/* Elements that one access to A or B may take. */
-static uint8_t operand_width(const ops_context *context, const task *t, const ops_gemm_place *p,
+/* Elements that one access to A or B may take. A device without accesses as wide gets them split,
+ * under one guard. */
+static uint8_t operand_width(const task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
                              int64_t far_stride, int is_b)
 {
     const ops_gemm_tiles *tiles = &t->plan.tiles;
     uint32_t size = hal_type_size(t->plan.type_ab);
-    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
-    uint32_t width = limit / size;
+    uint32_t width = 16 / size;
     uint32_t block = operand->along_k ? tiles->block_k : is_b ? tiles->block_n : tiles->block_m;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;

@@ -5,7 +5,7 @@
  * across the border between tiles too, so that one barrier a tile is enough. */
 #include "gemm_emitter.h"
 
-#define MAX_ACCESSES 32u /* of a work-item to stage one tile */
+#define MAX_ACCESSES 128u /* of a work-item to stage one tile */
 
 /* One access of a work-item to stage its share of a tile. */
 typedef struct access {

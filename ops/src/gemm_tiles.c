@@ -6,6 +6,11 @@
 static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0};
 static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0};
 
+/* A processor without lanes of its own: a compiler finds the vectors, and it finds them along the
+ * columns of one work-item that is alone in its group, where all sums stay in registers and a
+ * barrier is nothing. Staging packs the tiles. Measured on one with 16 lanes of f32. */
+static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0};
+
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
  * first: measured on one GPU, and about the same on others, since it follows from the loads that a
  * multiplication needs. The sizes of the first two were found on it as well: 8 x 16 sums leave room
@@ -26,6 +31,7 @@ static const candidate staged[] = {
 };
 
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
+static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width);
 static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width);
 static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
                      uint32_t batch);
@@ -35,7 +41,7 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles)
 {
     if (info->kind == HAL_DEVICE_CPU) {
-        *tiles = choose_lanes(m, n, b_along_k);
+        *tiles = info->subgroup_width ? choose_lanes(m, n, b_along_k) : choose_alone(m, n, width);
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];
@@ -72,6 +78,17 @@ static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
     t.block_m = cover(m, 1, rows < 64 ? rows : 64);
     t.thread_m = (uint8_t)t.block_m;
     t.strip_m = t.thread_m;
+    return t;
+}
+
+static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width)
+{
+    ops_gemm_tiles t = alone;
+    t.block_n = cover(n, 4, (uint16_t)(width > 4 ? t.block_n / 2 : t.block_n));
+    t.block_m = cover(m, 1, t.block_m);
+    t.thread_m = t.strip_m = (uint8_t)t.block_m;
+    t.thread_n = (uint8_t)t.block_n;
+    t.strip_n = (uint8_t)(t.block_n < t.strip_n ? t.block_n : t.strip_n);
     return t;
 }
 
