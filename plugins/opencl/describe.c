@@ -109,7 +109,7 @@ static void describe_limits(opencl_card *card)
     const uint64_t shared = number(device, CL_DEVICE_LOCAL_MEM_SIZE, 8);
     info->shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX;
     info->max_bindings = HAL_IR_MAX_BINDINGS;
-    info->max_vector_bytes = card->quirks & OPENCL_QUIRK_SCALAR_ACCESS ? 1 : 16;
+    info->max_vector_bytes = card->quirks & OPENCL_QUIRK_SCALAR_ACCESS ? 4 : 16;
     info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
     info->max_queues = 8;
 }

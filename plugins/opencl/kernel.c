@@ -292,20 +292,22 @@ static hal_status check_group(hal_plugin_kernel *made)
     return HAL_OK;
 }
 
-/* HAL_DUMP=native shows what goes to the driver. */
+/* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
 static void dump(const hal_plugin_kernel *made, const char *source)
 {
     const char *wanted = getenv("HAL_DUMP");
+    char line[1024];
     if (wanted == NULL || strstr(wanted, "native") == NULL) {
         return;
     }
-    kit_text text = {.host = opencl_host()};
-    kit_text_add(&text, "kernel %s for %s:\n", made->name, made->device->card->info.name);
-    kit_text_append(&text, source, strlen(source));
-    if (!text.failed) {
-        opencl_host()->log(HAL_LOG_INFO, text.data);
+    snprintf(line, sizeof line, "kernel %s for %s:", made->name, made->device->card->info.name);
+    opencl_host()->log(HAL_LOG_INFO, line);
+    while (*source != '\0') {
+        const size_t length = strcspn(source, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)length, source);
+        opencl_host()->log(HAL_LOG_INFO, line);
+        source += length + (source[length] == '\n');
     }
-    kit_text_release(&text);
 }
 
 static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue)
