@@ -325,7 +325,8 @@ static void describe_types(const answers *a, vulkan_description *d)
                              a->layout.workgroupMemoryExplicitLayout16BitAccess;
 }
 
-/* Denormals are claimed where they can be asked for; the rest of exactness is in the table. */
+/* Denormals are claimed where they can be asked for; fused multiply-add, and what else Vulkan does not
+ * promise, where the table says so. Division and square root of f32 are then made exact. */
 static void describe_floats(const answers *a, vulkan_description *d)
 {
     const VkPhysicalDeviceFloatControlsProperties *f = &a->floats;
@@ -351,8 +352,14 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.half_converts =
         (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
     d->info.exactness = d->quirks->exactness;
-    d->info.exactness |=
-        (d->target.denormals & used) == used ? HAL_EXACT_DENORMALS : 0;
+    d->info.exactness |= (d->target.denormals & used) == used ? HAL_EXACT_DENORMALS : 0;
+    if ((d->info.exactness & (HAL_EXACT_FMA | HAL_EXACT_DENORMALS)) ==
+            (HAL_EXACT_FMA | HAL_EXACT_DENORMALS) &&
+        doubles != 0 && !(d->info.exactness & HAL_EXACT_DIVIDE)) {
+        d->target.repairs_division = 1;
+        d->info.exactness |=
+            d->quirks->exact_doubles ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
+    }
 }
 
 /* Some devices have one mode for all widths, or one for those that are not 32 bits: then a mode is

@@ -23,6 +23,8 @@ typedef struct spirv_target {
     uint32_t half_converts;  /* 1: its own conversions between f16 and f32 are exact */
     uint32_t shared_views;   /* 1: shared memory can be declared with several layouts at a time */
     uint32_t shared_bytes;   /* of a group */
+    uint32_t repairs_division; /* 1: division and square root of f32 are made exact by fused
+                                * multiply-adds and f64, which the device has */
 } spirv_target;
 
 /* A module for VkShaderModuleCreateInfo; its entry point is "main". */

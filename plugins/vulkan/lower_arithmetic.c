@@ -76,7 +76,7 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
         return lower_exact(
             l, lower_glsl(l, SPV_GLSL_FMA, t, (uint32_t[]){a, b, l->ids[record->c]}, 3));
     case HAL_IR_SQRT:
-        return lower_glsl(l, SPV_GLSL_SQRT, t, &a, 1);
+        return lower_square_root(l, type, a);
     case HAL_IR_FLOOR:
         return lower_glsl(l, SPV_GLSL_FLOOR, t, &a, 1);
     case HAL_IR_TRUNC:

@@ -54,9 +54,88 @@ static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, i
     return may_be_zero ? lower_select(l, t, is_zero, zero, quotient) : quotient;
 }
 
+/* ---- Division and square root of floats ---- */
+
+static uint32_t f32_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
+{
+    return lower_exact(l, RESULT(&l->writer, opcode, lower_float(l, 32), a, b));
+}
+
+static uint32_t f32_fma(lower *l, uint32_t a, uint32_t b, uint32_t c)
+{
+    return lower_exact(
+        l, lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
+}
+
+/* 1 where the exponent is so far from both ends that no step of divide_by_fma leaves the range. */
+static uint32_t is_moderate(lower *l, uint32_t value)
+{
+    enum { LEAST = 65, MOST = 189 }; /* as the bits have them */
+    spirv_writer *w = &l->writer;
+    const uint32_t u32 = lower_int(l, 32), bits = lower_bits(l, HAL_TYPE_F32, value);
+    const uint32_t size = RESULT(w, SPV_OP_BITWISE_AND, u32, bits, lower_u32(l, 0x7fffffff));
+    const uint32_t above = RESULT(w, SPV_OP_I_SUB, u32, size, lower_u32(l, (uint32_t)LEAST << 23));
+    return RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), above,
+                  lower_u32(l, (uint32_t)(MOST + 1 - LEAST) << 23));
+}
+
+/* The driver's reciprocal, made better once, gives a quotient; what is left of the dividend makes it
+ * better twice, and the second time it is the nearest. Right for any reciprocal that is off by
+ * 3 units in the last place at most; Vulkan allows 2.5. */
+static uint32_t divide_by_fma(lower *l, uint32_t a, uint32_t b)
+{
+    const uint32_t one = lower_constant(l, HAL_TYPE_F32, 0x3f800000);
+    const uint32_t sign = RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, 32),
+                                 lower_bits(l, HAL_TYPE_F32, b), lower_u32(l, 0x80000000));
+    const uint32_t minus_b = lower_from_bits(l, HAL_TYPE_F32, sign);
+    const uint32_t rough = f32_operation(l, SPV_OP_F_DIV, one, b);
+    const uint32_t inverse = f32_fma(l, f32_fma(l, minus_b, rough, one), rough, rough);
+    const uint32_t first = f32_operation(l, SPV_OP_F_MUL, a, inverse);
+    const uint32_t second = f32_fma(l, f32_fma(l, minus_b, first, a), inverse, first);
+    return f32_fma(l, f32_fma(l, minus_b, second, a), inverse, second);
+}
+
+/* A quotient, or a root, of f64 is so much finer that rounding it gives the nearest f32. */
+static uint32_t through_double(lower *l, uint32_t a, uint32_t b)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t f64 = lower_float(l, 64);
+    const uint32_t wide_a = RESULT(w, SPV_OP_F_CONVERT, f64, a);
+    uint32_t wide = 0;
+    if (b != 0) {
+        const uint32_t wide_b = RESULT(w, SPV_OP_F_CONVERT, f64, b);
+        wide = lower_exact(l, RESULT(w, SPV_OP_F_DIV, f64, wide_a, wide_b));
+    } else {
+        wide = lower_glsl(l, SPV_GLSL_SQRT, f64, &wide_a, 1);
+    }
+    return RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 32), wide);
+}
+
 uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b)
 {
-    return lower_exact(l, RESULT(&l->writer, SPV_OP_F_DIV, lower_type(l, type), a, b));
+    spirv_writer *w = &l->writer;
+    if (type != HAL_TYPE_F32 || !l->target->repairs_division) {
+        return lower_exact(l, RESULT(w, SPV_OP_F_DIV, lower_type(l, type), a, b));
+    }
+    const uint32_t yes = spirv_id(w), no = spirv_id(w), merge = spirv_id(w);
+    const uint32_t a_is = is_moderate(l, a), b_is = is_moderate(l, b);
+    lower_branch_if(l, RESULT(w, SPV_OP_LOGICAL_AND, lower_bool(l), a_is, b_is), yes, no, merge);
+    lower_begin(l, yes);
+    const uint32_t quotient = divide_by_fma(l, a, b);
+    lower_branch(l, merge);
+    lower_begin(l, no);
+    const uint32_t rounded = through_double(l, a, b);
+    lower_branch(l, merge);
+    lower_begin(l, merge);
+    return lower_phi(l, lower_float(l, 32), quotient, yes, rounded, no);
+}
+
+uint32_t lower_square_root(lower *l, hal_type type, uint32_t a)
+{
+    if (type == HAL_TYPE_F32 && l->target->repairs_division) {
+        return through_double(l, a, 0);
+    }
+    return lower_glsl(l, SPV_GLSL_SQRT, lower_type(l, type), &a, 1);
 }
 
 /* ---- fmod ---- */

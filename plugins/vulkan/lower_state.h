@@ -115,9 +115,10 @@ uint32_t lower_arithmetic(lower *l, const hal_ir_record *record);
 /* ADD, MIN or MAX of two results of one type. */
 uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b);
 
-/* lower_divide.c: division and remainder, high products. */
+/* lower_divide.c: division and remainder, square roots, high products. */
 uint32_t lower_divide_integer(lower *l, const hal_ir_record *record);
 uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b);
+uint32_t lower_square_root(lower *l, hal_type type, uint32_t a);
 uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b);
 uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b);
 

@@ -13,12 +13,15 @@ static const vulkan_quirks table[] = {
      .lanes_in_order = 1,
      .compiles_late = 1},
     /* NVIDIA. FFMA and DFMA round once; subgroups are warps of 32 in order. Division and square
-     * root are approximations of the kind that Vulkan allows. */
+     * root of f32 are approximations of the kind that Vulkan allows; there are none of f64, whose
+     * sequences are the ones of IEEE. */
     {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
      .exactness = HAL_EXACT_FMA,
+     .exact_doubles = 1,
      .lanes_in_order = 1},
-    /* RADV. v_fma_f32 and v_fma_f64 round once; waves are filled in order. With the variable it
-     * makes devices of any generation that compile and have no hardware. */
+    /* RADV. v_fma_f32 and v_fma_f64 round once; waves are filled in order. Division of f64 is a
+     * product with a reciprocal. With the variable it makes devices of any generation that compile
+     * and have no hardware. */
     {.driver = VK_DRIVER_ID_MESA_RADV,
      .exactness = HAL_EXACT_FMA,
      .lanes_in_order = 1,

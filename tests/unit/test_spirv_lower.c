@@ -23,7 +23,8 @@ static const spirv_target rich = {.push_bytes = 256,
                                   .nearest_even = 7,
                                   .half_converts = 1,
                                   .shared_views = 1,
-                                  .shared_bytes = 32768};
+                                  .shared_bytes = 32768,
+                                  .repairs_division = 1};
 
 static int has_validator(void)
 {
@@ -126,6 +127,26 @@ static void modes_are_asked_for_where_they_are(void **state)
     assert_int_equal(modes(&full, SPV_MODE_LOCAL_SIZE), 1);
     free(bare.words);
     free(full.words);
+}
+
+/* One reciprocal and six fused operations, or f64 where an exponent is near an end. */
+static void division_is_made_exact(void **state)
+{
+    static const char text[] = HEAD "binding x f32 read_write\n"
+                                    "%i = local_id u32 x\n"
+                                    "%a = load f32 x[%i]\n"
+                                    "%b = load f32 x[%i + 64]\n"
+                                    "%c = div f32 %a, %b\n"
+                                    "store x[%i], %c\n";
+    (void)state;
+    spirv_module own = lower(text, &plain), exact = lower(text, &rich);
+    assert_int_equal(count(&own, SPV_OP_F_DIV), 1);
+    assert_int_equal(count(&own, SPV_OP_EXT_INST), 0);
+    assert_int_equal(count(&exact, SPV_OP_F_DIV), 2);
+    assert_int_equal(count_with(&exact, SPV_OP_EXT_INST, 4, SPV_GLSL_FMA), 6);
+    assert_int_equal(count(&exact, SPV_OP_F_CONVERT), 3);
+    free(own.words);
+    free(exact.words);
 }
 
 static void control_is_structured(void **state)
@@ -338,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arithmetic_is_not_contracted),
         cmocka_unit_test(modes_are_asked_for_where_they_are),
+        cmocka_unit_test(division_is_made_exact),
         cmocka_unit_test(control_is_structured),
         cmocka_unit_test(large_arguments_go_by_address),
         cmocka_unit_test(addresses_are_made_once),
