@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8 };
+enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8, MOST_DEVICES = 256 };
 
 static hal_status begin(int *count);
+static hal_status retain_context(hal_plugin_device *device);
 static uint32_t capability(cuda_device device);
 static uint32_t attribute(cuda_device device, int number);
 static hal_status find(uint32_t index, cuda_device *found, uint32_t *usable);
@@ -16,6 +17,9 @@ static hal_status describe(cuda_device device, hal_device_info *info);
 static void describe_limits(cuda_device device, hal_device_info *info);
 static hal_status read_id(cuda_device device, char *id, size_t bytes);
 static hal_status read_variables(hal_plugin_device *device);
+
+/* hal opens and closes devices from one thread at a time. */
+static cuda_context kept_contexts[MOST_DEVICES];
 
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
@@ -62,32 +66,32 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     if (status != HAL_OK) {
         return status;
     }
-    const cuda_driver *cu = cuda_functions();
     made.sm = capability(made.device);
     status = read_variables(&made);
     if (status != HAL_OK) {
         return status;
     }
-    status = cuda_failed(cu->cuDevicePrimaryCtxRetain(&made.context, made.device),
-                         "opening device %u", index);
+    status = retain_context(&made);
     if (status != HAL_OK) {
         return status;
     }
     *device = malloc(sizeof **device);
     if (*device == NULL) {
-        cu->cuDevicePrimaryCtxRelease_v2(made.device);
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
     }
     **device = made;
     return HAL_OK;
 }
 
+/* A context in which a kernel failed is given up, so that the device can be opened anew. */
 void cuda_device_close(hal_plugin_device *device)
 {
-    if (device != NULL) {
+    uint64_t left = 0, total = 0;
+    if (device != NULL && cuda_memory_info(device, &left, &total) == HAL_ERROR_DEVICE_LOST) {
         cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->device);
-        free(device);
+        kept_contexts[device->device] = NULL;
     }
+    free(device);
 }
 
 hal_status cuda_enter(const hal_plugin_device *device)
@@ -100,6 +104,25 @@ void cuda_leave(void)
 {
     cuda_context context;
     cuda_functions()->cuCtxPopCurrent_v2(&context);
+}
+
+/* The primary context stays with the process after the first opening: making one takes the driver a
+ * tenth of a second. */
+static hal_status retain_context(hal_plugin_device *device)
+{
+    const uint32_t ordinal = (uint32_t)device->device;
+    hal_status status = HAL_OK;
+    if (ordinal >= MOST_DEVICES) {
+        return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: device %u is beyond the %u that are counted",
+                         ordinal, (unsigned)MOST_DEVICES);
+    }
+    if (kept_contexts[ordinal] == NULL) {
+        status = cuda_failed(
+            cuda_functions()->cuDevicePrimaryCtxRetain(&kept_contexts[ordinal], device->device),
+            "opening device %u", ordinal);
+    }
+    device->context = kept_contexts[ordinal];
+    return status;
 }
 
 /* Loads the driver and counts its devices. */

@@ -150,14 +150,14 @@ cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device device)
 {
     (void)device;
     *context = (cuda_context)(void *)mock;
-    mock->live_objects++;
+    mock->retained++;
     return 0;
 }
 
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
 {
     (void)device;
-    mock->live_objects--;
+    mock->retained--;
     return 0;
 }
 
@@ -179,7 +179,7 @@ cuda_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     *free_bytes = mock->memory_limit - mock->memory;
     *total = mock->memory_limit;
-    return 0;
+    return mock->fail_with;
 }
 
 cuda_result cuMemAlloc_v2(cuda_address *address, size_t bytes)

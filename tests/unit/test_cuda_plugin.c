@@ -462,9 +462,17 @@ static void test_fault(void **state)
                              .scalars = (const uint8_t *)&scalar};
     fails(plugin->submit(queue, &batch, NULL, 0, value + 1), HAL_ERROR_DEVICE_LOST,
           "launching a kernel of 1 x 1 x 1 groups");
-    mock->fail_with = mock->hold = 0;
     plugin->kernel_destroy(device, kernel);
     plugin->memory_free(device, memory);
+    mock->retained = 0;
+    close_device(); /* gives the context up */
+    assert_int_equal(mock->retained, -1);
+    mock->fail_with = mock->hold = 0;
+    open_device();
+    assert_int_equal(mock->retained, 0);
+    close_device(); /* keeps it */
+    open_device();
+    assert_int_equal(mock->retained, 0);
 }
 
 /* What stands where there is no device to speak of. */
