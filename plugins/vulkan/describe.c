@@ -56,6 +56,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     }
     ask(instance, handle, a);
     d->quirks = vulkan_quirks_of(a->driver.driverID);
+    d->is_null = (uint32_t)vulkan_quirks_is_null(d->quirks);
     d->has_memory_budget = a->has_budget;
     d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
                               a->size_control_features.computeFullSubgroups;
@@ -255,7 +256,7 @@ static void describe_memory(const answers *a, vulkan_description *d)
     if (largest == 0 && d->memory.memoryHeapCount > 0) {
         largest = d->memory.memoryHeaps[0].size;
     }
-    if (largest == 0 && vulkan_quirks_is_null(d->quirks)) {
+    if (largest == 0 && d->is_null) {
         largest = NULL_MEMORY; /* a device without hardware has none: any number will do */
     }
     uint64_t most = largest;

@@ -24,7 +24,7 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
                                   hal_plugin_memory **memory)
 {
     *memory = NULL;
-    hal_status status = vulkan_check(device);
+    hal_status status = vulkan_check_runs(device);
     if (status != HAL_OK) {
         return status;
     }

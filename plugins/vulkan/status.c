@@ -46,8 +46,8 @@ hal_status vulkan_failed(hal_plugin_device *device, VkResult result, const char 
                            "long or accessed memory that it was not given; open the device anew",
                            name, what);
     }
-    return vulkan_fail(status_of(result), "%s: %s: the driver says %s", name, what,
-                       vulkan_result_name(result));
+    return vulkan_fail(status_of(result), "%s: %s: the driver says %s (%d)", name, what,
+                       vulkan_result_name(result), (int)result);
 }
 
 hal_status vulkan_check(const hal_plugin_device *device)
@@ -57,6 +57,17 @@ hal_status vulkan_check(const hal_plugin_device *device)
     }
     return vulkan_fail(HAL_ERROR_DEVICE_LOST, "%s was lost earlier; open it anew",
                        device->is.info.name);
+}
+
+hal_status vulkan_check_runs(const hal_plugin_device *device)
+{
+    if (!device->is.is_null) {
+        return vulkan_check(device);
+    }
+    return vulkan_fail(HAL_ERROR_UNSUPPORTED,
+                       "%s is a device without hardware (%s is set): it makes kernels, and has no "
+                       "memory and runs nothing",
+                       device->is.info.name, device->is.quirks->null_variable);
 }
 
 static hal_status status_of(VkResult result)

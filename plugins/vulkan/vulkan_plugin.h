@@ -36,6 +36,7 @@ typedef struct vulkan_description {
     spirv_target target;
     const vulkan_quirks *quirks;
     uint32_t family, queue_count;
+    uint32_t is_null;            /* 1: it has no hardware, see quirks.c */
     uint32_t full_subgroups;     /* 1: pipelines with subgroups ask for the width and full ones */
     uint32_t subgroups_of_group; /* the most of a group, where the width is asked for */
     uint32_t has_memory_budget;
@@ -117,6 +118,8 @@ hal_status vulkan_failed(hal_plugin_device *device, VkResult result, const char 
     HAL_PRINTF(3, 4);
 /* DEVICE_LOST once the device was lost. */
 hal_status vulkan_check(const hal_plugin_device *device);
+/* The same, and UNSUPPORTED where the driver runs nothing. */
+hal_status vulkan_check_runs(const hal_plugin_device *device);
 
 /* instance.c: opens the loader and makes the one instance. */
 hal_status vulkan_instance_get(const vulkan_instance **instance);
