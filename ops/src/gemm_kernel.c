@@ -188,7 +188,8 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
                        hal_ir_value y)
 {
     hal_ir_value *sum = &e->present[row * e->c.thread + column];
-    *sum = hal_ir_fma(e->b, x, y, *sum);
+    *sum = e->plan->fused ? hal_ir_fma(e->b, x, y, *sum)
+                          : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
 }
 
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,

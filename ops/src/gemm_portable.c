@@ -214,6 +214,7 @@ static void choose_layout(const ops_context *context, task *t)
         plan->column_step[i] = step_of(input->column_stride, input->columns);
     }
     plan->wide = far >= context->narrow;
+    plan->fused = (context->info->exactness & HAL_EXACT_FMA) != 0;
     plan->a.along_k = p->a.column_stride == 1;
     plan->b.along_k = p->b.column_stride != 1;
     ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch, hal_type_size(plan->type_ab),
