@@ -283,7 +283,8 @@ static hal_status check_group(hal_plugin_kernel *made)
     const cl_int error =
         cl.clGetKernelWorkGroupInfo(atomic_load(&made->clones)->kernel, card->device,
                                     CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
-    if (error == CL_SUCCESS && most < items) {
+    const bool wrong = (card->quirks & OPENCL_QUIRK_WRONG_GROUP_LIMIT) != 0;
+    if (error == CL_SUCCESS && most < items && !wrong) {
         return opencl_fail(HAL_ERROR_UNSUPPORTED,
                            "kernel %s has groups of %zu work-items; %s has registers for %zu of "
                            "this kernel: make the group smaller",

@@ -16,7 +16,6 @@ static const kit_c_dialect dialect = {
     .convert = "convert_",
     .elements = {".s0", ".s1", ".s2", ".s3", ".s4", ".s5", ".s6", ".s7"},
     .shared_array = {"__local ", " __attribute__((aligned(16)))"},
-    .scalar = "a.s@i",
     .local_id = "(uint)get_local_id(@i)",
     .group_id = "(uint)get_group_id(@i)",
     .group_count = "(uint)get_num_groups(@i)",
@@ -57,9 +56,13 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
                            "    vstore_half_rte(value, 0, (half *)&bits);\n"
                            "    return vload_half(0, (const half *)&bits);\n}\n");
     }
-    write_block(ir, text);
+    if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
+        write_block(ir, text);
+    }
     write_head(ir, in_buffer, text);
-    const hal_status status = kit_c_lower(opencl_host(), &dialect, ir, text);
+    kit_c_dialect words = dialect;
+    words.scalar = in_buffer ? "s@i" : "a.s@i";
+    const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (status == HAL_OK && text->failed) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
@@ -84,9 +87,6 @@ uint32_t opencl_argument_bytes(const hal_ir_kernel *ir)
 static void write_block(const hal_ir_kernel *ir, kit_text *text)
 {
     uint32_t at = 0;
-    if (opencl_argument_bytes(ir) == 0) {
-        return;
-    }
     kit_text_add(text, "typedef struct arguments {\n");
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         kit_text_add(text, "    ulong o%u;\n", i);
@@ -104,7 +104,7 @@ static void write_block(const hal_ir_kernel *ir, kit_text *text)
 
 static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
 {
-    const bool block = opencl_argument_bytes(ir) > 0;
+    const char *comma = ir->binding_count > 0 ? ", " : "";
     kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%u, %u, %u)))\nvoid hal_%s(",
                  ir->group_size[0], ir->group_size[1], ir->group_size[2], ir->names + ir->name);
     for (uint32_t i = 0; i < ir->binding_count; i++) {
@@ -112,22 +112,27 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
         kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
                      read ? "const " : "", i);
     }
-    if (block && in_buffer) {
-        kit_text_add(text, "%sconst __global uchar *restrict block, const ulong place",
-                     ir->binding_count > 0 ? ", " : "");
-    } else if (block) {
-        kit_text_add(text, "%sconst arguments a", ir->binding_count > 0 ? ", " : "");
+    if (opencl_argument_bytes(ir) > 0) {
+        kit_text_add(text, in_buffer ? "%sconst __global uchar *restrict block, const ulong place"
+                                     : "%sconst arguments a",
+                     comma);
     }
     kit_text_add(text, ")\n{\n");
-    if (block && in_buffer) {
-        kit_text_add(text,
-                     "    const arguments a = *(const __global arguments *)(block + place);\n");
-    }
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         const char *type = dialect.memory_types[ir->memories[i].type];
         const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
-        kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + a.o%u);\n",
-                     access, type, i, access, type, i, i);
+        kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + ", access, type,
+                     i, access, type, i);
+        if (in_buffer) {
+            kit_text_add(text, "*(const __global ulong *)(block + place + %u));\n", 8 * i);
+        } else {
+            kit_text_add(text, "a.o%u);\n", i);
+        }
+    }
+    for (uint32_t i = 0; i < ir->scalar_count && in_buffer; i++) {
+        const char *type = dialect.memory_types[ir->scalars[i].type];
+        kit_text_add(text, "    const %s s%u = *(const __global %s *)(block + place + %u);\n", type,
+                     i, type, 8 * ir->binding_count + ir->scalars[i].offset);
     }
 }
 

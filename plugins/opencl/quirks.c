@@ -19,6 +19,10 @@ static const quirk_row rows[] = {
      "it compiles for a group size at the first dispatch, and keeps that under ~/.cache/pocl"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
     {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
+    {"rusticl", "", OPENCL_QUIRK_BUFFER_ARGUMENTS,
+     "takes a structure by value without the bytes that pad its end"},
+    {"rusticl", "llvmpipe", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
+     "says 32 work-items for every kernel, and runs more"},
 };
 
 typedef struct quirk_name {
@@ -37,6 +41,7 @@ static const quirk_name names[] = {
     {"no_denormals", OPENCL_QUIRK_NO_DENORMALS},
     {"no_half", OPENCL_QUIRK_NO_HALF},
     {"own_cache", OPENCL_QUIRK_OWN_CACHE},
+    {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };
 
 /* Adds to `quirks`, and takes away, what a list names. */

@@ -26,7 +26,9 @@ enum {
     OPENCL_QUIRK_NO_HALF = 256,
     /* Keeps what it compiled in a cache of its own; a binary holds a general version, compiled on
      * demand, that no dispatch uses. */
-    OPENCL_QUIRK_OWN_CACHE = 512
+    OPENCL_QUIRK_OWN_CACHE = 512,
+    /* What it says of the largest group of a kernel is not so. */
+    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024
 };
 
 /* The quirks of a device, by names of platform and device; those that HAL_OPENCL_QUIRKS names are
