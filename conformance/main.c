@@ -22,7 +22,7 @@ typedef struct program_options {
     const char *plugin, *device, *filter, *json, *junit, *expect;
     unsigned levels;
     uint64_t seed;
-    unsigned jobs, seconds;
+    unsigned jobs, seconds, every;
     bool seed_given, list, table;
 } program_options;
 
@@ -33,6 +33,7 @@ static void take_seed_of_filter(program_options *options);
 static bool is_selected(const program_options *options, const case_entry *entry);
 static size_t select_cases(const program_options *options, const case_list *list,
                            report_result *results);
+static void print_selected(const program_options *options, const case_list *list);
 static int run_selected(const program_options *options, const case_list *list);
 static bool read_expectations(const program_options *options, const report_device *device,
                               expect_list *expected);
@@ -45,6 +46,7 @@ static const char usage[] =
     "  --device SELECTION  test this device, such as cpu:0 (else HAL_BACKEND, else the default)\n"
     "  --level LEVELS      core, ops, stress, or several with commas (core,ops)\n"
     "  --filter TEXT       only cases whose name holds TEXT, or fits it when it has * or ?\n"
+    "  --every N           of these, the first of each group and every N-th after it (1)\n"
     "  --seed N            another seed for all random inputs (1)\n"
     "  --expect FILE       known failures (else hal_NAME.expect.txt beside hal_NAME.so)\n"
     "  --json FILE         write the results as JSON\n"
@@ -58,7 +60,7 @@ static const char usage[] =
 int main(int count, char **arguments)
 {
     program_options options = {
-        .levels = CASE_LEVEL_CORE | CASE_LEVEL_OPS, .seed = DEFAULT_SEED, .jobs = 1, .seconds = 60};
+        .levels = CASE_LEVEL_CORE | CASE_LEVEL_OPS, .seed = DEFAULT_SEED, .jobs = 1, .seconds = 60, .every = 1};
     const int parsed = parse_options(count, arguments, &options);
     if (parsed != 0) {
         return parsed < 0 ? 0 : 2;
@@ -73,11 +75,7 @@ int main(int count, char **arguments)
     } else if (options.table) {
         status = cover_print(stdout, &list) == 0 ? 0 : 1;
     } else if (options.list) {
-        for (size_t i = 0; i < list.count; i++) {
-            if (is_selected(&options, &list.entries[i])) {
-                puts(list.entries[i].name);
-            }
-        }
+        print_selected(&options, &list);
     } else {
         status = run_selected(&options, &list);
     }
@@ -93,6 +91,7 @@ static int parse_options(int count, char **arguments, program_options *options)
         DEVICE,
         LEVEL,
         FILTER,
+        EVERY,
         SEED,
         EXPECT,
         JSON,
@@ -108,7 +107,8 @@ static int parse_options(int count, char **arguments, program_options *options)
         {"filter", 1, NULL, FILTER}, {"seed", 1, NULL, SEED},     {"expect", 1, NULL, EXPECT},
         {"json", 1, NULL, JSON},     {"junit", 1, NULL, JUNIT},   {"list", 0, NULL, LIST},
         {"table", 0, NULL, TABLE},   {"jobs", 1, NULL, JOBS},     {"timeout", 1, NULL, TIMEOUT},
-        {"help", 0, NULL, HELP},     {NULL, 0, NULL, 0}};
+        {"every", 1, NULL, EVERY},   {"help", 0, NULL, HELP},
+        {NULL, 0, NULL, 0}};
     int option;
     uint64_t number = 1;
     bool well = true;
@@ -125,6 +125,10 @@ static int parse_options(int count, char **arguments, program_options *options)
             break;
         case FILTER:
             options->filter = optarg;
+            break;
+        case EVERY:
+            well = parse_number(optarg, &number) && number >= 1 && number <= 1000000;
+            options->every = (unsigned)number;
             break;
         case SEED:
             well = parse_number(optarg, &options->seed);
@@ -234,13 +238,32 @@ static bool is_selected(const program_options *options, const case_entry *entry)
 static size_t select_cases(const program_options *options, const case_list *list,
                            report_result *results)
 {
-    size_t count = 0;
+    const case_entry *first = NULL; /* of the group, as far as they are selected */
+    size_t count = 0, in_group = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (is_selected(options, &list->entries[i])) {
-            results[count++] = (report_result){.entry = &list->entries[i]};
+        const case_entry *entry = &list->entries[i];
+        if (!is_selected(options, entry)) {
+            continue;
+        }
+        if (first == NULL || strcmp(first->group, entry->group) != 0) {
+            first = entry;
+            in_group = 0;
+        }
+        if (in_group++ % options->every == 0) {
+            results[count++] = (report_result){.entry = entry};
         }
     }
     return count;
+}
+
+static void print_selected(const program_options *options, const case_list *list)
+{
+    report_result *results = calloc(list->count, sizeof *results);
+    const size_t count = results == NULL ? 0 : select_cases(options, list, results);
+    for (size_t i = 0; i < count; i++) {
+        puts(results[i].entry->name);
+    }
+    free(results);
 }
 
 static int run_selected(const program_options *options, const case_list *list)
