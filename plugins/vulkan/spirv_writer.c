@@ -23,7 +23,9 @@ void spirv_emit(spirv_writer *writer, spirv_section section, uint32_t opcode,
     uint32_t *place = reserve(writer, section, count + 1);
     if (place != NULL) {
         place[0] = (count + 1) << 16 | opcode;
-        memcpy(place + 1, operands, count * sizeof *operands);
+        if (count > 0) {
+            memcpy(place + 1, operands, count * sizeof *operands);
+        }
     }
 }
 
