@@ -32,6 +32,7 @@ typedef struct kit_c_dialect {
     const char *shared_array[2]; /* before and after the declaration of an array */
     const char *scalar, *local_id, *group_id, *group_count; /* of number @i */
     const char *barrier[2];      /* statement: orders shared memory; bindings too */
+    const char *fma;
     const char *multiply_high;
     const char *remainder;       /* fmod */
     const char *narrow_f16;

@@ -24,7 +24,6 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
                     "@a < @b ? @a : @b", "@a < @b ? @a : @b", NULL},
     [HAL_IR_MAX] = {"@a == @b ? @f(@u(@a) & @u(@b)) : (@a > @b) | (@a != @a) ? @a : @b",
                     "@a < @b ? @b : @a", "@a < @b ? @b : @a", NULL},
-    [HAL_IR_FMA] = {"fma(@a, @b, @c)", NULL, NULL, NULL},
     [HAL_IR_SQRT] = {"sqrt(@a)", NULL, NULL, NULL},
     [HAL_IR_FLOOR] = {"floor(@a)", NULL, NULL, NULL},
     [HAL_IR_TRUNC] = {"trunc(@a)", NULL, NULL, NULL},
@@ -124,6 +123,8 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
         return "@f(@a)";
     case HAL_IR_NARROW:
         return narrow_pattern(state, (hal_type)record->aux);
+    case HAL_IR_FMA:
+        return dialect->fma;
     case HAL_IR_MULHI:
         return dialect->multiply_high;
     case HAL_IR_SHUFFLE:

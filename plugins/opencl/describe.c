@@ -127,7 +127,8 @@ static void describe_types(opencl_card *card, const answers *a)
     if (card->quirks & OPENCL_QUIRK_NO_HALF) {
         info->storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_F16);
     }
-    if ((a->f32 & CL_FP_FMA) && !(card->quirks & OPENCL_QUIRK_FMA_NOT_FUSED)) {
+    /* fma() is correctly rounded on every device; CL_FP_FMA only says that it is fast. */
+    if (!(card->quirks & OPENCL_QUIRK_FMA_NOT_FUSED)) {
         info->exactness |= HAL_EXACT_FMA;
     }
     if ((a->f32 & CL_FP_DENORM) && !(card->quirks & OPENCL_QUIRK_NO_DENORMALS)) {
@@ -168,6 +169,9 @@ static void describe_id(opencl_card *card, const answers *a)
                  pci.pci_device, pci.pci_function);
     } else {
         snprintf(info->id, sizeof info->id, "opencl:%.50s", info->name);
+        for (char *at = info->id + sizeof "opencl:" - 1; *at != '\0'; at++) {
+            *at = strchr(" ,()", *at) != NULL ? '_' : *at; /* lists of ids have commas */
+        }
     }
 }
 

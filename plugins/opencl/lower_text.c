@@ -21,6 +21,7 @@ static const kit_c_dialect dialect = {
     .group_count = "(uint)get_num_groups(@i)",
     .barrier = {"barrier(CLK_LOCAL_MEM_FENCE);",
                 "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"},
+    .fma = "fma(@a, @b, @c)",
     .multiply_high = "mul_hi(@a, @b)",
     .remainder = "fmod(@a, @b)",
     .narrow_f16 = "narrow_half(@a)",
@@ -41,7 +42,6 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text)
 {
-    (void)card;
     kit_text_add(text, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (uses_type(ir, HAL_TYPE_F64)) {
         kit_text_add(text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
@@ -62,6 +62,9 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     write_head(ir, in_buffer, text);
     kit_c_dialect words = dialect;
     words.scalar = in_buffer ? "s@i" : "a.s@i";
+    if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
+        words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
+    }
     const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (status == HAL_OK && text->failed) {

@@ -21,6 +21,9 @@ static const quirk_row rows[] = {
     {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
     {"rusticl", "", OPENCL_QUIRK_BUFFER_ARGUMENTS,
      "takes a structure by value without the bytes that pad its end"},
+    {"rusticl", "llvmpipe", OPENCL_QUIRK_FMA_OF_ZERO,
+     "its fma is a function of integers that loses the sign of a sum of zeros"},
+    {"rusticl", "llvmpipe", OPENCL_QUIRK_NO_PROFILING, "its times are all zero"},
     {"rusticl", "llvmpipe", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
      "says 32 work-items for every kernel, and runs more"},
 };
@@ -41,6 +44,7 @@ static const quirk_name names[] = {
     {"no_denormals", OPENCL_QUIRK_NO_DENORMALS},
     {"no_half", OPENCL_QUIRK_NO_HALF},
     {"own_cache", OPENCL_QUIRK_OWN_CACHE},
+    {"fma_of_zero", OPENCL_QUIRK_FMA_OF_ZERO},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };
 

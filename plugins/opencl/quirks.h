@@ -27,6 +27,8 @@ enum {
     /* Keeps what it compiled in a cache of its own; a binary holds a general version, compiled on
      * demand, that no dispatch uses. */
     OPENCL_QUIRK_OWN_CACHE = 512,
+    /* fma(x, -0, 0) is -0. */
+    OPENCL_QUIRK_FMA_OF_ZERO = 2048,
     /* What it says of the largest group of a kernel is not so. */
     OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024
 };
