@@ -18,6 +18,7 @@ static const shape shapes[] = {{1, 1, 1},     {2, 3, 4},     {1, 65, 33},   {65,
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW_SHAPES = 6 };
 
 static void add_product(case_list *list, const product *tested);
+static void add_classes(case_list *list, hal_type type);
 static void add_variants(case_list *list, hal_type type, ops_gemm_door door);
 static void run_product(case_run *run, const void *parameters);
 static void run_refusals(case_run *run, const void *parameters);
@@ -45,7 +46,34 @@ void cases_ops_gemm(case_list *list)
             add_variants(list, types[t], doors[d]);
         }
     }
+    for (int t = 0; t < 4; t++) {
+        add_classes(list, types[t]);
+    }
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
+}
+
+/* The classes of precision that may use matrix units, whole and ragged in their tiles. */
+static void add_classes(case_list *list, hal_type type)
+{
+    static const shape sizes[] = {{128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}};
+    for (uint32_t precision = HAL_GEMM_ACCURATE; precision <= HAL_GEMM_FAST; precision++) {
+        for (int s = 0; s < 16; s++) {
+            const product tested = {.type = type,
+                                    .type_c = type,
+                                    .m = sizes[s / 4].m,
+                                    .n = sizes[s / 4].n,
+                                    .k = sizes[s / 4].k,
+                                    .transpose_a = s % 2 != 0,
+                                    .transpose_b = s / 2 % 2 != 0,
+                                    .alpha = 1.0,
+                                    .beta = s % 4 == 3 ? 0.5 : 0.0,
+                                    .batch = s / 4 == 1 ? 2 : 1,
+                                    .epilogue = s % 4 == 2 ? EPILOGUE_INDICES : EPILOGUE_NONE,
+                                    .door = OPS_GEMM_PORTABLE,
+                                    .precision = precision};
+            add_product(list, &tested);
+        }
+    }
 }
 
 /* One thing at a time away from the plain product. */
@@ -126,7 +154,12 @@ static void add_product(case_list *list, const product *tested)
                                  product_epilogue_name(tested->epilogue));
     }
     if (tested->type_c != tested->type) {
-        snprintf(more + used, sizeof more - used, ",c=%s", number_type_name(tested->type_c));
+        used += (size_t)snprintf(more + used, sizeof more - used, ",c=%s",
+                                 number_type_name(tested->type_c));
+    }
+    if (tested->precision != HAL_GEMM_STRICT) {
+        snprintf(more + used, sizeof more - used, ",precision=%s",
+                 tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
     }
     const char *door = tested->door == OPS_GEMM_NATIVE ? "native" : "portable";
     case_add(list, run_product, tested, sizeof *tested,

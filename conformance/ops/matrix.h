@@ -21,6 +21,7 @@ typedef struct product {
     double alpha, beta;
     product_epilogue epilogue;
     ops_gemm_door door;
+    uint32_t precision;
 } product;
 
 const char *product_epilogue_name(product_epilogue epilogue);

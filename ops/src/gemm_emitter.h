@@ -1,5 +1,6 @@
 /* What the parts of the portable matrix product's builder share while a kernel is emitted:
- * gemm_kernel.c (scalars, places, the result), gemm_staged.c and gemm_direct.c (the sums). */
+ * gemm_kernel.c (scalars, places, the result), gemm_staged.c, gemm_matrix.c and gemm_direct.c (the
+ * sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
@@ -40,6 +41,7 @@ typedef struct ops_gemm_emitter {
  * to meet first. */
 void ops_gemm_emit_direct(ops_gemm_emitter *e);
 void ops_gemm_emit_staged(ops_gemm_emitter *e);
+void ops_gemm_emit_matrix(ops_gemm_emitter *e);
 
 /* Stores rows `first` to `last` - 1 of the work-item's, from `present`. */
 void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last);

@@ -31,7 +31,11 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
     if (t->stages) {
         place_in_warps(&e);
         open_sums(&e);
-        ops_gemm_emit_staged(&e);
+        if (t->matrix) {
+            ops_gemm_emit_matrix(&e);
+        } else {
+            ops_gemm_emit_staged(&e);
+        }
     } else {
         place_in_grid(&e);
         open_sums(&e);

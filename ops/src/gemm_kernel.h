@@ -25,6 +25,10 @@ typedef struct ops_gemm_tiles {
     uint8_t stages, slices;
     uint8_t resident; /* hint: groups that a compute unit should hold; 0: no wish */
     uint8_t reserved;
+    uint8_t matrix; /* products of matrix units that make one of F32, 3 or 1, or 1 of halves; 0:
+                     * multiply-add. Lanes are 8 x 4 and strips 1 x 8, or 1 x 2 where B lies along
+                     * k: what a lane holds of the units' tiles (gemm_matrix.c) */
+    uint8_t flush;  /* the units' sums of a tile begin at zero and are added to the lasting ones */
 } ops_gemm_tiles;
 
 /* A or B: A counts rows as its lines, B columns. */
@@ -72,6 +76,15 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
 /* How far apart the steps of k of a staged tile lie, in elements, when `block` lines are staged:
  * copies along k write a column, whose elements are kept out of each other's memory banks. */
 uint32_t ops_gemm_pitch(uint32_t block, int along_k);
+
+/* The tiles for matrix units, where the device has them for the type, the precision asked for
+ * allows them and the matrices are large enough; 0 where not. */
+int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
+                                 int64_t n, int64_t k, hal_type type, int b_along_k,
+                                 ops_gemm_tiles *tiles);
+
+/* Bytes of shared memory that a plan with matrix units needs. */
+uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan);
 
 /* Elements of shared memory that staged tiles need at most. */
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);

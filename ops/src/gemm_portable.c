@@ -26,6 +26,7 @@ static void choose_layout(const ops_context *context, task *t);
 static uint8_t operand_width(const task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
                              int64_t far_stride, int is_b);
+static void choose_matrix_units(const ops_context *context, task *t);
 static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width);
 static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch);
 static uint8_t step_of(int64_t stride, int64_t length);
@@ -223,6 +224,7 @@ static void choose_layout(const ops_context *context, task *t)
                                   plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
+    choose_matrix_units(context, t);
     const ops_gemm_tiles *tiles = &plan->tiles;
     plan->whole = tiles->stages && work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
                   work->k % tiles->block_k == 0;
@@ -232,6 +234,45 @@ static void choose_layout(const ops_context *context, task *t)
                               hal_type_size(plan->type_c)};
     uint32_t strip = plan->tiles.strip_n;
     plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
+}
+
+/* Matrix units, where they are and may be used, and where both operands are read in whole accesses
+ * of 16 bytes. Halves are read as words of two, so all distances are counted in words; A of halves
+ * has to lie along k. */
+static void choose_matrix_units(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    ops_gemm_plan *plan = &t->plan;
+    const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
+    ops_gemm_plan other = *plan;
+    if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
+                                      t->work.k, plan->type_ab, plan->b.along_k, &other.tiles) ||
+        ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
+        t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
+        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ || (size == 2 && !plan->a.along_k)) {
+        return;
+    }
+    ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
+    const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
+    for (uint32_t i = 0; i < 2; i++) {
+        const int along_rows = (i == 0) == operands[i]->along_k; /* of the matrix as it is */
+        const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
+        const int64_t near = operands[i]->along_k ? t->work.k : i ? t->work.n : t->work.m;
+        const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
+                                    (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
+        if (!all_multiples(numbers, 5, width)) {
+            return;
+        }
+    }
+    *plan = other;
+    plan->a.width = plan->b.width = (uint8_t)width;
+    for (uint32_t i = 0; size == 2 && i < 2; i++) {
+        t->bindings.types[plan->slots[i]] = HAL_TYPE_U32;
+        places[i]->base /= 2;
+        places[i]->row_stride /= 2;
+        places[i]->column_stride /= 2;
+        places[i]->batch_stride /= 2;
+    }
 }
 
 /* Elements that one access to A or B may take. A device without accesses as wide gets them split,
@@ -306,7 +347,8 @@ static void sign(const task *t, ops_signature *signature)
                             (uint64_t)p->input_count << 56);
     ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
-                            (uint64_t)p->unit_c << 19 | (uint64_t)p->whole << 20);
+                            (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
+                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];

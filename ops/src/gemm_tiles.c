@@ -3,13 +3,13 @@
 
 /* Lanes of a processor run in lock-step along the columns; a work-item holds a column of sums. The
  * tall tile reads B with a stride where its columns are not neighbours, and amortises that. */
-static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0};
-static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0};
+static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0, 0, 0};
+static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 
 /* A processor without lanes of its own: a compiler finds the vectors, and it finds them along the
  * columns of one work-item that is alone in its group, where all sums stay in registers and a
  * barrier is nothing. Staging packs the tiles. Measured on one with 16 lanes of f32. */
-static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0};
+static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
 
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
  * first: measured on one GPU, and about the same on others, since it follows from the loads that a
@@ -22,13 +22,18 @@ typedef struct candidate {
 } candidate;
 
 static const candidate staged[] = {
-    {{128, 256, 8, 8, 16, 4, 4, 4, 8, 3, 1, 1, 0}, 100},
-    {{64, 128, 32, 8, 16, 4, 4, 8, 4, 3, 4, 1, 0}, 93},
-    {{128, 128, 8, 8, 8, 4, 4, 8, 4, 2, 1, 2, 0}, 95},
-    {{64, 64, 16, 8, 4, 4, 4, 4, 8, 2, 1, 4, 0}, 70},
-    {{32, 32, 16, 4, 2, 4, 2, 4, 8, 2, 1, 0, 0}, 35},
-    {{16, 16, 16, 2, 2, 2, 2, 4, 8, 2, 1, 0, 0}, 12},
+    {{128, 256, 8, 8, 16, 4, 4, 4, 8, 3, 1, 1, 0, 0, 0}, 100},
+    {{64, 128, 32, 8, 16, 4, 4, 8, 4, 3, 4, 1, 0, 0, 0}, 93},
+    {{128, 128, 8, 8, 8, 4, 4, 8, 4, 2, 1, 2, 0, 0, 0}, 95},
+    {{64, 64, 16, 8, 4, 4, 4, 4, 8, 2, 1, 4, 0, 0, 0}, 70},
+    {{32, 32, 16, 4, 2, 4, 2, 4, 8, 2, 1, 0, 0, 0, 0}, 35},
+    {{16, 16, 16, 2, 2, 2, 2, 4, 8, 2, 1, 0, 0, 0, 0}, 12},
 };
+
+/* For matrix units: warps of 64 x 64, two groups a unit, and of 64 x 32, whose two sets of sums and
+ * two parts of every operand leave room for one. */
+static const ops_gemm_tiles units_half = {128, 128, 64, 8, 16, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0};
+static const ops_gemm_tiles units_f32 = {128, 128, 32, 8, 8, 1, 8, 8, 4, 4, 1, 1, 0, 1, 0};
 
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
 static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width);
@@ -54,6 +59,26 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
             *tiles = staged[i].tiles;
         }
     }
+}
+
+int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
+                                 int64_t n, int64_t k, hal_type type, int b_along_k,
+                                 ops_gemm_tiles *tiles)
+{
+    if (precision == HAL_GEMM_STRICT || !(info->matrix_types & HAL_TYPE_BIT(type)) ||
+        !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||
+        info->subgroup_width != HAL_IR_MATRIX_LANES || m < 64 || n < 64 || k < 32) {
+        return 0;
+    }
+    *tiles = type == HAL_TYPE_F32 ? units_f32 : units_half;
+    tiles->matrix = type == HAL_TYPE_F32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
+    tiles->flush = precision == HAL_GEMM_ACCURATE;
+    tiles->strip_n = b_along_k ? 2 : 8;
+    if (tiles->flush && type != HAL_TYPE_F32) { /* room for the second set of sums */
+        tiles->thread_n /= 2;
+        tiles->resident = 1;
+    }
+    return 1;
 }
 
 /* Time in rounds of the whole device, up to a factor. */

@@ -5,6 +5,7 @@
 static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
                     int transpose_b);
 static void variants(corpus *c);
+static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a);
 static hal_status make_epilogue(ops_expression **expression);
 
 void cases_gemm(corpus *c)
@@ -22,6 +23,40 @@ void cases_gemm(corpus *c)
     }
     if (!c->failed) {
         variants(c);
+    }
+    for (int t = 0; t < 3 && !c->failed; t++) {
+        for (int turn = 0; turn < (c->all ? 4 : 2) && !c->failed; turn++) {
+            classes(c, types[t], turn & 1, turn >> 1);
+        }
+    }
+}
+
+/* The classes of precision that may use matrix units, on a whole and on a ragged shape. */
+static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
+{
+    static const int64_t sizes[2][3] = {{1024, 1024, 1024}, {1000, 1016, 1048}};
+    static const struct {
+        const char *name;
+        uint32_t precision;
+    } kinds[2] = {{"accurate", HAL_GEMM_ACCURATE}, {"fast", HAL_GEMM_FAST}};
+    for (int i = 0; i < 4 && !c->failed; i++) {
+        const int64_t *size = sizes[i % 2];
+        const int64_t m = size[0], n = size[1], k = size[2];
+        corpus_case(c, "gemm_%s_%s_%c%c_%lld", kinds[i / 2].name, hal_type_name(type),
+                    transpose_a ? 't' : 'n', transpose_b ? 't' : 'n', (long long)m);
+        ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
+        ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
+        const ops_tensor y = corpus_matrix(c, type, m, n);
+        const ops_gemm_options options = {.alpha = 1.0, .precision = kinds[i / 2].precision};
+        if (!c->failed && transpose_a) {
+            corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
+        }
+        if (!c->failed && transpose_b) {
+            corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm(c->ops, &options, &a, &b, &y));
+        }
     }
 }
 

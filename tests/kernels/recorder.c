@@ -41,7 +41,7 @@ static const hal_host *services;
     .max_vector_bytes = 16, .storage_types = EVERY_TYPE, .max_queues = 4
 
 /* With everything; without subgroups and doubles; with subgroups; small and inexact; large, with
- * asynchronous copies. */
+ * asynchronous copies and matrix units. */
 static const hal_device_info infos[] = {
     {GPU("full"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .arithmetic_types = EVERY_TYPE,
@@ -58,7 +58,9 @@ static const hal_device_info infos[] = {
     {GPU("copies"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 227 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE, .exactness = EXACT,
-     .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_FAST_MATH},
+     .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_FAST_MATH,
+     .matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                     HAL_TYPE_BIT(HAL_TYPE_F32)},
 };
 enum { INFOS = sizeof infos / sizeof infos[0] };
 

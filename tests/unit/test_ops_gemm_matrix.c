@@ -1,0 +1,158 @@
+/* The portable matrix product on matrix units, run by the reference interpreter behind the mock
+ * plugin, whose device claims to have them: types, precisions, layouts, edges, batches. */
+#include "mock_fixture.h"
+#include "ops_fixture.h"
+
+typedef struct trial {
+    hal_type type;
+    uint32_t precision;
+    int64_t batch, m, n, k;
+    int turned_a, turned_b; /* stored the other way round */
+    double alpha, beta;
+} trial;
+
+static mock_state *mock;
+
+static int open_mock(void **state)
+{
+    (void)state;
+    mock_begin(state);
+    mock = mock_find("mock");
+    hal_device_info *info = &mock->infos[0];
+    info->subgroup_width = 32;
+    info->shared_bytes = 227 << 10;
+    info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+    info->abilities |= HAL_ABILITY_ASYNC_COPY;
+    info->matrix_types =
+        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    mock->problem[0] = 0;
+    return hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
+           ops_context_create(test_queue, &test_context);
+}
+
+static box make(hal_type type, int64_t batch, int64_t rows, int64_t columns, int turned)
+{
+    const int64_t shape[3] = {batch, rows, columns};
+    const int64_t strides[3] = {rows * columns, turned ? 1 : columns, turned ? rows : 1};
+    box b = batch > 1 ? box_make(type, 3, shape, strides, -1, 1)
+                      : box_make(type, 2, shape + 1, strides + 1, -1, 1);
+    b.t.offset += 3; /* to a multiple of 8 */
+    return b;
+}
+
+static double at(const box *b, int64_t batch, int64_t row, int64_t column)
+{
+    const uint32_t rank = b->t.rank;
+    return b->host[b->t.offset + (rank == 3 ? batch * b->t.stride[0] : 0) +
+                   row * b->t.stride[rank - 2] + column * b->t.stride[rank - 1]];
+}
+
+/* The largest error, relative to the sum of the products' sizes, in units of 2^-24; everything
+ * outside of C has to be as it was. */
+static double worst_error(const trial *t)
+{
+    box a = make(t->type, t->batch, t->m, t->k, t->turned_a),
+        b = make(t->type, t->batch, t->k, t->n, t->turned_b),
+        c = make(HAL_TYPE_F32, t->batch, t->m, t->n, 0);
+    const ops_gemm_options options = {
+        .alpha = t->alpha, .beta = t->beta, .precision = t->precision, .door = OPS_GEMM_PORTABLE};
+    ok(ops_gemm(test_context, &options, &a.t, &b.t, &c.t));
+    double *want = box_want(&c), worst = 0, *sizes = calloc((size_t)c.count, sizeof *sizes);
+    for (int64_t i = 0; i < t->batch * t->m * t->n; i++) {
+        const int64_t batch = i / (t->m * t->n), row = i / t->n % t->m, column = i % t->n;
+        const int64_t place = c.t.offset + batch * t->m * t->n + row * t->n + column;
+        double sum = t->beta * c.host[place], size = fabs(sum);
+        for (int64_t k = 0; k < t->k; k++) {
+            const double term = t->alpha * at(&a, batch, row, k) * at(&b, batch, k, column);
+            sum += term;
+            size += fabs(term);
+        }
+        want[place] = sum;
+        sizes[place] = size;
+    }
+    ok(hal_queue_wait(test_queue, HAL_WAIT_FOREVER));
+    if (mock->problem[0]) {
+        fail_msg("%s", mock->problem);
+    }
+    float *got = malloc((size_t)c.count * sizeof *got);
+    ok(hal_queue_read(test_queue, c.t.buffer, 0, got, (uint64_t)c.count * sizeof *got));
+    for (int64_t i = 0; i < c.count; i++) {
+        if (sizes[i] == 0) {
+            assert_true((double)got[i] == c.host[i]);
+        } else {
+            const double error = fabs((double)got[i] - want[i]) / sizes[i] * 0x1p24;
+            assert_true(error == error);
+            worst = error > worst ? error : worst;
+        }
+    }
+    free(got);
+    free(sizes);
+    free(want);
+    box_free(&a);
+    box_free(&b);
+    box_free(&c);
+    return worst;
+}
+
+/* What falls short of 0 to 1,000 and what needs no more. */
+static void keeps(trial t, double least, double most)
+{
+    const double worst = worst_error(&t);
+    if (worst < least || worst > most) {
+        fail_msg("%s, precision %u, batch %d, %d x %d x %d, turned %d %d: the worst error is %g, not "
+                 "%g to %g",
+                 hal_type_name(t.type), t.precision, (int)t.batch, (int)t.m, (int)t.n, (int)t.k,
+                 t.turned_a, t.turned_b, worst, least, most);
+    }
+}
+
+/* One term of 11 bits is far less exact than F32, which shows that the units were used; three are
+ * as exact. */
+static void test_f32(void **state)
+{
+    (void)state;
+    for (int turned = 0; turned < 4; turned++) {
+        trial t = {HAL_TYPE_F32, HAL_GEMM_FAST, 1, 128, 64, 32, turned & 1, turned >> 1, 1.0, 0.0};
+        keeps(t, 100, 0x1p13);
+        t.precision = HAL_GEMM_ACCURATE;
+        keeps(t, 0, 8);
+    }
+}
+
+static void test_halves(void **state)
+{
+    (void)state;
+    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+    for (int i = 0; i < 2; i++) {
+        for (int turned = 0; turned < 4; turned++) { /* A turned has no units */
+            trial t = {types[i], HAL_GEMM_FAST, 1, 128, 64, 128, turned & 1, turned >> 1, 1.0, 0.0};
+            keeps(t, 0, 16);
+            t.precision = HAL_GEMM_ACCURATE;
+            keeps(t, 0, 8);
+        }
+    }
+}
+
+/* Neither rows, columns nor k are multiples of the tiles. */
+static void test_edges(void **state)
+{
+    (void)state;
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 132, 136, 44, 0, 0, 1.5, 0.5}, 0, 8);
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 132, 68, 36, 1, 1, 1.0, 0.0}, 0, 8);
+    keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 1, 137, 136, 72, 0, 0, 0.5, 2.0}, 0, 16);
+    keeps((trial){HAL_TYPE_F16, HAL_GEMM_ACCURATE, 1, 72, 65, 40, 0, 1, 1.0, 0.0}, 0, 16);
+}
+
+static void test_batch(void **state)
+{
+    (void)state;
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 2, 64, 64, 64, 0, 0, 1.0, 1.0}, 0, 8);
+    keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 3, 64, 72, 64, 0, 0, 1.0, 0.0}, 0, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
+                                       cmocka_unit_test(test_edges), cmocka_unit_test(test_batch)};
+    return cmocka_run_group_tests(tests, open_mock, close_context);
+}
