@@ -1,0 +1,306 @@
+/* What the OpenCL plugin says when something is wrong: each case in a child process with a loader
+ * that goes wrong in one way (opencl_mock.c), so that no driver is needed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <hal/ir_build.h>
+#include <hal/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a child leaves for its parent. */
+typedef struct outcome {
+    hal_status status;
+    uint32_t stored; /* entries written to the cache */
+    char message[2048];
+} outcome;
+
+static outcome *told;
+static int cached; /* whether the cache has an entry */
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void host_log(uint32_t level, const char *message)
+{
+    (void)level;
+    (void)message;
+}
+
+static hal_status host_fail(hal_status status, const char *message)
+{
+    snprintf(told->message, sizeof told->message, "%s", message);
+    return status;
+}
+
+static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    (void)id;
+    (void)key;
+    if (!cached) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    *data = calloc(1, 4);
+    *bytes = 4;
+    return HAL_OK;
+}
+
+static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
+                             uint64_t bytes)
+{
+    (void)id;
+    (void)key;
+    told->stored += bytes == 4 && memcmp(data, "bits", 4) == 0;
+    return HAL_OK;
+}
+
+static const hal_host host = {.size = sizeof host,
+                              .abi = HAL_PLUGIN_ABI,
+                              .allocate = host_allocate,
+                              .release = free,
+                              .log = host_log,
+                              .fail = host_fail,
+                              .cache_load = host_load,
+                              .cache_store = host_store};
+
+static const hal_plugin *load_plugin(void)
+{
+    hal_plugin_query_function query;
+    void *library = dlopen(OPENCL_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return NULL;
+    }
+    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    return query(HAL_PLUGIN_ABI, &host);
+}
+
+/* Lists, opens, allocates, makes a kernel, runs and waits, up to the first failure. */
+static hal_status use(const hal_plugin *plugin, const char *late_mode)
+{
+    static const char text[] = "kernel twice\ngroup 64 1 1\nbinding x u32 read_write\n"
+                               "scalar n u32\n%n = scalar u32 n\n%i = local_id u32 x\n"
+                               "%g = lt bool %i, %n\n%v = load u32 x[%i] if %g\n"
+                               "%w = add u32 %v, %v\nstore x[%i], %w if %g\n";
+    hal_device_info infos[4];
+    uint32_t count = 0;
+    hal_plugin_device *device = NULL;
+    hal_plugin_memory *memory = NULL;
+    hal_plugin_kernel *kernel = NULL;
+    hal_plugin_queue *queue = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_status status = plugin->enumerate(infos, 4, &count);
+    status = status == HAL_OK ? plugin->device_open(0, &device) : status;
+    status = status == HAL_OK
+                 ? plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 256, &memory)
+                 : status;
+    status = status == HAL_OK ? hal_ir_parse(text, strlen(text), &ir) : status;
+    status = status == HAL_OK ? plugin->kernel_create(device, ir, &kernel) : status;
+    status = status == HAL_OK ? plugin->queue_create(device, &queue) : status;
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (late_mode != NULL) {
+        setenv("MOCK_OPENCL", late_mode, 1);
+    }
+    const uint32_t n = 64;
+    const hal_binding binding = {.memory = memory, .length = 256,
+                                 .access = HAL_ACCESS_READ_WRITE};
+    const hal_command command = {.binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1},
+                                 .kernel = kernel};
+    const hal_batch batch = {.size = sizeof batch, .command_count = 1, .binding_count = 1,
+                             .scalar_bytes = 4, .commands = &command, .bindings = &binding,
+                             .scalars = (const uint8_t *)&n};
+    status = plugin->submit(queue, &batch, NULL, 0, 1);
+    if (status == HAL_OK) {
+        const int slow = late_mode != NULL && strcmp(late_mode, "slow") == 0;
+        status = plugin->wait(queue, 1, slow ? 2000000 : UINT64_MAX);
+    }
+    if (status == HAL_OK) {
+        plugin->queue_destroy(device, queue);
+        plugin->kernel_destroy(device, kernel);
+        plugin->memory_free(device, memory);
+        plugin->device_close(device);
+    }
+    return status;
+}
+
+/* Runs a child with a loader (null: none that opens) in a mode from the start and one for later. */
+static void run(const char *loader, const char *mode, const char *late_mode)
+{
+    memset(told, 0, sizeof *told);
+    told->status = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("MOCK_OPENCL", mode, 1);
+        const int ready = loader == NULL || dlopen(loader, RTLD_NOW | RTLD_LOCAL) != NULL;
+        const hal_plugin *plugin = ready ? load_plugin() : NULL;
+        told->status = plugin != NULL ? use(plugin, late_mode) : -2;
+        _exit(0);
+    }
+    int state = 0;
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_true(WIFEXITED(state));
+}
+
+static void expect(hal_status status, const char *first, const char *second)
+{
+    if (told->status != status || strstr(told->message, first) == NULL ||
+        strstr(told->message, second) == NULL) {
+        fail_msg("status %d, message \"%s\"; expected status %d, \"%s\" and \"%s\"", told->status,
+                 told->message, status, first, second);
+    }
+}
+
+static void nothing_is_wrong(void **state)
+{
+    (void)state;
+    cached = 0;
+    run(OPENCL_MOCK_PATH, "", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    assert_int_equal(told->stored, 1);
+    cached = 1;
+    run(OPENCL_MOCK_PATH, "", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    assert_int_equal(told->stored, 0);
+    run(OPENCL_MOCK_PATH, "stale_binary", NULL); /* it is compiled anew */
+    assert_int_equal(told->status, HAL_OK);
+    assert_int_equal(told->stored, 1);
+    cached = 0;
+}
+
+/* The search path of libraries is read when a program starts. */
+static void no_loader(void **state)
+{
+    (void)state;
+    memset(told, 0, sizeof *told);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("LD_LIBRARY_PATH", OPENCL_NO_LOADER, 1);
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "test_opencl_faults", "no_loader", (char *)NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    FILE *said = fdopen(ends[0], "r");
+    assert_int_equal(fscanf(said, "%d %2047[^\n]", &told->status, told->message), 2);
+    fclose(said);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    expect(HAL_ERROR_LIBRARY_MISSING, "libOpenCL.so.1", "install the package");
+}
+
+static int tell_without_loader(void)
+{
+    static outcome own;
+    told = &own;
+    const hal_plugin *plugin = load_plugin();
+    printf("%d %s\n", plugin != NULL ? use(plugin, NULL) : -2, own.message);
+    return 0;
+}
+
+static void a_loader_that_is_too_old(void **state)
+{
+    (void)state;
+    run(OPENCL_OLD_PATH, "", NULL);
+    expect(HAL_ERROR_TOO_OLD, "the OpenCL loader", "clGetDeviceIDs");
+}
+
+static void no_driver_and_no_device(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "no_platform", NULL);
+    expect(HAL_ERROR_DRIVER_MISSING, "no driver is registered", ".icd");
+    run(OPENCL_MOCK_PATH, "no_device", NULL);
+    expect(HAL_ERROR_NO_DEVICE, "no device that can be used", "clinfo");
+}
+
+static void devices_that_lack_something(void **state)
+{
+    static const char *const lacking[][2] = {
+        {"version", "Mock card is below OpenCL 1.2"},
+        {"embedded", "Mock card has no 64-bit integers"},
+        {"no_compiler", "Mock card has no compiler"},
+        {"not_available", "Mock card is not available"},
+        {"big_endian", "Mock card is big-endian"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lacking / sizeof lacking[0]; i++) {
+        run(OPENCL_MOCK_PATH, lacking[i][0], NULL);
+        expect(HAL_ERROR_NO_DEVICE, lacking[i][1], "clinfo");
+    }
+}
+
+static void kernels_that_are_not_taken(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "reject", NULL);
+    expect(HAL_ERROR_COMPILE, "kernel twice", "line 7: the mock takes no kernel");
+    run(OPENCL_MOCK_PATH, "registers", NULL);
+    expect(HAL_ERROR_UNSUPPORTED, "kernel twice has groups of 64 work-items",
+           "registers for 32 of this kernel");
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "memory", NULL);
+    expect(HAL_ERROR_OUT_OF_MEMORY, "Mock card: 256 bytes", "CL_MEM_OBJECT_ALLOCATION_FAILURE");
+    run(OPENCL_MOCK_PATH, "context", NULL);
+    expect(HAL_ERROR_OUT_OF_MEMORY, "Mock card: clCreateContext", "CL_OUT_OF_HOST_MEMORY");
+}
+
+static void a_device_that_is_lost(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "", "lost");
+    expect(HAL_ERROR_DEVICE_LOST, "Mock card: a command failed while it ran",
+           "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST");
+    run(OPENCL_MOCK_PATH, "", "enqueue");
+    expect(HAL_ERROR_DEVICE_LOST, "clEnqueueNDRangeKernel of twice", "CL_OUT_OF_RESOURCES");
+}
+
+static void a_wait_with_a_limit(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "", "slow");
+    assert_int_equal(told->status, HAL_ERROR_TIMEOUT);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return told == MAP_FAILED;
+}
+
+int main(int count, char **arguments)
+{
+    if (count == 2 && strcmp(arguments[1], "no_loader") == 0) {
+        return tell_without_loader();
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_wrong),
+        cmocka_unit_test(no_loader),
+        cmocka_unit_test(a_loader_that_is_too_old),
+        cmocka_unit_test(no_driver_and_no_device),
+        cmocka_unit_test(devices_that_lack_something),
+        cmocka_unit_test(kernels_that_are_not_taken),
+        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(a_device_that_is_lost),
+        cmocka_unit_test(a_wait_with_a_limit),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
