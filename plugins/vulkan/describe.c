@@ -58,6 +58,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->quirks = vulkan_quirks_of(a->driver.driverID);
     d->is_null = (uint32_t)vulkan_quirks_is_null(d->quirks);
     d->has_memory_budget = a->has_budget;
+    d->has_host_reset = a->features12.hostQueryReset;
     d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
                               a->size_control_features.computeFullSubgroups;
     VkPhysicalDeviceMemoryProperties2 memory = {

@@ -144,6 +144,7 @@ static hal_status create_device(hal_plugin_device *device)
         .shaderFloat16 = target->half_converts != 0,
         .shaderBufferInt64Atomics = atomics,
         .shaderSharedInt64Atomics = atomics,
+        .hostQueryReset = is->has_host_reset != 0,
         .timelineSemaphore = VK_TRUE,
         .bufferDeviceAddress = VK_TRUE,
         .vulkanMemoryModel = VK_TRUE};

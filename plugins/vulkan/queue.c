@@ -8,6 +8,7 @@ enum { MAX_WAITS = 64 };
 
 static VkResult make_timeline(hal_plugin_device *device, VkSemaphore *timeline);
 static VkResult make_times(hal_plugin_queue *queue);
+static void reset_time(hal_plugin_queue *queue, uint64_t value);
 static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 static void note_reached(hal_plugin_queue *queue, uint64_t value);
@@ -84,6 +85,7 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status != HAL_OK) {
         return status;
     }
+    reset_time(queue, value);
     status = vulkan_record(queue, slot, batch, value);
     status = status == HAL_OK ? submit(queue, slot, waits, wait_count, value) : status;
     if (status == HAL_OK) {
@@ -91,6 +93,20 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     vulkan_slot_give_back(queue, slot, status == HAL_OK ? value : 0);
     return status;
+}
+
+/* Makes a batch's place among the times free: by the host, which costs the device nothing, once the
+ * batch that had it before is done. Without that ability record.c resets it. */
+static void reset_time(hal_plugin_queue *queue, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    if (queue->times == VK_NULL_HANDLE || !device->is.has_host_reset) {
+        return;
+    }
+    if (value > VULKAN_TIMES) {
+        vulkan_queue_wait(queue, value - VULKAN_TIMES, UINT64_MAX);
+    }
+    device->vk.vkResetQueryPool(device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES), 1);
 }
 
 static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,

@@ -213,7 +213,9 @@ static void end_times(recording *r, hal_plugin_queue *queue, uint64_t value)
 {
     if (queue->times != VK_NULL_HANDLE) {
         const uint32_t place = (uint32_t)(value % VULKAN_TIMES);
-        r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);
+        if (!r->device->is.has_host_reset) {
+            r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);
+        }
         r->vk->vkCmdWriteTimestamp(r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queue->times,
                                    place);
     }

@@ -41,6 +41,7 @@ typedef struct vulkan_description {
     uint32_t subgroups_of_group; /* the most of a group, where the width is asked for */
     uint32_t has_memory_budget;
     uint32_t has_subgroup_control;
+    uint32_t has_host_reset; /* 1: the host can reset queries */
     uint32_t timestamp_bits;
     double timestamp_period; /* nanoseconds of a tick */
     VkPhysicalDeviceMemoryProperties memory;
