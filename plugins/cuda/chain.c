@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALLEST = 16, ALIKE = 4 }; /* chains of one capacity that a queue keeps */
+/* Chains of one capacity that a queue keeps, and such as were made for one run. */
+enum { SMALLEST = 16, ALIKE = 4, KEPT = 16 };
 
 /* What a node of the executable holds at present. */
 typedef struct chain_node {
@@ -22,18 +23,29 @@ struct cuda_chain {
     cuda_executable executable;
     uint32_t capacity;
     uint32_t enabled; /* the first nodes run, the others do not */
+    uint32_t kept;    /* made for the run that it holds: no node was ever changed or switched off */
+    uint32_t same;    /* how often the run came again */
     uint64_t mark;    /* of the run that it holds */
     uint64_t used;    /* serial number of its last use */
+    uint64_t changes; /* of nodes */
     uint64_t unloads; /* of the device, when all nodes were looked through */
     chain_node nodes[];
 };
 
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
-static cuda_chain *choose(hal_plugin_queue *queue, uint32_t capacity, uint64_t mark, int *full);
+static hal_status find(hal_plugin_queue *queue, const hal_batch *batch,
+                       const hal_command *commands, uint32_t count, cuda_chain **chain);
+static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
+                          uint32_t *alike);
 static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
-                        const hal_command *first, cuda_chain **chain);
+                        const hal_command *commands, uint32_t count, cuda_chain **chain);
+static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
+                     uint32_t count, cuda_chain **chain);
+static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
+                          const hal_command *commands, uint32_t count);
 static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *batch,
                            const hal_command *command);
+static void unlink_chain(hal_plugin_queue *queue, cuda_chain *chain);
 static void keep(chain_node *node, const hal_command *command, const uint8_t *block,
                  uint32_t bytes);
 static hal_status enable(cuda_chain *chain, uint32_t count);
@@ -43,33 +55,17 @@ static cuda_node_launch describe(const hal_command *command, void **parameters);
 hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
                           const hal_command *commands, uint32_t count)
 {
-    const uint64_t mark = mark_of(batch, commands, count);
-    uint32_t capacity = SMALLEST;
-    while (capacity < count) {
-        capacity *= 2;
-    }
-    int full = 0;
-    cuda_chain *chain = choose(queue, capacity, mark, &full);
-    hal_status status = HAL_OK;
-    if (chain == NULL || (chain->mark != mark && !full)) {
-        status = build(queue, capacity, batch, commands, &chain);
-    }
-    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
-        status = set_node(chain, i, batch, &commands[i]);
-    }
-    /* Nodes that do not run shall not hold kernels that are gone either. */
-    const uint64_t unloads = atomic_load(&queue->device->unloads);
-    for (uint32_t i = count; i < capacity && status == HAL_OK && chain->unloads != unloads; i++) {
-        status = set_node(chain, i, batch, &commands[0]);
-    }
+    cuda_chain *chain = NULL;
+    hal_status status = find(queue, batch, commands, count, &chain);
     if (status == HAL_OK) {
-        chain->unloads = unloads;
-        status = enable(chain, count);
+        status = set_all(queue, chain, batch, commands, count);
     }
     if (status != HAL_OK) {
         return status;
     }
-    chain->mark = mark;
+    if (!chain->kept && chain->same >= queue->device->keep_after) {
+        keep_run(queue, batch, commands, count, &chain);
+    }
     chain->used = ++queue->chain_uses;
     return cuda_failed(cuda_functions()->cuGraphLaunch(chain->executable, queue->stream),
                        "launching a graph of %u kernels", count);
@@ -84,51 +80,73 @@ void cuda_chain_end(hal_plugin_queue *queue)
     }
 }
 
-/* Tells runs apart well enough to find the chain that holds the same one. */
+/* Tells runs apart well enough to find the chain that holds the same one; never 0. */
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count)
 {
     uint64_t mark = count;
     for (uint32_t i = 0; i < count; i++) {
         const hal_command *command = &commands[i];
-        const hal_binding *first = batch->bindings + command->binding_first;
-        const uint64_t place = command->binding_count && first->memory
-                                   ? first->memory->address + first->offset
-                                   : 0;
-        mark = (mark ^ command->kernel->serial) * 0x9e3779b97f4a7c15;
-        mark = (mark ^ place ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
+        const hal_binding *bindings = batch->bindings + command->binding_first;
+        uint64_t word = command->kernel->serial;
+        for (uint32_t k = 0; k < command->binding_count; k++) {
+            word = (word + (bindings[k].memory ? bindings[k].memory->address : 0) +
+                    bindings[k].offset) * 0x9e3779b97f4a7c15;
+        }
+        mark = (mark ^ word ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
+        if (command->scalar_bytes >= 8) {
+            memcpy(&word, batch->scalars + command->scalar_first, 8);
+            mark = (mark ^ word) * 0x9e3779b97f4a7c15;
+        }
     }
-    return mark;
+    return mark | 1;
 }
 
-/* The chain that holds the run already, else the one of its capacity that was used the longest time
- * ago. `full`: there are as many of the capacity as are kept. */
-static cuda_chain *choose(hal_plugin_queue *queue, uint32_t capacity, uint64_t mark, int *full)
+/* The chain that holds the run already, else another one for runs of its length. */
+static hal_status find(hal_plugin_queue *queue, const hal_batch *batch,
+                       const hal_command *commands, uint32_t count, cuda_chain **chain)
 {
-    cuda_chain *oldest = NULL;
-    uint32_t alike = 0;
-    for (cuda_chain *chain = queue->chains; chain != NULL; chain = chain->next) {
-        if (chain->capacity != capacity) {
-            continue;
+    const uint64_t mark = mark_of(batch, commands, count);
+    uint32_t capacity = SMALLEST, alike = 0;
+    for (cuda_chain *known = queue->chains; known != NULL; known = known->next) {
+        if (known->mark == mark && known->enabled == count) {
+            *chain = known;
+            return HAL_OK;
         }
-        if (chain->mark == mark) {
-            return chain;
-        }
-        oldest = oldest == NULL || chain->used < oldest->used ? chain : oldest;
-        alike++;
     }
-    *full = alike >= ALIKE;
-    return oldest;
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    *chain = oldest(queue, capacity, 0, &alike);
+    const hal_status status =
+        alike < ALIKE ? build(queue, capacity, batch, commands, 1, chain) : HAL_OK;
+    if (status == HAL_OK) {
+        (*chain)->mark = mark;
+        (*chain)->same = 0;
+    }
+    return status;
 }
 
-/* A chain whose nodes all hold the first dispatch. */
+/* The chain of a capacity (of any, if it is 0) that was used the longest time ago, and how many there
+ * are. */
+static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
+                          uint32_t *alike)
+{
+    cuda_chain *found = NULL;
+    *alike = 0;
+    for (cuda_chain *chain = queue->chains; chain != NULL; chain = chain->next) {
+        if (chain->kept == kept && (capacity == 0 || chain->capacity == capacity)) {
+            found = found == NULL || chain->used < found->used ? chain : found;
+            ++*alike;
+        }
+    }
+    return found;
+}
+
+/* A chain whose first nodes hold `count` dispatches, and the others the first of them. */
 static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
-                        const hal_command *first, cuda_chain **chain)
+                        const hal_command *commands, uint32_t count, cuda_chain **chain)
 {
     const cuda_driver *cu = cuda_functions();
-    uint8_t block[CUDA_MAX_PARAMETERS];
-    size_t bytes = cuda_fill_block(batch, first, block);
-    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
-    const cuda_node_launch launch = describe(first, parameters);
     cuda_chain *made = calloc(1, sizeof *made + capacity * sizeof made->nodes[0]);
     *chain = NULL;
     if (made == NULL) {
@@ -139,8 +157,15 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
     made->unloads = atomic_load(&queue->device->unloads);
     cuda_result result = cu->cuGraphCreate(&made->graph, 0);
     for (uint32_t i = 0; i < capacity && result == 0; i++) {
+        const hal_command *command = &commands[i < count ? i : 0];
+        uint8_t block[CUDA_MAX_PARAMETERS];
+        size_t bytes = cuda_fill_block(batch, command, block);
+        void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes,
+                               CUDA_LAUNCH_END};
+        const cuda_node_launch launch = describe(command, parameters);
         result = cu->cuGraphAddKernelNode(&made->nodes[i].node, made->graph,
                                           i ? &made->nodes[i - 1].node : NULL, i ? 1 : 0, &launch);
+        keep(&made->nodes[i], command, block, (uint32_t)bytes);
     }
     if (result == 0) {
         result = cu->cuGraphInstantiateWithFlags(&made->executable, made->graph, 0);
@@ -153,6 +178,58 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
     queue->chains = made;
     *chain = made;
     return HAL_OK;
+}
+
+/* A run that comes again and again gets a chain of its own, which the driver runs faster than one
+ * whose nodes were changed. Without it the run goes on as it did. */
+static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
+                     uint32_t count, cuda_chain **chain)
+{
+    uint32_t kept = 0;
+    cuda_chain *own = NULL, *last = oldest(queue, 0, 1, &kept);
+    if (kept >= KEPT) {
+        cuda_functions()->cuStreamSynchronize(queue->stream); /* it may be running */
+        unlink_chain(queue, last);
+        release(last);
+    }
+    if (build(queue, count, batch, commands, count, &own) == HAL_OK) {
+        own->kept = 1;
+        own->mark = (*chain)->mark;
+        (*chain)->mark = 0;
+        *chain = own;
+    }
+    (*chain)->same = 0;
+}
+
+static void unlink_chain(hal_plugin_queue *queue, cuda_chain *chain)
+{
+    cuda_chain **at = &queue->chains;
+    while (*at != chain) {
+        at = &(*at)->next;
+    }
+    *at = chain->next;
+}
+
+/* Nodes that do not run shall not hold kernels that are gone either. */
+static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
+                          const hal_command *commands, uint32_t count)
+{
+    const uint64_t unloads = atomic_load(&queue->device->unloads);
+    const uint64_t changes = chain->changes;
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+        status = set_node(chain, i, batch, &commands[i]);
+    }
+    chain->same = chain->changes == changes ? chain->same + 1 : 0;
+    for (uint32_t i = count; i < chain->capacity && status == HAL_OK && chain->unloads != unloads;
+         i++) {
+        status = set_node(chain, i, batch, &commands[0]);
+    }
+    if (status == HAL_OK) {
+        chain->unloads = unloads;
+        status = enable(chain, count);
+    }
+    return status;
 }
 
 static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *batch,
@@ -169,6 +246,7 @@ static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *b
     void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
     const cuda_node_launch launch = describe(command, parameters);
     node->kernel = 0; /* should it fail, it holds nothing that is known */
+    chain->changes++;
     const cuda_result result =
         cuda_functions()->cuGraphExecKernelNodeSetParams(chain->executable, node->node, &launch);
     if (result != 0) {

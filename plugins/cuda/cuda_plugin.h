@@ -15,6 +15,7 @@ struct hal_plugin_device {
     uint32_t sm;          /* compute capability: 90 stands for 9.0 */
     bool stream_writes;   /* a stream can write a counter that the host reads */
     uint32_t chain_from;  /* dispatches in a row that are submitted as a graph */
+    uint32_t keep_after;  /* equal runs after which one gets a graph of its own */
     char id[64];
     _Atomic uint64_t kernels; /* made so far, for their serial numbers */
     _Atomic uint64_t unloads; /* kernels that are gone */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8, MOST_DEVICES = 256 };
+enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8, KEEP_AFTER = 4,
+       MOST_DEVICES = 256 };
 
 static hal_status begin(int *count);
 static hal_status retain_context(hal_plugin_device *device);
@@ -17,6 +18,7 @@ static hal_status describe(cuda_device device, hal_device_info *info);
 static void describe_limits(cuda_device device, hal_device_info *info);
 static hal_status read_id(cuda_device device, char *id, size_t bytes);
 static hal_status read_variables(hal_plugin_device *device);
+static hal_status read_count(const char *name, uint32_t usual, uint32_t *count);
 
 /* hal opens and closes devices from one thread at a time. */
 static cuda_context kept_contexts[MOST_DEVICES];
@@ -252,10 +254,10 @@ static hal_status read_id(cuda_device device, char *id, size_t bytes)
     return status;
 }
 
-/* HAL_CUDA_POINTS and HAL_CUDA_CHAIN choose ways of submitting, for measuring; see README.md. */
+/* The variables choose ways of submitting, for measuring; see README.md. */
 static hal_status read_variables(hal_plugin_device *device)
 {
-    const char *points = getenv("HAL_CUDA_POINTS"), *chain = getenv("HAL_CUDA_CHAIN");
+    const char *points = getenv("HAL_CUDA_POINTS");
     const bool events = points != NULL && strcmp(points, "events") == 0;
     if (points != NULL && points[0] != 0 && !events && strcmp(points, "counter") != 0) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -263,16 +265,24 @@ static hal_status read_variables(hal_plugin_device *device)
     }
     device->stream_writes = !events && cuda_functions()->cuStreamWriteValue64_v2 != NULL &&
                             attribute(device->device, CUDA_DEVICE_STREAM_WRITES_64) != 0;
-    device->chain_from = CHAIN_FROM;
-    if (chain != NULL && chain[0] != 0) {
+    const hal_status status = read_count("HAL_CUDA_CHAIN", CHAIN_FROM, &device->chain_from);
+    return status == HAL_OK ? read_count("HAL_CUDA_KEEP", KEEP_AFTER, &device->keep_after)
+                            : status;
+}
+
+/* A number of dispatches or runs; 0 stands for never. */
+static hal_status read_count(const char *name, uint32_t usual, uint32_t *count)
+{
+    const char *text = getenv(name);
+    *count = usual;
+    if (text != NULL && text[0] != 0) {
         char *end = NULL;
-        const unsigned long number = strtoul(chain, &end, 10);
+        const unsigned long number = strtoul(text, &end, 10);
         if (*end != 0 || number > UINT32_MAX) {
             return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                             "HAL_CUDA_CHAIN=%.40s: a number of dispatches was expected, 0 for "
-                             "never", chain);
+                             "%s=%.40s: a number was expected, 0 for never", name, text);
         }
-        device->chain_from = number == 0 ? UINT32_MAX : (uint32_t)number;
+        *count = number == 0 ? UINT32_MAX : (uint32_t)number;
     }
     return HAL_OK;
 }

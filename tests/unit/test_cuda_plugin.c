@@ -273,6 +273,29 @@ static void test_chains(void **state)
     plugin->memory_free(device, memory);
 }
 
+/* What comes again and again gets a graph of its own, with nothing switched off and nothing changed;
+ * the oldest of them go. */
+static void test_kept_chains(void **state)
+{
+    (void)state;
+    hal_plugin_kernel *kernel = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    for (uint32_t run = 0; run < 30; run++) {
+        for (uint32_t again = 0; again < 8; again++) {
+            dispatch_many(kernel, memory, 50, 100 * run);
+        }
+        const uint32_t set = mock->nodes_set, switched = mock->nodes_switched;
+        dispatch_many(kernel, memory, 50, 100 * run);
+        assert_int_equal(mock->nodes_set, set);
+        assert_int_equal(mock->nodes_switched, switched);
+        assert_in_range(mock->graphs_built, run + 2, run + 5);
+        mock->launch_count = 0;
+    }
+    dispatch_many(kernel, memory, 50, 0); /* gone, and made again in a chain that there is */
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
 /* A chain forgets kernels that are gone, in nodes that do not run too. */
 static void test_kernels_that_are_gone(void **state)
 {
@@ -528,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_info, begin, end),
         cmocka_unit_test_setup_teardown(test_chains, begin, end),
+        cmocka_unit_test_setup_teardown(test_kept_chains, begin, end),
         cmocka_unit_test_setup_teardown(test_kernels_that_are_gone, begin, end),
         cmocka_unit_test_setup_teardown(test_chain_variable, begin, end),
         cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
