@@ -93,8 +93,9 @@ static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uin
                     bindings[k].offset) * 0x9e3779b97f4a7c15;
         }
         mark = (mark ^ word ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
-        if (command->scalar_bytes >= 8) {
-            memcpy(&word, batch->scalars + command->scalar_first, 8);
+        if (command->scalar_bytes > 0) {
+            const uint32_t bytes = command->scalar_bytes < 8 ? command->scalar_bytes : 8;
+            memcpy(&word, batch->scalars + command->scalar_first, bytes);
             mark = (mark ^ word) * 0x9e3779b97f4a7c15;
         }
     }
