@@ -283,17 +283,22 @@ static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
     return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
 }
 
+/* A vector is aligned to its own size, so it is no wider than what steps lie apart allows. */
 static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
                        hal_ir_value *lines)
 {
     const ops_gemm_side *side = s->side;
     hal_ir_builder *b = p->e->b;
-    for (uint32_t i = 0; i < side->thread; i += side->strip) {
+    uint32_t width = side->strip;
+    while (s->pitch % width != 0) {
+        width /= 2;
+    }
+    for (uint32_t i = 0; i < side->thread; i += width) {
         uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
         hal_ir_value vector =
-            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, side->strip, HAL_IR_NONE);
-        for (uint32_t j = 0; j < side->strip; j++) {
-            lines[i + j] = side->strip == 1 ? vector : hal_ir_extract(b, vector, j);
+            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, width, HAL_IR_NONE);
+        for (uint32_t j = 0; j < width; j++) {
+            lines[i + j] = width == 1 ? vector : hal_ir_extract(b, vector, j);
         }
     }
 }
