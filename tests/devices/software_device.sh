@@ -1,7 +1,7 @@
 #!/bin/bash
-# software_device.sh DEVICE BIN_FOLDER COMMAND...: runs a command on pocl (OpenCL) or lavapipe
-# (Vulkan), whatever other drivers the machine has. Ends with 77, and the reason, where the driver is
-# missing; in continuous integration, which installs it, that is a failure.
+# software_device.sh DEVICE BIN_FOLDER COMMAND...: runs a command on pocl or rusticl (OpenCL) or on
+# lavapipe (Vulkan), whatever other drivers the machine has. Ends with 77, and the reason, where the
+# driver is missing; in continuous integration, which installs it, that is a failure.
 set -euo pipefail
 device=$1 bin=$2
 shift 2
@@ -18,6 +18,11 @@ case "$device" in
         export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd
         [ -e "$OCL_ICD_VENDORS" ] || no_device "$OCL_ICD_VENDORS is missing: pocl-opencl-icd"
         ;;
+    rusticl)
+        plugin=opencl
+        export OCL_ICD_VENDORS=/etc/OpenCL/vendors/rusticl.icd RUSTICL_ENABLE=llvmpipe
+        [ -e "$OCL_ICD_VENDORS" ] || no_device "$OCL_ICD_VENDORS is missing: mesa-opencl-icd"
+        ;;
     lavapipe)
         plugin=vulkan
         VK_ICD_FILENAMES=$(compgen -G '/usr/share/vulkan/icd.d/lvp_icd.*.json' | head -n 1) ||
@@ -25,7 +30,7 @@ case "$device" in
         export VK_ICD_FILENAMES
         ;;
     *)
-        echo "software_device.sh knows pocl and lavapipe, not '$device'" >&2
+        echo "software_device.sh knows pocl, rusticl and lavapipe, not '$device'" >&2
         exit 2
         ;;
 esac

@@ -37,7 +37,8 @@ static const char usage[] =
     "  --device NAME   full, single, subgroups, weak or copies (full)\n"
     "  --short         some kernels of every family\n"
     "  --filter TEXT   only kernels whose name has the text\n"
-    "  --create SELECTION  makes the kernels on that device, as in HAL_BACKEND, and runs nothing\n"
+    "  --create SELECTION  makes the kernels on that device, as in HAL_BACKEND, runs nothing, and\n"
+    "                  says the name of each on standard error before\n"
     "Exit status: 0 all written or made, 1 a kernel could not be, 2 wrong usage, 77 there is no such\n"
     "language in this build, or no such device.\n";
 
@@ -109,6 +110,9 @@ static void write_kernel(void *user, const char *name, const hal_ir_kernel *kern
     size_t length = 0;
     if (w->filter != NULL && strstr(name, w->filter) == NULL) {
         return;
+    }
+    if (w->target != NULL) {
+        fprintf(stderr, "kernel %s\n", name);
     }
     double taken = 1e9;
     void *data = NULL;
