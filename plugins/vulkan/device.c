@@ -40,6 +40,9 @@ static hal_status list(void)
         return status;
     }
     const VkResult result = instance->vkEnumeratePhysicalDevices(instance->handle, &count, handles);
+    if (result == VK_ERROR_INITIALIZATION_FAILED) { /* drivers say so when there is no hardware */
+        return none_usable(0, reasons);
+    }
     if (result < 0) {
         return vulkan_failed(NULL, result, "listing the devices");
     }

@@ -96,11 +96,12 @@ static hal_status create(const vulkan_instance *functions, VkInstance *handle)
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &application};
     const VkResult result = functions->vkCreateInstance(&info, NULL, handle);
-    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER || result == VK_ERROR_INITIALIZATION_FAILED) {
         return vulkan_fail(HAL_ERROR_DRIVER_MISSING,
-                           "the Vulkan loader finds no driver (vkCreateInstance says "
-                           "VK_ERROR_INCOMPATIBLE_DRIVER); install the device's Vulkan driver, and "
-                           "look at VK_DRIVER_FILES and VK_ICD_FILENAMES if they are set");
+                           "the Vulkan loader finds no driver that works (vkCreateInstance says "
+                           "%s); install the device's Vulkan driver, and look at VK_DRIVER_FILES "
+                           "and VK_ICD_FILENAMES if they are set",
+                           vulkan_result_name(result));
     }
     return result == VK_SUCCESS ? HAL_OK : vulkan_failed(NULL, result, "vkCreateInstance");
 }

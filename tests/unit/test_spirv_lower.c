@@ -9,6 +9,7 @@
 #include <hal/ir_build.h>
 #include <lower.h>
 #include <spirv.h>
+#include <spirv_text.h>
 #include <spirv_writer.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,38 @@ static void validate(const spirv_module *module, const char *text)
     }
 }
 
+static void write_text(void *file, const char *line)
+{
+    if (strstr(line, "OpUnknown") != NULL) {
+        fail_msg("%s", line);
+    }
+    fprintf(file, "%s\n", line);
+}
+
+/* The module as text, read back by the assembler, has the same words behind the header. */
+static void assemble(const spirv_module *module)
+{
+    char path[32] = "/tmp/spirv-XXXXXX", command[256];
+    uint32_t *words = malloc(4 * (size_t)module->word_count + 4);
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    FILE *text = fdopen(file, "w");
+    spirv_text(module->words, module->word_count, write_text, text);
+    fclose(text);
+    snprintf(command, sizeof command,
+             "spirv-as --preserve-numeric-ids --target-env vulkan1.2 -o %s.spv %s >&2", path, path);
+    assert_int_equal(system(command), 0);
+    unlink(path);
+    strcat(path, ".spv");
+    FILE *binary = fopen(path, "rb");
+    assert_non_null(binary);
+    assert_int_equal(fread(words, 4, module->word_count + 1, binary), module->word_count);
+    fclose(binary);
+    unlink(path);
+    assert_memory_equal(words + 5, module->words + 5, 4 * (size_t)(module->word_count - 5));
+    free(words);
+}
+
 static spirv_module lower(const char *text, const spirv_target *target)
 {
     char problem[256] = "";
@@ -63,6 +96,7 @@ static spirv_module lower(const char *text, const spirv_target *target)
     assert_int_equal(module.words[1], SPV_VERSION_1_5);
     if (has_validator()) {
         validate(&module, text);
+        assemble(&module);
     }
     return module;
 }
