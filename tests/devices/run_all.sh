@@ -50,9 +50,15 @@ digits() {
 }
 
 bench() {
-    local suite
-    for suite in dispatch pointwise reduce gemm; do
-        run "bench_$suite" 120 "$bin/hal-bench" "$suite" --device "$backend" \
+    local suite raw=() more
+    [[ $backend == cpu* ]] || raw=(--raw)
+    for suite in dispatch pointwise reduce gemm start; do
+        case $suite in
+        dispatch) more=("${raw[@]}") ;;
+        pointwise) more=("${raw[@]}" --sizes 67108864) ;;
+        *) more=() ;;
+        esac
+        run "bench_$suite" 180 "$bin/hal-bench" "$suite" --device "$backend" "${more[@]}" \
             --json "$out/bench_$suite.json"
         tail -n 30 "$out/bench_$suite.log" | cut -c 1-160
     done
