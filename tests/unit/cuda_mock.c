@@ -18,6 +18,7 @@ enum { NODES = 2048 };
 
 struct CUmod_st {
     struct CUmod_st *self; /* null when it is gone; never freed, so that this can be asked */
+    struct CUmod_st *next;
     struct CUfunc_st *function;
 };
 
@@ -45,6 +46,7 @@ extern EXPORT cuda_mock cuda_mock_state;
 cuda_mock cuda_mock_state = {.devices = 1, .memory_limit = UINT64_C(1) << 30};
 static cuda_mock *const mock = &cuda_mock_state;
 static uint64_t clock_ticks;
+static cuda_module modules; /* all there ever were */
 
 static cuda_result write_down(const cuda_mock_launch *launch)
 {
@@ -381,6 +383,8 @@ cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned 
     mock->live_modules++;
     cuda_module made = calloc(1, sizeof *made);
     made->self = made;
+    made->next = modules;
+    modules = made;
     *module = made;
     return 0;
 }
