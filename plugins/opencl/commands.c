@@ -44,8 +44,12 @@ uint32_t opencl_fill_block(const hal_batch *batch, const hal_command *command,
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         memcpy(block + 8 * i, &bindings[i].offset, 8);
     }
+    const uint32_t filled = 8 * kernel->binding_count + kernel->scalar_bytes;
     memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
            kernel->scalar_bytes);
+    if (filled < kernel->argument_bytes) {
+        memset(block + filled, 0, kernel->argument_bytes - filled);
+    }
     return kernel->argument_bytes;
 }
 
@@ -114,8 +118,12 @@ static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
         }
     } else if (error == CL_SUCCESS && kernel->argument_bytes > 0) {
         uint8_t block[OPENCL_ARGUMENT_BYTES];
-        opencl_fill_block(batch, command, block);
-        error = cl.clSetKernelArg(clone->kernel, next, kernel->argument_bytes, block);
+        const uint32_t bytes = opencl_fill_block(batch, command, block);
+        if (!clone->has_block || memcmp(clone->block, block, bytes) != 0) {
+            error = cl.clSetKernelArg(clone->kernel, next, bytes, block);
+            clone->has_block = error == CL_SUCCESS;
+            memcpy(clone->block, block, bytes);
+        }
     }
     return error == CL_SUCCESS ? HAL_OK : told(error, "clSetKernelArg", kernel->name);
 }

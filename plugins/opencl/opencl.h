@@ -48,16 +48,18 @@ struct hal_plugin_memory {
     bool shadowed;
 };
 
-/* A kernel object of one queue, as setting arguments is not thread-safe. */
+/* Offsets of the bindings, 8 bytes each, then the scalars. */
+enum { OPENCL_ARGUMENT_BYTES = HAL_IR_MAX_BINDINGS * 8 + HAL_IR_MAX_SCALAR_BYTES };
+
+/* A kernel object of one queue, as setting arguments is not thread-safe, and what is set. */
 typedef struct opencl_clone {
     struct opencl_clone *next;
     cl_kernel kernel;
     _Atomic uint64_t queue; /* its serial; 0: free for another queue */
-    uint64_t memories[HAL_IR_MAX_BINDINGS]; /* serials of what is set; UINT64_MAX: nothing */
+    uint64_t memories[HAL_IR_MAX_BINDINGS]; /* serials; UINT64_MAX: nothing is set */
+    bool has_block;
+    uint8_t block[OPENCL_ARGUMENT_BYTES];
 } opencl_clone;
-
-/* Offsets of the bindings, 8 bytes each, then the scalars. */
-enum { OPENCL_ARGUMENT_BYTES = HAL_IR_MAX_BINDINGS * 8 + HAL_IR_MAX_SCALAR_BYTES };
 
 struct hal_plugin_kernel {
     hal_plugin_device *device;
