@@ -323,7 +323,7 @@ static void access(cuda_lowering *l, const char *operation, const char *type, ha
 static void guard_prefix(cuda_lowering *l, hal_ir_value guard)
 {
     if (guard != HAL_IR_NONE) {
-        cuda_emit(l, "@$", cuda_value(l, guard));
+        cuda_guard(l, cuda_value(l, guard));
     }
 }
 

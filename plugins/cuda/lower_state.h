@@ -62,6 +62,8 @@ typedef struct cuda_lowering {
 
 /* Appends a line; each $ takes the next operand, of type cuda_operand. */
 void cuda_emit(cuda_lowering *l, const char *pattern, ...);
+/* Begins a line that is carried out where the predicate is true. */
+void cuda_guard(cuda_lowering *l, cuda_operand predicate);
 cuda_operand cuda_text(const char *text);
 cuda_operand cuda_integer(int64_t number);
 cuda_operand cuda_unsigned(uint64_t number);

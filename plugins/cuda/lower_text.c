@@ -44,6 +44,16 @@ void cuda_emit(cuda_lowering *l, const char *pattern, ...)
     kit_text_append(&l->body, line, length);
 }
 
+void cuda_guard(cuda_lowering *l, cuda_operand predicate)
+{
+    char text[LONGEST];
+    uint32_t length = 0;
+    text[length++] = '@';
+    length += put_operand(text + length, predicate);
+    text[length++] = ' ';
+    kit_text_append(&l->body, text, length);
+}
+
 cuda_operand cuda_text(const char *text)
 {
     return (cuda_operand){CUDA_TEXT, (uintptr_t)text};
