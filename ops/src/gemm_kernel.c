@@ -257,7 +257,7 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
     }
     for (uint32_t i = 0; i < plan->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        value = e->alpha == HAL_IR_NONE ? value : hal_ir_mul(b, e->alpha, value);
+        value = hal_ir_mul(b, e->alpha, value);
         if (!plan->beta_is_zero) {
             hal_ir_value c = plan->width_c == 1 ? old : hal_ir_extract(b, old, i);
             c = ops_value_cast(b, plan->accumulator, c);
@@ -302,8 +302,6 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
         hal_ir_value step = ops_gemm_index(e, row);
         step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
         place = hal_ir_add(b, place, step);
-    } else if (!plan->whole) {
-        guard = hal_ir_lt(b, column, e->n); /* one load for all rows, the last ones too */
     }
     if (by_column != OPS_INNER_ZERO) {
         hal_ir_value step = ops_gemm_index(e, column);
@@ -312,7 +310,7 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
     }
     hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
     if (by_row == OPS_INNER_ZERO) {
-        kept[number] = value;
+        kept[number] = value; /* the first row was loaded for; when it is none of C's, none is */
     }
     return value;
 }

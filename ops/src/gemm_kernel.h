@@ -80,8 +80,8 @@ uint32_t ops_gemm_pitch(uint32_t block, int along_k);
 /* The tiles for matrix units, where the device has them for the type, the precision asked for
  * allows them and the matrices are large enough; 0 where not. */
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, hal_type type, int b_along_k,
-                                 ops_gemm_tiles *tiles);
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
+                                 int b_along_k, ops_gemm_tiles *tiles);
 
 /* Bytes of shared memory that a plan with matrix units needs. */
 uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan);

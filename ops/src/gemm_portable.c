@@ -246,7 +246,8 @@ static void choose_matrix_units(const ops_context *context, task *t)
     const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
     ops_gemm_plan other = *plan;
     if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
-                                      t->work.k, plan->type_ab, plan->b.along_k, &other.tiles) ||
+                                      t->work.k, p->batch, plan->type_ab, plan->b.along_k,
+                                      &other.tiles) ||
         ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
         t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
         t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ || (size == 2 && !plan->a.along_k)) {

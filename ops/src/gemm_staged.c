@@ -356,10 +356,6 @@ static void sum_slices(pipeline *p)
         hal_ir_async_wait(b, 0);
     }
     hal_ir_barrier(b);
-    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
-        e->present[i] = hal_ir_mul(b, e->alpha, e->present[i]);
-    }
-    e->alpha = HAL_IR_NONE; /* done */
     for (uint32_t owner = 0; owner < slices; owner++) {
         hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
         put_partials(p, owner);
@@ -374,8 +370,9 @@ static void sum_slices(pipeline *p)
     }
 }
 
-/* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
- * work-items lie side by side. */
+/* Where the work-item's share of what slice `source` gives to the owner begins. Single elements of
+ * all work-items lie side by side: vectors would make a compiler keep sums that are stored together
+ * in neighbouring registers, and pay for it in every multiplication. */
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
 {
     ops_gemm_emitter *e = p->e;
@@ -383,24 +380,22 @@ static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
     uint32_t share = items * e->a.thread / slices * e->c.thread;
     hal_ir_value slot = ops_gemm_times(e, source, share);
     slot = ops_gemm_plus(e, slot, owner * (slices - 1) * share);
-    return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
+    return hal_ir_add(e->b, slot, e->item);
 }
 
 static void put_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t rows = e->a.thread / e->tiles->slices, strip = e->c.strip;
-    uint32_t items = p->items / e->tiles->slices, number = 0;
+    uint32_t share = e->a.thread / e->tiles->slices * e->c.thread;
+    uint32_t items = p->items / e->tiles->slices;
     hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
     hal_ir_value source =
         hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
     hal_ir_value slot = slot_of(p, owner, source);
-    for (uint32_t i = owner * rows * e->c.thread; i < (owner + 1) * rows * e->c.thread;
-         i += strip) {
-        hal_ir_value vector = strip == 1 ? e->present[i] : hal_ir_pack(b, strip, &e->present[i]);
-        hal_ir_store_wide(b, p->shared, slot, (int32_t)(number++ * items * strip), HAL_IR_NONE,
-                          vector);
+    for (uint32_t i = 0; i < share; i++) {
+        hal_ir_store_wide(b, p->shared, slot, (int32_t)(i * items), HAL_IR_NONE,
+                          e->present[owner * share + i]);
     }
 }
 
@@ -408,19 +403,15 @@ static void add_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices, strip = e->c.strip;
+    uint32_t slices = e->tiles->slices, share = e->a.thread / slices * e->c.thread;
     uint32_t items = p->items / slices;
     for (uint32_t source = 0; source + 1 < slices; source++) {
         hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
-        uint32_t number = 0;
-        for (uint32_t i = owner * rows * e->c.thread; i < (owner + 1) * rows * e->c.thread;
-             i += strip) {
-            hal_ir_value vector = hal_ir_load_wide(
-                b, p->shared, slot, (int32_t)(number++ * items * strip), strip, HAL_IR_NONE);
-            for (uint32_t j = 0; j < strip; j++) {
-                hal_ir_value part = strip == 1 ? vector : hal_ir_extract(b, vector, j);
-                e->present[i + j] = hal_ir_add(b, e->present[i + j], part);
-            }
+        for (uint32_t i = 0; i < share; i++) {
+            hal_ir_value part =
+                hal_ir_load_wide(b, p->shared, slot, (int32_t)(i * items), 1, HAL_IR_NONE);
+            hal_ir_value *sum = &e->present[owner * share + i];
+            *sum = hal_ir_add(b, *sum, part);
         }
     }
 }

@@ -30,10 +30,18 @@ static const candidate staged[] = {
     {{16, 16, 16, 2, 2, 2, 2, 4, 8, 2, 1, 0, 0, 0, 0}, 12},
 };
 
-/* For matrix units: warps of 64 x 64, two groups a unit, and of 64 x 32, whose two sets of sums and
- * two parts of every operand leave room for one. */
-static const ops_gemm_tiles units_half = {128, 128, 64, 8, 16, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0};
-static const ops_gemm_tiles units_f32 = {128, 128, 32, 8, 8, 1, 8, 8, 4, 4, 1, 1, 0, 1, 0};
+/* For matrix units, from large to small; the first that gives every unit a group is taken. Halves:
+ * warps of 64 x 64 and two groups a unit. F32: warps of 64 x 32, as two sets of sums and two parts of
+ * every operand leave no room for more. */
+enum { UNIT_TILES = 3 };
+static const ops_gemm_tiles units_half[UNIT_TILES] = {
+    {128, 128, 64, 8, 16, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0},
+    {128, 64, 64, 8, 8, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0},
+    {64, 64, 64, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
+static const ops_gemm_tiles units_f32[UNIT_TILES] = {
+    {128, 128, 32, 8, 8, 1, 8, 8, 4, 4, 1, 1, 0, 1, 0},
+    {128, 64, 32, 8, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0},
+    {64, 64, 32, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
 
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
 static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width);
@@ -62,19 +70,26 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
 }
 
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, hal_type type, int b_along_k,
-                                 ops_gemm_tiles *tiles)
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
+                                 int b_along_k, ops_gemm_tiles *tiles)
 {
     if (precision == HAL_GEMM_STRICT || !(info->matrix_types & HAL_TYPE_BIT(type)) ||
         !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||
         info->subgroup_width != HAL_IR_MATRIX_LANES || m < 64 || n < 64 || k < 32) {
         return 0;
     }
-    *tiles = type == HAL_TYPE_F32 ? units_f32 : units_half;
+    for (uint32_t i = 0; i < UNIT_TILES; i++) {
+        *tiles = type == HAL_TYPE_F32 ? units_f32[i] : units_half[i];
+        const int64_t rows = (m + tiles->block_m - 1) / tiles->block_m,
+                      columns = (n + tiles->block_n - 1) / tiles->block_n;
+        if (rows * columns * batch >= info->compute_units) {
+            break;
+        }
+    }
     tiles->matrix = type == HAL_TYPE_F32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
     tiles->strip_n = b_along_k ? 2 : 8;
-    if (tiles->flush && type != HAL_TYPE_F32) { /* room for the second set of sums */
+    if (tiles->flush && tiles->thread_n == 16) { /* room for the second set of sums */
         tiles->thread_n /= 2;
         tiles->resident = 1;
     }

@@ -13,11 +13,11 @@ typedef struct trial {
 
 static mock_state *mock;
 
-static int open_mock(void **state)
+static int open_units(void **state, uint32_t units)
 {
-    (void)state;
     mock_begin(state);
     mock = mock_find("mock");
+    mock->infos[0].compute_units = units;
     hal_device_info *info = &mock->infos[0];
     info->subgroup_width = 32;
     info->shared_bytes = 227 << 10;
@@ -28,6 +28,20 @@ static int open_mock(void **state)
     mock->problem[0] = 0;
     return hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
            ops_context_create(test_queue, &test_context);
+}
+
+/* The largest tiles, middle ones and the smallest, for the same matrices. */
+static int open_few_units(void **state)
+{
+    return open_units(state, 1);
+}
+static int open_some_units(void **state)
+{
+    return open_units(state, 2);
+}
+static int open_many_units(void **state)
+{
+    return open_units(state, 1000);
 }
 
 static box make(hal_type type, int64_t batch, int64_t rows, int64_t columns, int turned)
@@ -154,5 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
                                        cmocka_unit_test(test_edges), cmocka_unit_test(test_batch)};
-    return cmocka_run_group_tests(tests, open_mock, close_context);
+    return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
+           cmocka_run_group_tests_name("some units", tests, open_some_units, close_context) +
+           cmocka_run_group_tests_name("many units", tests, open_many_units, close_context);
 }
