@@ -297,8 +297,7 @@ static void fill_words(const kit_c_state *state, const hal_ir_record *record, ki
         }
     }
     words->type = record->type;
-    words->from =
-        record->a != HAL_IR_NONE ? state->ir->records[record->a].type : record->type;
+    words->from = record->a != HAL_IR_NONE ? state->ir->records[record->a].type : record->type;
     words->width = record->width;
     words->aux = record->aux;
     words->imm = record->imm;
@@ -394,8 +393,8 @@ static void write_literal(const kit_c_state *state, const hal_ir_record *record,
     }
     const char *suffix = record->type == HAL_TYPE_F32 ? "f" : "";
     if (value - value != 0) {
-        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0],
-                 state->dialect->value_types[record->type], bit_cast[1], (unsigned long long)bits);
+        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0], state->dialect->value_types[record->type],
+                 bit_cast[1], (unsigned long long)bits);
     } else {
         snprintf(name, 40, value < 0 || (value == 0 && 1 / value < 0) ? "(%a%s)" : "%a%s", value,
                  suffix);

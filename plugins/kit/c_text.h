@@ -27,14 +27,14 @@ typedef struct kit_c_dialect {
     const char *global, *shared; /* address spaces */
     const char *bit_cast[2];     /* before and after the type */
     const char *vector[2];       /* begins a vector from elements: before and after the type */
-    const char *convert;         /* before the type, when a vector is converted element by element */
-    const char *elements[8];     /* of a vector, such as ".x" */
+    const char *convert;     /* before the type, when a vector is converted element by element */
+    const char *elements[8]; /* of a vector, such as ".x" */
     const char *shared_array[2]; /* before and after the declaration of an array */
     const char *scalar, *local_id, *group_id, *group_count; /* of number @i */
-    const char *barrier[2];      /* statement: orders shared memory; bindings too */
+    const char *barrier[2]; /* statement: orders shared memory; bindings too */
     const char *fma;
     const char *multiply_high;
-    const char *remainder;       /* fmod */
+    const char *remainder; /* fmod */
     const char *narrow_f16;
     const char *load_f16, *store_f16; /* of 1, 2, 4 or 8 elements; an expression and a statement */
     const char *atomic[2], *compare_exchange[2]; /* of 32 and of 64 bits */

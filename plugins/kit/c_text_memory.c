@@ -18,22 +18,18 @@ static void find_place(const kit_c_state *state, const hal_ir_record *record, ui
                        int reads, place *found)
 {
     const hal_ir_record *index = &state->ir->records[record->a];
-    const uint64_t bits =
-        index->opcode == HAL_IR_CONSTANT ? state->ir->constants[index->aux] : 0;
+    const uint64_t bits = index->opcode == HAL_IR_CONSTANT ? state->ir->constants[index->aux] : 0;
     char name[40];
     kit_c_name(state, record->a, name);
-    const uint32_t distance =
-        record->imm < 0 ? 0u - (uint32_t)record->imm : (uint32_t)record->imm;
+    const uint32_t distance = record->imm < 0 ? 0u - (uint32_t)record->imm : (uint32_t)record->imm;
     if (index->opcode == HAL_IR_CONSTANT) {
-        const int64_t first =
-            index->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+        const int64_t first = index->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
         snprintf(found->index, sizeof found->index, "%lld", (long long)(first + record->imm));
     } else if (distance == 0) {
         snprintf(found->index, sizeof found->index, "%s", name);
     } else if (hal_type_is_signed(index->type) || record->imm > 0) {
-        snprintf(found->index, sizeof found->index, "%s %c %u%s", name,
-                 record->imm < 0 ? '-' : '+', distance,
-                 hal_type_is_signed(index->type) ? "l" : "ul");
+        snprintf(found->index, sizeof found->index, "%s %c %u%s", name, record->imm < 0 ? '-' : '+',
+                 distance, hal_type_is_signed(index->type) ? "l" : "ul");
     } else {
         snprintf(found->index, sizeof found->index, "(%s)%s - %ul",
                  state->dialect->value_types[HAL_TYPE_I64], name, distance);

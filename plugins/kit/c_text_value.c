@@ -55,8 +55,8 @@ static const char *const from_float[HAL_TYPE_COUNT] = {
 };
 
 /* To nearest even; a NaN stays one. */
-#define ROUND_TO_BF16                                                                             \
-    "((@u(@a) & 0x7fffffffu) > 0x7f800000u ? @u(@a) >> 16 | 0x40u : "                             \
+#define ROUND_TO_BF16                                                 \
+    "((@u(@a) & 0x7fffffffu) > 0x7f800000u ? @u(@a) >> 16 | 0x40u : " \
     "(@u(@a) + 0x7fffu + (@u(@a) >> 16 & 1u)) >> 16)"
 const char kit_c_bits_of_bf16[] = ROUND_TO_BF16;
 

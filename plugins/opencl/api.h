@@ -7,7 +7,7 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
-#define SYMBOL(name)   __typeof__(name) *name;
+#define SYMBOL(name) __typeof__(name) *name;
 #define OPTIONAL(name) __typeof__(name) *name;
 typedef struct opencl_api {
 #include "symbols.inl"

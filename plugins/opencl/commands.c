@@ -19,8 +19,7 @@ static hal_status take_back(hal_plugin_queue *queue, const hal_binding *binding,
 static hal_status told(cl_int error, const char *call, const char *what);
 
 hal_status opencl_run_command(hal_plugin_queue *queue, const hal_batch *batch,
-                              const hal_command *command, uint64_t argument_offset,
-                              cl_event *event)
+                              const hal_command *command, uint64_t argument_offset, cl_event *event)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
     switch (command->kind) {
@@ -70,8 +69,8 @@ static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
                               command->grid[1] * kernel->group[1],
                               command->grid[2] * kernel->group[2]};
     const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
-    const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions,
-                                                   NULL, global, kernel->group, 0, NULL, event);
+    const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
+                                                   global, kernel->group, 0, NULL, event);
     if (error != CL_SUCCESS) {
         return told(error, "clEnqueueNDRangeKernel", kernel->name);
     }
@@ -144,8 +143,8 @@ static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings, cl_
     }
     if (from->memory->shadowed && !to->memory->shadowed) {
         return told(cl.clEnqueueWriteBuffer(queue->commands, to->memory->buffer, CL_FALSE,
-                                            to->offset, bytes, from->memory->host + from->offset,
-                                            0, NULL, event),
+                                            to->offset, bytes, from->memory->host + from->offset, 0,
+                                            NULL, event),
                     "clEnqueueWriteBuffer", "a copy");
     }
     hal_status status = bring(queue, from, &source);

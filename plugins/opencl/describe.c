@@ -95,8 +95,7 @@ static void describe_limits(opencl_card *card)
     info->max_binding = info->max_allocation;
     info->binding_alignment = 16; /* of the widest access */
     info->compute_units = (uint32_t)number(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    info->max_group_items =
-        (uint32_t)number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+    info->max_group_items = (uint32_t)number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     if (info->max_group_items > 1024) {
         info->max_group_items = 1024;
     }

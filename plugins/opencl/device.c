@@ -137,7 +137,7 @@ static hal_status make_context(hal_plugin_device *made)
 static hal_status open_loader(void)
 {
     static const char *const names[] = {"libOpenCL.so.1", NULL};
-#define SYMBOL(name)   {#name, offsetof(opencl_api, name), 1},
+#define SYMBOL(name) {#name, offsetof(opencl_api, name), 1},
 #define OPTIONAL(name) {#name, offsetof(opencl_api, name), 0},
     static const kit_symbol symbols[] = {
 #include "symbols.inl"
@@ -180,8 +180,8 @@ static void list_platform(card_list *list, cl_platform_id platform)
     cl_uint count = 0;
     char name[128] = "", device_name[128], reason[160];
     cl.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
-    const cl_device_type types = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR |
-                                 CL_DEVICE_TYPE_CPU;
+    const cl_device_type types =
+        CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CPU;
     if (cl.clGetDeviceIDs(platform, types, MAX_CARDS, devices, &count) != CL_SUCCESS) {
         return; /* CL_DEVICE_NOT_FOUND: a driver without a device hides no other */
     }

@@ -32,8 +32,8 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     *kernel = NULL;
     hal_status status = opencl_device_check(device);
     if (status == HAL_OK && (made = new_kernel(device, ir)) == NULL) {
-        status = opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory",
-                             ir->names + ir->name);
+        status =
+            opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
     }
     uint64_t times[3] = {now(), 0, 0};
     if (status == HAL_OK) {
@@ -161,10 +161,9 @@ static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_ker
     made->binding_count = ir->binding_count;
     made->scalar_bytes = ir->scalar_bytes;
     made->argument_bytes = opencl_argument_bytes(ir);
-    made->in_buffer =
-        made->argument_bytes > 0 &&
-        ((device->card->quirks & OPENCL_QUIRK_BUFFER_ARGUMENTS) ||
-         made->argument_bytes + 8 * ir->binding_count > device->card->max_parameters);
+    made->in_buffer = made->argument_bytes > 0 &&
+                      ((device->card->quirks & OPENCL_QUIRK_BUFFER_ARGUMENTS) ||
+                       made->argument_bytes + 8 * ir->binding_count > device->card->max_parameters);
     pthread_mutex_lock(&device->lock);
     made->next = device->kernels;
     if (made->next != NULL) {

@@ -116,8 +116,9 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
                      read ? "const " : "", i);
     }
     if (opencl_argument_bytes(ir) > 0) {
-        kit_text_add(text, in_buffer ? "%sconst __global uchar *restrict block, const ulong place"
-                                     : "%sconst arguments a",
+        kit_text_add(text,
+                     in_buffer ? "%sconst __global uchar *restrict block, const ulong place"
+                               : "%sconst arguments a",
                      comma);
     }
     kit_text_add(text, ")\n{\n");

@@ -118,8 +118,7 @@ static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made
 {
     const size_t bytes = (made->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     cl_int error = CL_SUCCESS;
-    made->shared = cl.clSVMAlloc(device->context,
-                                 CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
+    made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
                                  bytes + ALIGNMENT, 0);
     if (made->shared == NULL) {
         return fail_bytes(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
@@ -135,10 +134,9 @@ static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made
 static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *made)
 {
     cl_int error = CL_SUCCESS;
-    if (!device->card->unified) {
-        made->pinned = cl.clCreateBuffer(device->context,
-                                         CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, made->bytes,
-                                         NULL, &error);
+    if (!device->card->unified && !(device->card->quirks & OPENCL_QUIRK_PAGEABLE)) {
+        made->pinned = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                         made->bytes, NULL, &error);
     }
     if (made->pinned != NULL) {
         made->host = cl.clEnqueueMapBuffer(device->transfers, made->pinned, CL_TRUE,

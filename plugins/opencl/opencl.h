@@ -21,7 +21,7 @@ typedef struct opencl_card {
     bool unified;     /* host and device have the same memory */
     bool fine_shared; /* ... and buffers of it need no mapping */
     bool correct_divide;
-    bool halves;   /* cl_khr_fp16 */
+    bool halves; /* cl_khr_fp16 */
     bool profiling;
     size_t max_parameters; /* bytes of a kernel's arguments */
 } opencl_card;
@@ -55,7 +55,7 @@ enum { OPENCL_ARGUMENT_BYTES = HAL_IR_MAX_BINDINGS * 8 + HAL_IR_MAX_SCALAR_BYTES
 typedef struct opencl_clone {
     struct opencl_clone *next;
     cl_kernel kernel;
-    _Atomic uint64_t queue; /* its serial; 0: free for another queue */
+    _Atomic uint64_t queue;                 /* its serial; 0: free for another queue */
     uint64_t memories[HAL_IR_MAX_BINDINGS]; /* serials; UINT64_MAX: nothing is set */
     bool has_block;
     uint8_t block[OPENCL_ARGUMENT_BYTES];
@@ -85,8 +85,8 @@ struct hal_plugin_queue {
     hal_plugin_device *device;
     cl_command_queue commands;
     uint64_t serial;
-    _Atomic uint64_t reached;
-    pthread_mutex_t lock; /* of the points */
+    _Atomic uint64_t submitted, reached; /* values */
+    pthread_mutex_t lock;                /* of the points */
     opencl_point points[OPENCL_POINTS];
     cl_mem arguments; /* blocks of a batch, for kernels that take them from a buffer */
     uint64_t argument_capacity;
@@ -123,8 +123,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
                                 hal_plugin_kernel **kernel);
 hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
-                                       const hal_ir_kernel *signature,
-                                       hal_plugin_kernel **kernel);
+                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel);
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 /* The queue's own kernel object; null after a failure that has been told. */
 opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, const hal_plugin_queue *queue);

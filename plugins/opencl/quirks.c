@@ -18,6 +18,8 @@ static const quirk_row rows[] = {
     {"Portable Computing Language", "", OPENCL_QUIRK_OWN_CACHE,
      "it compiles for a group size at the first dispatch, and keeps that under ~/.cache/pocl"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
+    {"NVIDIA", "", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
+     "says 256 work-items of a kernel that was compiled for 1024"},
     {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
     {"rusticl", "", OPENCL_QUIRK_BUFFER_ARGUMENTS,
      "takes a structure by value without the bytes that pad its end"},
@@ -45,6 +47,7 @@ static const quirk_name names[] = {
     {"no_half", OPENCL_QUIRK_NO_HALF},
     {"own_cache", OPENCL_QUIRK_OWN_CACHE},
     {"fma_of_zero", OPENCL_QUIRK_FMA_OF_ZERO},
+    {"pageable", OPENCL_QUIRK_PAGEABLE},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };
 

@@ -11,8 +11,8 @@
 enum { PARAMETER_BYTES = 1024, GROUP = 256 };
 
 /* Objects are addresses of these, of no further use. */
-static __attribute__((unused)) char platform_object, device_object, context_object, queue_object, buffer_object,
-    program_object, kernel_object, event_object;
+static __attribute__((unused)) char platform_object, device_object, context_object, queue_object,
+    buffer_object, program_object, kernel_object, event_object;
 
 static int mode(const char *name)
 {
@@ -142,8 +142,8 @@ cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t bytes, void
                       cl_int *error)
 {
     (void)context, (void)flags, (void)bytes, (void)host;
-    return object(&buffer_object,
-                  mode("memory") ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_SUCCESS, error);
+    return object(&buffer_object, mode("memory") ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_SUCCESS,
+                  error);
 }
 
 cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **sources,
@@ -153,9 +153,9 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
     return object(&program_object, CL_SUCCESS, error);
 }
 
-cl_program clCreateProgramWithBinary(cl_context context, cl_uint count,
-                                     const cl_device_id *devices, const size_t *lengths,
-                                     const unsigned char **binaries, cl_int *status, cl_int *error)
+cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id *devices,
+                                     const size_t *lengths, const unsigned char **binaries,
+                                     cl_int *status, cl_int *error)
 {
     (void)context, (void)count, (void)devices, (void)lengths, (void)binaries;
     *status = mode("stale_binary") ? CL_INVALID_BINARY : CL_SUCCESS;
@@ -302,7 +302,7 @@ cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, void *out, size_t *size)
 {
-    const cl_int state = mode("lost") ? CL_OUT_OF_RESOURCES
+    const cl_int state = mode("lost")   ? CL_OUT_OF_RESOURCES
                          : mode("slow") ? CL_RUNNING
                                         : CL_COMPLETE;
     (void)event, (void)what;
@@ -318,11 +318,11 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t ro
 }
 
 /* Nothing is counted. */
-#define DONE(name, type)                                                                          \
-    cl_int name(type thing)                                                                       \
-    {                                                                                             \
-        (void)thing;                                                                              \
-        return CL_SUCCESS;                                                                        \
+#define DONE(name, type)    \
+    cl_int name(type thing) \
+    {                       \
+        (void)thing;        \
+        return CL_SUCCESS;  \
     }
 DONE(clReleaseContext, cl_context)
 DONE(clReleaseCommandQueue, cl_command_queue)
