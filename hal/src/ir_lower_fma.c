@@ -2,8 +2,8 @@
  * ir_lower.c.
  *
  * A sum is rounded to odd where another rounding follows: where it is not exact and its last bit is
- * even, the neighbour on the side of the error is taken. Then the next rounding sees on which side of
- * every tie the exact sum lies. */
+ * even, the neighbour on the side of the error is taken. Then the next rounding sees on which side
+ * of every tie the exact sum lies. */
 #include "ir_rewrite.h"
 
 /* A sum or a product, and its error: together exact. */
@@ -118,11 +118,10 @@ static hal_ir_value scaled(hal_ir_builder *b, hal_ir_value x, hal_ir_value by)
     return hal_ir_bitcast(b, HAL_TYPE_F64, result);
 }
 
-/* With the exponents of x and y taken off, and that of z moved by as much. A z that is far larger is
- * the result itself; one far smaller only decides on which side of a tie the sum lies, and may be
- * brought nearer. Zeros, infinities and NaN need no care about rounding. */
-hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
-                                  hal_ir_value z)
+/* With the exponents of x and y taken off, and that of z moved by as much. A z that is far larger
+ * is the result itself; one far smaller only decides on which side of a tie the sum lies, and may
+ * be brought nearer. Zeros, infinities and NaN need no care about rounding. */
+hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z)
 {
     const hal_ir_value zero = hal_ir_i64(b, 0), one = hal_ir_i64(b, BIAS);
     const hal_ir_value bits_x = hal_ir_bitcast(b, HAL_TYPE_I64, x);
@@ -132,23 +131,20 @@ hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_valu
     const hal_ir_value of_z = exponent_of(b, bits_z);
     const hal_ir_value special =
         hal_ir_or(b, is_one_of(b, of_x, 0, TOP), is_one_of(b, of_y, 0, TOP));
-    const hal_ir_value moved =
-        hal_ir_sub(b, hal_ir_add(b, of_x, of_y), hal_ir_i64(b, 2 * BIAS));
+    const hal_ir_value moved = hal_ir_sub(b, hal_ir_add(b, of_x, of_y), hal_ir_i64(b, 2 * BIAS));
     const hal_ir_value near_z = hal_ir_sub(b, of_z, moved); /* its exponent beside the product */
     const hal_ir_value large = hal_ir_gt(b, near_z, hal_ir_i64(b, BIAS + FAR));
     const hal_ir_value small = hal_ir_max(b, near_z, hal_ir_i64(b, BIAS - FAR));
     const hal_ir_value no_z = hal_ir_eq(b, of_z, zero);
-    const hal_ir_value placed_z =
-        hal_ir_select(b, no_z, hal_ir_and(b, bits_z, hal_ir_i64(b, SIGN)),
-                      with_exponent(b, bits_z, small));
+    const hal_ir_value placed_z = hal_ir_select(b, no_z, hal_ir_and(b, bits_z, hal_ir_i64(b, SIGN)),
+                                                with_exponent(b, bits_z, small));
     const hal_ir_value fused =
         fuse(b, hal_ir_bitcast(b, HAL_TYPE_F64, with_exponent(b, bits_x, one)),
              hal_ir_bitcast(b, HAL_TYPE_F64, with_exponent(b, bits_y, one)),
              hal_ir_bitcast(b, HAL_TYPE_F64, placed_z));
     const hal_ir_value plain = hal_ir_add(b, hal_ir_mul(b, x, y), z);
-    const hal_ir_value is_z =
-        hal_ir_or(b, hal_ir_and(b, large, hal_ir_not(b, no_z)),
-                  hal_ir_eq(b, of_z, hal_ir_i64(b, TOP)));
+    const hal_ir_value is_z = hal_ir_or(b, hal_ir_and(b, large, hal_ir_not(b, no_z)),
+                                        hal_ir_eq(b, of_z, hal_ir_i64(b, TOP)));
     const hal_ir_value result = hal_ir_select(b, is_z, z, scaled(b, fused, moved));
     return hal_ir_select(b, special, plain, result);
 }

@@ -23,7 +23,7 @@ static int holds(const struct dl_phdr_info *info, uintptr_t address)
 }
 
 /* Gives 1 when the text is written. */
-static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) *header, char *text)
+static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header, char *text)
 {
     const uint8_t *place = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
     const uint8_t *end = place + header->p_memsz;
@@ -49,8 +49,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *text)
         return 0;
     }
     for (int i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type == PT_NOTE &&
-            read_notes(info, &info->dlpi_phdr[i], text)) {
+        if (info->dlpi_phdr[i].p_type == PT_NOTE && read_notes(info, &info->dlpi_phdr[i], text)) {
             break;
         }
     }

@@ -310,8 +310,8 @@ static void describe_types(const answers *a, vulkan_description *d)
     values |= core->shaderFloat64 ? HAL_TYPE_BIT(HAL_TYPE_F64) : 0;
     uint32_t stored = values & ~HAL_TYPE_BIT(HAL_TYPE_BOOL);
     if (a->features12.storageBuffer8BitAccess && a->features12.shaderInt8) {
-        stored |= HAL_TYPE_BIT(HAL_TYPE_I8) | HAL_TYPE_BIT(HAL_TYPE_U8) |
-                  HAL_TYPE_BIT(HAL_TYPE_BOOL);
+        stored |=
+            HAL_TYPE_BIT(HAL_TYPE_I8) | HAL_TYPE_BIT(HAL_TYPE_U8) | HAL_TYPE_BIT(HAL_TYPE_BOOL);
     }
     if (a->features11.storageBuffer16BitAccess && core->shaderInt16) {
         stored |= HAL_TYPE_BIT(HAL_TYPE_I16) | HAL_TYPE_BIT(HAL_TYPE_U16) |
@@ -327,8 +327,8 @@ static void describe_types(const answers *a, vulkan_description *d)
                              a->layout.workgroupMemoryExplicitLayout16BitAccess;
 }
 
-/* Denormals are claimed where they can be asked for; fused multiply-add, and what else Vulkan does not
- * promise, where the table says so. Division and square root of f32 are then made exact. */
+/* Denormals are claimed where they can be asked for; fused multiply-add, and what else Vulkan does
+ * not promise, where the table says so. Division and square root of f32 are then made exact. */
 static void describe_floats(const answers *a, vulkan_description *d)
 {
     const VkPhysicalDeviceFloatControlsProperties *f = &a->floats;
@@ -351,16 +351,14 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.zero_inf_nan = kept;
     d->target.denormals = allowed_widths(denormals, f->denormBehaviorIndependence);
     d->target.nearest_even = allowed_widths(nearest, f->roundingModeIndependence);
-    d->target.half_converts =
-        (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
+    d->target.half_converts = (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
     d->info.exactness = d->quirks->exactness;
     d->info.exactness |= (d->target.denormals & used) == used ? HAL_EXACT_DENORMALS : 0;
     if ((d->info.exactness & (HAL_EXACT_FMA | HAL_EXACT_DENORMALS)) ==
             (HAL_EXACT_FMA | HAL_EXACT_DENORMALS) &&
         doubles != 0 && !(d->info.exactness & HAL_EXACT_DIVIDE)) {
         d->target.repairs_division = 1;
-        d->info.exactness |=
-            d->quirks->exact_doubles ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
+        d->info.exactness |= d->quirks->exact_doubles ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
     }
 }
 

@@ -204,9 +204,9 @@ static hal_status load_functions(hal_plugin_device *device)
     const vulkan_instance *instance = device->instance;
     PFN_vkVoidFunction function = NULL;
     const char *missing = NULL;
-#define DEVICE(name)                                                                               \
-    function = instance->vkGetDeviceProcAddr(device->handle, #name);                               \
-    missing = function == NULL ? #name : missing;                                                  \
+#define DEVICE(name)                                                 \
+    function = instance->vkGetDeviceProcAddr(device->handle, #name); \
+    missing = function == NULL ? #name : missing;                    \
     memcpy(&device->vk.name, &function, sizeof function);
 #include "symbols.inl"
 #undef DEVICE
@@ -217,8 +217,7 @@ static hal_status load_functions(hal_plugin_device *device)
     device->lane_count = device->is.queue_count;
     for (uint32_t i = 0; i < device->lane_count; i++) {
         pthread_mutex_init(&device->lanes[i].lock, NULL);
-        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i,
-                                    &device->lanes[i].handle);
+        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i, &device->lanes[i].handle);
     }
     return HAL_OK;
 }
@@ -227,10 +226,9 @@ static hal_status create_layout(hal_plugin_device *device)
 {
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                        .size = device->is.target.push_bytes};
-    const VkPipelineLayoutCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .pushConstantRangeCount = 1,
-        .pPushConstantRanges = &range};
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .pushConstantRangeCount = 1,
+                                             .pPushConstantRanges = &range};
     device->push_bytes = range.size;
     const VkResult result =
         device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &device->layout);

@@ -56,11 +56,11 @@ static hal_status make_instance(const vulkan_loader *loader, vulkan_instance *in
 {
     vulkan_instance made = {0};
     PFN_vkVoidFunction function = NULL;
-#define GLOBAL(name)                                                                               \
-    function = loader->vkGetInstanceProcAddr(NULL, #name);                                         \
-    if (function == NULL) {                                                                        \
-        return missing(#name);                                                                     \
-    }                                                                                              \
+#define GLOBAL(name)                                       \
+    function = loader->vkGetInstanceProcAddr(NULL, #name); \
+    if (function == NULL) {                                \
+        return missing(#name);                             \
+    }                                                      \
     memcpy(&made.name, &function, sizeof function);
 #include "symbols.inl"
 #undef GLOBAL
@@ -68,11 +68,11 @@ static hal_status make_instance(const vulkan_loader *loader, vulkan_instance *in
     if (status != HAL_OK) {
         return status;
     }
-#define INSTANCE(name)                                                                             \
-    function = loader->vkGetInstanceProcAddr(made.handle, #name);                                  \
-    if (function == NULL) {                                                                        \
-        return missing(#name);                                                                     \
-    }                                                                                              \
+#define INSTANCE(name)                                            \
+    function = loader->vkGetInstanceProcAddr(made.handle, #name); \
+    if (function == NULL) {                                       \
+        return missing(#name);                                    \
+    }                                                             \
     memcpy(&made.name, &function, sizeof function);
 #include "symbols.inl"
 #undef INSTANCE

@@ -38,8 +38,7 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     spirv_module module;
     *kernel = NULL;
     const char *name = ir->names + ir->name;
-    hal_status status =
-        spirv_lower(ir, &device->is.target, &module, problem, sizeof problem);
+    hal_status status = spirv_lower(ir, &device->is.target, &module, problem, sizeof problem);
     if (status != HAL_OK) {
         return vulkan_fail(status, "kernel %s: %s", name, problem);
     }
@@ -64,8 +63,10 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
     uint32_t magic = 0;
     *kernel = NULL;
     if (strcmp(format, vulkan_kernel_formats) != 0) {
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED, "kernel %s: code of format %s; this plugin takes "
-                           "%s", name, format, vulkan_kernel_formats);
+        return vulkan_fail(HAL_ERROR_UNSUPPORTED,
+                           "kernel %s: code of format %s; this plugin takes "
+                           "%s",
+                           name, format, vulkan_kernel_formats);
     }
     if (bytes >= 4) {
         memcpy(&magic, code, 4);
@@ -132,8 +133,7 @@ static hal_status create_pipeline(hal_plugin_device *device, const source *made_
                                            .codeSize = (size_t)made_of->bytes,
                                            .pCode = made_of->words};
     VkShaderModule module = VK_NULL_HANDLE;
-    VkResult result =
-        device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module);
+    VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module);
     if (result == VK_SUCCESS) {
         uint64_t key[2];
         int loaded = 0;
@@ -166,8 +166,7 @@ static VkResult compile(hal_plugin_device *device, const source *made_of, VkShad
 {
     const uint32_t width = device->is.target.subgroup_width;
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
-        .sType =
-            VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
         .requiredSubgroupSize = width};
     const int asks = device->is.full_subgroups && made_of->uses_subgroups;
     const int full = asks && made_of->items % width == 0;
@@ -175,8 +174,8 @@ static VkResult compile(hal_plugin_device *device, const source *made_of, VkShad
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = asks ? &size : NULL,
-                  .flags = full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT
-                                : 0,
+                  .flags =
+                      full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = made_of->entry},
@@ -192,8 +191,7 @@ static VkPipelineCache load_cache(hal_plugin_device *device, const uint64_t key[
     uint64_t bytes = 0;
     *loaded = host->cache_load != NULL &&
               host->cache_load(device->is.info.id, key, &data, &bytes) == HAL_OK;
-    const VkPipelineCacheCreateInfo info = {.sType =
-                                                VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = *loaded ? (size_t)bytes : 0,
                                             .pInitialData = data};
     VkPipelineCache cache = VK_NULL_HANDLE;

@@ -9,7 +9,8 @@
 
 static hal_status begin(lower *l);
 static void write_preamble(lower *l);
-static void write_mode(lower *l, uint32_t main, uint32_t capability, uint32_t mode, uint32_t widths);
+static void write_mode(lower *l, uint32_t main, uint32_t capability, uint32_t mode,
+                       uint32_t widths);
 static void write_modes(lower *l, uint32_t main);
 static void declare_arguments(lower *l);
 static uint32_t load_argument(lower *l, uint32_t member, uint32_t type, uint32_t bytes);
@@ -100,10 +101,10 @@ static void write_preamble(lower *l)
     spirv_capability(&l->writer, SPV_CAPABILITY_PHYSICAL_STORAGE_BUFFER);
     spirv_capability(&l->writer, SPV_CAPABILITY_VULKAN_MEMORY_MODEL);
     l->glsl = spirv_id(&l->writer);
-    spirv_emit_text(&l->writer, SPIRV_PREAMBLE, SPV_OP_EXT_INST_IMPORT, &l->glsl, 1,
-                    "GLSL.std.450", NULL, 0);
-    EMIT(&l->writer, SPIRV_PREAMBLE, SPV_OP_MEMORY_MODEL,
-         SPV_ADDRESSING_PHYSICAL_STORAGE_BUFFER_64, SPV_MEMORY_MODEL_VULKAN);
+    spirv_emit_text(&l->writer, SPIRV_PREAMBLE, SPV_OP_EXT_INST_IMPORT, &l->glsl, 1, "GLSL.std.450",
+                    NULL, 0);
+    EMIT(&l->writer, SPIRV_PREAMBLE, SPV_OP_MEMORY_MODEL, SPV_ADDRESSING_PHYSICAL_STORAGE_BUFFER_64,
+         SPV_MEMORY_MODEL_VULKAN);
 }
 
 static void write_modes(lower *l, uint32_t main)
@@ -144,11 +145,10 @@ static void declare_arguments(lower *l)
     }
     const uint32_t block = members[0] = spirv_id(&l->writer);
     for (uint32_t i = 0; i < count; i++) {
-        const hal_ir_scalar *scalar = i < ir->binding_count ? NULL
-                                                            : &ir->scalars[i - ir->binding_count];
+        const hal_ir_scalar *scalar =
+            i < ir->binding_count ? NULL : &ir->scalars[i - ir->binding_count];
         members[1 + i] = scalar == NULL ? lower_int(l, 64) : lower_type(l, scalar->type);
-        EMIT(&l->writer, SPIRV_DECORATIONS, SPV_OP_MEMBER_DECORATE, block, i,
-             SPV_DECORATION_OFFSET,
+        EMIT(&l->writer, SPIRV_DECORATIONS, SPV_OP_MEMBER_DECORATE, block, i, SPV_DECORATION_OFFSET,
              scalar == NULL ? 8 * i : 8 * ir->binding_count + scalar->offset);
     }
     EMIT(&l->writer, SPIRV_DECORATIONS, SPV_OP_DECORATE, block, SPV_DECORATION_BLOCK);
@@ -169,10 +169,9 @@ static void declare_arguments(lower *l)
     l->interface[l->interface_count++] = variable;
     l->arguments = variable;
     if (!pushed) {
-        const uint32_t place =
-            RESULT(&l->writer, SPV_OP_ACCESS_CHAIN,
-                   lower_pointer(l, SPV_STORAGE_PUSH_CONSTANT, lower_int(l, 64)), variable,
-                   lower_u32(l, 0));
+        const uint32_t place = RESULT(&l->writer, SPV_OP_ACCESS_CHAIN,
+                                      lower_pointer(l, SPV_STORAGE_PUSH_CONSTANT, lower_int(l, 64)),
+                                      variable, lower_u32(l, 0));
         const uint32_t address = RESULT(&l->writer, SPV_OP_LOAD, lower_int(l, 64), place);
         l->arguments = RESULT(&l->writer, SPV_OP_CONVERT_U_TO_PTR,
                               lower_pointer(l, l->arguments_storage, block), address);
@@ -246,12 +245,11 @@ static void lower_record(lower *l, uint32_t index)
         break;
     case HAL_IR_BITCAST:
         l->ids[index] = lower_from_bits(
-            l, record->type,
-            lower_bits(l, l->ir->records[record->a].type, l->ids[record->a]));
+            l, record->type, lower_bits(l, l->ir->records[record->a].type, l->ids[record->a]));
         break;
     case HAL_IR_CAST:
-        l->ids[index] = lower_cast(l, l->ir->records[record->a].type, record->type,
-                                   l->ids[record->a]);
+        l->ids[index] =
+            lower_cast(l, l->ir->records[record->a].type, record->type, l->ids[record->a]);
         break;
     case HAL_IR_NARROW:
         l->ids[index] = lower_decode(l, (hal_type)record->aux,
@@ -314,17 +312,16 @@ static void lower_vector_record(lower *l, uint32_t index)
 static void lower_variable(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
-    const uint32_t type = lower_type(l, record->opcode == HAL_IR_SET
-                                            ? l->ir->records[record->a].type
-                                            : record->type);
+    const uint32_t type =
+        lower_type(l, record->opcode == HAL_IR_SET ? l->ir->records[record->a].type : record->type);
     if (record->opcode == HAL_IR_GET) {
         l->ids[index] = RESULT(&l->writer, SPV_OP_LOAD, type, l->ids[record->a]);
         return;
     }
     if (record->opcode == HAL_IR_VAR) {
         l->ids[index] = spirv_id(&l->writer);
-        EMIT(&l->writer, SPIRV_HEAD, SPV_OP_VARIABLE,
-             lower_pointer(l, SPV_STORAGE_FUNCTION, type), l->ids[index], SPV_STORAGE_FUNCTION);
+        EMIT(&l->writer, SPIRV_HEAD, SPV_OP_VARIABLE, lower_pointer(l, SPV_STORAGE_FUNCTION, type),
+             l->ids[index], SPV_STORAGE_FUNCTION);
         EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[index], l->ids[record->a]);
         return;
     }

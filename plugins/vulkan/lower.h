@@ -1,5 +1,5 @@
-/* Lowering: a kernel's IR to a SPIR-V module. lower.h is for kernel.c and tests; what the lowering's
- * own files share is lower_state.h. Nothing here needs Vulkan.
+/* Lowering: a kernel's IR to a SPIR-V module. lower.h is for kernel.c and tests; what the
+ * lowering's own files share is lower_state.h. Nothing here needs Vulkan.
  *
  * How a dispatch hands over its arguments: a block of 8 bytes for each binding, its address, and
  * then the block of scalars. Up to `push_bytes` it is the push constants themselves; a larger one
@@ -15,14 +15,14 @@ enum { SPIRV_FLOAT_16 = 1, SPIRV_FLOAT_32 = 2, SPIRV_FLOAT_64 = 4 };
 
 /* What a device lets a module use. */
 typedef struct spirv_target {
-    uint32_t push_bytes;     /* the most bytes of push constants */
-    uint32_t subgroup_width; /* 0: none */
-    uint32_t zero_inf_nan;   /* float widths whose signed zeros, infinities and NaN can be kept */
-    uint32_t denormals;      /* whose denormals can be kept */
-    uint32_t nearest_even;   /* whose results can be rounded to nearest even */
-    uint32_t half_converts;  /* 1: its own conversions between f16 and f32 are exact */
-    uint32_t shared_views;   /* 1: shared memory can be declared with several layouts at a time */
-    uint32_t shared_bytes;   /* of a group */
+    uint32_t push_bytes;       /* the most bytes of push constants */
+    uint32_t subgroup_width;   /* 0: none */
+    uint32_t zero_inf_nan;     /* float widths whose signed zeros, infinities and NaN can be kept */
+    uint32_t denormals;        /* whose denormals can be kept */
+    uint32_t nearest_even;     /* whose results can be rounded to nearest even */
+    uint32_t half_converts;    /* 1: its own conversions between f16 and f32 are exact */
+    uint32_t shared_views;     /* 1: shared memory can be declared with several layouts at a time */
+    uint32_t shared_bytes;     /* of a group */
     uint32_t repairs_division; /* 1: division and square root of f32 are made exact by fused
                                 * multiply-adds and f64, which the device has */
 } spirv_target;

@@ -99,11 +99,11 @@ static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
     const uint32_t width = 8 * hal_type_size(type);
     const uint64_t sign = UINT64_C(1) << (width - 1);
     const uint32_t bits = lower_bits(l, type, a);
-    const uint32_t changed =
-        opcode == HAL_IR_NEG ? RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, width), bits,
-                                      lower_number(l, width, sign))
-                             : RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, width), bits,
-                                      lower_number(l, width, sign - 1));
+    const uint32_t changed = opcode == HAL_IR_NEG
+                                 ? RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, width), bits,
+                                          lower_number(l, width, sign))
+                                 : RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, width), bits,
+                                          lower_number(l, width, sign - 1));
     return lower_from_bits(l, type, changed);
 }
 
@@ -117,8 +117,7 @@ static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_typ
     if (rb->opcode == HAL_IR_CONSTANT || ra->opcode == HAL_IR_CONSTANT) {
         const int second = rb->opcode == HAL_IR_CONSTANT;
         const uint64_t bits = l->ir->constants[second ? rb->aux : ra->aux];
-        const uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000u
-                                                       : UINT64_C(0x7ff0000000000000);
+        const uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000u : UINT64_C(0x7ff0000000000000);
         if ((bits & ((UINT64_C(1) << (width - 1)) - 1)) <= infinity) {
             return extreme_with_constant(l, is_min, type, second ? a : b, second ? b : a, bits);
         }
@@ -131,15 +130,14 @@ static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, u
 {
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
-    const uint32_t less = RESULT(w, is_min ? SPV_OP_F_ORD_LESS_THAN : SPV_OP_F_ORD_GREATER_THAN,
-                                 lower_bool(l), a, b);
+    const uint32_t less =
+        RESULT(w, is_min ? SPV_OP_F_ORD_LESS_THAN : SPV_OP_F_ORD_GREATER_THAN, lower_bool(l), a, b);
     const uint32_t equal = RESULT(w, SPV_OP_F_ORD_EQUAL, lower_bool(l), a, b);
     const uint32_t nan = RESULT(w, SPV_OP_F_UNORD_NOT_EQUAL, lower_bool(l), a, a);
-    const uint32_t joined =
-        lower_from_bits(l, type,
-                        RESULT(w, is_min ? SPV_OP_BITWISE_OR : SPV_OP_BITWISE_AND,
-                               lower_int(l, width), lower_bits(l, type, a),
-                               lower_bits(l, type, b)));
+    const uint32_t joined = lower_from_bits(
+        l, type,
+        RESULT(w, is_min ? SPV_OP_BITWISE_OR : SPV_OP_BITWISE_AND, lower_int(l, width),
+               lower_bits(l, type, a), lower_bits(l, type, b)));
     const uint32_t either = RESULT(w, SPV_OP_LOGICAL_OR, lower_bool(l), less, nan);
     const uint32_t chosen = lower_select(l, t, either, a, b);
     return lower_select(l, t, equal, joined, chosen);
@@ -158,9 +156,8 @@ static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint3
                    lower_bool(l), x, constant);
         return lower_select(l, t, mine, x, constant);
     }
-    const uint32_t beyond =
-        RESULT(w, is_min ? SPV_OP_F_ORD_GREATER_THAN : SPV_OP_F_ORD_LESS_THAN, lower_bool(l), x,
-               constant);
+    const uint32_t beyond = RESULT(w, is_min ? SPV_OP_F_ORD_GREATER_THAN : SPV_OP_F_ORD_LESS_THAN,
+                                   lower_bool(l), x, constant);
     return lower_select(l, t, beyond, constant, x);
 }
 
@@ -216,9 +213,10 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
     case HAL_IR_SHR: {
         const uint32_t count =
             RESULT(w, SPV_OP_BITWISE_AND, t, b, lower_number(l, width, width - 1));
-        return RESULT(w, record->opcode == HAL_IR_SHL ? SPV_OP_SHIFT_LEFT_LOGICAL
-                         : hal_type_is_signed(type)   ? SPV_OP_SHIFT_RIGHT_ARITHMETIC
-                                                      : SPV_OP_SHIFT_RIGHT_LOGICAL,
+        return RESULT(w,
+                      record->opcode == HAL_IR_SHL ? SPV_OP_SHIFT_LEFT_LOGICAL
+                      : hal_type_is_signed(type)   ? SPV_OP_SHIFT_RIGHT_ARITHMETIC
+                                                   : SPV_OP_SHIFT_RIGHT_LOGICAL,
                       t, a, count);
     }
     case HAL_IR_EQ:

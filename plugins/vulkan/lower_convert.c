@@ -66,8 +66,7 @@ static uint32_t to_bool(lower *l, hal_type from, uint32_t value)
         bits = RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, width), bits,
                       lower_number(l, width, (UINT64_C(1) << (width - 1)) - 1));
     }
-    return RESULT(&l->writer, SPV_OP_I_NOT_EQUAL, lower_bool(l), bits,
-                  lower_number(l, width, 0));
+    return RESULT(&l->writer, SPV_OP_I_NOT_EQUAL, lower_bool(l), bits, lower_number(l, width, 0));
 }
 
 static uint32_t from_bool(lower *l, hal_type to, uint32_t value)
@@ -86,8 +85,8 @@ static uint32_t float_to_integer(lower *l, hal_type from, hal_type to, uint32_t 
     const int is_signed = hal_type_is_signed(to);
     const uint32_t width = 8 * hal_type_size(to), t = lower_type(l, to);
     const uint32_t power = is_signed ? width - 1 : width; /* values end below 2^power */
-    const uint64_t limit = from == HAL_TYPE_F32 ? (uint64_t)(127 + power) << 23
-                                                : (uint64_t)(1023 + power) << 52;
+    const uint64_t limit =
+        from == HAL_TYPE_F32 ? (uint64_t)(127 + power) << 23 : (uint64_t)(1023 + power) << 52;
     const uint64_t most = is_signed ? UINT64_MAX >> (65 - width) : UINT64_MAX >> (64 - width);
     const uint64_t least = is_signed ? most + 1 : 0;
     const uint64_t sign = UINT64_C(1) << (8 * hal_type_size(from) - 1);
@@ -188,8 +187,8 @@ static uint32_t half_from_float(lower *l, uint32_t value)
     const uint32_t odd = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, size, 13), 1);
     const uint32_t rounded = add_u32(l, add_u32(l, size, lower_u32(l, 0xfffu - (112u << 23))), odd);
     const uint32_t normal = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, rounded, 13);
-    const uint32_t nan = RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l), size,
-                                lower_u32(l, 0x7f800000));
+    const uint32_t nan =
+        RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l), size, lower_u32(l, 0x7f800000));
     const uint32_t special = lower_select(l, u32, nan, lower_u32(l, 0x7e00), lower_u32(l, 0x7c00));
     const uint32_t finite = lower_select(l, u32, below(l, size, 0x38800000), denormal, normal);
     return or_u32(l, sign, lower_select(l, u32, below(l, size, 0x477ff000), finite, special));

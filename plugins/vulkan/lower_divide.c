@@ -17,9 +17,8 @@ uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
     const uint64_t value = constant ? l->ir->constants[divisor->aux] : 0;
     const uint64_t minus_one = width == 64 ? UINT64_MAX : UINT32_MAX;
     const int may_be_zero = !constant || value == 0;
-    const uint32_t quotient =
-        safe_quotient(l, type, a, b, may_be_zero,
-                      hal_type_is_signed(type) && (!constant || value == minus_one));
+    const uint32_t quotient = safe_quotient(
+        l, type, a, b, may_be_zero, hal_type_is_signed(type) && (!constant || value == minus_one));
     if (record->opcode == HAL_IR_DIV) {
         return quotient;
     }
@@ -38,12 +37,10 @@ static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, i
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
     const uint32_t zero = lower_number(l, width, 0), one = lower_number(l, width, 1);
-    const uint32_t is_zero =
-        may_be_zero ? RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b, zero) : 0;
-    const uint32_t is_minus_one =
-        may_be_minus_one ? RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b,
-                                  lower_number(l, width, UINT64_MAX))
-                         : 0;
+    const uint32_t is_zero = may_be_zero ? RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b, zero) : 0;
+    const uint32_t is_minus_one = may_be_minus_one ? RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b,
+                                                            lower_number(l, width, UINT64_MAX))
+                                                   : 0;
     uint32_t divisor = may_be_zero ? lower_select(l, t, is_zero, one, b) : b;
     divisor = may_be_minus_one ? lower_select(l, t, is_minus_one, one, divisor) : divisor;
     uint32_t quotient =
@@ -63,8 +60,8 @@ static uint32_t f32_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
 
 static uint32_t f32_fma(lower *l, uint32_t a, uint32_t b, uint32_t c)
 {
-    return lower_exact(
-        l, lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
+    return lower_exact(l,
+                       lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
 }
 
 /* 1 where the exponent is so far from both ends that no step of divide_by_fma leaves the range. */
@@ -79,9 +76,9 @@ static uint32_t is_moderate(lower *l, uint32_t value)
                   lower_u32(l, (uint32_t)(MOST + 1 - LEAST) << 23));
 }
 
-/* The driver's reciprocal, made better once, gives a quotient; what is left of the dividend makes it
- * better twice, and the second time it is the nearest. Right for any reciprocal that is off by
- * 3 units in the last place at most; Vulkan allows 2.5. */
+/* The driver's reciprocal, made better once, gives a quotient; what is left of the dividend makes
+ * it better twice, and the second time it is the nearest. Right for any reciprocal that is off by 3
+ * units in the last place at most; Vulkan allows 2.5. */
 static uint32_t divide_by_fma(lower *l, uint32_t a, uint32_t b)
 {
     const uint32_t one = lower_constant(l, HAL_TYPE_F32, 0x3f800000);
@@ -171,10 +168,9 @@ static float_parts take_apart(lower *l, const float_format *f, uint32_t magnitud
     exponent = f->width == 64 ? RESULT(w, SPV_OP_U_CONVERT, u32, exponent) : exponent;
     const uint32_t low = RESULT(w, SPV_OP_BITWISE_AND, t, magnitude,
                                 lower_number(l, f->width, (UINT64_C(1) << f->fraction) - 1));
-    const uint32_t denormal =
-        RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), exponent, lower_u32(l, 0));
-    const uint32_t hidden = lower_select(l, u64, denormal, lower_u64(l, 0),
-                                         lower_u64(l, UINT64_C(1) << f->fraction));
+    const uint32_t denormal = RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), exponent, lower_u32(l, 0));
+    const uint32_t hidden =
+        lower_select(l, u64, denormal, lower_u64(l, 0), lower_u64(l, UINT64_C(1) << f->fraction));
     float_parts parts;
     parts.exponent = lower_select(l, u32, denormal, lower_u32(l, 1), exponent);
     parts.fraction = RESULT(w, SPV_OP_BITWISE_OR, u64, widen(l, f->width, low), hidden);
@@ -232,8 +228,7 @@ static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction,
     const uint32_t placed =
         RESULT(w, SPV_OP_SHIFT_LEFT_LOGICAL, u64, widen(l, 32, above), lower_u32(l, f->fraction));
     const uint32_t sum = RESULT(w, SPV_OP_I_ADD, u64, fraction, placed);
-    const uint32_t none =
-        RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), fraction, lower_u64(l, 0));
+    const uint32_t none = RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), fraction, lower_u64(l, 0));
     return narrow(l, f->width, lower_select(l, u64, none, lower_u64(l, 0), sum));
 }
 
@@ -242,8 +237,8 @@ static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction,
 uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
-    const float_format f = type == HAL_TYPE_F32 ? (float_format){32, 23, 40}
-                                                : (float_format){64, 52, 11};
+    const float_format f =
+        type == HAL_TYPE_F32 ? (float_format){32, 23, 40} : (float_format){64, 52, 11};
     const uint32_t t = lower_int(l, f.width), boolean = lower_bool(l);
     const uint64_t sign = UINT64_C(1) << (f.width - 1);
     const uint64_t infinity = (sign - 1) >> f.fraction << f.fraction;
@@ -253,8 +248,7 @@ uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b)
     const uint32_t size_b = RESULT(w, SPV_OP_BITWISE_AND, t, bits_b, low);
     const uint32_t limit = lower_number(l, f.width, infinity);
     const uint32_t bad_a = RESULT(w, SPV_OP_U_GREATER_THAN_EQUAL, boolean, size_a, limit);
-    const uint32_t zero_b =
-        RESULT(w, SPV_OP_I_EQUAL, boolean, size_b, lower_number(l, f.width, 0));
+    const uint32_t zero_b = RESULT(w, SPV_OP_I_EQUAL, boolean, size_b, lower_number(l, f.width, 0));
     const uint32_t nan_b = RESULT(w, SPV_OP_U_GREATER_THAN, boolean, size_b, limit);
     const uint32_t bad = RESULT(w, SPV_OP_LOGICAL_OR, boolean, bad_a,
                                 RESULT(w, SPV_OP_LOGICAL_OR, boolean, zero_b, nan_b));
@@ -284,12 +278,10 @@ uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b)
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), u64 = lower_int(l, 64);
     if (hal_type_size(type) == 4) {
-        const uint32_t widening =
-            hal_type_is_signed(type) ? SPV_OP_S_CONVERT : SPV_OP_U_CONVERT;
-        const uint32_t product = RESULT(w, SPV_OP_I_MUL, u64, RESULT(w, widening, u64, a),
-                                        RESULT(w, widening, u64, b));
-        const uint32_t high =
-            RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, product, lower_u32(l, 32));
+        const uint32_t widening = hal_type_is_signed(type) ? SPV_OP_S_CONVERT : SPV_OP_U_CONVERT;
+        const uint32_t product =
+            RESULT(w, SPV_OP_I_MUL, u64, RESULT(w, widening, u64, a), RESULT(w, widening, u64, b));
+        const uint32_t high = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, product, lower_u32(l, 32));
         return RESULT(w, SPV_OP_U_CONVERT, u32, high);
     }
     uint32_t high = unsigned_high_64(l, a, b);

@@ -12,8 +12,8 @@ int lower_needs_subgroups(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const uint32_t opcode = ir->records[i].opcode;
-        if (opcode == HAL_IR_LANE_ID || (opcode >= HAL_IR_SHUFFLE &&
-                                         opcode <= HAL_IR_SUBGROUP_REDUCE)) {
+        if (opcode == HAL_IR_LANE_ID ||
+            (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
             return 1;
         }
     }
@@ -108,21 +108,20 @@ static uint32_t reduce(lower *l, const hal_ir_record *record)
     }
     for (uint32_t distance = 1; distance < width; distance *= 2) {
         const uint32_t by = lower_u32(l, distance);
-        const uint32_t other = shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type,
-                                       value, by);
+        const uint32_t other =
+            shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type, value, by);
         const uint32_t both = combine(l, record, value, other);
         if (short_one) {
             const uint32_t partner = RESULT(w, SPV_OP_BITWISE_XOR, u32, lane, by);
-            const uint32_t there =
-                RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), partner, lanes);
+            const uint32_t there = RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), partner, lanes);
             value = lower_select(l, type, there, both, value);
         } else {
             value = both;
         }
     }
-    return short_one ? shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, value,
-                               lower_u32(l, 0))
-                     : value;
+    return short_one
+               ? shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, value, lower_u32(l, 0))
+               : value;
 }
 
 /* As the IR's own ADD, MIN and MAX. */

@@ -79,7 +79,7 @@ static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width)
         p.class = lower_shared_class(l, record->aux, width);
     } else {
         while (2u << p.class <= width) {
-            p.class++;
+            p.class ++;
         }
         p.address = address_of(l, record);
     }
@@ -170,8 +170,9 @@ static void store(lower *l, const hal_ir_record *record)
 static uint32_t atomic(lower *l, const hal_ir_record *record)
 {
     static const uint16_t signed_opcodes[HAL_IR_ATOMIC_COUNT] = {
-        SPV_OP_ATOMIC_I_ADD, SPV_OP_ATOMIC_S_MIN, SPV_OP_ATOMIC_S_MAX,
-        SPV_OP_ATOMIC_AND,   SPV_OP_ATOMIC_OR,    SPV_OP_ATOMIC_XOR,
+        SPV_OP_ATOMIC_I_ADD,    SPV_OP_ATOMIC_S_MIN,
+        SPV_OP_ATOMIC_S_MAX,    SPV_OP_ATOMIC_AND,
+        SPV_OP_ATOMIC_OR,       SPV_OP_ATOMIC_XOR,
         SPV_OP_ATOMIC_EXCHANGE, SPV_OP_ATOMIC_COMPARE_EXCHANGE};
     spirv_writer *w = &l->writer;
     const plan p = plan_access(l, record, 1);
@@ -261,11 +262,11 @@ static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
     const lower_access *access = &p->access;
     uint32_t operands[3] = {pointer_to(l, p, part)};
     const uint32_t count = 1 + memory_operands(l, p, operands + 1);
-    const uint32_t all = spirv_result(w, SPV_OP_LOAD, lower_vector(l, access->type, access->count),
-                                      operands, count);
+    const uint32_t all =
+        spirv_result(w, SPV_OP_LOAD, lower_vector(l, access->type, access->count), operands, count);
     for (uint32_t i = 0; i < access->count; i++) {
-        pieces[i] = access->count == 1 ? all
-                                       : RESULT(w, SPV_OP_COMPOSITE_EXTRACT, access->type, all, i);
+        pieces[i] =
+            access->count == 1 ? all : RESULT(w, SPV_OP_COMPOSITE_EXTRACT, access->type, all, i);
         if (access->bytes < 4) {
             pieces[i] = RESULT(w, SPV_OP_U_CONVERT, lower_int(l, 32), pieces[i]);
         }
@@ -278,9 +279,9 @@ static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *p
     const lower_access *access = &p->access;
     uint32_t operands[4] = {pointer_to(l, p, part), pieces[0]};
     if (access->count > 1) {
-        operands[1] = spirv_result(w, SPV_OP_COMPOSITE_CONSTRUCT,
-                                   lower_vector(l, access->type, access->count), pieces,
-                                   access->count);
+        operands[1] =
+            spirv_result(w, SPV_OP_COMPOSITE_CONSTRUCT,
+                         lower_vector(l, access->type, access->count), pieces, access->count);
     } else if (access->bytes < 4) {
         operands[1] = RESULT(w, SPV_OP_U_CONVERT, access->type, pieces[0]);
     }
@@ -314,8 +315,8 @@ static void join_elements(lower *l, const plan *p, const uint32_t *elements, uin
             *piece = elements[i];
             continue;
         }
-        const uint32_t up = RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, elements[i],
-                                   lower_u32(l, by));
+        const uint32_t up =
+            RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, elements[i], lower_u32(l, by));
         *piece = RESULT(&l->writer, SPV_OP_BITWISE_OR, u32, *piece, up);
     }
 }

@@ -35,8 +35,7 @@ static void note_accesses(lower *l)
              record->opcode == HAL_IR_ATOMIC) &&
             hal_ir_is_shared(ir, record->aux)) {
             lower_shared *shared = &l->shared[record->aux - ir->binding_count];
-            const uint32_t class =
-                record->opcode == HAL_IR_ATOMIC ? 0 : class_of(record->width);
+            const uint32_t class = record->opcode == HAL_IR_ATOMIC ? 0 : class_of(record->width);
             shared->narrowest = class < shared->narrowest ? class : shared->narrowest;
             shared->widest = class > shared->widest ? class : shared->widest;
         }
@@ -90,8 +89,7 @@ uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t cl
     if (*variable == 0) {
         *variable = declare(l, array, class, access);
     }
-    uint32_t index = lower_cast(l, l->ir->records[record->a].type, HAL_TYPE_U32,
-                                l->ids[record->a]);
+    uint32_t index = lower_cast(l, l->ir->records[record->a].type, HAL_TYPE_U32, l->ids[record->a]);
     uint32_t offset = (uint32_t)record->imm;
     const int whole = (offset & ((1u << class) - 1)) == 0;
     if (!whole) { /* then a is no multiple of the vector either */

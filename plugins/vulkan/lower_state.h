@@ -12,16 +12,16 @@ enum { LOWER_MAX_INTERFACE = 16 + 4 * HAL_IR_MAX_SHARED };
 /* An open FOR, IF or ELSE. */
 typedef struct lower_block {
     uint32_t opcode;
-    uint32_t record;      /* the FOR's */
-    uint32_t header;      /* labels */
+    uint32_t record; /* the FOR's */
+    uint32_t header; /* labels */
     uint32_t next;
     uint32_t merge;
     uint32_t next_value;  /* of a FOR: its value plus the step */
     uint32_t branch_word; /* place in the body of an IF's branch, whose target ELSE sets */
 } lower_block;
 
-/* How an access of some elements moves them: `count` pieces of `type`. Elements below 32 bits travel
- * in words of 32 bits where there are enough of them. */
+/* How an access of some elements moves them: `count` pieces of `type`. Elements below 32 bits
+ * travel in words of 32 bits where there are enough of them. */
 typedef struct lower_access {
     uint32_t type;  /* of a piece in memory */
     uint32_t count; /* pieces: a vector when more than 1 */
@@ -30,8 +30,8 @@ typedef struct lower_access {
 
 enum { LOWER_CLASSES = 4 }; /* accesses of 1, 2, 4 and 8 elements */
 
-/* A shared array. With several layouts at a time there is a variable for each class of accesses, all
- * at one offset; else one variable, of the narrowest class, and wider accesses take parts. */
+/* A shared array. With several layouts at a time there is a variable for each class of accesses,
+ * all at one offset; else one variable, of the narrowest class, and wider accesses take parts. */
 typedef struct lower_shared {
     uint32_t variables[LOWER_CLASSES];
     uint32_t narrowest;
@@ -92,8 +92,8 @@ uint32_t lower_number(lower *l, uint32_t bits, uint64_t value);
 uint32_t lower_constant(lower *l, hal_type type, uint64_t bits);
 
 /* Operations on results. */
-uint32_t lower_bits(lower *l, hal_type type, uint32_t value);      /* a value's bits as an integer */
-uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits);  /* and back */
+uint32_t lower_bits(lower *l, hal_type type, uint32_t value);     /* a value's bits as an integer */
+uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits); /* and back */
 uint32_t lower_glsl(lower *l, uint32_t instruction, uint32_t type, const uint32_t *operands,
                     uint32_t count);
 uint32_t lower_exact(lower *l, uint32_t id); /* decorates against contraction; gives id */
@@ -132,8 +132,8 @@ uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
 void lower_memory(lower *l, uint32_t index);
 lower_access lower_access_of(lower *l, hal_type type, uint32_t width);
 
-/* lower_shared.c: declares the arrays; the class in which an access of `width` elements is made; the
- * index of an access in elements; the pointer to its part number `part`. */
+/* lower_shared.c: declares the arrays; the class in which an access of `width` elements is made;
+ * the index of an access in elements; the pointer to its part number `part`. */
 void lower_declare_shared(lower *l);
 uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width);
 uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t class, uint32_t part,

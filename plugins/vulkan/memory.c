@@ -31,8 +31,8 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
         bytes > device->is.info.max_allocation + ALIGNMENT) {
         return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: %llu bytes of kind %u cannot be allocated",
-                           device->is.info.name, (unsigned long long)bytes, kind);
+                           "%s: %llu bytes of kind %u cannot be allocated", device->is.info.name,
+                           (unsigned long long)bytes, kind);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -40,8 +40,8 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     /* Room for a beginning that is a multiple of ALIGNMENT, and for whole words at the end. */
     VkMemoryRequirements needs = {0};
-    status = create_buffer(device, made, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
-                           &needs);
+    status =
+        create_buffer(device, made, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, &needs);
     if (status == HAL_OK) {
         const VkResult result = take(device, kind, made, &needs);
         status = result == VK_SUCCESS ? HAL_OK : out_of_memory(device, result, bytes);
@@ -110,15 +110,13 @@ hal_status vulkan_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
 static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *memory,
                                 uint64_t bytes, VkMemoryRequirements *needs)
 {
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = bytes,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-                                              VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    const VkResult result =
-        device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer);
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = bytes,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    const VkResult result = device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer);
     if (result != VK_SUCCESS) {
         return out_of_memory(device, result, bytes);
     }
@@ -140,8 +138,8 @@ static wish wish_of(uint32_t kind)
     case HAL_MEMORY_SHARED:
         return (wish){.must = mapped, .should = local, .better = cached, .avoid = 0};
     default: /* what the host can see as well is often small */
-        return (wish){.must = 0, .should = local, .better = 0,
-                      .avoid = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+        return (wish){
+            .must = 0, .should = local, .better = 0, .avoid = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
     }
 }
 
@@ -192,8 +190,7 @@ static uint32_t score(const VkMemoryType *type, const wish *wanted)
 static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_memory *memory,
                           uint64_t bytes)
 {
-    const VkMemoryAllocateFlagsInfo flags = {.sType =
-                                                 VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+    const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                        .pNext = &flags,

@@ -145,8 +145,7 @@ static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,
                                .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &queue->timeline};
     pthread_mutex_lock(&queue->lane->lock);
-    const VkResult result =
-        device->vk.vkQueueSubmit(queue->lane->handle, 1, &info, VK_NULL_HANDLE);
+    const VkResult result = device->vk.vkQueueSubmit(queue->lane->handle, 1, &info, VK_NULL_HANDLE);
     pthread_mutex_unlock(&queue->lane->lock);
     return result == VK_SUCCESS ? HAL_OK : vulkan_failed(device, result, "submitting a batch");
 }
@@ -204,12 +203,12 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     }
     if (first == 0 || first > second || second > queue->submitted ||
         first + VULKAN_TIMES <= queue->submitted) {
-        return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: the time from point %llu to %llu is not known; the queue is at %llu "
-                           "and remembers the last %d points",
-                           device->is.info.name, (unsigned long long)first,
-                           (unsigned long long)second, (unsigned long long)queue->submitted,
-                           (int)VULKAN_TIMES);
+        return vulkan_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "%s: the time from point %llu to %llu is not known; the queue is at %llu "
+            "and remembers the last %d points",
+            device->is.info.name, (unsigned long long)first, (unsigned long long)second,
+            (unsigned long long)queue->submitted, (int)VULKAN_TIMES);
     }
     for (int i = 0; i < 2; i++) {
         const VkResult result = device->vk.vkGetQueryPoolResults(

@@ -26,6 +26,14 @@ static const vulkan_quirks table[] = {
      .exactness = HAL_EXACT_FMA,
      .lanes_in_order = 1,
      .null_variable = "RADV_FORCE_FAMILY"},
+    /* AMD's own drivers: the same instructions, the same order of lanes. Not tried on hardware. */
+    {.driver = VK_DRIVER_ID_AMD_OPEN_SOURCE, .exactness = HAL_EXACT_FMA, .lanes_in_order = 1},
+    {.driver = VK_DRIVER_ID_AMD_PROPRIETARY, .exactness = HAL_EXACT_FMA, .lanes_in_order = 1},
+    /* Intel, from the eighth generation on: mad rounds once, which OpenCL's fma relies on as well;
+     * threads of a group of one dimension take its work-items in order. Not tried on hardware. */
+    {.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+     .exactness = HAL_EXACT_FMA,
+     .lanes_in_order = 1},
 };
 
 const vulkan_quirks *vulkan_quirks_of(VkDriverId driver)

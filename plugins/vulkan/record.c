@@ -137,8 +137,8 @@ static void record_dispatch(recording *r, const hal_command *command)
     }
     if (bytes > r->device->push_bytes) {
         pushed[0] = r->arguments->address + offset;
-        r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                  8, pushed);
+        r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8,
+                                  pushed);
     } else if (bytes > 0) {
         r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                   (bytes + 3) / 4 * 4, pushed);
@@ -149,9 +149,8 @@ static void record_dispatch(recording *r, const hal_command *command)
 static void copy_bytes(recording *r, const hal_plugin_memory *from, uint64_t from_offset,
                        const hal_plugin_memory *to, uint64_t to_offset, uint64_t bytes)
 {
-    const VkBufferCopy region = {.srcOffset = from->shift + from_offset,
-                                 .dstOffset = to->shift + to_offset,
-                                 .size = bytes};
+    const VkBufferCopy region = {
+        .srcOffset = from->shift + from_offset, .dstOffset = to->shift + to_offset, .size = bytes};
     r->vk->vkCmdCopyBuffer(r->commands, from->buffer, to->buffer, 1, &region);
 }
 
@@ -220,10 +219,10 @@ static void end_times(recording *r, hal_plugin_queue *queue, uint64_t value)
                                    place);
     }
     if (r->mapped_writes) {
-        const VkMemoryBarrier host = {
-            .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-            .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-            .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+        const VkMemoryBarrier host = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                      .srcAccessMask =
+                                          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                                      .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
         r->vk->vkCmdPipelineBarrier(
             r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
             VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &host, 0, NULL, 0, NULL);

@@ -185,7 +185,8 @@ static int grow_unique(spirv_writer *writer)
         const uint32_t opcode = place[0] & 0xffff, length = place[0] >> 16;
         const int typed = opcode >= SPV_OP_CONSTANT_TRUE;
         uint32_t at = hash_of(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
-                              length - (typed ? 3 : 2)) & (capacity - 1);
+                              length - (typed ? 3 : 2)) &
+                      (capacity - 1);
         while (table[at] != 0) {
             at = (at + 1) & (capacity - 1);
         }

@@ -69,11 +69,11 @@ void spirv_release(spirv_writer *writer);
 
 /* The same with the operands in place. */
 #define SPIRV_COUNT(...) ((uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
-#define EMIT(writer, section, opcode, ...)                                                        \
+#define EMIT(writer, section, opcode, ...) \
     spirv_emit(writer, section, opcode, (uint32_t[]){__VA_ARGS__}, SPIRV_COUNT(__VA_ARGS__))
-#define RESULT(writer, opcode, type, ...)                                                         \
+#define RESULT(writer, opcode, type, ...) \
     spirv_result(writer, opcode, type, (uint32_t[]){__VA_ARGS__}, SPIRV_COUNT(__VA_ARGS__))
-#define UNIQUE(writer, opcode, type, ...)                                                         \
+#define UNIQUE(writer, opcode, type, ...) \
     spirv_unique(writer, opcode, type, (uint32_t[]){__VA_ARGS__}, SPIRV_COUNT(__VA_ARGS__))
 
 #endif

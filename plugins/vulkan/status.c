@@ -41,10 +41,11 @@ hal_status vulkan_failed(hal_plugin_device *device, VkResult result, const char 
         if (device != NULL) {
             atomic_store(&device->lost, 1);
         }
-        return vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                           "%s: %s: the driver says VK_ERROR_DEVICE_LOST; a kernel may have run too "
-                           "long or accessed memory that it was not given; open the device anew",
-                           name, what);
+        return vulkan_fail(
+            HAL_ERROR_DEVICE_LOST,
+            "%s: %s: the driver says VK_ERROR_DEVICE_LOST; a kernel may have run too "
+            "long or accessed memory that it was not given; open the device anew",
+            name, what);
     }
     return vulkan_fail(status_of(result), "%s: %s: the driver says %s (%d)", name, what,
                        vulkan_result_name(result), (int)result);

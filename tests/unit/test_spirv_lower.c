@@ -323,8 +323,9 @@ static void every_operation(void **state)
                           12 + k, k);
         }
         for (int k = 0; k < 6; k++) {
-            at += sprintf(at, "%%c%d = cast %s %%a\n%%d%d = cast %s %%c%d\nstore x[%%i + %d], "
-                              "%%d%d\n",
+            at += sprintf(at,
+                          "%%c%d = cast %s %%a\n%%d%d = cast %s %%c%d\nstore x[%%i + %d], "
+                          "%%d%d\n",
                           k, types[k], k, y, k, 20 + k, k);
         }
         free(lower(text, &plain).words);

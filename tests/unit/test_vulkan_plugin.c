@@ -1,6 +1,6 @@
 /* The vulkan plugin where something is missing or goes wrong: each situation has its status and its
- * sentence. A situation is a process of its own, since the loader is opened once: this program calls
- * itself with the situation's name. */
+ * sentence. A situation is a process of its own, since the loader is opened once: this program
+ * calls itself with the situation's name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A Vulkan loader that stands in front of the real one and makes one thing go wrong, as the variable
- * VULKAN_FAULT says. test_vulkan_plugin puts it where the plugin finds it first. */
+/* A Vulkan loader that stands in front of the real one and makes one thing go wrong, as the
+ * variable VULKAN_FAULT says. test_vulkan_plugin puts it where the plugin finds it first. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #!/bin/bash
-# validation.sh BIN_FOLDER COMMAND...: runs a command on lavapipe under the Khronos validation layer,
-# with its checks of synchronisation. Any message of the layer ends the process that caused it, so the
-# command fails. Ends with 77, and the reason, where driver or layer is missing; in continuous
-# integration, which installs them, that is a failure.
+# validation.sh BIN_FOLDER COMMAND...: runs a command on lavapipe under the Khronos validation
+# layer, with its checks of synchronisation. Any message of the layer ends the process that caused
+# it, so the command fails. Ends with 77, and the reason, where driver or layer is missing; in
+# continuous integration, which installs them, that is a failure.
 set -euo pipefail
 bin=$1
 shift
