@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { SKIPPED = 77 };
+#define RADEON_DRIVER "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
 
 static char message[1024];
 
@@ -39,12 +40,42 @@ static hal_status host_fail(hal_status status, const char *text)
     return status;
 }
 
+/* The compile cache, with room for one entry. */
+static char kept[1 << 16];
+static uint64_t kept_bytes, kept_key[2];
+static int loads;
+
+static hal_status cache_load(const char *device, const uint64_t key[2], void **data,
+                             uint64_t *bytes)
+{
+    (void)device;
+    if (kept_bytes == 0 || memcmp(key, kept_key, sizeof kept_key) != 0) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    loads++;
+    *bytes = kept_bytes;
+    *data = memcpy(host_allocate(kept_bytes, 16), kept, kept_bytes);
+    return HAL_OK;
+}
+
+static hal_status cache_store(const char *device, const uint64_t key[2], const void *data,
+                              uint64_t bytes)
+{
+    (void)device;
+    kept_bytes = bytes <= sizeof kept ? bytes : 0;
+    memcpy(kept, data, kept_bytes);
+    memcpy(kept_key, key, sizeof kept_key);
+    return HAL_OK;
+}
+
 static const hal_host host = {.size = sizeof(hal_host),
                               .abi = HAL_PLUGIN_ABI,
                               .allocate = host_allocate,
                               .release = free,
                               .log = host_log,
-                              .fail = host_fail};
+                              .fail = host_fail,
+                              .cache_load = cache_load,
+                              .cache_store = cache_store};
 
 /* ---- In the process of a situation ---- */
 
@@ -129,6 +160,32 @@ static int try_lost(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* A device without hardware makes kernels, keeps what its driver compiled, and runs nothing. */
+static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_kernel *kernels[2] = {NULL, NULL};
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory = NULL;
+    hal_ir_kernel *ir = small_kernel();
+    const hal_batch empty = {.size = sizeof empty};
+    int wrong = 0;
+    for (int i = 0; i < 2; i++) {
+        wrong |= expect(plugin->kernel_create(device, ir, &kernels[i]), HAL_OK, NULL);
+        wrong |= loads != i || kept_bytes <= 32;
+    }
+    wrong |= expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &empty, NULL, 0, 1), HAL_ERROR_UNSUPPORTED,
+                    "RADV_FORCE_FAMILY");
+    wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 100, &memory),
+                    HAL_ERROR_UNSUPPORTED, "without hardware");
+    plugin->queue_destroy(device, queue);
+    plugin->kernel_destroy(device, kernels[0]);
+    plugin->kernel_destroy(device, kernels[1]);
+    hal_ir_kernel_destroy(ir);
+    plugin->device_close(device);
+    return wrong;
+}
+
 static int in_situation(const char *situation)
 {
     static const struct {
@@ -163,6 +220,9 @@ static int in_situation(const char *situation)
         expect(plugin->device_open(0, &device), HAL_OK, NULL)) {
         return 1;
     }
+    if (strcmp(situation, "no_hardware") == 0) {
+        return try_no_hardware(plugin, device);
+    }
     if (strcmp(situation, "no_memory") == 0) {
         return try_memory(plugin, device);
     }
@@ -186,6 +246,11 @@ static void run(const char *situation, const char *loader)
         if (strcmp(situation, "no_driver") == 0) {
             setenv("VK_DRIVER_FILES", "/nonexistent", 1);
             setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
+        }
+        if (strcmp(situation, "no_hardware") == 0) {
+            setenv("RADV_FORCE_FAMILY", "navi21", 1);
+            setenv("VK_DRIVER_FILES", RADEON_DRIVER, 1);
+            setenv("VK_ICD_FILENAMES", RADEON_DRIVER, 1);
         }
         execl(self, self, situation, (char *)NULL);
         _exit(127);
@@ -239,6 +304,17 @@ static void faults(void **state)
     }
 }
 
+static void no_hardware(void **state)
+{
+    (void)state;
+    if (REAL_VULKAN_LOADER[0] == 0 || access(RADEON_DRIVER, R_OK) != 0) {
+        print_message("%s is not there: Mesa's driver for AMD GPUs is not installed\n",
+                      RADEON_DRIVER);
+        skip();
+    }
+    run("no_hardware", NULL);
+}
+
 int main(int argument_count, char **arguments)
 {
     if (argument_count == 2) {
@@ -250,6 +326,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(no_loader),
         cmocka_unit_test(no_driver),
         cmocka_unit_test(faults),
+        cmocka_unit_test(no_hardware),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
