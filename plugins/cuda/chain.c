@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Chains of one capacity that a queue keeps, and such as were made for one run. */
-enum { SMALLEST = 16, ALIKE = 4, KEPT = 16 };
+enum { SMALLEST = 4, ALIKE = 4, KEPT = 16 };
 
 /* What a node of the executable holds at present. */
 typedef struct chain_node {
@@ -32,6 +32,8 @@ struct cuda_chain {
     chain_node nodes[];
 };
 
+static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_command *commands, uint32_t count);
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
 static hal_status find(hal_plugin_queue *queue, const hal_batch *batch,
                        const hal_command *commands, uint32_t count, cuda_chain **chain);
@@ -54,6 +56,16 @@ static cuda_node_launch describe(const hal_command *command, void **parameters);
 
 hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
                           const hal_command *commands, uint32_t count)
+{
+    /* No module goes while an executable that may still name it is looked through and launched. */
+    pthread_rwlock_rdlock(&queue->device->unloading);
+    const hal_status status = run_locked(queue, batch, commands, count);
+    pthread_rwlock_unlock(&queue->device->unloading);
+    return status;
+}
+
+static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_command *commands, uint32_t count)
 {
     cuda_chain *chain = NULL;
     hal_status status = find(queue, batch, commands, count, &chain);
@@ -155,7 +167,7 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
                          capacity);
     }
     made->capacity = made->enabled = capacity;
-    made->unloads = atomic_load(&queue->device->unloads);
+    made->unloads = queue->device->unloads;
     cuda_result result = cu->cuGraphCreate(&made->graph, 0);
     for (uint32_t i = 0; i < capacity && result == 0; i++) {
         const hal_command *command = &commands[i < count ? i : 0];
@@ -215,7 +227,7 @@ static void unlink_chain(hal_plugin_queue *queue, cuda_chain *chain)
 static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
                           const hal_command *commands, uint32_t count)
 {
-    const uint64_t unloads = atomic_load(&queue->device->unloads);
+    const uint64_t unloads = queue->device->unloads;
     const uint64_t changes = chain->changes;
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {

@@ -18,7 +18,8 @@ struct hal_plugin_device {
     uint32_t keep_after;  /* equal runs after which one gets a graph of its own */
     char id[64];
     _Atomic uint64_t kernels; /* made so far, for their serial numbers */
-    _Atomic uint64_t unloads; /* kernels that are gone */
+    pthread_rwlock_t unloading; /* written while a module goes, read while a chain is launched */
+    uint64_t unloads;           /* kernels that are gone */
 };
 
 struct hal_plugin_memory {
@@ -51,6 +52,7 @@ struct hal_plugin_queue {
     volatile uint64_t *counter; /* what the stream has reached; null: events tell */
     cuda_address counter_address;
     _Atomic uint64_t reached;
+    _Atomic uint64_t submitted; /* the last value */
     cuda_event events[CUDA_EVENTS]; /* after batch v, at v modulo CUDA_EVENTS; made when needed */
     cuda_chain *chains;
     uint64_t chain_uses;
@@ -95,9 +97,10 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
-/* point.c */
+/* point.c. What can fail for want of memory is prepared before a batch is begun. */
 hal_status cuda_point_begin(hal_plugin_queue *queue);
 void cuda_point_end(hal_plugin_queue *queue);
+hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value);
 hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value);
 hal_status cuda_point_await(hal_plugin_queue *queue, const hal_plugin_wait *waits,
                             uint32_t wait_count);

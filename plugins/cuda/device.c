@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 8, KEEP_AFTER = 4,
+enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 4, KEEP_AFTER = 4,
        MOST_DEVICES = 256 };
 
 static hal_status begin(int *count);
@@ -16,6 +16,7 @@ static uint32_t attribute(cuda_device device, int number);
 static hal_status find(uint32_t index, cuda_device *found, uint32_t *usable);
 static hal_status describe(cuda_device device, hal_device_info *info);
 static void describe_limits(cuda_device device, hal_device_info *info);
+static void read_release(char *release, size_t bytes);
 static hal_status read_id(cuda_device device, char *id, size_t bytes);
 static hal_status read_variables(hal_plugin_device *device);
 static hal_status read_count(const char *name, uint32_t usual, uint32_t *count);
@@ -82,6 +83,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
     }
     **device = made;
+    pthread_rwlock_init(&(*device)->unloading, NULL);
     return HAL_OK;
 }
 
@@ -92,6 +94,9 @@ void cuda_device_close(hal_plugin_device *device)
     if (device != NULL && cuda_memory_info(device, &left, &total) == HAL_ERROR_DEVICE_LOST) {
         cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->device);
         kept_contexts[device->device] = NULL;
+    }
+    if (device != NULL) {
+        pthread_rwlock_destroy(&device->unloading);
     }
     free(device);
 }
@@ -134,8 +139,11 @@ static hal_status begin(int *count)
     if (status == HAL_OK) {
         const cuda_result result = cuda_functions()->cuInit(0);
         status = cuda_failed(result, "starting the driver");
-        if (status == HAL_ERROR_INTERNAL) { /* it is installed and does not work */
-            status = HAL_ERROR_DRIVER_MISSING;
+        if (status == HAL_ERROR_INTERNAL) {
+            status = cuda_fail(HAL_ERROR_DRIVER_MISSING,
+                               "cuda: the driver is installed and does not start (result %d); "
+                               "nvidia-smi says more; a process that was forked off one that uses "
+                               "the driver cannot use it", result);
         }
     }
     if (status == HAL_OK) {
@@ -200,8 +208,10 @@ static hal_status describe(cuda_device device, hal_device_info *info)
     const uint32_t sm = capability(device);
     info->kind = attribute(device, CUDA_DEVICE_INTEGRATED) ? HAL_DEVICE_INTEGRATED
                                                            : HAL_DEVICE_DISCRETE;
-    snprintf(info->driver, sizeof info->driver, "CUDA driver %d.%d", version / 1000,
-             version % 1000 / 10);
+    char release[32];
+    read_release(release, sizeof release);
+    snprintf(info->driver, sizeof info->driver, "CUDA driver %d.%d%s%s", version / 1000,
+             version % 1000 / 10, release[0] ? ", " : "", release);
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", sm);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH |
@@ -236,6 +246,27 @@ static void describe_limits(cuda_device device, hal_device_info *info)
                              HAL_TYPE_BIT(HAL_TYPE_F64);
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->max_queues = QUEUES_AT_ONCE;
+}
+
+/* The driver's own version, where the system tells: it is part of the compile cache's key. It is the
+ * first word of the file that is digits and points. */
+static void read_release(char *release, size_t bytes)
+{
+    char line[256] = "";
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    release[0] = 0;
+    if (file == NULL) {
+        return;
+    }
+    const char *at = fgets(line, sizeof line, file) != NULL ? line : "";
+    fclose(file);
+    while (*at != 0 && release[0] == 0) {
+        const size_t length = strcspn(at, " \t\n"), digits = strspn(at, "0123456789.");
+        if (digits == length && length > 2 && length < bytes) {
+            snprintf(release, bytes, "%.*s", (int)length, at);
+        }
+        at += length + (at[length] != 0);
+    }
 }
 
 /* As other interfaces write the same card's UUID. */

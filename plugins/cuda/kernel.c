@@ -53,6 +53,10 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
         return cuda_fail(HAL_ERROR_UNSUPPORTED,
                          "cuda: native code of format %.40s; ptx and cubin are taken", format);
     }
+    if (entry == NULL || entry[0] == 0) {
+        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
+                         "cuda: native code needs the name of its entry");
+    }
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     char *image = malloc(bytes + 1); /* the driver reads text up to a null byte */
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
@@ -82,11 +86,13 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     if (kernel == NULL) {
         return;
     }
+    pthread_rwlock_wrlock(&device->unloading);
+    device->unloads++;
     if (cuda_enter(device) == HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
         cuda_leave();
     }
-    atomic_fetch_add(&device->unloads, 1);
+    pthread_rwlock_unlock(&device->unloading);
     free(kernel);
 }
 

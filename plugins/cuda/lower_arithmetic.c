@@ -187,7 +187,9 @@ static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand resul
     const cuda_operand name = cuda_text(r->opcode == HAL_IR_DIV ? "div" : "rem"),
                        type = cuda_type(r->type), bits = cuda_bits(r->type);
     const cuda_operand a = cuda_value(l, r->a), b = cuda_value(l, r->b);
-    if (b.kind >= CUDA_CLASSES && b.bits != 0 && b.bits != UINT64_MAX) {
+    const uint64_t divisor = hal_type_size(r->type) == 4 ? (uint32_t)b.bits : b.bits;
+    const uint64_t minus_one = hal_type_size(r->type) == 4 ? UINT32_MAX : UINT64_MAX;
+    if (b.kind >= CUDA_CLASSES && divisor != 0 && divisor != minus_one) {
         cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
         return;
     }

@@ -1,8 +1,8 @@
 /* Points: how a queue knows, and others wait for, what it has reached.
  *
- * After each batch the stream writes the batch's value to a counter in the host's memory, which a
- * wait only has to read, and records an event, for other queues and for the device's time. Where a
- * stream cannot write, the events alone tell. */
+ * After each batch the stream records an event, for other queues and for the device's time, and writes
+ * the batch's value to a counter in the host's memory, which a wait only has to read. Where a stream
+ * cannot write, the events alone tell. */
 #include "cuda_plugin.h"
 
 #include <string.h>
@@ -51,22 +51,32 @@ void cuda_point_end(hal_plugin_queue *queue)
     }
 }
 
+hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
+{
+    cuda_event *event = &queue->events[value % CUDA_EVENTS];
+    hal_status status = await_slot(queue, value);
+    if (status == HAL_OK && *event == NULL) {
+        status = cuda_failed(cuda_functions()->cuEventCreate(event, 0), "making an event");
+    }
+    return status;
+}
+
+/* The counter comes last: once it is written the batch counts as done. */
 hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value)
 {
     const cuda_driver *cu = cuda_functions();
-    cuda_event *event = &queue->events[value % CUDA_EVENTS];
-    hal_status status = await_slot(queue, value);
+    hal_status status =
+        cuda_failed(cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream),
+                    "recording an event");
     if (status == HAL_OK && queue->counter != NULL) {
         status = cuda_failed(
             cu->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0),
             "ending a batch");
     }
-    if (status == HAL_OK && *event == NULL) {
-        status = cuda_failed(cu->cuEventCreate(event, 0), "making an event");
+    if (status == HAL_OK) {
+        atomic_store(&queue->submitted, value);
     }
-    return status == HAL_OK
-               ? cuda_failed(cu->cuEventRecord(*event, queue->stream), "recording an event")
-               : status;
+    return status;
 }
 
 /* Lets the queue's stream wait for other queues. An event that has been taken for a later value
@@ -118,13 +128,14 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
 hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                               uint64_t *nanoseconds)
 {
-    const uint64_t reached = atomic_load(&queue->reached);
+    const uint64_t reached = atomic_load(&queue->reached),
+                   submitted = atomic_load(&queue->submitted);
     *nanoseconds = 0;
-    if (first > reached || second > reached || first > second || first + CUDA_EVENTS <= reached ||
-        first == 0) {
+    if (first > reached || second > reached || first > second || first == 0 ||
+        first + CUDA_EVENTS <= submitted) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
                          "cuda queue: the time from point %llu to %llu is not known; it has "
-                         "reached %llu and remembers the last %d points",
+                         "reached %llu and remembers the last %d submitted points",
                          (unsigned long long)first, (unsigned long long)second,
                          (unsigned long long)reached, (int)CUDA_EVENTS);
     }
@@ -136,20 +147,14 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     return status;
 }
 
-/* The counter runs ahead of the event behind it by a moment. */
 static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                           uint64_t *nanoseconds)
 {
     const cuda_driver *cu = cuda_functions();
-    const cuda_event last = queue->events[second % CUDA_EVENTS];
     float milliseconds = 0;
-    cuda_result result = CUDA_NOT_READY;
-    while ((result = cu->cuEventQuery(last)) == CUDA_NOT_READY) {
-        pause_thread();
-    }
-    if (result == 0) {
-        result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
-    }
+    const cuda_result result =
+        cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS],
+                               queue->events[second % CUDA_EVENTS]);
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return cuda_failed(result, "reading the time between two points");
 }
@@ -166,18 +171,22 @@ static hal_status look(hal_plugin_queue *queue, uint64_t value, bool ask)
             return HAL_OK;
         }
     }
-    if (!ask) {
+    /* An event that was taken for a later batch says nothing of its own, which has ended. */
+    if (atomic_load(&queue->reached) >= value) {
+        return HAL_OK;
+    }
+    const cuda_event event = queue->events[value % CUDA_EVENTS];
+    if (!ask || event == NULL) {
         return HAL_ERROR_TIMEOUT;
     }
     hal_status status = cuda_enter(queue->device);
     if (status != HAL_OK) {
         return status;
     }
-    const cuda_event event = queue->events[value % CUDA_EVENTS];
     const cuda_result result = cuda_functions()->cuEventQuery(event);
     cuda_leave();
     if (result == CUDA_NOT_READY) {
-        return HAL_ERROR_TIMEOUT;
+        return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
     }
     if (result == 0) {
         raise_reached(queue, value);

@@ -7,6 +7,8 @@
 
 static hal_status begin(hal_plugin_queue *queue);
 static hal_status run(hal_plugin_queue *queue, const hal_batch *batch);
+static hal_status run_dispatches(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_command *commands, uint32_t count);
 static uint32_t count_dispatches(const hal_batch *batch, uint32_t first);
 static hal_status launch(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_command *command);
@@ -63,12 +65,17 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status != HAL_OK) {
         return status;
     }
-    status = cuda_point_await(queue, waits, wait_count);
+    status = cuda_point_prepare(queue, value);
     if (status == HAL_OK) {
-        status = run(queue, batch);
+        status = cuda_point_await(queue, waits, wait_count);
     }
     if (status == HAL_OK) {
-        status = cuda_point_make(queue, value);
+        status = run(queue, batch);
+        status = status == HAL_OK ? cuda_point_make(queue, value) : status;
+        if (status != HAL_OK) {
+            /* No point will cover what of the batch was begun: it ends before its memory may go. */
+            cuda_functions()->cuStreamSynchronize(queue->stream);
+        }
     }
     cuda_leave();
     return status;
@@ -101,16 +108,14 @@ static hal_status run(hal_plugin_queue *queue, const hal_batch *batch)
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
         const hal_command *command = &batch->commands[i];
-        const hal_binding *bindings = batch->bindings + command->binding_first;
         const uint32_t dispatches = count_dispatches(batch, i);
-        if (dispatches >= queue->device->chain_from) {
-            status = cuda_chain_run(queue, batch, command, dispatches);
+        if (dispatches > 0) {
+            status = run_dispatches(queue, batch, command, dispatches);
             i += dispatches;
             continue;
         }
-        if (command->kind == HAL_COMMAND_DISPATCH) {
-            status = launch(queue, batch, command);
-        } else if (command->kind == HAL_COMMAND_COPY) {
+        const hal_binding *bindings = batch->bindings + command->binding_first;
+        if (command->kind == HAL_COMMAND_COPY) {
             status = copy(queue, bindings);
         } else if (command->kind == HAL_COMMAND_FILL) {
             status = fill(queue, bindings, command->pattern);
@@ -119,6 +124,24 @@ static hal_status run(hal_plugin_queue *queue, const hal_batch *batch)
                                (unsigned)command->kind);
         }
         i++;
+    }
+    return status;
+}
+
+/* As a chain where that pays; without room for one, one by one. */
+static hal_status run_dispatches(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_command *commands, uint32_t count)
+{
+    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
+    if (count >= queue->device->chain_from) {
+        status = cuda_chain_run(queue, batch, commands, count);
+    }
+    if (status != HAL_ERROR_OUT_OF_MEMORY) {
+        return status;
+    }
+    status = HAL_OK;
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+        status = launch(queue, batch, &commands[i]);
     }
     return status;
 }

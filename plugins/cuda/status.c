@@ -41,7 +41,7 @@ hal_status cuda_load_driver(void)
     static const kit_library library = {
         .title = "the CUDA driver",
         .names = names,
-        .remedy = "install the NVIDIA driver, 470 or newer; no toolkit is needed",
+        .remedy = "install the NVIDIA driver, 510 or newer; no toolkit is needed",
         .missing = HAL_ERROR_DRIVER_MISSING,
         .symbols = symbols,
         .symbol_count = sizeof symbols / sizeof symbols[0],

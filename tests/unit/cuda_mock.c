@@ -296,6 +296,9 @@ cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, ui
 cuda_result cuEventCreate(cuda_event *event, unsigned flags)
 {
     (void)flags;
+    if (mock->event_result) {
+        return mock->event_result;
+    }
     mock->live_objects++;
     *event = calloc(1, sizeof **event);
     return *event ? 0 : CUDA_OUT_OF_MEMORY;
@@ -465,8 +468,8 @@ cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph 
 {
     (void)flags;
     mock->graphs_built++;
-    *executable = (cuda_executable)(void *)graph;
-    return 0;
+    *executable = mock->graph_result ? NULL : (cuda_executable)(void *)graph;
+    return mock->graph_result;
 }
 
 cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node node,

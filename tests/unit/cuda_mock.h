@@ -28,6 +28,8 @@ typedef struct cuda_mock {
     int devices;        /* 1 */
     int init_result;    /* of cuInit */
     int no_writes;      /* streams cannot write values */
+    int graph_result;   /* of cuGraphInstantiateWithFlags */
+    int event_result;   /* of cuEventCreate */
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */
