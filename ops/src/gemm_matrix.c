@@ -28,6 +28,7 @@ typedef struct stream {
     hal_ir_value line[MAX_ACCESSES]; /* whether it is one of the matrix's; or none */
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
     hal_ir_value first;              /* word of the stage where the lane's reads begin */
+    hal_ir_value way, target;        /* of the tile that is on its way: added to `from`, first word */
 } stream;
 
 typedef struct pipeline {
@@ -36,9 +37,11 @@ typedef struct pipeline {
     uint32_t items, stage_size, steps, rows, columns; /* tiles of the warp */
     hal_type type;                                    /* of memory */
     hal_ir_value g, t;
+    hal_ir_value some, left; /* of k, for the tile that is on its way */
     stream a, b;
-    /* Words of the present and the next step: those of both parts of F32. */
-    hal_ir_value words_a[2][2][MAX_TILES][4], words_b[2][2][MAX_TILES][2];
+    hal_ir_value words_a[2][MAX_TILES][4], words_b[2][MAX_TILES][2]; /* of this step and the next */
+    hal_ir_value next_a[MAX_TILES][4], next_b[MAX_TILES][2];         /* variables */
+    hal_ir_value parts_a[2][MAX_TILES][4], parts_b[2][MAX_TILES][2]; /* big and small */
     hal_ir_value fresh[OPS_GEMM_MAX_SUMS];
 } pipeline;
 
@@ -48,15 +51,24 @@ static uint32_t pitch_of(uint32_t near, uint32_t pack, int along_k);
 static void place_access(pipeline *p, stream *s, uint32_t number);
 static void place_reads(pipeline *p);
 static void multiply_tiles(pipeline *p);
-static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage);
-static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage);
-static void multiply_tile(pipeline *p, hal_ir_value stage);
-static void read_a(pipeline *p, hal_ir_value stage, uint32_t step);
-static void read_b(pipeline *p, hal_ir_value stage, uint32_t step);
-static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step);
-static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step);
+static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage);
+static void copy_part(pipeline *p, uint32_t part, uint32_t parts);
+static void copy_access(pipeline *p, stream *s, uint32_t number);
+static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next);
+static void await_tile(pipeline *p);
+static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into);
+static void carry_words(pipeline *p, void (*carry)(pipeline *p, hal_ir_value *variable,
+                                                   hal_ir_value *word), uint32_t now);
+static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
+static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
+static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
+static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
+static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
+static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
+static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
 static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset);
-static void keep(pipeline *p, hal_ir_value word, hal_ir_value *big, hal_ir_value *small);
+static void part_words(pipeline *p, uint32_t now);
+static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small);
 static void multiply_step(pipeline *p, uint32_t now);
 static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4]);
 static void multiply(pipeline *p, hal_type type, uint32_t row, uint32_t column,
@@ -146,32 +158,48 @@ static void place_access(pipeline *p, stream *s, uint32_t number)
     s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
 }
 
-static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
-{
-    begin_stream(p, &p->a, k, stage);
-    begin_stream(p, &p->b, k, stage);
-    hal_ir_async_commit(p->e->b);
-}
-
-static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
+/* Where the tile at step k comes from and goes to. */
+static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    hal_ir_value some = hal_ir_lt(b, k, e->k);
-    hal_ir_value left = hal_ir_select(b, some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
-    hal_ir_value way = s->side->operand->along_k
-                           ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
-                           : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
-    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
-    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
-    for (uint32_t i = 0; i < s->count; i++) {
-        hal_ir_value guard = some;
-        if (!e->plan->whole) {
-            guard = hal_ir_and(b, s->line[i], hal_ir_lt(b, s->step[i], left));
-        }
-        hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, i * apart), s->side->memory,
-                          hal_ir_add(b, s->from[i], way), ACCESS_WORDS, guard);
+    stream *streams[2] = {&p->a, &p->b};
+    p->some = hal_ir_lt(b, k, e->k);
+    p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
+    for (uint32_t i = 0; i < 2; i++) {
+        stream *s = streams[i];
+        s->way = s->side->operand->along_k
+                     ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                     : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
+}
+
+/* A part of the tile's copies: they are spread between the multiplications. */
+static void copy_part(pipeline *p, uint32_t part, uint32_t parts)
+{
+    const uint32_t count = p->a.count + p->b.count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i * parts / count == part) {
+            copy_access(p, i < p->a.count ? &p->a : &p->b, i < p->a.count ? i : i - p->a.count);
+        }
+    }
+    if (part + 1 == parts) {
+        hal_ir_async_commit(p->e->b);
+    }
+}
+
+static void copy_access(pipeline *p, stream *s, uint32_t number)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
+    hal_ir_value guard = p->some;
+    if (!e->plan->whole) {
+        guard = hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
+    }
+    hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, s->target, number * apart), s->side->memory,
+                      hal_ir_add(b, s->from[number], s->way), ACCESS_WORDS, guard);
 }
 
 /* ---- From shared memory to the sums ---- */
@@ -181,50 +209,96 @@ static void multiply_tiles(pipeline *p)
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     const uint32_t stages = e->tiles->stages, depth = e->tiles->block_k;
+    hal_ir_value zero = hal_ir_u32(b, 0), last = hal_ir_u32(b, stages - 1);
     for (uint32_t i = 0; i + 1 < stages; i++) {
-        begin_tile(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
+        aim(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
+        copy_part(p, 0, 1);
     }
-    hal_ir_value present = hal_ir_var(b, hal_ir_u32(b, 0));
-    hal_ir_value filled = hal_ir_var(b, hal_ir_u32(b, stages - 1));
-    hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), e->k, hal_ir_u32(b, depth));
-    hal_ir_value stage = hal_ir_get(b, present), last = hal_ir_u32(b, stages - 1);
-    hal_ir_async_wait(b, stages - 2);
-    hal_ir_barrier(b); /* the tile is there, and the one before it is done with */
-    begin_tile(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
+    await_tile(p);
+    read_step(p, zero, 0, 0);
+    carry_words(p, open_word, 0);
+    hal_ir_value present = hal_ir_var(b, zero), filled = hal_ir_var(b, last);
+    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, depth));
+    hal_ir_value stage = hal_ir_get(b, present);
+    hal_ir_value next = hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1),
+                                      zero);
+    aim(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
     hal_ir_set(b, filled, stage);
-    hal_ir_set(b, present,
-               hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1),
-                             hal_ir_u32(b, 0)));
+    hal_ir_set(b, present, next);
     ops_gemm_get_sums(e);
-    multiply_tile(p, stage);
+    carry_words(p, get_word, 0);
+    multiply_tile(p, stage, next);
+    carry_words(p, set_word, p->steps & 1);
     ops_gemm_set_sums(e);
     hal_ir_end(b);
 }
 
-static void multiply_tile(pipeline *p, hal_ir_value stage)
+/* Every step's words are read while the step before is multiplied, the next tile's first ones too:
+ * one barrier a tile, behind which the present tile is read and its place may be filled. */
+static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
 {
     ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
     const uint32_t sums = e->a.thread * e->c.thread;
-    hal_ir_value begin = ops_gemm_times(e, stage, p->stage_size);
-    hal_ir_value place_a = hal_ir_add(b, begin, p->a.first),
-                 place_b = hal_ir_add(b, begin, p->b.first);
-    hal_ir_value zero = hal_ir_f32(b, 0);
+    hal_ir_value zero = hal_ir_f32(e->b, 0);
     for (uint32_t i = 0; i < sums; i++) {
         p->fresh[i] = e->tiles->flush ? zero : e->present[i];
     }
-    read_a(p, place_a, 0);
-    read_b(p, place_b, 0);
     for (uint32_t step = 0; step < p->steps; step++) {
         if (step + 1 < p->steps) {
-            read_a(p, place_a, step + 1);
-            read_b(p, place_b, step + 1);
+            read_step(p, stage, step + 1, ~step & 1);
+            copy_part(p, step, p->steps - 1);
+        } else {
+            await_tile(p);
+            read_step(p, next, 0, ~step & 1);
         }
         multiply_step(p, step & 1);
     }
     for (uint32_t i = 0; i < sums; i++) {
-        e->present[i] = e->tiles->flush ? hal_ir_add(b, e->present[i], p->fresh[i]) : p->fresh[i];
+        e->present[i] =
+            e->tiles->flush ? hal_ir_add(e->b, e->present[i], p->fresh[i]) : p->fresh[i];
     }
+}
+
+/* The next tile is there for all, and all have read the present one. */
+static void await_tile(pipeline *p)
+{
+    hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
+    hal_ir_barrier(p->e->b);
+}
+
+static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value begin = ops_gemm_times(p->e, stage, p->stage_size);
+    read_a(p, hal_ir_add(b, begin, p->a.first), step, into);
+    read_b(p, hal_ir_add(b, begin, p->b.first), step, into);
+}
+
+/* What was read before the loop turns lives in variables. */
+static void carry_words(pipeline *p, void (*carry)(pipeline *p, hal_ir_value *variable,
+                                                   hal_ir_value *word), uint32_t now)
+{
+    for (uint32_t i = 0; i < 4 * p->rows; i++) {
+        carry(p, &p->next_a[i / 4][i % 4], &p->words_a[now][i / 4][i % 4]);
+    }
+    for (uint32_t i = 0; i < 2 * p->columns; i++) {
+        carry(p, &p->next_b[i / 2][i % 2], &p->words_b[now][i / 2][i % 2]);
+    }
+}
+
+static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    *variable = hal_ir_var(p->e->b, *word);
+}
+
+static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    *word = hal_ir_get(p->e->b, *variable);
+}
+
+static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    hal_ir_set(p->e->b, *variable, *word);
 }
 
 /* Where the lane's reads of a stage begin: of A at its first row, of B at its first columns. */
@@ -250,65 +324,60 @@ static void place_reads(pipeline *p)
 }
 
 /* Rows g and g + 8 of each 16, words t and t + 4. */
-static void read_a(pipeline *p, hal_ir_value place, uint32_t step)
+static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
-    const uint32_t now = step & 1, pitch = p->a.pitch;
+    const uint32_t pitch = p->a.pitch;
     for (uint32_t i = 0; i < p->rows; i++) {
         for (uint32_t n = 0; n < 4; n++) {
             const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
             const uint32_t offset =
                 p->e->plan->a.along_k ? row * pitch + along : along * pitch + row;
-            keep(p, read_word(p, place, p->a.begin + offset), &p->words_a[now][0][i][n],
-                 &p->words_a[now][1][i][n]);
+            p->words_a[now][i][n] = read_word(p, place, p->a.begin + offset);
         }
     }
 }
 
-static void read_b(pipeline *p, hal_ir_value place, uint32_t step)
+static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     if (!p->e->plan->b.along_k && p->b.pack == 2) {
-        read_b_pairs(p, place, step);
+        read_b_pairs(p, place, step, now);
         return;
     }
     if (!p->e->plan->b.along_k) {
-        read_b_columns(p, place, step);
+        read_b_columns(p, place, step, now);
         return;
     }
-    const uint32_t now = step & 1;
     for (uint32_t j = 0; j < p->columns; j++) {
         for (uint32_t n = 0; n < 2; n++) {
             const uint32_t offset = 8 * j * p->b.pitch + step * WORDS + 4 * n;
-            keep(p, read_word(p, place, p->b.begin + offset), &p->words_b[now][0][j][n],
-                 &p->words_b[now][1][j][n]);
+            p->words_b[now][j][n] = read_word(p, place, p->b.begin + offset);
         }
     }
 }
 
 /* F32 by rows: 4 neighbouring columns at once, one for each of 4 tiles. */
-static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step)
+static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     hal_ir_builder *b = p->e->b;
-    const uint32_t now = step & 1;
     for (uint32_t j = 0; j < p->columns; j += 4) {
         for (uint32_t n = 0; n < 2; n++) {
             const uint32_t offset = p->b.begin + (step * WORDS + 4 * n) * p->b.pitch + 8 * j;
             hal_ir_value four =
                 hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 4, HAL_IR_NONE);
             for (uint32_t q = 0; q < 4; q++) {
-                hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_extract(b, four, q));
-                keep(p, bits, &p->words_b[now][0][j + q][n], &p->words_b[now][1][j + q][n]);
+                p->words_b[now][j + q][n] =
+                    hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_extract(b, four, q));
             }
         }
     }
 }
 
 /* Halves by rows: 4 columns of two neighbouring rows, turned into words along k. */
-static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step)
+static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     hal_ir_builder *b = p->e->b;
     hal_ir_value low = hal_ir_u32(b, 0xffff), high = hal_ir_u32(b, 0xffff0000u),
                  half = hal_ir_u32(b, 16);
-    const uint32_t now = step & 1;
     for (uint32_t j = 0; j < p->columns; j += 4) {
         for (uint32_t n = 0; n < 2; n++) {
             hal_ir_value rows[2];
@@ -319,9 +388,9 @@ static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step)
             }
             for (uint32_t q = 0; q < 2; q++) {
                 hal_ir_value x = hal_ir_extract(b, rows[0], q), y = hal_ir_extract(b, rows[1], q);
-                p->words_b[now][0][j + 2 * q][n] =
+                p->words_b[now][j + 2 * q][n] =
                     hal_ir_or(b, hal_ir_and(b, x, low), hal_ir_shl(b, y, half));
-                p->words_b[now][0][j + 2 * q + 1][n] =
+                p->words_b[now][j + 2 * q + 1][n] =
                     hal_ir_or(b, hal_ir_shr(b, x, half), hal_ir_and(b, y, high));
             }
         }
@@ -335,10 +404,22 @@ static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
     return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
 }
 
+static void part_words(pipeline *p, uint32_t now)
+{
+    for (uint32_t i = 0; i < 4 * p->rows; i++) {
+        part(p, p->words_a[now][i / 4][i % 4], &p->parts_a[0][i / 4][i % 4],
+             &p->parts_a[1][i / 4][i % 4]);
+    }
+    for (uint32_t i = 0; i < 2 * p->columns; i++) {
+        part(p, p->words_b[now][i / 2][i % 2], &p->parts_b[0][i / 2][i % 2],
+             &p->parts_b[1][i / 2][i % 2]);
+    }
+}
+
 /* A word as it is multiplied: of F32 the part that counts, rounded, and what is left of it. Bits
  * below those that count are ignored by the unit. Rounding a NaN would carry into its sign; with
  * three terms the part that is left passes it on. */
-static void keep(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
+static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
 {
     hal_ir_builder *b = p->e->b;
     *big = *small = bits;
@@ -360,14 +441,15 @@ static void multiply_step(pipeline *p, uint32_t now)
 {
     const hal_type type = p->e->plan->type_ab;
     const uint32_t terms = p->e->tiles->matrix;
+    part_words(p, now);
     for (uint32_t j = 0; j < p->columns; j++) {
         for (uint32_t i = 0; i < p->rows; i++) {
             const uint32_t row = j & 1 ? p->rows - 1 - i : i;
             if (terms == 3) {
-                multiply(p, type, row, j, p->words_a[now][1][row], p->words_b[now][0][j]);
-                multiply(p, type, row, j, p->words_a[now][0][row], p->words_b[now][1][j]);
+                multiply(p, type, row, j, p->parts_a[1][row], p->parts_b[0][j]);
+                multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[1][j]);
             }
-            multiply(p, type, row, j, p->words_a[now][0][row], p->words_b[now][0][j]);
+            multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[0][j]);
         }
     }
 }
