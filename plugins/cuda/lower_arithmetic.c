@@ -9,6 +9,8 @@ static void sign_bit(cuda_lowering *l, uint32_t index);
 static void extreme(cuda_lowering *l, uint32_t index);
 static void divide(cuda_lowering *l, uint32_t index);
 static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand result);
+static int join_halves(cuda_lowering *l, uint32_t index);
+static int takes(const cuda_lowering *l, hal_ir_value value, uint32_t opcode, uint64_t number);
 static void shift(cuda_lowering *l, uint32_t index);
 static void compare(cuda_lowering *l, uint32_t index);
 static void select(cuda_lowering *l, uint32_t index);
@@ -64,7 +66,9 @@ int cuda_lower_arithmetic(cuda_lowering *l, uint32_t index)
         binary(l, index, "and", cuda_bits(r->type));
         return 1;
     case HAL_IR_OR:
-        binary(l, index, "or", cuda_bits(r->type));
+        if (!join_halves(l, index)) {
+            binary(l, index, "or", cuda_bits(r->type));
+        }
         return 1;
     case HAL_IR_XOR:
         binary(l, index, "xor", cuda_bits(r->type));
@@ -214,6 +218,33 @@ static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand resul
         cuda_emit(l, "$$ $, $, $;", name, type, quotient, a, safe);
     }
     cuda_emit(l, "selp$ $, 0, $, $;", bits, result, checked, zero);
+}
+
+/* The low halves of two words, or the high ones, side by side are one permutation of bytes:
+ * (x & 0xffff) | (y << 16), and (x >> 16) | (y & 0xffff0000). */
+static int join_halves(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_ir_record *first = &l->kernel->records[r->a], *second = &l->kernel->records[r->b];
+    const int low = takes(l, r->a, HAL_IR_AND, 0xffff) && takes(l, r->b, HAL_IR_SHL, 16);
+    const int high = takes(l, r->a, HAL_IR_SHR, 16) && takes(l, r->b, HAL_IR_AND, 0xffff0000);
+    if (r->type != HAL_TYPE_U32 || (!low && !high)) {
+        return 0;
+    }
+    cuda_emit(l, "prmt.b32 $, $, $, $;", cuda_define(l, index), cuda_in_register(l, first->a, 0),
+              cuda_in_register(l, second->a, 0), cuda_unsigned(low ? 0x5410 : 0x7632));
+    return 1;
+}
+
+/* Whether a value is an operation with a constant as its second operand. */
+static int takes(const cuda_lowering *l, hal_ir_value value, uint32_t opcode, uint64_t number)
+{
+    const hal_ir_record *r = &l->kernel->records[value];
+    if (r->opcode != opcode) {
+        return 0;
+    }
+    const hal_ir_record *second = &l->kernel->records[r->b];
+    return second->opcode == HAL_IR_CONSTANT && l->kernel->constants[second->aux] == number;
 }
 
 /* The instructions hold larger counts at the width; the IR takes them modulo the width. */
