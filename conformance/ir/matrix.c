@@ -91,8 +91,8 @@ static uint32_t word_of(hal_type type, const double *elements, uint32_t stride,
         const uint32_t noise = (uint32_t)random_bits(random, HAL_TYPE_U32) & 0x1fff;
         return (uint32_t)number_bits(type, elements[0]) | (elements[0] != 0 ? noise : 0);
     }
-    return (uint32_t)number_bits(type, elements[0]) |
-           (uint32_t)number_bits(type, elements[stride]) << 16;
+    return (uint32_t)number_bits(type, elements[0]) | (uint32_t)number_bits(type, elements[stride])
+                                                          << 16;
 }
 
 static void spread(hal_type type, const tile *t, uint32_t *a, uint32_t *b, float *c,

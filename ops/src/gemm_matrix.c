@@ -11,10 +11,10 @@
  * flushed: those of one tile begin at zero and are added to the lasting ones in F32. */
 #include "gemm_emitter.h"
 
-#define WORDS 8u       /* along k of a step */
+#define WORDS 8u /* along k of a step */
 #define ACCESS_WORDS 4u
 #define MAX_ACCESSES 32u
-#define MAX_TILES 16u  /* of 16 rows or 8 columns, of a warp */
+#define MAX_TILES 16u /* of 16 rows or 8 columns, of a warp */
 
 /* A or B on its way. Its tile has `far` rows of `near` words, as memory has them. */
 typedef struct stream {
@@ -28,7 +28,7 @@ typedef struct stream {
     hal_ir_value line[MAX_ACCESSES]; /* whether it is one of the matrix's; or none */
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
     hal_ir_value first;              /* word of the stage where the lane's reads begin */
-    hal_ir_value way, target;        /* of the tile that is on its way: added to `from`, first word */
+    hal_ir_value way, target; /* of the tile that is on its way: added to `from`, first word */
 } stream;
 
 typedef struct pipeline {
@@ -57,8 +57,9 @@ static void copy_access(pipeline *p, stream *s, uint32_t number);
 static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next);
 static void await_tile(pipeline *p);
 static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into);
-static void carry_words(pipeline *p, void (*carry)(pipeline *p, hal_ir_value *variable,
-                                                   hal_ir_value *word), uint32_t now);
+static void carry_words(pipeline *p,
+                        void (*carry)(pipeline *p, hal_ir_value *variable, hal_ir_value *word),
+                        uint32_t now);
 static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
 static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
 static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
@@ -153,8 +154,8 @@ static void place_access(pipeline *p, stream *s, uint32_t number)
     s->line[number] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, line, s->side->limit);
     hal_ir_value row = along_k ? line : far;
     hal_ir_value column = along_k ? near : ops_gemm_quotient(e, line, s->pack);
-    s->from[number] = hal_ir_add(b, s->side->base,
-                                 hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
+    s->from[number] =
+        hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
     s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
 }
 
@@ -168,9 +169,8 @@ static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
     p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     for (uint32_t i = 0; i < 2; i++) {
         stream *s = streams[i];
-        s->way = s->side->operand->along_k
-                     ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
-                     : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        s->way = s->side->operand->along_k ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                                           : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
         s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
 }
@@ -220,8 +220,8 @@ static void multiply_tiles(pipeline *p)
     hal_ir_value present = hal_ir_var(b, zero), filled = hal_ir_var(b, last);
     hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, depth));
     hal_ir_value stage = hal_ir_get(b, present);
-    hal_ir_value next = hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1),
-                                      zero);
+    hal_ir_value next =
+        hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1), zero);
     aim(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
     hal_ir_set(b, filled, stage);
     hal_ir_set(b, present, next);
@@ -275,8 +275,9 @@ static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t i
 }
 
 /* What was read before the loop turns lives in variables. */
-static void carry_words(pipeline *p, void (*carry)(pipeline *p, hal_ir_value *variable,
-                                                   hal_ir_value *word), uint32_t now)
+static void carry_words(pipeline *p,
+                        void (*carry)(pipeline *p, hal_ir_value *variable, hal_ir_value *word),
+                        uint32_t now)
 {
     for (uint32_t i = 0; i < 4 * p->rows; i++) {
         carry(p, &p->next_a[i / 4][i % 4], &p->words_a[now][i / 4][i % 4]);
@@ -433,8 +434,8 @@ static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value
         return;
     }
     hal_ir_value counted = hal_ir_and(b, *big, hal_ir_u32(b, 0xffffe000u));
-    *small = hal_ir_bitcast(b, HAL_TYPE_U32,
-                            hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
+    *small =
+        hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
 }
 
 static void multiply_step(pipeline *p, uint32_t now)

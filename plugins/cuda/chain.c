@@ -33,10 +33,10 @@ struct cuda_chain {
 };
 
 static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
-                               const hal_command *commands, uint32_t count);
+                             const hal_command *commands, uint32_t count);
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
-static hal_status find(hal_plugin_queue *queue, const hal_batch *batch,
-                       const hal_command *commands, uint32_t count, cuda_chain **chain);
+static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
+                       uint32_t count, cuda_chain **chain);
 static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
                           uint32_t *alike);
 static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
@@ -65,7 +65,7 @@ hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
 }
 
 static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
-                               const hal_command *commands, uint32_t count)
+                             const hal_command *commands, uint32_t count)
 {
     cuda_chain *chain = NULL;
     hal_status status = find(queue, batch, commands, count, &chain);
@@ -102,7 +102,8 @@ static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uin
         uint64_t word = command->kernel->serial;
         for (uint32_t k = 0; k < command->binding_count; k++) {
             word = (word + (bindings[k].memory ? bindings[k].memory->address : 0) +
-                    bindings[k].offset) * 0x9e3779b97f4a7c15;
+                    bindings[k].offset) *
+                   0x9e3779b97f4a7c15;
         }
         mark = (mark ^ word ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
         if (command->scalar_bytes > 0) {
@@ -115,8 +116,8 @@ static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uin
 }
 
 /* The chain that holds the run already, else another one for runs of its length. */
-static hal_status find(hal_plugin_queue *queue, const hal_batch *batch,
-                       const hal_command *commands, uint32_t count, cuda_chain **chain)
+static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
+                       uint32_t count, cuda_chain **chain)
 {
     const uint64_t mark = mark_of(batch, commands, count);
     uint32_t capacity = SMALLEST, alike = 0;
@@ -270,8 +271,7 @@ static hal_status set_node(cuda_chain *chain, uint32_t index, const hal_batch *b
 }
 
 /* Notes what a node holds; without memory for it, it is set anew the next time. */
-static void keep(chain_node *node, const hal_command *command, const uint8_t *block,
-                 uint32_t bytes)
+static void keep(chain_node *node, const hal_command *command, const uint8_t *block, uint32_t bytes)
 {
     if (node->room < bytes || node->block == NULL) {
         uint8_t *room = realloc(node->block, bytes + 1);
@@ -318,9 +318,8 @@ static void release(cuda_chain *chain)
 static cuda_node_launch describe(const hal_command *command, void **parameters)
 {
     const hal_plugin_kernel *kernel = command->kernel;
-    cuda_node_launch launch = {.function = kernel->function,
-                               .shared_bytes = kernel->dynamic_shared,
-                               .extra = parameters};
+    cuda_node_launch launch = {
+        .function = kernel->function, .shared_bytes = kernel->dynamic_shared, .extra = parameters};
     memcpy(launch.grid, command->grid, sizeof launch.grid);
     memcpy(launch.group, kernel->group, sizeof launch.group);
     return launch;

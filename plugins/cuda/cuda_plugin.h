@@ -17,7 +17,7 @@ struct hal_plugin_device {
     uint32_t chain_from;  /* dispatches in a row that are submitted as a graph */
     uint32_t keep_after;  /* equal runs after which one gets a graph of its own */
     char id[64];
-    _Atomic uint64_t kernels; /* made so far, for their serial numbers */
+    _Atomic uint64_t kernels;   /* made so far, for their serial numbers */
     pthread_rwlock_t unloading; /* written while a module goes, read while a chain is launched */
     uint64_t unloads;           /* kernels that are gone */
 };
@@ -52,7 +52,7 @@ struct hal_plugin_queue {
     volatile uint64_t *counter; /* what the stream has reached; null: events tell */
     cuda_address counter_address;
     _Atomic uint64_t reached;
-    _Atomic uint64_t submitted; /* the last value */
+    _Atomic uint64_t submitted;     /* the last value */
     cuda_event events[CUDA_EVENTS]; /* after batch v, at v modulo CUDA_EVENTS; made when needed */
     cuda_chain *chains;
     uint64_t chain_uses;
@@ -76,8 +76,7 @@ hal_status cuda_enter(const hal_plugin_device *device);
 void cuda_leave(void);
 
 /* memory.c */
-hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
-                            uint64_t *total_bytes);
+hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                 hal_plugin_memory **memory);
 void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory);

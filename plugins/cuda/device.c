@@ -6,8 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 4, KEEP_AFTER = 4,
-       MOST_DEVICES = 256 };
+enum {
+    OLDEST = 70,
+    AMPERE = 80,
+    QUEUES_AT_ONCE = 32,
+    CHAIN_FROM = 4,
+    KEEP_AFTER = 4,
+    MOST_DEVICES = 256
+};
 
 static hal_status begin(int *count);
 static hal_status retain_context(hal_plugin_device *device);
@@ -143,7 +149,8 @@ static hal_status begin(int *count)
             status = cuda_fail(HAL_ERROR_DRIVER_MISSING,
                                "cuda: the driver is installed and does not start (result %d); "
                                "nvidia-smi says more; a process that was forked off one that uses "
-                               "the driver cannot use it", result);
+                               "the driver cannot use it",
+                               result);
         }
     }
     if (status == HAL_OK) {
@@ -198,16 +205,16 @@ static hal_status describe(cuda_device device, hal_device_info *info)
                              "reading a device's name");
     }
     if (status == HAL_OK) {
-        status = cuda_failed(cu->cuDeviceTotalMem_v2(&bytes, device),
-                             "reading a device's memory size");
+        status =
+            cuda_failed(cu->cuDeviceTotalMem_v2(&bytes, device), "reading a device's memory size");
     }
     if (status != HAL_OK) {
         return status;
     }
     cu->cuDriverGetVersion(&version);
     const uint32_t sm = capability(device);
-    info->kind = attribute(device, CUDA_DEVICE_INTEGRATED) ? HAL_DEVICE_INTEGRATED
-                                                           : HAL_DEVICE_DISCRETE;
+    info->kind =
+        attribute(device, CUDA_DEVICE_INTEGRATED) ? HAL_DEVICE_INTEGRATED : HAL_DEVICE_DISCRETE;
     char release[32];
     read_release(release, sizeof release);
     snprintf(info->driver, sizeof info->driver, "CUDA driver %d.%d%s%s", version / 1000,
@@ -277,10 +284,9 @@ static hal_status read_id(cuda_device device, char *id, size_t bytes)
         cuda_failed(cuda_functions()->cuDeviceGetUuid(&uuid, device), "reading a device's UUID");
     if (status == HAL_OK) {
         const uint8_t *b = uuid.bytes;
-        snprintf(id, bytes,
-                 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-                 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-                 b[14], b[15]);
+        snprintf(id, bytes, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+                 b[13], b[14], b[15]);
     }
     return status;
 }
@@ -297,8 +303,7 @@ static hal_status read_variables(hal_plugin_device *device)
     device->stream_writes = !events && cuda_functions()->cuStreamWriteValue64_v2 != NULL &&
                             attribute(device->device, CUDA_DEVICE_STREAM_WRITES_64) != 0;
     const hal_status status = read_count("HAL_CUDA_CHAIN", CHAIN_FROM, &device->chain_from);
-    return status == HAL_OK ? read_count("HAL_CUDA_KEEP", KEEP_AFTER, &device->keep_after)
-                            : status;
+    return status == HAL_OK ? read_count("HAL_CUDA_KEEP", KEEP_AFTER, &device->keep_after) : status;
 }
 
 /* A number of dispatches or runs; 0 stands for never. */

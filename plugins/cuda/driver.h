@@ -34,41 +34,41 @@ typedef struct cuda_node_launch {
 } cuda_node_launch;
 
 enum { /* results that mean something to the plugin */
-    CUDA_OUT_OF_MEMORY = 2,
-    CUDA_STUB_LIBRARY = 34,
-    CUDA_DEVICE_UNAVAILABLE = 46,
-    CUDA_NO_DEVICE = 100,
-    CUDA_INVALID_IMAGE = 200,
-    CUDA_NO_BINARY_FOR_GPU = 209,
-    CUDA_ECC_UNCORRECTABLE = 214,
-    CUDA_INVALID_PTX = 218,
-    CUDA_NVLINK_UNCORRECTABLE = 220,
-    CUDA_JIT_COMPILER_NOT_FOUND = 221,
-    CUDA_UNSUPPORTED_PTX_VERSION = 222,
-    CUDA_CONTAINED = 226,
-    CUDA_NOT_FOUND = 500,
-    CUDA_NOT_READY = 600,
-    CUDA_ILLEGAL_ADDRESS = 700,
-    CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
-    CUDA_LAUNCH_TIMEOUT = 702,
-    CUDA_CONTEXT_IS_DESTROYED = 709,
-    CUDA_ASSERT = 710,
-    CUDA_HARDWARE_STACK_ERROR = 714,
-    CUDA_LAUNCH_FAILED = 719,
-    CUDA_SYSTEM_DRIVER_MISMATCH = 803
+       CUDA_OUT_OF_MEMORY = 2,
+       CUDA_STUB_LIBRARY = 34,
+       CUDA_DEVICE_UNAVAILABLE = 46,
+       CUDA_NO_DEVICE = 100,
+       CUDA_INVALID_IMAGE = 200,
+       CUDA_NO_BINARY_FOR_GPU = 209,
+       CUDA_ECC_UNCORRECTABLE = 214,
+       CUDA_INVALID_PTX = 218,
+       CUDA_NVLINK_UNCORRECTABLE = 220,
+       CUDA_JIT_COMPILER_NOT_FOUND = 221,
+       CUDA_UNSUPPORTED_PTX_VERSION = 222,
+       CUDA_CONTAINED = 226,
+       CUDA_NOT_FOUND = 500,
+       CUDA_NOT_READY = 600,
+       CUDA_ILLEGAL_ADDRESS = 700,
+       CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
+       CUDA_LAUNCH_TIMEOUT = 702,
+       CUDA_CONTEXT_IS_DESTROYED = 709,
+       CUDA_ASSERT = 710,
+       CUDA_HARDWARE_STACK_ERROR = 714,
+       CUDA_LAUNCH_FAILED = 719,
+       CUDA_SYSTEM_DRIVER_MISMATCH = 803
 };
 
 enum { /* attributes of devices */
-    CUDA_DEVICE_MAX_THREADS_PER_BLOCK = 1,
-    CUDA_DEVICE_MAX_BLOCK_DIM_X = 2, /* and 3, 4 of y and z */
-    CUDA_DEVICE_MAX_GRID_DIM_X = 5,  /* and 6, 7 */
-    CUDA_DEVICE_SHARED_PER_BLOCK = 8,
-    CUDA_DEVICE_MULTIPROCESSORS = 16,
-    CUDA_DEVICE_INTEGRATED = 18,
-    CUDA_DEVICE_CAPABILITY_MAJOR = 75,
-    CUDA_DEVICE_CAPABILITY_MINOR = 76,
-    CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
-    CUDA_DEVICE_STREAM_WRITES_64 = 122
+       CUDA_DEVICE_MAX_THREADS_PER_BLOCK = 1,
+       CUDA_DEVICE_MAX_BLOCK_DIM_X = 2, /* and 3, 4 of y and z */
+       CUDA_DEVICE_MAX_GRID_DIM_X = 5,  /* and 6, 7 */
+       CUDA_DEVICE_SHARED_PER_BLOCK = 8,
+       CUDA_DEVICE_MULTIPROCESSORS = 16,
+       CUDA_DEVICE_INTEGRATED = 18,
+       CUDA_DEVICE_CAPABILITY_MAJOR = 75,
+       CUDA_DEVICE_CAPABILITY_MINOR = 76,
+       CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+       CUDA_DEVICE_STREAM_WRITES_64 = 122
 };
 
 enum {
@@ -83,12 +83,12 @@ enum {
 
 /* The list that cuLaunchKernel takes in place of single parameters: {BUFFER, block, SIZE, &bytes,
  * END}. */
-#define CUDA_LAUNCH_END    ((void *)0)
+#define CUDA_LAUNCH_END ((void *)0)
 #define CUDA_LAUNCH_BUFFER ((void *)1)
-#define CUDA_LAUNCH_SIZE   ((void *)2)
+#define CUDA_LAUNCH_SIZE ((void *)2)
 
 typedef struct cuda_driver {
-#define SYMBOL(name, parameters)   cuda_result(*name) parameters;
+#define SYMBOL(name, parameters) cuda_result(*name) parameters;
 #define OPTIONAL(name, parameters) cuda_result(*name) parameters;
 #include "symbols.inl"
 #undef SYMBOL

@@ -16,8 +16,7 @@ static hal_status assemble(const kit_text *text, const hal_plugin_device *device
 static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry);
 static hal_status finish(hal_plugin_kernel *kernel, const char *entry);
 static hal_status compile_failed(cuda_result result, const char *tried, const char *log);
-static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel,
-                     const hal_ir_kernel *ir);
+static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir);
 static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2]);
 static void hash(uint64_t key[2], const void *data, uint64_t bytes);
 
@@ -97,8 +96,7 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 }
 
 /* What the launch needs. The block ends with the last scalar, as C's parameters would. */
-static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel,
-                     const hal_ir_kernel *ir)
+static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir)
 {
     cuda_layout layout;
     cuda_lay_out(ir, &layout);
@@ -206,10 +204,10 @@ static hal_status finish(hal_plugin_kernel *kernel, const char *entry)
         cuda_failed(cu->cuModuleGetFunction(&kernel->function, kernel->module, entry),
                     "finding the entry %.100s", entry);
     if (status == HAL_OK && kernel->dynamic_shared > 0) {
-        status = cuda_failed(cu->cuFuncSetAttribute(kernel->function,
-                                                    CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
-                                                    (int)kernel->dynamic_shared),
-                             "asking for %u bytes of shared memory", kernel->dynamic_shared);
+        status =
+            cuda_failed(cu->cuFuncSetAttribute(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
+                                               (int)kernel->dynamic_shared),
+                        "asking for %u bytes of shared memory", kernel->dynamic_shared);
     }
     return status;
 }
@@ -230,8 +228,8 @@ static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2])
     key[0] = 0x243f6a8885a308d3;
     key[1] = 0x13198a2e03707344;
     hash(key, ir->group_size, sizeof ir->group_size);
-    const uint32_t counts[6] = {ir->record_count,   ir->memory_count,   ir->binding_count,
-                                ir->scalar_bytes,   ir->groups_per_unit, ir->constant_count};
+    const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
+                                ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
     hash(key, counts, sizeof counts);
     hash(key, ir->records, ir->record_count * sizeof *ir->records);
     hash(key, ir->constants, ir->constant_count * sizeof *ir->constants);

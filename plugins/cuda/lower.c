@@ -26,8 +26,7 @@ void cuda_lay_out(const hal_ir_kernel *kernel, cuda_layout *layout)
         layout->parameter_bytes += last->offset + hal_type_size(last->type);
     }
     layout->shared_bytes = place_shared(kernel, offsets);
-    layout->dynamic_shared =
-        layout->shared_bytes > CUDA_STATIC_SHARED ? layout->shared_bytes : 0;
+    layout->dynamic_shared = layout->shared_bytes > CUDA_STATIC_SHARED ? layout->shared_bytes : 0;
 }
 
 hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t sm, kit_text *text)
@@ -149,7 +148,10 @@ static void declare(const cuda_lowering *l, kit_text *text)
     cuda_layout layout;
     cuda_lay_out(kernel, &layout);
     kit_text_add(text, ".version %s\n.target sm_%u\n.address_size 64\n",
-                 l->sm >= 75 ? "7.0" : "6.0", l->sm >= 80 ? 80 : l->sm >= 75 ? 75 : 70);
+                 l->sm >= 75 ? "7.0" : "6.0",
+                 l->sm >= 80   ? 80
+                 : l->sm >= 75 ? 75
+                               : 70);
     if (layout.dynamic_shared) {
         kit_text_add(text, ".extern .shared .align %d .b8 shared[];\n", SHARED_ALIGNMENT);
     }

@@ -97,8 +97,8 @@ int cuda_lower_arithmetic(cuda_lowering *l, uint32_t index)
 static void binary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
 {
     const hal_ir_record *r = &l->kernel->records[index];
-    cuda_emit(l, "$$ $, $, $;", cuda_text(name), suffix, cuda_define(l, index),
-              cuda_value(l, r->a), cuda_value(l, r->b));
+    cuda_emit(l, "$$ $, $, $;", cuda_text(name), suffix, cuda_define(l, index), cuda_value(l, r->a),
+              cuda_value(l, r->b));
 }
 
 static void unary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
@@ -279,21 +279,20 @@ static void compare(cuda_lowering *l, uint32_t index)
     const hal_type type = l->kernel->records[r->a].type;
     const cuda_operand a = cuda_value(l, r->a), b = cuda_value(l, r->b);
     if (type == HAL_TYPE_BOOL) { /* EQ and NE only */
-        const cuda_operand differ = r->opcode == HAL_IR_NE ? cuda_define(l, index)
-                                                           : cuda_fresh(l, CUDA_PREDICATE);
+        const cuda_operand differ =
+            r->opcode == HAL_IR_NE ? cuda_define(l, index) : cuda_fresh(l, CUDA_PREDICATE);
         cuda_emit(l, "xor.pred $, $, $;", differ, a, b);
         if (r->opcode == HAL_IR_EQ) {
             cuda_emit(l, "not.pred $, $;", cuda_define(l, index), differ);
         }
         return;
     }
-    const char *name = r->opcode == HAL_IR_EQ   ? "eq"
-                       : r->opcode == HAL_IR_LT ? "lt"
-                       : r->opcode == HAL_IR_LE ? "le"
+    const char *name = r->opcode == HAL_IR_EQ    ? "eq"
+                       : r->opcode == HAL_IR_LT  ? "lt"
+                       : r->opcode == HAL_IR_LE  ? "le"
                        : hal_type_is_float(type) ? "neu"
                                                  : "ne";
-    cuda_emit(l, "setp.$$ $, $, $;", cuda_text(name), cuda_type(type), cuda_define(l, index), a,
-              b);
+    cuda_emit(l, "setp.$$ $, $, $;", cuda_text(name), cuda_type(type), cuda_define(l, index), a, b);
 }
 
 static void select(cuda_lowering *l, uint32_t index)

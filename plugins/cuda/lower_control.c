@@ -30,8 +30,7 @@ int cuda_lower_control(cuda_lowering *l, uint32_t index)
         return 1;
     case HAL_IR_VAR:
     case HAL_IR_GET:
-        cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), cuda_define(l, index),
-                  cuda_value(l, r->a));
+        cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), cuda_define(l, index), cuda_value(l, r->a));
         return 1;
     case HAL_IR_SET:
         cuda_emit(l, "mov$ $, $;", cuda_bits(l->kernel->records[r->a].type), cuda_value(l, r->a),
@@ -48,8 +47,7 @@ int cuda_lower_control(cuda_lowering *l, uint32_t index)
     case HAL_IR_ELSE: {
         const cuda_block first = l->blocks[l->depth--];
         open_block(l, first.opener);
-        cuda_emit(l, "bra$ L$;", branch(l, first.opener),
-                  cuda_unsigned(l->blocks[l->depth].label));
+        cuda_emit(l, "bra$ L$;", branch(l, first.opener), cuda_unsigned(l->blocks[l->depth].label));
         cuda_emit(l, "L$:", cuda_unsigned(first.label));
         return 1;
     }
@@ -92,8 +90,7 @@ static void end_block(cuda_lowering *l)
         const cuda_operand i = cuda_value(l, block.opener), again = cuda_fresh(l, CUDA_PREDICATE);
         cuda_emit(l, "add$ $, $, $;", cuda_type(r->type), i, i, cuda_value(l, r->c));
         cuda_emit(l, "setp.lt$ $, $, $;", cuda_type(r->type), again, i, cuda_value(l, r->b));
-        cuda_emit(l, "@$ bra$ L$;", again, branch(l, block.opener),
-                  cuda_unsigned(block.label + 1));
+        cuda_emit(l, "@$ bra$ L$;", again, branch(l, block.opener), cuda_unsigned(block.label + 1));
     }
     cuda_emit(l, "L$:", cuda_unsigned(block.label));
 }

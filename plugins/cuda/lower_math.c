@@ -84,9 +84,8 @@ void cuda_lower_remainder(cuda_lowering *l, uint32_t index)
     const int is_f32 = r->type == HAL_TYPE_F32;
     const uint32_t class = cuda_class(r->type), label = l->labels;
     const cuda_operand type = cuda_type(r->type), bits = cuda_bits(r->type);
-    const cuda_operand infinity = is_f32
-                                      ? (cuda_operand){CUDA_FLOAT_BITS, 0x7f800000}
-                                      : (cuda_operand){CUDA_DOUBLE_BITS, 0x7ff0000000000000},
+    const cuda_operand infinity = is_f32 ? (cuda_operand){CUDA_FLOAT_BITS, 0x7f800000}
+                                         : (cuda_operand){CUDA_DOUBLE_BITS, 0x7ff0000000000000},
                        nan = is_f32 ? (cuda_operand){CUDA_FLOAT_BITS, 0x7fffffff}
                                     : (cuda_operand){CUDA_DOUBLE_BITS, INT64_MAX},
                        zero = {is_f32 ? CUDA_FLOAT_BITS : CUDA_DOUBLE_BITS, 0},
@@ -215,8 +214,7 @@ static cuda_operand fast_atan(cuda_lowering *l, cuda_operand x)
                                     -0.0752896400f, 0.1065626393f,  -0.1420889944f,
                                     0.1999355085f,  -0.3333314528f, 1.0f};
     const cuda_operand one = number(1.0f), size = step(l, "abs.f32", x);
-    const cuda_operand inside =
-        choose(l, "gt", size, one, step(l, "rcp.approx.f32", size), size);
+    const cuda_operand inside = choose(l, "gt", size, one, step(l, "rcp.approx.f32", size), size);
     const cuda_operand square = step2(l, "mul.rn.f32", inside, inside);
     const cuda_operand angle = step2(l, "mul.rn.f32", polynomial(l, square, factors, 9), inside);
     const cuda_operand rest = step2(l, "sub.rn.f32", number(1.57079633f), angle);
@@ -226,8 +224,8 @@ static cuda_operand fast_atan(cuda_lowering *l, cuda_operand x)
 /* Abramowitz and Stegun 7.1.26. */
 static cuda_operand fast_erf(cuda_lowering *l, cuda_operand x)
 {
-    static const float factors[] = {1.061405429f, -1.453152027f, 1.421413741f,
-                                    -0.284496736f, 0.254829592f, 0.0f};
+    static const float factors[] = {1.061405429f,  -1.453152027f, 1.421413741f,
+                                    -0.284496736f, 0.254829592f,  0.0f};
     const cuda_operand size = step(l, "abs.f32", x), one = number(1.0f);
     const cuda_operand scaled = step2(l, "mul.rn.f32", size, number(0.3275911f));
     const cuda_operand t = step(l, "rcp.approx.f32", step2(l, "add.rn.f32", scaled, one));

@@ -78,8 +78,7 @@ static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32
     }
     if (r->opcode == HAL_IR_CONSTANT) {
         const uint64_t bits = l->kernel->constants[r->aux];
-        const int64_t number =
-            r->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+        const int64_t number = r->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
         if (number > -(INT64_C(1) << 40) && number < INT64_C(1) << 40) {
             offset += number * size;
             p.base = shared ? (cuda_operand){CUDA_WORD, l->shared_base}
@@ -133,8 +132,7 @@ static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value 
                   (cuda_operand){CUDA_WORD, l->shared_base});
         return made;
     }
-    const cuda_operand made = cuda_fresh(l, CUDA_LONG),
-                       base = {CUDA_LONG, l->base[memory]};
+    const cuda_operand made = cuda_fresh(l, CUDA_LONG), base = {CUDA_LONG, l->base[memory]};
     if (number.kind == CUDA_LONG) {
         cuda_emit(l, "mad.lo.s64 $, $, $, $;", made, number, cuda_unsigned(size), base);
     } else {
@@ -161,7 +159,10 @@ static void load(cuda_lowering *l, uint32_t index)
         registers[i] = (cuda_operand){registers[0].kind, registers[0].bits + i};
     }
     const int constant = !hal_ir_is_shared(l->kernel, r->aux) && memory->access == HAL_ACCESS_READ;
-    access(l, constant ? "ld.global.nc" : p.space[1] == 's' ? "ld.shared" : "ld.global",
+    access(l,
+           constant            ? "ld.global.nc"
+           : p.space[1] == 's' ? "ld.shared"
+                               : "ld.global",
            word_type(memory->type), r->b, &p, registers, r->width, 1);
 }
 
@@ -182,11 +183,14 @@ static void load_words(cuda_lowering *l, uint32_t index, const place *p)
     const char *type = bytes == 1   ? memory->type == HAL_TYPE_I8 ? ".s8" : ".u8"
                        : bytes == 2 ? as_is && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
                                     : ".b32";
-    access(l, constant ? "ld.global.nc" : p->space[1] == 's' ? "ld.shared" : "ld.global", type,
-           r->b, p, registers, words, 1);
+    access(l,
+           constant             ? "ld.global.nc"
+           : p->space[1] == 's' ? "ld.shared"
+                                : "ld.global",
+           type, r->b, p, registers, words, 1);
     for (uint32_t i = 0; i < r->width && !as_is; i++) {
-        unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i},
-               registers[i * size / 4], i * size % 4 / size);
+        unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i}, registers[i * size / 4],
+               i * size % 4 / size);
     }
 }
 
@@ -241,7 +245,10 @@ static void store_words(cuda_lowering *l, uint32_t index, const place *p)
         registers[i] = pack(l, type, r->c, i * each, each);
     }
     access(l, p->space[1] == 's' ? "st.shared" : "st.global",
-           bytes == 1 ? ".u8" : bytes == 2 ? ".u16" : ".b32", r->b, p, registers, words, 0);
+           bytes == 1   ? ".u8"
+           : bytes == 2 ? ".u16"
+                        : ".b32",
+           r->b, p, registers, words, 0);
 }
 
 /* Up to four bytes of elements in a word. */
@@ -337,7 +344,7 @@ static void atomic(cuda_lowering *l, uint32_t index)
                        comparand = r->d == HAL_IR_NONE ? operand : cuda_in_register(l, r->d, 0);
     const cuda_operand result = cuda_define(l, index);
     const int is_long = hal_type_size(r->type) == 8;
-    const cuda_operand type = r->flags == HAL_IR_ATOMIC_ADD ? cuda_text(is_long ? ".u64" : ".u32")
+    const cuda_operand type = r->flags == HAL_IR_ATOMIC_ADD   ? cuda_text(is_long ? ".u64" : ".u32")
                               : r->flags <= HAL_IR_ATOMIC_MAX ? cuda_type(r->type)
                                                               : cuda_bits(r->type);
     if (r->b != HAL_IR_NONE) {
@@ -357,8 +364,7 @@ static void copy(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const uint32_t bytes = r->width * hal_type_size(l->kernel->memories[r->aux].type);
-    const place to = locate(l, r->aux, r->a, 0),
-                from = locate(l, (uint32_t)r->imm, r->d, 0);
+    const place to = locate(l, r->aux, r->a, 0), from = locate(l, (uint32_t)r->imm, r->d, 0);
     if (l->sm < 80 || bytes < 4) {
         copy_at_once(l, r, &to, &from, bytes);
         return;
@@ -395,8 +401,8 @@ static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *
 
 static const char *word_type(hal_type type)
 {
-    return type == HAL_TYPE_F32              ? ".f32"
-           : type == HAL_TYPE_F64            ? ".f64"
-           : hal_type_size(type) == 8        ? ".b64"
-                                             : ".b32";
+    return type == HAL_TYPE_F32       ? ".f32"
+           : type == HAL_TYPE_F64     ? ".f64"
+           : hal_type_size(type) == 8 ? ".b64"
+                                      : ".b32";
 }

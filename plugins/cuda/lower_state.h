@@ -48,11 +48,11 @@ typedef struct cuda_lowering {
     uint32_t *numbers;       /* of each record's first register */
     cuda_address *addresses; /* by the record of the index */
     uint8_t *uniform;
-    uint32_t base[HAL_IR_MAX_BINDINGS];           /* registers with the bindings' addresses */
+    uint32_t base[HAL_IR_MAX_BINDINGS]; /* registers with the bindings' addresses */
     uint32_t shared_offsets[HAL_IR_MAX_SHARED];
-    uint32_t shared_base;                         /* register */
-    uint32_t member_mask;                         /* register with the lanes of the subgroup */
-    uint32_t short_subgroup;                      /* 1: the last one lacks lanes */
+    uint32_t shared_base;    /* register */
+    uint32_t member_mask;    /* register with the lanes of the subgroup */
+    uint32_t short_subgroup; /* 1: the last one lacks lanes */
     cuda_block blocks[HAL_IR_MAX_DEPTH + 1];
     uint32_t depth, serials, labels;
     hal_status status;

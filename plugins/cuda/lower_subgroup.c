@@ -63,8 +63,7 @@ static void shuffle(cuda_lowering *l, uint32_t index)
     const hal_ir_record *r = &l->kernel->records[index];
     const int given = r->opcode == HAL_IR_SHUFFLE;
     const cuda_operand value = cuda_in_register(l, r->a, 0),
-                       from = given ? cuda_value(l, r->b)
-                                    : cuda_unsigned((uint32_t)r->imm % LANES);
+                       from = given ? cuda_value(l, r->b) : cuda_unsigned((uint32_t)r->imm % LANES);
     move_lanes(l, r->type, cuda_define(l, index), value, given ? ".idx" : ".bfly", from);
 }
 

@@ -154,9 +154,9 @@ cuda_operand cuda_in_register(cuda_lowering *l, hal_ir_value value, uint32_t ele
 
 cuda_operand cuda_type(hal_type type)
 {
-    static const char *const names[HAL_TYPE_COUNT] = {
-        "",     ".pred", ".s8",  ".u8",  ".s16", ".u16",  ".s32",
-        ".u32", ".s64",  ".u64", ".f16", ".b16", ".f32", ".f64"};
+    static const char *const names[HAL_TYPE_COUNT] = {"",     ".pred", ".s8",  ".u8",  ".s16",
+                                                      ".u16", ".s32",  ".u32", ".s64", ".u64",
+                                                      ".f16", ".b16",  ".f32", ".f64"};
     return cuda_text(names[type]);
 }
 

@@ -4,14 +4,13 @@
 
 #include <stdlib.h>
 
-hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
-                            uint64_t *total_bytes)
+hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     size_t left = 0, total = 0;
     hal_status status = cuda_enter(device);
     if (status == HAL_OK) {
-        status = cuda_failed(cuda_functions()->cuMemGetInfo_v2(&left, &total),
-                             "asking for free memory");
+        status =
+            cuda_failed(cuda_functions()->cuMemGetInfo_v2(&left, &total), "asking for free memory");
         cuda_leave();
     }
     *free_bytes = left;
@@ -40,8 +39,8 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     if (kind == HAL_MEMORY_DEVICE) {
         result = cu->cuMemAlloc_v2(&made->address, bytes);
     } else {
-        result = cu->cuMemHostAlloc(&made->pointer, bytes,
-                                    CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
+        result =
+            cu->cuMemHostAlloc(&made->pointer, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
         if (result == 0) {
             result = cu->cuMemHostGetDevicePointer_v2(&made->address, made->pointer, 0);
         }

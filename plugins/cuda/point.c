@@ -33,10 +33,9 @@ hal_status cuda_point_begin(hal_plugin_queue *queue)
         memset(memory, 0, 64);
         queue->counter = memory;
     }
-    return cuda_failed(result == 0 ? cu->cuMemHostGetDevicePointer_v2(&queue->counter_address,
-                                                                      memory, 0)
-                                   : result,
-                       "making a queue's counter");
+    return cuda_failed(
+        result == 0 ? cu->cuMemHostGetDevicePointer_v2(&queue->counter_address, memory, 0) : result,
+        "making a queue's counter");
 }
 
 void cuda_point_end(hal_plugin_queue *queue)
@@ -65,9 +64,8 @@ hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
 hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value)
 {
     const cuda_driver *cu = cuda_functions();
-    hal_status status =
-        cuda_failed(cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream),
-                    "recording an event");
+    hal_status status = cuda_failed(
+        cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream), "recording an event");
     if (status == HAL_OK && queue->counter != NULL) {
         status = cuda_failed(
             cu->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0),
@@ -88,10 +86,9 @@ hal_status cuda_point_await(hal_plugin_queue *queue, const hal_plugin_wait *wait
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
         hal_plugin_queue *other = waits[i].queue;
         if (atomic_load(&other->reached) < waits[i].value) {
-            status = cuda_failed(
-                cuda_functions()->cuStreamWaitEvent(
-                    queue->stream, other->events[waits[i].value % CUDA_EVENTS], 0),
-                "waiting for another queue");
+            status = cuda_failed(cuda_functions()->cuStreamWaitEvent(
+                                     queue->stream, other->events[waits[i].value % CUDA_EVENTS], 0),
+                                 "waiting for another queue");
         }
     }
     return status;
@@ -152,9 +149,8 @@ static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t seco
 {
     const cuda_driver *cu = cuda_functions();
     float milliseconds = 0;
-    const cuda_result result =
-        cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS],
-                               queue->events[second % CUDA_EVENTS]);
+    const cuda_result result = cu->cuEventElapsedTime(
+        &milliseconds, queue->events[first % CUDA_EVENTS], queue->events[second % CUDA_EVENTS]);
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return cuda_failed(result, "reading the time between two points");
 }

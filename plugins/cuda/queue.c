@@ -164,13 +164,12 @@ static hal_status launch(hal_plugin_queue *queue, const hal_batch *batch,
     const hal_plugin_kernel *kernel = command->kernel;
     size_t bytes = cuda_fill_block(batch, command, block);
     void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
-    return cuda_failed(
-        cuda_functions()->cuLaunchKernel(kernel->function, command->grid[0], command->grid[1],
-                                         command->grid[2], kernel->group[0], kernel->group[1],
-                                         kernel->group[2], kernel->dynamic_shared, queue->stream,
-                                         NULL, parameters),
-        "launching a kernel of %u x %u x %u groups", command->grid[0], command->grid[1],
-        command->grid[2]);
+    return cuda_failed(cuda_functions()->cuLaunchKernel(
+                           kernel->function, command->grid[0], command->grid[1], command->grid[2],
+                           kernel->group[0], kernel->group[1], kernel->group[2],
+                           kernel->dynamic_shared, queue->stream, NULL, parameters),
+                       "launching a kernel of %u x %u x %u groups", command->grid[0],
+                       command->grid[1], command->grid[2]);
 }
 
 static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings)
@@ -216,10 +215,9 @@ static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t 
 {
     hal_status status = HAL_OK;
     for (uint64_t i = 0; i < count && status == HAL_OK; i++) {
-        status = cuda_failed(
-            cuda_functions()->cuMemsetD8Async(to + i, (unsigned char)(pattern >> 8 * i), 1,
-                                              queue->stream),
-            "filling a byte");
+        status = cuda_failed(cuda_functions()->cuMemsetD8Async(
+                                 to + i, (unsigned char)(pattern >> 8 * i), 1, queue->stream),
+                             "filling a byte");
     }
     return status;
 }

@@ -31,7 +31,7 @@ const cuda_driver *cuda_functions(void)
 hal_status cuda_load_driver(void)
 {
     static const kit_symbol symbols[] = {
-#define SYMBOL(name, parameters)   {#name, offsetof(cuda_driver, name), 1},
+#define SYMBOL(name, parameters) {#name, offsetof(cuda_driver, name), 1},
 #define OPTIONAL(name, parameters) {#name, offsetof(cuda_driver, name), 0},
 #include "symbols.inl"
 #undef SYMBOL

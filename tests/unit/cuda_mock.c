@@ -8,7 +8,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Every function as the plugin declares it; what does not agree does not compile. */
-#define SYMBOL(name, parameters)   EXPORT cuda_result name parameters;
+#define SYMBOL(name, parameters) EXPORT cuda_result name parameters;
 #define OPTIONAL(name, parameters) EXPORT cuda_result name parameters;
 #include <cuda/symbols.inl>
 #undef SYMBOL
@@ -139,12 +139,12 @@ cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
 {
     static const int limits[] = {0, 1024, 1024, 1024, 64, 0x7fffffff, 65535, 65535, 49152};
     (void)device;
-    *value = attribute <= CUDA_DEVICE_SHARED_PER_BLOCK          ? limits[attribute]
-             : attribute == CUDA_DEVICE_MULTIPROCESSORS         ? 132
-             : attribute == CUDA_DEVICE_CAPABILITY_MAJOR        ? 9
-             : attribute == CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN  ? 232448
-             : attribute == CUDA_DEVICE_STREAM_WRITES_64        ? !mock->no_writes
-                                                                : 0;
+    *value = attribute <= CUDA_DEVICE_SHARED_PER_BLOCK         ? limits[attribute]
+             : attribute == CUDA_DEVICE_MULTIPROCESSORS        ? 132
+             : attribute == CUDA_DEVICE_CAPABILITY_MAJOR       ? 9
+             : attribute == CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN ? 232448
+             : attribute == CUDA_DEVICE_STREAM_WRITES_64       ? !mock->no_writes
+                                                               : 0;
     return 0;
 }
 

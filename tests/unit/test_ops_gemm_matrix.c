@@ -113,10 +113,11 @@ static void keeps(trial t, double least, double most)
 {
     const double worst = worst_error(&t);
     if (worst < least || worst > most) {
-        fail_msg("%s, precision %u, batch %d, %d x %d x %d, turned %d %d: the worst error is %g, not "
-                 "%g to %g",
-                 hal_type_name(t.type), t.precision, (int)t.batch, (int)t.m, (int)t.n, (int)t.k,
-                 t.turned_a, t.turned_b, worst, least, most);
+        fail_msg(
+            "%s, precision %u, batch %d, %d x %d x %d, turned %d %d: the worst error is %g, not "
+            "%g to %g",
+            hal_type_name(t.type), t.precision, (int)t.batch, (int)t.m, (int)t.n, (int)t.k,
+            t.turned_a, t.turned_b, worst, least, most);
     }
 }
 
