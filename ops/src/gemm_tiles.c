@@ -10,6 +10,9 @@ static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0
  * columns of one work-item that is alone in its group, where all sums stay in registers and a
  * barrier is nothing. Staging packs the tiles. Measured on one with 16 lanes of f32. */
 static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
+/* Where matrices do not fill the tiles there are guards, and with fewer sums there are fewer of them
+ * to compile. */
+static const ops_gemm_tiles alone_guarded = {8, 16, 2, 8, 16, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
 
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
  * first: measured on one GPU, and about the same on others, since it follows from the loads that a
@@ -123,7 +126,7 @@ static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
 
 static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width)
 {
-    ops_gemm_tiles t = alone;
+    ops_gemm_tiles t = m % alone.block_m || n % alone.block_n ? alone_guarded : alone;
     t.block_n = cover(n, 4, (uint16_t)(width > 4 ? t.block_n / 2 : t.block_n));
     t.block_m = cover(m, 1, t.block_m);
     t.thread_m = t.strip_m = (uint8_t)t.block_m;
