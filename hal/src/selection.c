@@ -16,6 +16,7 @@ static hal_status match_auto(hal_candidates *found);
 static hal_status no_plugin(const char *name, const hal_strings *paths);
 static hal_status no_device(const hal_module *module, const char *which, int by_index);
 static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index);
+static uint32_t rank_of(const hal_candidate *candidate);
 static void sort_by_kind(hal_candidates *found);
 static void add_paths(hal_text *text, const hal_strings *paths);
 static void add_failures(hal_text *text, const hal_modules *modules);
@@ -301,15 +302,21 @@ static hal_status add_candidate(hal_candidates *found, hal_module *module, uint3
     return HAL_OK;
 }
 
+/* Software that acts as a GPU is slower than the processor by itself. */
+static uint32_t rank_of(const hal_candidate *candidate)
+{
+    const uint32_t kind = candidate->module->infos[candidate->index].kind;
+    return kind == HAL_DEVICE_SOFTWARE ? HAL_DEVICE_CPU + 1u : kind;
+}
+
 /* Stable: among devices of one kind the order of the search decides. */
 static void sort_by_kind(hal_candidates *found)
 {
     for (uint32_t i = 1; i < found->count; i++) {
         const hal_candidate item = found->items[i];
-        const uint32_t kind = item.module->infos[item.index].kind;
+        const uint32_t rank = rank_of(&item);
         uint32_t at = i;
-        while (at > 0 &&
-               found->items[at - 1].module->infos[found->items[at - 1].index].kind > kind) {
+        while (at > 0 && rank_of(&found->items[at - 1]) > rank) {
             found->items[at] = found->items[at - 1];
             at--;
         }
@@ -339,8 +346,8 @@ static const char *why_not(const hal_candidate *candidate, const hal_candidate *
     static const char *const reasons[] = {
         [HAL_DEVICE_INTEGRATED] = "an integrated device comes after the chosen kind",
         [HAL_DEVICE_VIRTUAL] = "a virtual device comes after the chosen kind",
-        [HAL_DEVICE_SOFTWARE] = "software comes after the chosen kind",
-        [HAL_DEVICE_CPU] = "the processor is the last resort",
+        [HAL_DEVICE_CPU] = "the processor comes after the chosen kind",
+        [HAL_DEVICE_SOFTWARE] = "software that acts as a GPU is the last resort",
     };
     const hal_device_info *info = &candidate->module->infos[candidate->index];
     const hal_device_info *best = &chosen->module->infos[chosen->index];

@@ -157,8 +157,8 @@ static void auto_prefers_hardware(void **state)
     assert_int_equal(hal_registry_inspect(&report), HAL_OK);
     assert_string_equal(report->choice, "mock_two:1");
     assert_non_null(strstr(report->reasoning, "mock_two:1: chosen by default choice"));
-    assert_non_null(strstr(report->reasoning, "mock:0: not chosen: the processor is the last"));
-    assert_non_null(strstr(report->reasoning, "mock:1: not chosen: software comes after"));
+    assert_non_null(strstr(report->reasoning, "mock:0: not chosen: the processor comes after"));
+    assert_non_null(strstr(report->reasoning, "mock:1: not chosen: software that acts as a GPU"));
     assert_non_null(strstr(report->reasoning, "mock_two:0: not chosen: an integrated device"));
     hal_registry_report_destroy(report);
     opens(NULL, "mock_two", 1);

@@ -5,7 +5,8 @@
  *   plugin:index           its device number index    cpu:0
  *   plugin:text            the first device whose name contains text, case ignored
  *   id:text                the device with this id, through whatever plugin
- *   auto                   hardware before software, discrete before integrated, then the cpu
+ *   auto                   hardware, discrete before integrated, then the cpu, then software that
+ *                          acts as a GPU
  * A call that names a selection wins over the variable HAL_BACKEND, the variable over "auto". A
  * selection of which nothing can be used is an error that lists what was tried and what there is;
  * nothing else is taken in silence. Plugins that were not asked for are not initialised.

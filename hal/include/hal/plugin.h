@@ -37,12 +37,12 @@ typedef struct hal_plugin_queue hal_plugin_queue;
 
 /* ---- What a device is ---- */
 
-enum { /* hal_device_info.kind, in the order of preference for the default choice */
+enum { /* hal_device_info.kind; the default choice prefers them in the order 1, 2, 3, 5, 4 */
     HAL_DEVICE_DISCRETE = 1,
     HAL_DEVICE_INTEGRATED = 2,
     HAL_DEVICE_VIRTUAL = 3,
-    HAL_DEVICE_SOFTWARE = 4, /* a GPU's interface computed by a processor */
-    HAL_DEVICE_CPU = 5       /* the processor itself, the choice of last resort */
+    HAL_DEVICE_SOFTWARE = 4, /* a GPU's interface computed by a processor: the last resort */
+    HAL_DEVICE_CPU = 5       /* the processor itself */
 };
 
 enum { /* hal_device_info.exactness: devices with all of them give the same bits */
