@@ -86,7 +86,7 @@ static void tables_that_do_not_fit(void **state)
     snprintf(words, sizeof words, "this hal has %u.%u", HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
     expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, "interface 7.3");
     expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, words);
-    expect(TEST_PLUGINS "/other_major", HAL_ERROR_TOO_NEW, "interface 9.1");
+    expect(TEST_PLUGINS "/other_major", HAL_ERROR_TOO_NEW, "interface 9.");
     expect(TEST_PLUGINS "/short", HAL_ERROR_BAD_PLUGIN, "no entry 'submit'");
     expect(TEST_PLUGINS "/missing", HAL_ERROR_BAD_PLUGIN, "no entry 'kernel_destroy'");
     expect(TEST_PLUGINS "/tiny", HAL_ERROR_BAD_PLUGIN, "size of 4 bytes");
