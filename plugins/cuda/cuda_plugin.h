@@ -42,6 +42,7 @@ struct hal_plugin_kernel {
 /* The largest block of parameters: addresses, then scalars. */
 #define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
 
+enum { CUDA_MOST_DEVICES = 256 };
 enum { CUDA_EVENTS = 1024 }; /* ends of batches that a queue remembers */
 
 typedef struct cuda_chain cuda_chain; /* chain.h */

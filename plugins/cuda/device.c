@@ -1,19 +1,12 @@
 /* Devices: what they are, opening them, and making one current for a call. Entries of the plugin's
  * table. */
-#include "cuda_plugin.h"
+#include "pinned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OLDEST = 70,
-    AMPERE = 80,
-    QUEUES_AT_ONCE = 32,
-    CHAIN_FROM = 4,
-    KEEP_AFTER = 4,
-    MOST_DEVICES = 256
-};
+enum { OLDEST = 70, AMPERE = 80, QUEUES_AT_ONCE = 32, CHAIN_FROM = 4, KEEP_AFTER = 4 };
 
 static hal_status begin(int *count);
 static hal_status retain_context(hal_plugin_device *device);
@@ -28,7 +21,7 @@ static hal_status read_variables(hal_plugin_device *device);
 static hal_status read_count(const char *name, uint32_t usual, uint32_t *count);
 
 /* hal opens and closes devices from one thread at a time. */
-static cuda_context kept_contexts[MOST_DEVICES];
+static cuda_context kept_contexts[CUDA_MOST_DEVICES];
 
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
@@ -100,6 +93,7 @@ void cuda_device_close(hal_plugin_device *device)
     if (device != NULL && cuda_memory_info(device, &left, &total) == HAL_ERROR_DEVICE_LOST) {
         cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->device);
         kept_contexts[device->device] = NULL;
+        cuda_forget_pinned(device);
     }
     if (device != NULL) {
         pthread_rwlock_destroy(&device->unloading);
@@ -125,9 +119,9 @@ static hal_status retain_context(hal_plugin_device *device)
 {
     const uint32_t ordinal = (uint32_t)device->device;
     hal_status status = HAL_OK;
-    if (ordinal >= MOST_DEVICES) {
+    if (ordinal >= CUDA_MOST_DEVICES) {
         return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: device %u is beyond the %u that are counted",
-                         ordinal, (unsigned)MOST_DEVICES);
+                         ordinal, (unsigned)CUDA_MOST_DEVICES);
     }
     if (kept_contexts[ordinal] == NULL) {
         status = cuda_failed(

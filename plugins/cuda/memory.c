@@ -1,6 +1,6 @@
 /* Memory: the device's own, and the host's, pinned and seen by kernels, for all mapped kinds.
  * Entries of the plugin's table. hal keeps what it frees in a pool, so these calls are rare. */
-#include "cuda_plugin.h"
+#include "pinned.h"
 
 #include <stdlib.h>
 
@@ -39,14 +39,7 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     if (kind == HAL_MEMORY_DEVICE) {
         result = cu->cuMemAlloc_v2(&made->address, bytes);
     } else {
-        result =
-            cu->cuMemHostAlloc(&made->pointer, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
-        if (result == 0) {
-            result = cu->cuMemHostGetDevicePointer_v2(&made->address, made->pointer, 0);
-        }
-        if (result != 0 && made->pointer != NULL) {
-            cu->cuMemFreeHost(made->pointer);
-        }
+        result = cuda_pin(device, bytes, &made->pointer, &made->address);
     }
     cuda_leave();
     status = cuda_failed(result, "allocating %llu bytes of %s", (unsigned long long)bytes, where);
@@ -65,7 +58,7 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     }
     if (cuda_enter(device) == HAL_OK) {
         if (memory->pointer != NULL) {
-            cuda_functions()->cuMemFreeHost(memory->pointer);
+            cuda_unpin(device, memory->pointer);
         } else {
             cuda_functions()->cuMemFree_v2(memory->address);
         }

@@ -3,11 +3,12 @@
  * After each batch the stream records an event, for other queues and for the device's time, and writes
  * the batch's value to a counter in the host's memory, which a wait only has to read. Where a stream
  * cannot write, the events alone tell. */
-#include "cuda_plugin.h"
+#include "pinned.h"
 
 #include <string.h>
 #include <time.h>
 
+enum { COUNTER_BYTES = 64 };
 enum { LOOK_AT_DRIVER = 1 << 10 }; /* reads of the counter between questions to the driver */
 
 static const uint64_t spin_ns = 10000000; /* from then on a wait sleeps between looks */
@@ -22,20 +23,18 @@ static uint64_t now(void);
 
 hal_status cuda_point_begin(hal_plugin_queue *queue)
 {
-    const cuda_driver *cu = cuda_functions();
     void *memory = NULL;
     if (!queue->device->stream_writes) {
         return HAL_OK;
     }
-    const cuda_result result =
-        cu->cuMemHostAlloc(&memory, 64, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
-    if (result == 0) {
-        memset(memory, 0, 64);
+    const hal_status status =
+        cuda_failed(cuda_pin(queue->device, COUNTER_BYTES, &memory, &queue->counter_address),
+                    "making a queue's counter");
+    if (status == HAL_OK) {
+        memset(memory, 0, COUNTER_BYTES);
         queue->counter = memory;
     }
-    return cuda_failed(
-        result == 0 ? cu->cuMemHostGetDevicePointer_v2(&queue->counter_address, memory, 0) : result,
-        "making a queue's counter");
+    return status;
 }
 
 void cuda_point_end(hal_plugin_queue *queue)
@@ -46,7 +45,7 @@ void cuda_point_end(hal_plugin_queue *queue)
         }
     }
     if (queue->counter != NULL) {
-        cuda_functions()->cuMemFreeHost((void *)(uintptr_t)queue->counter);
+        cuda_unpin(queue->device, (void *)(uintptr_t)queue->counter);
     }
 }
 

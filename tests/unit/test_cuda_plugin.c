@@ -478,6 +478,38 @@ static void test_native(void **state)
     hal_ir_kernel_destroy(signature);
 }
 
+/* Small pieces of mapped memory come out of one slab, do not overlap, and go back. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    enum { PIECES = 200 };
+    hal_plugin_memory *pieces[PIECES];
+    const int objects = mock->live_objects;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PIECES; i++) {
+            const uint64_t bytes = (uint64_t)(i * 37 % 20000) + 1;
+            pieces[i] = memory_of(HAL_MEMORY_UPLOAD, bytes);
+            memset(pointer_of(pieces[i]), i, bytes);
+        }
+        for (int i = 0; i < PIECES; i++) {
+            const uint8_t *bytes = pointer_of(pieces[i]);
+            const int last = i * 37 % 20000;
+            assert_int_equal(bytes[0], i);
+            assert_int_equal(bytes[last], i);
+        }
+        for (int i = round % 2; i < PIECES; i += 2) {
+            plugin->memory_free(device, pieces[i]);
+        }
+        for (int i = !(round % 2); i < PIECES; i += 2) {
+            plugin->memory_free(device, pieces[i]);
+        }
+        assert_int_equal(mock->live_objects, objects);
+    }
+    hal_plugin_memory *large = memory_of(HAL_MEMORY_SHARED, 1 << 20);
+    assert_int_equal(mock->live_objects, objects + 1);
+    plugin->memory_free(device, large);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -521,7 +553,8 @@ static void test_fault(void **state)
     mock->fail_with = mock->hold = 0;
     open_device();
     assert_int_equal(mock->retained, 0);
-    close_device(); /* keeps it */
+    mock->live_objects--; /* a slab in the new context, which stays */
+    close_device();       /* keeps it */
     open_device();
     assert_int_equal(mock->retained, 0);
 }
@@ -562,7 +595,13 @@ static int load_mock(void **state)
     (void)state;
     void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
     mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
-    return mock == NULL ? -1 : 0;
+    if (mock == NULL) {
+        return -1;
+    }
+    open_device(); /* what stays with the process is there afterwards */
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    return 0;
 }
 
 int main(void)
@@ -588,6 +627,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_waits, begin, end),
         cmocka_unit_test_setup_teardown(test_cache, begin, end),
         cmocka_unit_test_setup_teardown(test_native, begin, end),
+        cmocka_unit_test_setup_teardown(test_pinned, begin, end),
         cmocka_unit_test_setup_teardown(test_out_of_memory, begin, end),
         cmocka_unit_test_setup_teardown(test_fault, begin, end),
         cmocka_unit_test_setup_teardown(test_no_device, begin, end),
