@@ -66,8 +66,13 @@ void cuda_unpin(const hal_plugin_device *device, void *pointer)
 
 void cuda_forget_pinned(const hal_plugin_device *device)
 {
+    slab *s = &slabs[device->device];
     pthread_mutex_lock(&lock);
-    memset(&slabs[device->device], 0, sizeof slabs[0]);
+    if (s->pointer != NULL && cuda_enter(device) == HAL_OK) {
+        cuda_functions()->cuMemFreeHost(s->pointer); /* whatever comes of it */
+        cuda_leave();
+    }
+    memset(s, 0, sizeof *s);
     pthread_mutex_unlock(&lock);
 }
 

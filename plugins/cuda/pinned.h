@@ -15,7 +15,7 @@ cuda_result cuda_pin(const hal_plugin_device *device, uint64_t bytes, void **poi
                      cuda_address *address);
 void cuda_unpin(const hal_plugin_device *device, void *pointer);
 
-/* The slab went with the device's context. */
+/* Gives the slab up, before the device's context goes. */
 void cuda_forget_pinned(const hal_plugin_device *device);
 
 #endif
