@@ -48,7 +48,6 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
         card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
                             cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
                             !(card->quirks & OPENCL_QUIRK_SHADOW);
-        card->halves = has(a, "cl_khr_fp16");
         card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
         card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
         card->info.size = sizeof card->info;

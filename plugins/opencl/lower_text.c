@@ -35,6 +35,9 @@ static const kit_c_dialect dialect = {
 
 static bool uses_type(const hal_ir_kernel *ir, hal_type type);
 static bool narrows_to_half(const hal_ir_kernel *ir);
+static bool stores_half(const hal_ir_kernel *ir);
+static void write_narrowing(kit_text *text);
+static void write_halves(kit_text *text, kit_c_dialect *words);
 static bool has_wide_atomics(const hal_ir_kernel *ir);
 static void write_block(const hal_ir_kernel *ir, kit_text *text);
 static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
@@ -50,21 +53,20 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
         kit_text_add(text, "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
                            "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n");
     }
-    if (narrows_to_half(ir)) {
-        kit_text_add(text, "float narrow_half(float value)\n{\n"
-                           "    ushort bits;\n"
-                           "    vstore_half_rte(value, 0, (half *)&bits);\n"
-                           "    return vload_half(0, (const half *)&bits);\n}\n");
-    }
-    if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
-        write_block(ir, text);
-    }
-    write_head(ir, in_buffer, text);
     kit_c_dialect words = dialect;
     words.scalar = in_buffer ? "s@i" : "a.s@i";
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
     }
+    if ((card->quirks & OPENCL_QUIRK_SLOW_HALF) && (narrows_to_half(ir) || stores_half(ir))) {
+        write_halves(text, &words);
+    } else if (narrows_to_half(ir)) {
+        write_narrowing(text);
+    }
+    if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
+        write_block(ir, text);
+    }
+    write_head(ir, in_buffer, text);
     const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (status == HAL_OK && text->failed) {
@@ -168,6 +170,61 @@ static bool narrows_to_half(const hal_ir_kernel *ir)
         }
     }
     return false;
+}
+
+static bool stores_half(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        if (ir->memories[i].type == HAL_TYPE_F16) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By the device's own conversions, which go through memory. */
+static void write_narrowing(kit_text *text)
+{
+    kit_text_add(text, "float narrow_half(float value)\n{\n"
+                       "    ushort bits;\n"
+                       "    vstore_half_rte(value, 0, (half *)&bits);\n"
+                       "    return vload_half(0, (const half *)&bits);\n}\n");
+}
+
+/* Functions between halves and floats without a branch; vectors go element by element. */
+static void write_halves(kit_text *text, kit_c_dialect *words)
+{
+    words->load_f16 = "from_half@N(*(@S ushort@N *)(@P))";
+    words->store_f16 = "*(@S ushort@N *)(@P) = to_half@N(@X)";
+    words->narrow_f16 = "from_half(to_half(@a))";
+    kit_text_add(
+        text, "float from_half(ushort half_bits)\n{\n"
+              "    const uint bits = half_bits, sign = (bits & 0x8000u) << 16;\n"
+              "    const uint rest = (bits & 0x7fffu) << 13;\n"
+              "    const uint finite = as_uint(as_float(rest) * 0x1p112f);\n"
+              "    return as_float(sign | (rest >= 0x0f800000u ? 0x7f800000u | rest : finite));\n"
+              "}\n"
+              "ushort to_half(float value)\n{\n"
+              "    const uint bits = as_uint(value), sign = bits >> 16 & 0x8000u;\n"
+              "    const uint rest = bits & 0x7fffffffu;\n"
+              "    const uint small = as_uint(as_float(rest) + 0.5f) - 0x3f000000u;\n"
+              "    const uint normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;\n"
+              "    const uint large = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
+              "    const uint below = rest < 0x38800000u ? small : normal;\n"
+              "    return (ushort)(sign | (rest >= 0x477ff000u ? large : below));\n}\n");
+    for (uint32_t width = 2; width <= 8; width *= 2) {
+        kit_text_add(text, "float%u from_half%u(ushort%u x)\n{\n    return (float%u)(", width,
+                     width, width, width);
+        for (uint32_t i = 0; i < width; i++) {
+            kit_text_add(text, "%sfrom_half(x.s%u)", i > 0 ? ", " : "", i);
+        }
+        kit_text_add(text, ");\n}\nushort%u to_half%u(float%u x)\n{\n    return (ushort%u)(", width,
+                     width, width, width);
+        for (uint32_t i = 0; i < width; i++) {
+            kit_text_add(text, "%sto_half(x.s%u)", i > 0 ? ", " : "", i);
+        }
+        kit_text_add(text, ");\n}\n");
+    }
 }
 
 static bool has_wide_atomics(const hal_ir_kernel *ir)

@@ -21,7 +21,6 @@ typedef struct opencl_card {
     bool unified;     /* host and device have the same memory */
     bool fine_shared; /* ... and buffers of it need no mapping */
     bool correct_divide;
-    bool halves; /* cl_khr_fp16 */
     bool profiling;
     size_t max_parameters; /* bytes of a kernel's arguments */
 } opencl_card;

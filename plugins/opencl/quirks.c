@@ -15,6 +15,8 @@ typedef struct quirk_row {
 static const quirk_row rows[] = {
     {"Portable Computing Language", "", OPENCL_QUIRK_SCALAR_ACCESS,
      "its work-item loops become vectors only where they hold scalars"},
+    {"Portable Computing Language", "", OPENCL_QUIRK_SLOW_HALF,
+     "its vload_half and vstore_half are branches: no vectors, and seconds to compile"},
     {"Portable Computing Language", "", OPENCL_QUIRK_OWN_CACHE,
      "it compiles for a group size at the first dispatch, and keeps that under ~/.cache/pocl"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
@@ -47,6 +49,7 @@ static const quirk_name names[] = {
     {"no_half", OPENCL_QUIRK_NO_HALF},
     {"own_cache", OPENCL_QUIRK_OWN_CACHE},
     {"fma_of_zero", OPENCL_QUIRK_FMA_OF_ZERO},
+    {"slow_half", OPENCL_QUIRK_SLOW_HALF},
     {"pageable", OPENCL_QUIRK_PAGEABLE},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };

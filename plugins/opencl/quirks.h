@@ -29,6 +29,8 @@ enum {
     OPENCL_QUIRK_OWN_CACHE = 512,
     /* fma(x, -0, 0) is -0. */
     OPENCL_QUIRK_FMA_OF_ZERO = 2048,
+    /* Halves are converted by integer operations, which become vectors. */
+    OPENCL_QUIRK_SLOW_HALF = 8192,
     /* Mapped memory is not pinned, for drivers that are slower with it. */
     OPENCL_QUIRK_PAGEABLE = 4096,
     /* What it says of the largest group of a kernel is not so. */

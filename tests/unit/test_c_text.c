@@ -72,9 +72,9 @@ static hal_ir_kernel *parsed(const char *text)
     return kernel;
 }
 
-static void check(const char *name, bool in_buffer, const char *expected_name)
+static void check(const char *name, uint32_t quirks, bool in_buffer, const char *expected_name)
 {
-    const opencl_card card = {.quirks = 0};
+    const opencl_card card = {.quirks = quirks};
     char *source = read_file(name, "ir"), *expected = read_file(expected_name, "cl");
     hal_ir_kernel *kernel = parsed(source);
     kit_text text = {.host = &host};
@@ -98,14 +98,21 @@ static void texts_are_as_expected(void **state)
     static const char *const names[] = {"scale", "memory", "control", "numbers"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        check(names[i], false, names[i]);
+        check(names[i], 0, false, names[i]);
     }
 }
 
 static void arguments_may_come_from_a_buffer(void **state)
 {
     (void)state;
-    check("scale", true, "scale_in_buffer");
+    check("scale", 0, true, "scale_in_buffer");
+}
+
+static void quirks_have_their_own_words(void **state)
+{
+    (void)state;
+    check("memory", OPENCL_QUIRK_SLOW_HALF, false, "memory_slow_half");
+    check("numbers", OPENCL_QUIRK_FMA_OF_ZERO, false, "numbers_fma_of_zero");
 }
 
 static void what_cannot_be_written_is_named(void **state)
@@ -143,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_as_expected),
         cmocka_unit_test(arguments_may_come_from_a_buffer),
+        cmocka_unit_test(quirks_have_their_own_words),
         cmocka_unit_test(what_cannot_be_written_is_named),
         cmocka_unit_test(no_memory_is_told),
     };
