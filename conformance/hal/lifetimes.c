@@ -4,6 +4,8 @@
 #include "cases.h"
 #include "hal/hal_case.h"
 
+#include <time.h>
+
 #define COUNT 5000u
 
 static void release_under_way(case_run *run, const void *parameters);
@@ -122,9 +124,11 @@ static void reuse_under_way(case_run *run, const void *parameters)
 }
 
 /* The fixture's own references are given back first, so that each turn closes the device. */
+/* A driver may take a third of a second to open a device: the case ends early rather than late. */
 static void open_and_close(case_run *run, const void *parameters)
 {
-    const int times = *(const int *)parameters;
+    const int times = *(const int *)parameters, few = 20, seconds = 30;
+    const time_t begin = time(NULL);
     ops_context_destroy(run->ops);
     hal_queue_destroy(run->queue);
     hal_device_release(run->device);
@@ -132,6 +136,9 @@ static void open_and_close(case_run *run, const void *parameters)
     run->queue = NULL;
     run->device = NULL;
     for (int i = 0; i < times && case_is_well(run); i++) {
+        if (i >= few && time(NULL) - begin > seconds) {
+            break;
+        }
         hal_device *device = NULL;
         hal_queue *queue = NULL;
         if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&

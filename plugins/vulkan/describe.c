@@ -352,6 +352,7 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.denormals = allowed_widths(denormals, f->denormBehaviorIndependence);
     d->target.nearest_even = allowed_widths(nearest, f->roundingModeIndependence);
     d->target.half_converts = (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
+    d->target.half_rounds = d->target.half_converts && !d->quirks->folds_halves;
     d->info.exactness = d->quirks->exactness;
     d->info.exactness |= (d->target.denormals & used) == used ? HAL_EXACT_DENORMALS : 0;
     if ((d->info.exactness & (HAL_EXACT_FMA | HAL_EXACT_DENORMALS)) ==

@@ -20,7 +20,8 @@ typedef struct spirv_target {
     uint32_t zero_inf_nan;     /* float widths whose signed zeros, infinities and NaN can be kept */
     uint32_t denormals;        /* whose denormals can be kept */
     uint32_t nearest_even;     /* whose results can be rounded to nearest even */
-    uint32_t half_converts;    /* 1: its own conversions between f16 and f32 are exact */
+    uint32_t half_converts;    /* 1: its own conversions from f16 to f32 are exact */
+    uint32_t half_rounds;      /* 1: those from f32 to f16 round, whatever becomes of the result */
     uint32_t shared_views;     /* 1: shared memory can be declared with several layouts at a time */
     uint32_t shared_bytes;     /* of a group */
     uint32_t repairs_division; /* 1: division and square root of f32 are made exact by fused

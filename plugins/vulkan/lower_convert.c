@@ -170,7 +170,7 @@ static uint32_t half_from_float(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
-    if (l->target->half_converts) {
+    if (l->target->half_rounds) {
         spirv_capability(w, SPV_CAPABILITY_INT16);
         const uint32_t half = RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 16), value);
         const uint32_t bits = RESULT(w, SPV_OP_BITCAST, lower_int(l, 16), half);

@@ -14,10 +14,12 @@ static const vulkan_quirks table[] = {
      .compiles_late = 1},
     /* NVIDIA. FFMA and DFMA round once; subgroups are warps of 32 in order. Division and square
      * root of f32 are approximations of the kind that Vulkan allows; there are none of f64, whose
-     * sequences are the ones of IEEE. */
+     * sequences are the ones of IEEE. ir/narrow(from=f32,to=f16) found the halves folded (driver
+     * 580.159). */
     {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
      .exactness = HAL_EXACT_FMA,
      .exact_doubles = 1,
+     .folds_halves = 1,
      .lanes_in_order = 1},
     /* RADV. v_fma_f32 and v_fma_f64 round once; waves are filled in order. Division of f64 is a
      * product with a reciprocal. With the variable it makes devices of any generation that compile

@@ -10,6 +10,7 @@ typedef struct vulkan_quirks {
     VkDriverId driver;
     uint32_t exactness;        /* HAL_EXACT_* that its arithmetic has beyond what Vulkan promises */
     uint32_t exact_doubles;    /* 1: division and square root of f64 are correctly rounded */
+    uint32_t folds_halves;     /* 1: takes f32 to f16 and back to f32 for nothing, unrounded */
     uint32_t lanes_in_order;   /* 1: in a group of one dimension lanes follow the work-items */
     uint32_t compiles_late;    /* 1: machine code is made at the first dispatch */
     const char *null_variable; /* with this variable in the environment it compiles only */

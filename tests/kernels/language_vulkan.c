@@ -13,6 +13,7 @@ void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message
                                  .denormals = every,
                                  .nearest_even = every,
                                  .half_converts = 1,
+                                 .half_rounds = 1,
                                  .shared_views = 1,
                                  .shared_bytes = 48u << 10};
     spirv_module module = {0};

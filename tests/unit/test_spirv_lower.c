@@ -23,6 +23,7 @@ static const spirv_target rich = {.push_bytes = 256,
                                   .denormals = 7,
                                   .nearest_even = 7,
                                   .half_converts = 1,
+                                  .half_rounds = 1,
                                   .shared_views = 1,
                                   .shared_bytes = 32768,
                                   .repairs_division = 1};
