@@ -34,14 +34,17 @@ static const candidate staged[] = {
 };
 
 /* For matrix units, from large to small; the first that gives every unit a group is taken. Halves:
- * warps of 64 x 64 and two groups a unit. F32: warps of 64 x 32, as two sets of sums and two parts of
- * every operand leave no room for more. */
-enum { UNIT_TILES = 3 };
+ * warps of 64 x 64, in tiles as large as registers allow, since the second-level cache is what
+ * bounds them. F32: warps of 64 x 32, as two sets of sums and two parts of every operand leave no
+ * room for more. */
+enum { UNIT_TILES = 4 };
 static const ops_gemm_tiles units_half[UNIT_TILES] = {
+    {128, 256, 64, 8, 16, 1, 8, 8, 4, 3, 1, 1, 0, 1, 0},
     {128, 128, 64, 8, 16, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0},
     {128, 64, 64, 8, 8, 1, 8, 8, 4, 3, 1, 2, 0, 1, 0},
     {64, 64, 64, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
 static const ops_gemm_tiles units_f32[UNIT_TILES] = {
+    {128, 128, 32, 8, 8, 1, 8, 8, 4, 4, 1, 1, 0, 1, 0},
     {128, 128, 32, 8, 8, 1, 8, 8, 4, 4, 1, 1, 0, 1, 0},
     {128, 64, 32, 8, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0},
     {64, 64, 32, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
@@ -85,7 +88,8 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
         *tiles = type == HAL_TYPE_F32 ? units_f32[i] : units_half[i];
         const int64_t rows = (m + tiles->block_m - 1) / tiles->block_m,
                       columns = (n + tiles->block_n - 1) / tiles->block_n;
-        if (rows * columns * batch >= info->compute_units) {
+        const int room = precision == HAL_GEMM_FAST || tiles->block_n <= 128; /* for two sets */
+        if (room && rows * columns * batch >= info->compute_units) {
             break;
         }
     }

@@ -91,7 +91,8 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
                                      const hal_ir_kernel *signature, hal_plugin_kernel **kernel);
 void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
-/* queue.c */
+/* queue.c. The streams of a context that is given up are forgotten. */
+void cuda_forget_streams(const hal_plugin_device *device);
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
 void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,

@@ -92,6 +92,7 @@ void cuda_device_close(hal_plugin_device *device)
     uint64_t left = 0, total = 0;
     if (device != NULL && cuda_memory_info(device, &left, &total) == HAL_ERROR_DEVICE_LOST) {
         cuda_forget_pinned(device);
+        cuda_forget_streams(device);
         cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->device);
         kept_contexts[device->device] = NULL;
     }

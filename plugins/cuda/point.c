@@ -1,8 +1,8 @@
 /* Points: how a queue knows, and others wait for, what it has reached.
  *
- * After each batch the stream records an event, for other queues and for the device's time, and writes
- * the batch's value to a counter in the host's memory, which a wait only has to read. Where a stream
- * cannot write, the events alone tell. */
+ * After each batch the stream writes the batch's value to a counter in the host's memory, which a
+ * wait only has to read, and records an event, for other queues and for the device's time. Where a
+ * stream cannot write, the events alone tell. */
 #include "pinned.h"
 
 #include <string.h>
@@ -59,21 +59,24 @@ hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
     return status;
 }
 
-/* The counter comes last: once it is written the batch counts as done. */
+/* The counter comes first, since a timed event takes the device more than a microsecond. Nothing is
+ * left that can fail while the device is well: an error means that it is lost. */
 hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value)
 {
     const cuda_driver *cu = cuda_functions();
-    hal_status status = cuda_failed(
-        cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream), "recording an event");
-    if (status == HAL_OK && queue->counter != NULL) {
-        status = cuda_failed(
-            cu->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0),
-            "ending a batch");
+    cuda_result result = 0;
+    if (queue->counter != NULL) {
+        result = cu->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0);
     }
-    if (status == HAL_OK) {
-        atomic_store(&queue->submitted, value);
+    if (result == 0) {
+        result = cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream);
     }
-    return status;
+    if (result != 0) {
+        cuda_failed(result, "ending a batch");
+        return HAL_ERROR_DEVICE_LOST;
+    }
+    atomic_store(&queue->submitted, value);
+    return HAL_OK;
 }
 
 /* Lets the queue's stream wait for other queues. An event that has been taken for a later value
@@ -143,6 +146,7 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     return status;
 }
 
+/* The counter runs ahead of the event behind it by a moment. */
 static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                           uint64_t *nanoseconds)
 {

@@ -5,7 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { IDLE_STREAMS = 8 };
+
+typedef struct idle_streams {
+    cuda_stream streams[IDLE_STREAMS];
+    uint32_t count;
+} idle_streams;
+
 static hal_status begin(hal_plugin_queue *queue);
+static hal_status take_stream(const hal_plugin_device *device, cuda_stream *stream);
+static void give_stream(const hal_plugin_device *device, cuda_stream stream);
 static hal_status run(hal_plugin_queue *queue, const hal_batch *batch);
 static hal_status run_dispatches(hal_plugin_queue *queue, const hal_batch *batch,
                                  const hal_command *commands, uint32_t count);
@@ -16,6 +25,9 @@ static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings);
 static hal_status fill(hal_plugin_queue *queue, const hal_binding *target, uint32_t pattern);
 static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t pattern,
                              uint64_t count);
+
+static idle_streams streams[CUDA_MOST_DEVICES];
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
@@ -50,9 +62,7 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         }
         cuda_chain_end(queue);
         cuda_point_end(queue);
-        if (queue->stream != NULL) {
-            cuda_functions()->cuStreamDestroy_v2(queue->stream);
-        }
+        give_stream(device, queue->stream);
         cuda_leave();
     }
     free(queue);
@@ -97,10 +107,45 @@ uint32_t cuda_fill_block(const hal_batch *batch, const hal_command *command, uin
 
 static hal_status begin(hal_plugin_queue *queue)
 {
-    const hal_status status =
-        cuda_failed(cuda_functions()->cuStreamCreate(&queue->stream, CUDA_STREAM_NON_BLOCKING),
-                    "making a stream");
+    const hal_status status = take_stream(queue->device, &queue->stream);
     return status == HAL_OK ? cuda_point_begin(queue) : status;
+}
+
+/* Streams that stay with the process: a new one is slow at its first copies. */
+static hal_status take_stream(const hal_plugin_device *device, cuda_stream *stream)
+{
+    idle_streams *idle = &streams[device->device];
+    *stream = NULL;
+    pthread_mutex_lock(&streams_lock);
+    if (idle->count > 0) {
+        *stream = idle->streams[--idle->count];
+    }
+    pthread_mutex_unlock(&streams_lock);
+    return *stream != NULL
+               ? HAL_OK
+               : cuda_failed(cuda_functions()->cuStreamCreate(stream, CUDA_STREAM_NON_BLOCKING),
+                             "making a stream");
+}
+
+static void give_stream(const hal_plugin_device *device, cuda_stream stream)
+{
+    idle_streams *idle = &streams[device->device];
+    pthread_mutex_lock(&streams_lock);
+    const bool kept = stream != NULL && idle->count < IDLE_STREAMS;
+    if (kept) {
+        idle->streams[idle->count++] = stream;
+    }
+    pthread_mutex_unlock(&streams_lock);
+    if (stream != NULL && !kept) {
+        cuda_functions()->cuStreamDestroy_v2(stream);
+    }
+}
+
+void cuda_forget_streams(const hal_plugin_device *device)
+{
+    pthread_mutex_lock(&streams_lock);
+    streams[device->device].count = 0; /* they go with the context */
+    pthread_mutex_unlock(&streams_lock);
 }
 
 static hal_status run(hal_plugin_queue *queue, const hal_batch *batch)

@@ -251,7 +251,7 @@ cuda_result cuMemsetD32Async(cuda_address to, unsigned value, size_t count, cuda
 cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 {
     (void)flags;
-    mock->live_objects++;
+    mock->streams++;
     *stream = (cuda_stream)(void *)mock;
     return 0;
 }
@@ -259,7 +259,7 @@ cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 cuda_result cuStreamDestroy_v2(cuda_stream stream)
 {
     (void)stream;
-    mock->live_objects--;
+    mock->streams--;
     return 0;
 }
 

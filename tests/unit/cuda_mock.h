@@ -21,6 +21,7 @@ typedef struct cuda_mock {
     uint32_t launch_count;
     uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built;
     uint32_t linked, loaded, live_modules, live_objects;
+    int streams; /* made and not destroyed */
     int contexts;     /* on the thread's stack; 0 between calls of the plugin */
     int retained;     /* of the primary context, since the start of the test */
     int hold;         /* streams stand still: events are not reached, counters not written */
