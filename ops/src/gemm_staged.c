@@ -370,9 +370,8 @@ static void sum_slices(pipeline *p)
     }
 }
 
-/* Where the work-item's share of what slice `source` gives to the owner begins. Single elements of
- * all work-items lie side by side: vectors would make a compiler keep sums that are stored together
- * in neighbouring registers, and pay for it in every multiplication. */
+/* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
+ * work-items lie side by side. */
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
 {
     ops_gemm_emitter *e = p->e;
@@ -380,22 +379,28 @@ static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
     uint32_t share = items * e->a.thread / slices * e->c.thread;
     hal_ir_value slot = ops_gemm_times(e, source, share);
     slot = ops_gemm_plus(e, slot, owner * (slices - 1) * share);
-    return hal_ir_add(e->b, slot, e->item);
+    return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
 }
 
+/* The sums are stored plus zero, as fresh values: a compiler would keep sums that are stored side by
+ * side in neighbouring registers, and pay for it in every multiplication. */
 static void put_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t share = e->a.thread / e->tiles->slices * e->c.thread;
+    uint32_t share = e->a.thread / e->tiles->slices * e->c.thread, strip = e->c.strip;
     uint32_t items = p->items / e->tiles->slices;
     hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
     hal_ir_value source =
         hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
-    hal_ir_value slot = slot_of(p, owner, source);
-    for (uint32_t i = 0; i < share; i++) {
+    hal_ir_value slot = slot_of(p, owner, source), zero = hal_ir_number(b, e->plan->accumulator, 0);
+    for (uint32_t i = 0; i < share; i += strip) {
+        hal_ir_value values[OPS_MAX_RANK];
+        for (uint32_t j = 0; j < strip; j++) {
+            values[j] = hal_ir_add(b, e->present[owner * share + i + j], zero);
+        }
         hal_ir_store_wide(b, p->shared, slot, (int32_t)(i * items), HAL_IR_NONE,
-                          e->present[owner * share + i]);
+                          strip == 1 ? values[0] : hal_ir_pack(b, strip, values));
     }
 }
 
@@ -404,14 +409,16 @@ static void add_partials(pipeline *p, uint32_t owner)
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     uint32_t slices = e->tiles->slices, share = e->a.thread / slices * e->c.thread;
-    uint32_t items = p->items / slices;
+    uint32_t items = p->items / slices, strip = e->c.strip;
     for (uint32_t source = 0; source + 1 < slices; source++) {
         hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
-        for (uint32_t i = 0; i < share; i++) {
-            hal_ir_value part =
-                hal_ir_load_wide(b, p->shared, slot, (int32_t)(i * items), 1, HAL_IR_NONE);
-            hal_ir_value *sum = &e->present[owner * share + i];
-            *sum = hal_ir_add(b, *sum, part);
+        for (uint32_t i = 0; i < share; i += strip) {
+            hal_ir_value vector =
+                hal_ir_load_wide(b, p->shared, slot, (int32_t)(i * items), strip, HAL_IR_NONE);
+            for (uint32_t j = 0; j < strip; j++) {
+                hal_ir_value *sum = &e->present[owner * share + i + j];
+                *sum = hal_ir_add(b, *sum, strip == 1 ? vector : hal_ir_extract(b, vector, j));
+            }
         }
     }
 }
