@@ -17,8 +17,6 @@ static const quirk_row rows[] = {
      "its work-item loops become vectors only where they hold scalars"},
     {"Portable Computing Language", "", OPENCL_QUIRK_SLOW_HALF,
      "its vload_half and vstore_half are branches: no vectors, and seconds to compile"},
-    {"Portable Computing Language", "", OPENCL_QUIRK_OWN_CACHE,
-     "it compiles for a group size at the first dispatch, and keeps that under ~/.cache/pocl"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
     {"NVIDIA", "", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
      "says 256 work-items of a kernel that was compiled for 1024"},

@@ -24,8 +24,7 @@ enum {
     OPENCL_QUIRK_NO_DENORMALS = 128,
     /* vload_half and vstore_half are wrong: hal converts by integer operations. */
     OPENCL_QUIRK_NO_HALF = 256,
-    /* Keeps what it compiled in a cache of its own; a binary holds a general version, compiled on
-     * demand, that no dispatch uses. */
+    /* No binaries in hal's cache: for drivers whose own cache saves as much. */
     OPENCL_QUIRK_OWN_CACHE = 512,
     /* fma(x, -0, 0) is -0. */
     OPENCL_QUIRK_FMA_OF_ZERO = 2048,
