@@ -257,7 +257,7 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
     }
     for (uint32_t i = 0; i < plan->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        value = hal_ir_mul(b, e->alpha, value);
+        value = e->alpha == HAL_IR_NONE ? value : hal_ir_mul(b, e->alpha, value);
         if (!plan->beta_is_zero) {
             hal_ir_value c = plan->width_c == 1 ? old : hal_ir_extract(b, old, i);
             c = ops_value_cast(b, plan->accumulator, c);

@@ -45,6 +45,7 @@ typedef struct ops_gemm_plan {
     uint8_t wide; /* 64-bit indices */
     uint8_t whole; /* the tiles cover the matrices without a rest */
     uint8_t fused; /* the device's multiply-add is; elsewhere product and sum round one by one */
+    uint8_t alpha_is_one;
     uint8_t beta_is_zero;
     uint8_t swapped;                        /* the caller's rows are the columns here */
     uint8_t width_c;                        /* elements of one access to C: 1 or strip_n */

@@ -202,6 +202,7 @@ static void choose_layout(const ops_context *context, task *t)
     plan->type_ab = p->a.tensor->type;
     plan->type_c = p->c.tensor->type;
     plan->accumulator = p->accumulator;
+    plan->alpha_is_one = options->alpha == 1;
     plan->epilogue = options->epilogue;
     plan->input_count = (uint8_t)options->input_count;
 
@@ -349,7 +350,7 @@ static void sign(const task *t, ops_signature *signature)
     ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
                             (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
-                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20);
+                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 | (uint64_t)p->alpha_is_one << 21);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];

@@ -57,6 +57,7 @@ static void open_next(pipeline *p, stream *s);
 static hal_ir_value get_next(pipeline *p, stream *s);
 static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines);
 static void sum_slices(pipeline *p);
+static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum);
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source);
 static void put_partials(pipeline *p, uint32_t owner);
 static void add_partials(pipeline *p, uint32_t owner);
@@ -356,6 +357,12 @@ static void sum_slices(pipeline *p)
         hal_ir_async_wait(b, 0);
     }
     hal_ir_barrier(b);
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] = fresh(e, e->present[i]);
+    }
+    if (e->plan->alpha_is_one) {
+        e->alpha = HAL_IR_NONE; /* done */
+    }
     for (uint32_t owner = 0; owner < slices; owner++) {
         hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
         put_partials(p, owner);
@@ -370,6 +377,16 @@ static void sum_slices(pipeline *p)
     }
 }
 
+/* The same sum as another value: a compiler would keep sums that are stored side by side in
+ * neighbouring registers, and pay for it in every multiplication. Times alpha where that is one, as
+ * the result needs it in any case; else plus zero. */
+static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum)
+{
+    return e->plan->alpha_is_one
+               ? hal_ir_mul(e->b, e->alpha, sum)
+               : hal_ir_add(e->b, sum, hal_ir_number(e->b, e->plan->accumulator, 0));
+}
+
 /* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
  * work-items lie side by side. */
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
@@ -382,8 +399,6 @@ static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
     return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
 }
 
-/* The sums are stored plus zero, as fresh values: a compiler would keep sums that are stored side by
- * side in neighbouring registers, and pay for it in every multiplication. */
 static void put_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
@@ -393,12 +408,9 @@ static void put_partials(pipeline *p, uint32_t owner)
     hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
     hal_ir_value source =
         hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
-    hal_ir_value slot = slot_of(p, owner, source), zero = hal_ir_number(b, e->plan->accumulator, 0);
+    hal_ir_value slot = slot_of(p, owner, source);
     for (uint32_t i = 0; i < share; i += strip) {
-        hal_ir_value values[OPS_MAX_RANK];
-        for (uint32_t j = 0; j < strip; j++) {
-            values[j] = hal_ir_add(b, e->present[owner * share + i + j], zero);
-        }
+        const hal_ir_value *values = &e->present[owner * share + i];
         hal_ir_store_wide(b, p->shared, slot, (int32_t)(i * items), HAL_IR_NONE,
                           strip == 1 ? values[0] : hal_ir_pack(b, strip, values));
     }

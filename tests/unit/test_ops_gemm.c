@@ -172,7 +172,7 @@ static void every_tile(void **state)
                          i & 2 ? PLAIN : TURNED, i & 4 ? PLAIN : TURNED, PLAIN);
         truncate_to_small(&p);
         p.options.door = OPS_GEMM_PORTABLE;
-        p.options.alpha = 2;
+        p.options.alpha = i % 3 == 1 ? 1 : 2;
         p.options.beta = i % 3 ? 0 : -1;
         try_product(&p, 1, NULL, NULL);
         release(&p);
