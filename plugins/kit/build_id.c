@@ -1,4 +1,5 @@
-/* Finds the note among the segments of the object that holds this very function. */
+/* The build id of a plugin, see build_id.h: the note among the segments of the object that holds this
+ * very function. */
 #include "build_id.h"
 
 #include <elf.h>
@@ -23,7 +24,7 @@ static int holds(const struct dl_phdr_info *info, uintptr_t address)
 }
 
 /* Gives 1 when the text is written. */
-static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header, char *text)
+static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) *header, char *text)
 {
     const uint8_t *place = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
     const uint8_t *end = place + header->p_memsz;

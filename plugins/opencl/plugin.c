@@ -1,14 +1,10 @@
 /* The OpenCL plugin's table and its one symbol. Called by hal's loader. */
 #include "opencl.h"
 
-#include <elf.h>
-#include <link.h>
-#include <stdio.h>
-#include <string.h>
+#include <kit/build_id.h>
 
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
-static const char *build_id(void);
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -37,46 +33,6 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         return NULL;
     }
     opencl_set_host(host);
-    if (table.build_id == NULL) {
-        table.build_id = build_id();
-    }
+    table.build_id = kit_build_id();
     return &table;
-}
-
-/* The linker's own number of this object, in hexadecimal. */
-static int find_note(struct dl_phdr_info *info, size_t size, void *text)
-{
-    const uintptr_t here = (uintptr_t)hal_plugin_query;
-    bool mine = false;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        const uintptr_t begin = info->dlpi_addr + header->p_vaddr;
-        mine = mine || (header->p_type == PT_LOAD && here - begin < header->p_memsz);
-    }
-    for (int i = 0; mine && i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        const uint8_t *place = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
-        const uint8_t *end = place + header->p_memsz;
-        while (header->p_type == PT_NOTE && end - place >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
-            ElfW(Nhdr) note;
-            memcpy(&note, place, sizeof note);
-            const uint8_t *id = place + sizeof note + (note.n_namesz + 3) / 4 * 4;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= 20) {
-                for (uint32_t k = 0; k < note.n_descsz; k++) {
-                    snprintf((char *)text + 2 * k, 3, "%02x", (unsigned)id[k]);
-                }
-                return 1;
-            }
-            place = id + (note.n_descsz + 3) / 4 * 4;
-        }
-    }
-    return mine;
-}
-
-static const char *build_id(void)
-{
-    static char text[41] = "unknown";
-    dl_iterate_phdr(find_note, text);
-    return text;
 }
