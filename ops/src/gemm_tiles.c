@@ -73,6 +73,9 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
             *tiles = staged[i].tiles;
         }
     }
+    if (width > 4) { /* sums of two registers each leave room for half as many groups */
+        tiles->resident = (uint8_t)(tiles->resident ? (tiles->resident + 1) / 2 : 4);
+    }
 }
 
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
