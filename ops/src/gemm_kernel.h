@@ -74,10 +74,6 @@ typedef struct ops_gemm_work {
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles);
 
-/* How far apart the steps of k of a staged tile lie, in elements, when `block` lines are staged:
- * copies along k write a column, whose elements are kept out of each other's memory banks. */
-uint32_t ops_gemm_pitch(uint32_t block, int along_k);
-
 /* The tiles for matrix units, where the device has them for the type, the precision asked for
  * allows them and the matrices are large enough; 0 where not. */
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,

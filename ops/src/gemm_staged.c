@@ -41,6 +41,7 @@ typedef struct pipeline {
     stream a, c;
 } pipeline;
 
+static uint32_t pitch_of(uint32_t block, int along_k);
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin);
 static access place_access(pipeline *p, const stream *s, uint32_t number);
 static void multiply_tiles(pipeline *p);
@@ -80,14 +81,16 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e)
     }
 }
 
-uint32_t ops_gemm_pitch(uint32_t block, int along_k)
+/* How far apart the steps of k of a tile lie, in elements, when `block` lines are staged: copies
+ * along k write a column, whose elements are kept out of each other's memory banks. */
+static uint32_t pitch_of(uint32_t block, int along_k)
 {
     return block + (along_k ? 4u : 0u);
 }
 
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
 {
-    uint32_t tile = t->block_k * (ops_gemm_pitch(t->block_m, 1) + ops_gemm_pitch(t->block_n, 1));
+    uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
     /* Each slice keeps its share of the rows and gives the others away. */
     uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
     return t->stages * tile > partials ? t->stages * tile : partials;
@@ -106,7 +109,7 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t be
     uint32_t accesses = side->block * depth / width;
     hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->side = side;
-    s->pitch = ops_gemm_pitch(side->block, side->operand->along_k);
+    s->pitch = pitch_of(side->block, side->operand->along_k);
     s->run = !side->operand->along_k ? side->block / width
              : depth < 8             ? depth / width
              : width < 8             ? 8 / width

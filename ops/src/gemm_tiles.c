@@ -15,7 +15,7 @@ static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0, 0,
 static const ops_gemm_tiles alone_guarded = {8, 16, 2, 8, 16, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
 
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
- * first: measured on one GPU, and about the same on others, since it follows from the loads that a
+ * first: measured on one GPU for the first three, estimated for the small ones from the loads that a
  * multiplication needs. The sizes of the first two were found on it as well: 8 x 16 sums leave room
  * for two sets of operands in 255 registers, and four slices of k keep a unit busy with a tile small
  * enough for matrices of a thousand rows. */
