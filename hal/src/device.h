@@ -32,6 +32,10 @@ hal_status hal_device_check(const hal_device *device, const char *what);
 hal_status hal_device_failed(hal_device *device, hal_status status, const char *format, ...)
     HAL_PRINTF(3, 4);
 
+/* Whether the plugin itself can make the device's queues wait for those of the other and copy into
+ * its memory; so it is with a device and itself. Threads: any. */
+int hal_device_reaches(const hal_device *device, const hal_device *other);
+
 /* Whether objects of the device may only be forgotten: this is a forked child. */
 int hal_device_is_foreign(const hal_device *device);
 

@@ -253,7 +253,7 @@ static hal_use what_holds(hal_use use)
             const hal_use wait = first->waits[i];
             if (!hal_queue_has_reached(wait.queue, wait.value, 0)) {
                 next = wait;
-                if (wait.queue->device != use.queue->device ||
+                if (!hal_queue_can_follow(use.queue, wait.queue) ||
                     !hal_queue_has_submitted(wait.queue, wait.value)) {
                     break;
                 }

@@ -16,6 +16,7 @@
 
 static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
                               hal_plugin_wait *waits, uint32_t *count);
+static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
 static hal_status use_kernel(hal_kernel *kernel, hal_queue *queue);
 static hal_queue *new_queue(void);
 static void put_aside(hal_queue *queue);
@@ -91,20 +92,12 @@ hal_device *hal_queue_device(const hal_queue *queue)
 
 hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
 {
-    hal_status status = hal_queue_check(queue, "hal_queue_flush");
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_point_advance();
-    status = hal_point_take_failure(queue);
-    if (status == HAL_OK && queue->recording->command_count > 0) {
-        status = hand_over(queue);
-    }
-    hal_kernel_sweep(queue->device);
-    if (point) {
-        *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
-    }
-    return status;
+    return flush(queue, 0, point);
+}
+
+hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point)
+{
+    return flush(queue, 1, point);
 }
 
 hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
@@ -206,6 +199,14 @@ hal_status hal_queue_add_wait(hal_queue *queue, hal_use use)
     return hal_recording_wait(queue->recording, use);
 }
 
+hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower)
+{
+    pthread_mutex_lock(&queue->followers.lock);
+    const hal_status status = hal_uses_add(&queue->followers, follower.queue, follower.value);
+    pthread_mutex_unlock(&queue->followers.lock);
+    return status;
+}
+
 int hal_queue_has_submitted(const hal_queue *queue, uint64_t value)
 {
     return atomic_load_explicit(&queue->submitted, memory_order_acquire) >= value;
@@ -248,6 +249,19 @@ hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t time
                : hal_device_failed(queue->device, status, "waiting for a batch");
 }
 
+/* The device of a queue that is about to go stays as long as somebody visits the queue. */
+int hal_queue_can_follow(const hal_queue *queue, hal_queue *other)
+{
+    if (other->device == queue->device) {
+        return 1;
+    }
+    atomic_fetch_add(&other->visitors, 1);
+    const int can = !atomic_load(&other->closing) &&
+                    hal_device_reaches(queue->device, other->device);
+    atomic_fetch_sub(&other->visitors, 1);
+    return can;
+}
+
 int hal_queue_is_ready(hal_queue *queue, hal_recording *recording)
 {
     int ready = 1;
@@ -257,12 +271,12 @@ int hal_queue_is_ready(hal_queue *queue, hal_recording *recording)
         if (hal_queue_has_reached(wait.queue, wait.value, 0)) {
             continue;
         }
-        const int same_device = wait.queue->device == queue->device;
-        if (!same_device && hal_queue_has_reached(wait.queue, wait.value, 1)) {
+        const int follows = hal_queue_can_follow(queue, wait.queue);
+        if (!follows && hal_queue_has_reached(wait.queue, wait.value, 1)) {
             continue;
         }
         recording->waits[left++] = wait;
-        ready &= same_device && hal_queue_has_submitted(wait.queue, wait.value);
+        ready &= follows && hal_queue_has_submitted(wait.queue, wait.value);
     }
     recording->wait_count = left;
     return ready;
@@ -313,10 +327,29 @@ static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, 
         if (status != HAL_OK || atomic_load(&wait.queue->closing)) {
             continue;
         }
-        pthread_mutex_lock(&wait.queue->followers.lock);
-        status = hal_uses_add(&wait.queue->followers, queue, value);
-        pthread_mutex_unlock(&wait.queue->followers.lock);
+        status = hal_queue_add_follower(wait.queue, (hal_use){queue, value});
         waits[(*count)++] = (hal_plugin_wait){wait.queue->handle, wait.value - wait.queue->base};
+    }
+    return status;
+}
+
+/* `waits_count`: a batch of waits alone is one too. */
+static hal_status flush(hal_queue *queue, int waits_count, hal_point *point)
+{
+    hal_status status = hal_queue_check(queue, "hal_queue_flush");
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_point_advance();
+    status = hal_point_take_failure(queue);
+    const hal_recording *recording = queue->recording;
+    if (status == HAL_OK &&
+        (recording->command_count > 0 || (waits_count && recording->wait_count > 0))) {
+        status = hand_over(queue);
+    }
+    hal_kernel_sweep(queue->device);
+    if (point) {
+        *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
     }
     return status;
 }

@@ -61,6 +61,14 @@ extern const uint8_t hal_fill_access[1];
 /* Appends a checked command to the present batch. Threads: the queue's. Errors: OUT_OF_MEMORY. */
 hal_status hal_queue_record(hal_queue *queue, const hal_action *action);
 
+/* As hal_queue_flush, but a point that the present batch waits for is enough for a batch.
+ * Threads: the queue's. Errors: as a flush. */
+hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point);
+
+/* Keeps the queue until another queue of the process has reached a value. Threads: any.
+ * Errors: OUT_OF_MEMORY. */
+hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower);
+
 /* Flushes when the batch has grown to its limit. Threads: the queue's. Errors: as a flush. */
 hal_status hal_queue_make_room(hal_queue *queue);
 
@@ -92,6 +100,9 @@ void hal_queue_wait_submitted(hal_queue *queue, uint64_t value);
 /* Asks the plugin to wait for a value that was submitted. Threads: any. Errors: TIMEOUT without a
  * message, what the plugin answers. */
 hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t timeout_ns);
+
+/* Whether the plugin itself can make the queue wait for the other. Threads: any. */
+int hal_queue_can_follow(const hal_queue *queue, hal_queue *other);
 
 /* Whether a recording's waits allow to hand it over; those that are over are dropped. */
 int hal_queue_is_ready(hal_queue *queue, hal_recording *recording);

@@ -1,8 +1,9 @@
 /* Data between host and buffers, and between devices: directly where the host sees the memory and
- * nothing uses it, else through staging memory of the pool and copy commands. Called by programs
- * through hal/queue.h. */
+ * nothing uses it, or where one device reaches the other, else through staging memory of the pool
+ * and copy commands. Called by programs through hal/queue.h. */
 #include "buffer.h"
 #include "device.h"
+#include "point.h"
 #include "queue.h"
 #include "status.h"
 
@@ -20,6 +21,8 @@ static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, u
 static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes);
 static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target);
+static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
+static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
 
 hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
                            uint64_t bytes)
@@ -60,6 +63,9 @@ hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
         status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
     }
     const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
+    if (mapped) { /* nothing will be recorded that comes after what the queue waits for */
+        status = hal_queue_flush_waits(queue, NULL);
+    }
     if (status == HAL_OK && (mapped || bytes == 0)) {
         status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
     }
@@ -95,22 +101,10 @@ hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint6
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_transfer: source and target overlap");
     }
-    const uint64_t piece = bytes < PIECE ? bytes : PIECE;
-    void *data = malloc(piece);
-    if (!data) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
-                        "hal_queue_transfer: no host memory for %llu bytes",
-                        (unsigned long long)piece);
-    }
-    for (uint64_t done = 0; status == HAL_OK && done < bytes; done += piece) {
-        const uint64_t length = bytes - done < piece ? bytes - done : piece;
-        status = hal_queue_read(source_queue, source, source_offset + done, data, length);
-        if (status == HAL_OK) {
-            status = hal_queue_write(target_queue, target, target_offset + done, data, length);
-        }
-    }
-    free(data);
-    return status;
+    const hal_range from = {source, source_offset, bytes}, to = {target, target_offset, bytes};
+    return hal_device_reaches(source_queue->device, target_queue->device)
+               ? copy_across(source_queue, from, target_queue, to)
+               : copy_staged(source_queue, from, target_queue, to);
 }
 
 static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
@@ -204,4 +198,61 @@ static hal_status record_copy(hal_queue *queue, hal_range source, hal_range targ
                                .access = hal_copy_access};
     const hal_status status = hal_queue_make_room(queue);
     return status == HAL_OK ? hal_queue_record(queue, &action) : status;
+}
+
+/* The source's queue copies, after the work of both queues so far. An empty batch of the target's
+ * queue waits for the copy, so that the last points of both come after it. */
+static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, hal_range target)
+{
+    hal_point point = {0};
+    hal_status status = HAL_OK;
+    if (from == to) {
+        return record_copy(from, source, target);
+    }
+    status = hal_queue_flush_waits(to, &point);
+    if (status == HAL_OK) {
+        status = hal_queue_wait_point(from, point);
+    }
+    if (status == HAL_OK) {
+        status = record_copy(from, source, target);
+    }
+    if (status == HAL_OK) {
+        status = hal_queue_flush(from, &point);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    /* The target's queue, and so its device and memory, stays until the copy has run. Where nothing
+     * would keep it, as when hal holds the batch for a third device, the copy is waited for. */
+    if (!hal_queue_has_submitted(from, point.value) ||
+        hal_queue_add_follower(to, (hal_use){from, point.value}) != HAL_OK) {
+        status = hal_point_wait(point, HAL_WAIT_FOREVER);
+        status = status == HAL_OK ? hal_point_take_failure(from) : status;
+    }
+    if (status == HAL_OK) {
+        status = hal_queue_wait_point(to, point);
+    }
+    return status == HAL_OK ? hal_queue_flush_waits(to, NULL) : status;
+}
+
+/* Piece by piece through the host. */
+static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, hal_range target)
+{
+    const uint64_t bytes = source.length, piece = bytes < PIECE ? bytes : PIECE;
+    hal_status status = HAL_OK;
+    void *data = malloc(piece);
+    if (!data) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
+                        "hal_queue_transfer: no host memory for %llu bytes",
+                        (unsigned long long)piece);
+    }
+    for (uint64_t done = 0; status == HAL_OK && done < bytes; done += piece) {
+        const uint64_t length = bytes - done < piece ? bytes - done : piece;
+        status = hal_queue_read(from, source.buffer, source.offset + done, data, length);
+        if (status == HAL_OK) {
+            status = hal_queue_write(to, target.buffer, target.offset + done, data, length);
+        }
+    }
+    free(data);
+    return status;
 }

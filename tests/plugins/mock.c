@@ -21,6 +21,7 @@ struct hal_plugin_device {
 
 struct hal_plugin_memory {
     uint64_t bytes;
+    uint32_t device;
     uint32_t kind;
     uint8_t *data;
     int pending; /* commands of batches that have not run */
@@ -44,6 +45,7 @@ typedef struct pending {
 
 struct hal_plugin_queue {
     uint64_t submitted, done;
+    uint32_t device;
     int named; /* in waits of batches that have not run */
     int busy;  /* `progress` is at it, perhaps by way of another queue */
     pending *first, *last;
@@ -141,7 +143,6 @@ static hal_status memory_info(hal_plugin_device *device, uint64_t *free_bytes,
 static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory)
 {
-    (void)device;
     const hal_status status = call(MOCK_ALLOCATE);
     if (status != HAL_OK) {
         return status;
@@ -152,6 +153,7 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     made->bytes = bytes;
+    made->device = device->index;
     made->kind = kind;
     made->data = state.host->allocate(bytes, 256);
     memset(made->data, 0xA5, bytes < 1 << 20 ? bytes : 1 << 20);
@@ -234,10 +236,10 @@ static void kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 
 static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
-    (void)device;
     const hal_status status = call(MOCK_QUEUE);
     if (status == HAL_OK) {
         *queue = calloc(1, sizeof **queue);
+        (*queue)->device = device->index;
         atomic_fetch_add(&state.live_queues, 1);
     }
     return status;
@@ -345,6 +347,19 @@ static void progress(hal_plugin_queue *queue)
     queue->busy = 0;
 }
 
+/* Only the target of a copy may be of another device. */
+static void check_devices(const hal_plugin_queue *queue, const hal_batch *batch,
+                          const hal_command *command)
+{
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        const hal_plugin_memory *memory = batch->bindings[command->binding_first + i].memory;
+        const int may = command->kind == HAL_COMMAND_COPY && i == 1 && atomic_load(&state.reach);
+        if (memory && memory->device != queue->device && !may) {
+            misuse("memory of another device");
+        }
+    }
+}
+
 static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -355,6 +370,12 @@ static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
         if (waits[i].value > waits[i].queue->submitted) {
             misuse("a wait for a value that was never submitted");
         }
+        if (waits[i].queue->device != queue->device && !atomic_load(&state.reach)) {
+            misuse("a wait for a queue of a device that is not reached");
+        }
+    }
+    for (uint32_t c = 0; c < batch->command_count; c++) {
+        check_devices(queue, batch, &batch->commands[c]);
     }
     for (uint32_t i = 0; i < batch->binding_count; i++) {
         const hal_binding *binding = &batch->bindings[i];
@@ -497,6 +518,14 @@ static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *de
     return kernel_create(device, NULL, kernel);
 }
 
+static uint32_t device_reaches(hal_plugin_device *device, hal_plugin_device *other)
+{
+    if (device == other) {
+        misuse("asked whether a device reaches itself");
+    }
+    return call(MOCK_REACHES) == HAL_OK && atomic_load(&state.reach);
+}
+
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     static const hal_plugin table = {
@@ -522,6 +551,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = "mock-text,mock-binary",
         .kernel_create_native = kernel_create_native,
         .gemm = gemm,
+        .device_reaches = device_reaches,
     };
     state.host = host;
     return host_abi >> 16 == HAL_PLUGIN_ABI_MAJOR ? &table : NULL;

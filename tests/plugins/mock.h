@@ -20,6 +20,7 @@ enum mock_entry {
     MOCK_QUEUE,
     MOCK_SUBMIT,
     MOCK_WAIT,
+    MOCK_REACHES,
     MOCK_ENTRIES
 };
 
@@ -40,6 +41,7 @@ typedef struct mock_state {
     _Atomic int slow;                  /* it runs late: some time while it is waited for */
     _Atomic uint64_t memory_limit;     /* bytes in all */
     _Atomic int no_words;              /* failures say no sentence */
+    _Atomic int reach;                 /* devices reach one another */
 
     /* What a test sees. */
     _Atomic uint32_t calls[MOCK_ENTRIES];

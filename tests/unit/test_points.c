@@ -94,6 +94,23 @@ static void queues_of_a_device_wait_in_the_plugin(void **state)
     mock_is_clean(mock);
 }
 
+/* Of memory that the host sees, too, where nothing has to be recorded to read it. */
+static void reading_comes_after_what_the_queue_waits_for(void **state)
+{
+    (void)state;
+    side one = make_side("mock:2");
+    side other = make_side("mock:2");
+    uint32_t seen = 0;
+    mock->slow = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, one.buffer, 0, &seen, sizeof seen), HAL_OK);
+    assert_int_equal(seen, 7);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+}
+
 static void other_plugins_are_waited_for_by_hal(void **state)
 {
     (void)state;
@@ -331,6 +348,8 @@ static int begin(void **state)
     mock = mock_find("mock");
     two = mock_find("mock_two");
     mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
+    mock->infos[2].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock->device_count = 3;
     return mock_begin(state);
 }
 
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup(points_are_reached_in_order, reset),
         cmocka_unit_test_setup(points_that_were_never_given_out_are_refused, reset),
         cmocka_unit_test_setup(queues_of_a_device_wait_in_the_plugin, reset),
+        cmocka_unit_test_setup(reading_comes_after_what_the_queue_waits_for, reset),
         cmocka_unit_test_setup(other_plugins_are_waited_for_by_hal, reset),
         cmocka_unit_test_setup(waiting_for_a_held_batch_waits_for_what_holds_it, reset),
         cmocka_unit_test_setup(a_queue_of_the_device_behind_a_held_one_is_held_too, reset),

@@ -239,6 +239,7 @@ static void random_work_is_right(void **state)
 {
     (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++) {
+        mock->reach = seed % 2 == 0; /* devices of the plugin copy into each other's memory */
         random_work(seed);
     }
 }

@@ -26,7 +26,7 @@ extern "C" {
 
 /* Major in the high half, minor in the low half. A minor only appends. */
 #define HAL_PLUGIN_ABI_MAJOR 0u
-#define HAL_PLUGIN_ABI_MINOR 2u /* 2: hal_device_info.matrix_types */
+#define HAL_PLUGIN_ABI_MINOR 3u /* 2: hal_device_info.matrix_types; 3: device_reaches */
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -105,7 +105,8 @@ enum { /* hal_memory_allocate: kinds of memory */
 enum { /* hal_command.kind */
     HAL_COMMAND_DISPATCH = 0, /* bindings as the kernel declares them */
     HAL_COMMAND_COPY = 1,     /* bindings: source (read), target (write), of equal length; offsets
-                               * and length are any number of bytes */
+                               * and length are any number of bytes; the target may be memory of
+                               * another device, see device_reaches */
     HAL_COMMAND_FILL = 2      /* binding: target; its bytes are `pattern`, 4 bytes repeated */
 };
 
@@ -147,7 +148,7 @@ typedef struct hal_batch {
     const uint8_t *scalars;
 } hal_batch;
 
-/* A value that another queue of the same device has to reach first. */
+/* A value that another queue of the device, or of one that it reaches, has to reach first. */
 typedef struct hal_plugin_wait {
     hal_plugin_queue *queue;
     uint64_t value;
@@ -290,6 +291,13 @@ typedef struct hal_plugin {
      * that its binding 3 needs. UNSUPPORTED declines: the portable kernel is used. */
     hal_status (*gemm)(hal_plugin_device *device, const hal_gemm_description *description,
                        hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
+
+    /* (optional) Whether `device` reaches `other`, another open device of the plugin (1 or 0): then
+     * batches of its queues may wait for queues of the other, and their COPY commands may have
+     * memory of the other, of any kind, as the target. Both devices stay open, and the memory
+     * stays, until such a batch has run. Asked again and again, so only the first answer for a pair
+     * may take time. Without the entry, or at 0, hal goes through the host. Threads: any. */
+    uint32_t (*device_reaches)(hal_plugin_device *device, hal_plugin_device *other);
 } hal_plugin;
 
 /* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the

@@ -82,9 +82,13 @@ HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_
 HAL_API hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                   void *data, uint64_t bytes);
 
-/* Copies between buffers of two devices, of the same or of different plugins, through the host:
- * reads on `source_queue`, writes on `target_queue`.
- * Threads: both queues'. Errors: as hal_queue_read and hal_queue_write. */
+/* Copies between buffers of one device or of two, of the same or of different plugins, after all
+ * work of both queues so far and before all that comes later on either. Where the source's device
+ * reaches the other by itself, two queues are flushed, nothing is waited for, and the last points
+ * of both come after the copy; on one queue it is recorded as a copy. Elsewhere the data goes
+ * through the host, read on `source_queue` and written on `target_queue`.
+ * Ownership: the buffers are kept alive. Threads: both queues'. Units: bytes, any number of them.
+ * Errors: as hal_queue_read and hal_queue_write. */
 HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source,
                                       uint64_t source_offset, hal_queue *target_queue,
                                       hal_buffer *target, uint64_t target_offset,
@@ -99,8 +103,8 @@ HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *sourc
 HAL_API hal_status hal_queue_flush(hal_queue *queue, hal_point *point);
 
 /* Makes what is recorded from now on wait for a point of another queue of any device. Flushes what
- * was recorded before. A point of another device is held by hal and moves on with the next call on
- * either queue.
+ * was recorded before. What waits for a point of a device that this one's plugin cannot wait for is
+ * held by hal and moves on with the next call on either queue.
  * Threads: the queue's. Errors: INVALID_ARGUMENT for a point that was never given out. */
 HAL_API hal_status hal_queue_wait_point(hal_queue *queue, hal_point point);
 
