@@ -9,6 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Devices that are counted, and ends of batches that a queue remembers. */
+enum { CUDA_MOST_DEVICES = 256, CUDA_EVENTS = 1024 };
+
 struct hal_plugin_device {
     cuda_device device;
     cuda_context context; /* the primary one, retained */
@@ -20,9 +23,12 @@ struct hal_plugin_device {
     _Atomic uint64_t kernels;   /* made so far, for their serial numbers */
     pthread_rwlock_t unloading; /* written while a module goes, read while a chain is launched */
     uint64_t unloads;           /* kernels that are gone */
+    /* The contexts, by their devices, whose memory this one's copies have been let into. */
+    _Atomic(cuda_context) peers[CUDA_MOST_DEVICES];
 };
 
 struct hal_plugin_memory {
+    const hal_plugin_device *device;
     cuda_address address;
     void *pointer; /* of the host; null for memory of the device */
     uint64_t bytes;
@@ -41,9 +47,6 @@ struct hal_plugin_kernel {
 
 /* The largest block of parameters: addresses, then scalars. */
 #define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
-
-enum { CUDA_MOST_DEVICES = 256 };
-enum { CUDA_EVENTS = 1024 }; /* ends of batches that a queue remembers */
 
 typedef struct cuda_chain cuda_chain; /* chain.h */
 
@@ -73,6 +76,7 @@ hal_status cuda_failed(cuda_result result, const char *format, ...) HAL_PRINTF(2
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
 void cuda_device_close(hal_plugin_device *device);
+uint32_t cuda_device_reaches(hal_plugin_device *device, hal_plugin_device *other);
 hal_status cuda_enter(const hal_plugin_device *device);
 void cuda_leave(void);
 

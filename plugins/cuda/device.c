@@ -53,36 +53,34 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
 {
     int all = 0;
     uint32_t usable = 0;
-    hal_plugin_device made = {.device = 0};
     *device = NULL;
+    hal_plugin_device *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
+    }
     hal_status status = begin(&all);
     if (status == HAL_OK) {
-        status = find(index, &made.device, &usable);
+        status = find(index, &made->device, &usable);
     }
     if (status == HAL_OK && index >= usable) {
         status = cuda_fail(HAL_ERROR_NOT_FOUND, "cuda:%u: there are %u devices", index, usable);
     }
     if (status == HAL_OK) {
-        status = read_id(made.device, made.id, sizeof made.id);
+        status = read_id(made->device, made->id, sizeof made->id);
+    }
+    if (status == HAL_OK) {
+        made->sm = capability(made->device);
+        status = read_variables(made);
+    }
+    if (status == HAL_OK) {
+        status = retain_context(made);
     }
     if (status != HAL_OK) {
+        free(made);
         return status;
     }
-    made.sm = capability(made.device);
-    status = read_variables(&made);
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = retain_context(&made);
-    if (status != HAL_OK) {
-        return status;
-    }
-    *device = malloc(sizeof **device);
-    if (*device == NULL) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
-    }
-    **device = made;
-    pthread_rwlock_init(&(*device)->unloading, NULL);
+    pthread_rwlock_init(&made->unloading, NULL);
+    *device = made;
     return HAL_OK;
 }
 
@@ -100,6 +98,25 @@ void cuda_device_close(hal_plugin_device *device)
         pthread_rwlock_destroy(&device->unloading);
     }
     free(device);
+}
+
+/* The driver copies between any two of its devices. Where they can, they do it without the host once
+ * the one has been let into the other's memory: what comes of that changes the speed alone. */
+uint32_t cuda_device_reaches(hal_plugin_device *device, hal_plugin_device *other)
+{
+    const cuda_driver *cu = cuda_functions();
+    _Atomic(cuda_context) *known = &device->peers[other->device];
+    int can = 0;
+    if (atomic_load(known) == other->context) {
+        return 1;
+    }
+    if (cu->cuDeviceCanAccessPeer(&can, device->device, other->device) == 0 && can &&
+        cuda_enter(device) == HAL_OK) {
+        cu->cuCtxEnablePeerAccess(other->context, 0);
+        cuda_leave();
+    }
+    atomic_store(known, other->context);
+    return 1;
 }
 
 hal_status cuda_enter(const hal_plugin_device *device)

@@ -28,6 +28,7 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY,
                          "cuda: no host memory for the description of an allocation");
     }
+    made->device = device;
     made->bytes = bytes;
     hal_status status = cuda_enter(device);
     if (status != HAL_OK) {

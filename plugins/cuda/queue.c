@@ -217,15 +217,24 @@ static hal_status launch(hal_plugin_queue *queue, const hal_batch *batch,
                        command->grid[1], command->grid[2]);
 }
 
+/* Pinned memory belongs to all devices alike. */
 static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings)
 {
+    const cuda_driver *cu = cuda_functions();
     const hal_binding *from = &bindings[0], *to = &bindings[1];
     if (from->length == 0) {
         return HAL_OK;
     }
-    return cuda_failed(cuda_functions()->cuMemcpyAsync(to->memory->address + to->offset,
-                                                       from->memory->address + from->offset,
-                                                       from->length, queue->stream),
+    const cuda_address source = from->memory->address + from->offset,
+                       target = to->memory->address + to->offset;
+    const hal_plugin_device *here = from->memory->device, *there = to->memory->device;
+    if (here != there && from->memory->pointer == NULL && to->memory->pointer == NULL) {
+        return cuda_failed(cu->cuMemcpyPeerAsync(target, there->context, source, here->context,
+                                                 from->length, queue->stream),
+                           "copying %llu bytes from device %d to device %d",
+                           (unsigned long long)from->length, here->device, there->device);
+    }
+    return cuda_failed(cu->cuMemcpyAsync(target, source, from->length, queue->stream),
                        "copying %llu bytes", (unsigned long long)from->length);
 }
 

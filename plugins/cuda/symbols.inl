@@ -12,11 +12,13 @@ SYMBOL(cuDeviceGetName, (char *name, int bytes, cuda_device device))
 SYMBOL(cuDeviceGetUuid, (cuda_uuid *uuid, cuda_device device))
 SYMBOL(cuDeviceTotalMem_v2, (size_t *bytes, cuda_device device))
 SYMBOL(cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))
+SYMBOL(cuDeviceCanAccessPeer, (int *can, cuda_device device, cuda_device peer))
 
 SYMBOL(cuDevicePrimaryCtxRetain, (cuda_context *context, cuda_device device))
 SYMBOL(cuDevicePrimaryCtxRelease_v2, (cuda_device device))
 SYMBOL(cuCtxPushCurrent_v2, (cuda_context context))
 SYMBOL(cuCtxPopCurrent_v2, (cuda_context * context))
+SYMBOL(cuCtxEnablePeerAccess, (cuda_context peer, unsigned flags))
 
 SYMBOL(cuMemGetInfo_v2, (size_t *free, size_t *total))
 SYMBOL(cuMemAlloc_v2, (cuda_address * address, size_t bytes))
@@ -25,6 +27,8 @@ SYMBOL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))
 SYMBOL(cuMemFreeHost, (void *pointer))
 SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, unsigned flags))
 SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
+SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_address from,
+                           cuda_context from_context, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, cuda_stream stream))
 SYMBOL(cuMemsetD32Async, (cuda_address to, unsigned value, size_t count, cuda_stream stream))
 

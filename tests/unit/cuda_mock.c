@@ -40,13 +40,47 @@ struct CUgraph_st {
 struct CUevent_st {
     int recorded;
     uint64_t time;
+    cuda_context context;
 };
+
+struct CUctx_st {
+    char peers[CUDA_MOCK_DEVICES]; /* let into their memory */
+};
+
+struct CUstream_st {
+    cuda_context context;
+};
+
+typedef struct allocation {
+    cuda_address address;
+    cuda_context context;
+} allocation;
 
 extern EXPORT cuda_mock cuda_mock_state;
 cuda_mock cuda_mock_state = {.devices = 1, .memory_limit = UINT64_C(1) << 30};
 static cuda_mock *const mock = &cuda_mock_state;
 static uint64_t clock_ticks;
 static cuda_module modules; /* all there ever were */
+static struct CUctx_st contexts[CUDA_MOCK_DEVICES];
+static cuda_context current[8]; /* the thread's stack */
+static allocation allocations[64]; /* the last ones */
+static uint32_t allocation_count;
+
+static cuda_context now(void)
+{
+    return mock->contexts > 0 ? current[mock->contexts - 1] : NULL;
+}
+
+/* The context that memory was allocated in; null where that is not known. */
+static cuda_context context_of(cuda_address address)
+{
+    for (uint32_t i = 0; i < sizeof allocations / sizeof allocations[0]; i++) {
+        if (allocations[i].address == address) {
+            return allocations[i].context;
+        }
+    }
+    return NULL;
+}
 
 static cuda_result write_down(const cuda_mock_launch *launch)
 {
@@ -148,32 +182,46 @@ cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
     return 0;
 }
 
+cuda_result cuDeviceCanAccessPeer(int *can, cuda_device device, cuda_device peer)
+{
+    *can = device != peer && !mock->no_peers;
+    return 0;
+}
+
+cuda_result cuCtxEnablePeerAccess(cuda_context peer, unsigned flags)
+{
+    char *enabled = &now()->peers[peer - contexts];
+    if (flags != 0 || peer == now() || mock->no_peers || *enabled) {
+        return *enabled ? 704 : 1;
+    }
+    *enabled = 1;
+    mock->peers_enabled++;
+    return 0;
+}
+
 cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device device)
 {
-    (void)device;
-    *context = (cuda_context)(void *)mock;
+    *context = &contexts[device];
     mock->retained++;
     return 0;
 }
 
 cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
 {
-    (void)device;
+    memset(&contexts[device], 0, sizeof contexts[device]);
     mock->retained--;
     return 0;
 }
 
 cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
-    (void)context;
-    mock->contexts++;
+    current[mock->contexts++] = context;
     return 0;
 }
 
 cuda_result cuCtxPopCurrent_v2(cuda_context *context)
 {
-    (void)context;
-    mock->contexts--;
+    *context = current[--mock->contexts];
     return 0;
 }
 
@@ -193,6 +241,8 @@ cuda_result cuMemAlloc_v2(cuda_address *address, size_t bytes)
     memcpy((char *)pointer + (bytes + 7) / 8 * 8 - (bytes % 8 ? 8 : 0), &(uint64_t){0}, 8);
     mock->live_objects++;
     *address = (uintptr_t)pointer;
+    allocations[allocation_count++ % (sizeof allocations / sizeof allocations[0])] =
+        (allocation){*address, now()};
     return 0;
 }
 
@@ -231,6 +281,23 @@ cuda_result cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, cuda
     return 0;
 }
 
+/* Refuses contexts that are not those of the memory, as far as it is the beginning of a piece. */
+cuda_result cuMemcpyPeerAsync(cuda_address to, cuda_context to_context, cuda_address from,
+                              cuda_context from_context, size_t bytes, cuda_stream stream)
+{
+    const cuda_context to_own = context_of(to), from_own = context_of(from);
+    if (mock->fail_with) {
+        return mock->fail_with;
+    }
+    if ((to_own && to_own != to_context) || (from_own && from_own != from_context) ||
+        to_context == from_context || stream->context != now()) {
+        return 1;
+    }
+    mock->peer_copies++;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
 cuda_result cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cuda_stream stream)
 {
     (void)stream;
@@ -252,13 +319,14 @@ cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 {
     (void)flags;
     mock->streams++;
-    *stream = (cuda_stream)(void *)mock;
+    *stream = calloc(1, sizeof **stream);
+    (*stream)->context = now();
     return 0;
 }
 
 cuda_result cuStreamDestroy_v2(cuda_stream stream)
 {
-    (void)stream;
+    free(stream);
     mock->streams--;
     return 0;
 }
@@ -277,8 +345,8 @@ cuda_result cuStreamSynchronize(cuda_stream stream)
 
 cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned flags)
 {
-    (void)stream;
     (void)flags;
+    mock->foreign_waits += event->context != stream->context;
     return event->recorded ? 0 : 1;
 }
 
@@ -301,7 +369,8 @@ cuda_result cuEventCreate(cuda_event *event, unsigned flags)
     }
     mock->live_objects++;
     *event = calloc(1, sizeof **event);
-    return *event ? 0 : CUDA_OUT_OF_MEMORY;
+    (*event)->context = now();
+    return 0;
 }
 
 cuda_result cuEventDestroy_v2(cuda_event event)
@@ -313,7 +382,9 @@ cuda_result cuEventDestroy_v2(cuda_event event)
 
 cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 {
-    (void)stream;
+    if (event->context != stream->context) {
+        return 1;
+    }
     event->recorded = 1;
     event->time = ++clock_ticks;
     return 0;

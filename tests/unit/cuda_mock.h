@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 704 };
+enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 704, CUDA_MOCK_DEVICES = 4 };
 
 /* One kernel that ran. */
 typedef struct cuda_mock_launch {
@@ -34,6 +34,9 @@ typedef struct cuda_mock {
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */
+    int no_peers;        /* devices cannot reach each other's memory */
+    int peers_enabled, peer_copies;
+    int foreign_waits;   /* of a stream for an event of another context */
 } cuda_mock;
 
 #define CUDA_MOCK_SYMBOL "cuda_mock_state"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <cuda/lower.h>
+#include <cuda/cuda_plugin.h>
 #include <dlfcn.h>
 #include <hal/ir_build.h>
 #include <stdio.h>
@@ -443,6 +443,72 @@ static void test_waits(void **state)
     plugin->queue_destroy(device, other);
 }
 
+/* Device 0 copies into memory of device 1 behind what that one's queue has done. */
+static hal_status copy_to_other(hal_plugin_memory *from, hal_plugin_memory *to, uint64_t offset,
+                                const hal_plugin_wait *wait)
+{
+    const hal_binding bindings[2] = {{.memory = from, .offset = 3, .length = 1000},
+                                     {.memory = to, .offset = offset, .length = 1000}};
+    const hal_command command = {.kind = HAL_COMMAND_COPY, .binding_count = 2};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 2,
+                             .commands = &command,
+                             .bindings = bindings};
+    return plugin->submit(queue, &batch, wait, 1, value + 1);
+}
+
+static void test_peers(void **state)
+{
+    (void)state;
+    hal_plugin_device *other = NULL;
+    hal_plugin_queue *their_queue = NULL;
+    hal_plugin_memory *theirs = NULL, *theirs_mapped = NULL;
+    hal_plugin_memory *mine = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    const hal_batch nothing = {.size = sizeof nothing};
+    mock->devices = 2;
+    does(plugin->device_open(1, &other));
+    does(plugin->queue_create(other, &their_queue));
+    for (int access = 1; access >= 0; access--) { /* copies work without access too */
+        mock->no_peers = !access;
+        assert_int_equal(plugin->device_reaches(device, other), 1);
+        assert_int_equal(plugin->device_reaches(device, other), 1);
+        assert_int_equal(plugin->device_reaches(other, device), 1);
+        assert_int_equal(mock->peers_enabled, 2);
+    }
+    does(plugin->memory_allocate(other, HAL_MEMORY_DEVICE, BYTES, &theirs));
+    does(plugin->memory_allocate(other, HAL_MEMORY_DOWNLOAD, BYTES, &theirs_mapped));
+    mock->hold = 1;
+    does(plugin->submit(their_queue, &nothing, NULL, 0, 1));
+    const hal_plugin_wait wait = {.queue = their_queue, .value = 1};
+    uint8_t *source = (uint8_t *)(uintptr_t)mine->address; /* the mock's memory is the host's */
+    const uint8_t *target = (const uint8_t *)(uintptr_t)theirs->address;
+    for (int i = 0; i < BYTES; i++) {
+        source[i] = (uint8_t)(i * 7);
+    }
+    does(copy_to_other(mine, theirs, 5, &wait));
+    value++;
+    assert_int_equal(mock->peer_copies, 1);
+    assert_int_equal(mock->foreign_waits, 1);
+    assert_memory_equal(target + 5, source + 3, 1000);
+    does(copy_to_other(mine, theirs_mapped, 6, &wait));
+    value++;
+    assert_int_equal(mock->peer_copies, 1);
+    assert_memory_equal((uint8_t *)pointer_of(theirs_mapped) + 6, source + 3, 1000);
+    mock->hold = 0;
+    does(plugin->submit(queue, &nothing, NULL, 0, ++value));
+    does(plugin->wait(queue, value, UINT64_MAX));
+    mock->fail_with = 700;
+    fails(copy_to_other(mine, theirs, 5, &wait), HAL_ERROR_DEVICE_LOST,
+          "copying 1000 bytes from device 0 to device 1");
+    mock->fail_with = 0;
+    plugin->memory_free(other, theirs);
+    plugin->memory_free(other, theirs_mapped);
+    plugin->memory_free(device, mine);
+    plugin->queue_destroy(other, their_queue);
+    plugin->device_close(other);
+}
+
 static void test_cache(void **state)
 {
     (void)state;
@@ -599,9 +665,13 @@ static int load_mock(void **state)
     if (mock == NULL) {
         return -1;
     }
-    open_device(); /* what stays with the process is there afterwards */
-    plugin->queue_destroy(device, queue);
-    plugin->device_close(device);
+    mock->devices = 2;
+    for (uint32_t i = 0; i < 2; i++) { /* what stays with the process is there afterwards */
+        does(plugin->device_open(i, &device));
+        does(plugin->queue_create(device, &queue));
+        plugin->queue_destroy(device, queue);
+        plugin->device_close(device);
+    }
     return 0;
 }
 
@@ -626,6 +696,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
         cmocka_unit_test_setup_teardown(test_points, begin, end),
         cmocka_unit_test_setup_teardown(test_waits, begin, end),
+        cmocka_unit_test_setup_teardown(test_peers, begin, end),
         cmocka_unit_test_setup_teardown(test_cache, begin, end),
         cmocka_unit_test_setup_teardown(test_native, begin, end),
         cmocka_unit_test_setup_teardown(test_pinned, begin, end),
