@@ -2,6 +2,9 @@
  * in tensor.c. */
 #include "context.h"
 
+#include "array.h"
+#include "memo.h"
+
 #include <xxhash.h>
 
 #include <math.h>
@@ -32,8 +35,12 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->device = hal_queue_device(queue);
     made->info = hal_device_get_info(made->device);
     made->narrow = INT64_C(1) << 31;
-    hal_status status = cache_grow(made);
+    made->memos = ops_memos_create();
+    hal_status status = made->memos ? cache_grow(made)
+                                    : hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                                     "ops_context_create: no host memory");
     if (status) {
+        ops_memos_destroy(made->memos);
         free(made);
         return status;
     }
@@ -46,6 +53,8 @@ void ops_context_destroy(ops_context *context)
     if (!context) {
         return;
     }
+    ops_arrays_destroy(context);
+    ops_memos_destroy(context->memos);
     cache_clear(context);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
@@ -119,8 +128,8 @@ hal_status ops_dispatch(ops_context *context, const ops_entry *entry, const uint
                         const ops_bindings *bindings, const ops_block *block)
 {
     uint32_t bytes = (block->used + block->alignment - 1) / block->alignment * block->alignment;
-    return hal_queue_dispatch(context->queue, entry->kernel, grid, bindings->ranges,
-                              bindings->count, block->bytes, bytes);
+    return ops_record_dispatch(context, entry->kernel, grid, bindings->ranges, bindings->count,
+                               block->bytes, bytes);
 }
 
 void ops_put(ops_block *block, const void *value, uint32_t bytes)

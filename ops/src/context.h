@@ -28,6 +28,9 @@ typedef struct ops_signature {
 } ops_signature;
 
 /* A kernel that was made for a signature. A null kernel is a product that the plugin declined. */
+struct ops_memos;
+struct ops_arrays;
+
 typedef struct ops_entry {
     uint64_t key[2];
     hal_kernel *kernel;
@@ -50,6 +53,8 @@ struct ops_context {
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *where[HAL_TYPE_COUNT];
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
+    struct ops_memos *memos;   /* memo.h */
+    struct ops_arrays *arrays; /* array.h; null until the first one */
 };
 
 /* The block of scalars of a dispatch, laid out as hal_ir_scalar_value does. */

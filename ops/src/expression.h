@@ -20,4 +20,16 @@ hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_
                                ops_expression_body build, const void *user,
                                ops_expression **expression);
 
+/* The expressions of functions, which a context keeps. `caller` is named in messages.
+ * Errors: INVALID_ARGUMENT for a function that is none or does not take the type. */
+hal_status ops_unary_expression(ops_context *context, const char *caller,
+                                ops_unary_function function, hal_type type,
+                                ops_expression **expression);
+hal_status ops_binary_expression(ops_context *context, const char *caller,
+                                 ops_binary_function function, hal_type type,
+                                 ops_expression **expression);
+
+/* x as a value of what memory of `storage` holds; integers saturate. */
+hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x);
+
 #endif

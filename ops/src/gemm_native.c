@@ -1,6 +1,7 @@
 /* The native door: describes a product to the device's plugin and records the kernel that it gives.
  * Called by gemm.c. */
 #include "gemm_product.h"
+#include "memo.h"
 
 #include <ops/index.h>
 
@@ -230,15 +231,14 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
         ranges[4 + i] = range_of(p->inputs[i].tensor);
     }
     if (entry->workspace_bytes) {
-        hal_status status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE,
-                                              entry->workspace_bytes, &ranges[3].buffer);
+        hal_status status = ops_make_buffer(context, entry->workspace_bytes, &ranges[3].buffer);
         if (status) {
             return status;
         }
         ranges[3].length = entry->workspace_bytes;
     }
-    hal_status status = hal_queue_dispatch(context->queue, entry->kernel, grid, ranges,
-                                           4 + p->options->input_count, scalars, sizeof scalars);
+    hal_status status = ops_record_dispatch(context, entry->kernel, grid, ranges,
+                                            4 + p->options->input_count, scalars, sizeof scalars);
     hal_buffer_release(ranges[3].buffer);
     return status;
 }

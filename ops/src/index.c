@@ -1,4 +1,5 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
+#include "memo.h"
 #include "walk.h"
 
 #include <ops/index.h>
@@ -530,7 +531,7 @@ static int copy_plain(ops_context *context, const ops_tensor *x, const ops_tenso
         (from | to | bytes) % 4 != 0) {
         return 0;
     }
-    *status = hal_queue_copy(context->queue, (hal_range){x->buffer, from, bytes},
-                             (hal_range){y->buffer, to, bytes});
+    *status = ops_record_copy(context, (hal_range){x->buffer, from, bytes},
+                              (hal_range){y->buffer, to, bytes});
     return 1;
 }

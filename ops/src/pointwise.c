@@ -1,5 +1,6 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
 #include "expression.h"
+#include "memo.h"
 #include "walk.h"
 
 #include <string.h>
@@ -79,22 +80,12 @@ hal_status ops_unary(ops_context *context, ops_unary_function function, const op
     if (status) {
         return status;
     }
-    if ((uint32_t)function >= OPS_UNARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_unary: function %d is none",
-                              (int)function);
+    ops_expression *expression;
+    status = ops_unary_expression(context, "ops_unary", function, x->type, &expression);
+    if (status) {
+        return status;
     }
-    hal_type type = hal_type_of_value(x->type);
-    ops_expression **kept = &context->unary[function][type];
-    if (!*kept) {
-        status =
-            ops_expression_make(ops_unary_name(function), &type, 1, build_unary, &function, kept);
-        if (status) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_unary: %s does not take %s (%s)",
-                                  ops_unary_name(function), hal_type_name(type),
-                                  hal_status_message());
-        }
-    }
-    call c = {"ops_unary", *kept, x, y, 1, 1, names_xyz, names_xyz + 1};
+    call c = {"ops_unary", expression, x, y, 1, 1, names_xyz, names_xyz + 1};
     return run(context, &c);
 }
 
@@ -105,25 +96,53 @@ hal_status ops_binary(ops_context *context, ops_binary_function function, const 
     if (status) {
         return status;
     }
-    if ((uint32_t)function >= OPS_BINARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_binary: function %d is none",
-                              (int)function);
-    }
-    hal_type type = hal_type_of_value(x->type);
-    ops_expression **kept = &context->binary[function][type];
-    if (!*kept) {
-        hal_type types[2] = {type, type};
-        status =
-            ops_expression_make(ops_binary_name(function), types, 2, build_binary, &function, kept);
-        if (status) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_binary: %s does not take %s (%s)", ops_binary_name(function),
-                                  hal_type_name(type), hal_status_message());
-        }
+    ops_expression *expression;
+    status = ops_binary_expression(context, "ops_binary", function, x->type, &expression);
+    if (status) {
+        return status;
     }
     ops_tensor inputs[2] = {*x, *y};
-    call c = {"ops_binary", *kept, inputs, z, 2, 1, names_xyz, names_xyz + 2};
+    call c = {"ops_binary", expression, inputs, z, 2, 1, names_xyz, names_xyz + 2};
     return run(context, &c);
+}
+
+hal_status ops_unary_expression(ops_context *context, const char *caller,
+                                ops_unary_function function, hal_type type,
+                                ops_expression **expression)
+{
+    if ((uint32_t)function >= OPS_UNARY_COUNT) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: function %d is none", caller,
+                              (int)function);
+    }
+    type = hal_type_of_value(type);
+    ops_expression **kept = &context->unary[function][type];
+    if (!*kept &&
+        ops_expression_make(ops_unary_name(function), &type, 1, build_unary, &function, kept)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s does not take %s (%s)", caller,
+                              ops_unary_name(function), hal_type_name(type), hal_status_message());
+    }
+    *expression = *kept;
+    return HAL_OK;
+}
+
+hal_status ops_binary_expression(ops_context *context, const char *caller,
+                                 ops_binary_function function, hal_type type,
+                                 ops_expression **expression)
+{
+    if ((uint32_t)function >= OPS_BINARY_COUNT) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: function %d is none", caller,
+                              (int)function);
+    }
+    type = hal_type_of_value(type);
+    const hal_type types[2] = {type, type};
+    ops_expression **kept = &context->binary[function][type];
+    if (!*kept &&
+        ops_expression_make(ops_binary_name(function), types, 2, build_binary, &function, kept)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s does not take %s (%s)", caller,
+                              ops_binary_name(function), hal_type_name(type), hal_status_message());
+    }
+    *expression = *kept;
+    return HAL_OK;
 }
 
 hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,
@@ -423,12 +442,16 @@ static hal_ir_value build_where(hal_ir_builder *b, const hal_ir_value *in, const
     return hal_ir_select(b, in[0], in[1], in[2]);
 }
 
-/* A cast to a small integer saturates at that type's limits, as one to a large integer does. */
 static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const void *user)
 {
-    hal_type storage = *(const hal_type *)user, to = hal_type_of_value(storage);
-    hal_type from = hal_ir_type_of(b, in[0]);
-    hal_ir_value value = from == to ? in[0] : hal_ir_cast(b, to, in[0]);
+    return ops_cast_value(b, *(const hal_type *)user, in[0]);
+}
+
+/* A cast to a small integer saturates at that type's limits, as one to a large integer does. */
+hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x)
+{
+    hal_type to = hal_type_of_value(storage), from = hal_ir_type_of(b, x);
+    hal_ir_value value = from == to ? x : hal_ir_cast(b, to, x);
     if (hal_type_is_float(from) && hal_type_is_integer(storage) && storage != to) {
         int bits = 8 * (int)hal_type_size(storage), is_signed = hal_type_is_signed(storage);
         double high = (double)((1 << (bits - is_signed)) - 1);
@@ -453,7 +476,7 @@ static int fill_plain(ops_context *context, const ops_tensor *y, double value, h
     ops_block_begin(&block);
     ops_put_number(&block, is_word ? y->type : (hal_type)HAL_TYPE_U32, value);
     memcpy(&pattern, block.bytes, sizeof pattern);
-    *status = hal_queue_fill(context->queue, (hal_range){y->buffer, offset, bytes}, pattern);
+    *status = ops_record_fill(context, (hal_range){y->buffer, offset, bytes}, pattern);
     return 1;
 }
 

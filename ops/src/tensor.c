@@ -1,6 +1,8 @@
 /* Tensors: creating, reading and writing them, and their views. */
 #include "context.h"
 
+#include "memo.h"
+
 #include <ops/index.h>
 
 #include <stdlib.h>
@@ -35,7 +37,7 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
     ops_tensor made;
     describe_contiguous(&made, type, rank, shape);
     /* A tensor without elements still has a buffer, so that it is a tensor of its device. */
-    status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, bytes ? bytes : 4, &made.buffer);
+    status = ops_make_buffer(context, bytes ? bytes : 4, &made.buffer);
     if (!status) {
         *tensor = made;
     }

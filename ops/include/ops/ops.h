@@ -13,7 +13,9 @@
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
+#include <ops/array.h>
 #include <ops/gemm.h>
+#include <ops/graph.h>
 #include <ops/index.h>
 #include <ops/pointwise.h>
 #include <ops/random.h>
