@@ -15,6 +15,7 @@ static const struct {
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
     {"hal/points", CASE_LEVEL_CORE, cases_hal_points},
+    {"hal/transfer", CASE_LEVEL_CORE, cases_hal_transfer},
     {"hal/graph", CASE_LEVEL_CORE, cases_hal_graph},
     {"hal/kernel", CASE_LEVEL_CORE, cases_hal_kernel},
     {"hal/lifetimes", CASE_LEVEL_CORE, cases_hal_lifetimes},

@@ -13,6 +13,7 @@ void cases_hal_graph(case_list *list);
 void cases_hal_kernel(case_list *list);
 void cases_hal_lifetimes(case_list *list);
 void cases_hal_threads(case_list *list);
+void cases_hal_transfer(case_list *list);
 void cases_hal_stress(case_list *list);
 
 void cases_ir_ids(case_list *list);
