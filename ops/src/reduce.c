@@ -32,6 +32,8 @@ static void begin_pass(const call *c, ops_reduce_pass *pass);
 static void add_output(const call *c, ops_reduce_pass *pass);
 static hal_status plan(const ops_context *context, const ops_tensor *shape, uint32_t axis,
                        ops_reduce_pass *pass);
+static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
+                        ops_team *team);
 static void choose_slices(const ops_context *context, ops_reduce_pass *pass);
 static void choose_loops(ops_reduce_pass *pass);
 static hal_status record(ops_context *context, ops_reduce_pass *pass);
@@ -306,10 +308,31 @@ static hal_status plan(const ops_context *context, const ops_tensor *shape, uint
     }
     ops_axis_take(&pass->space, axis, &pass->axis);
     ops_space_collapse(&pass->space, 0);
-    ops_team_choose(context, &pass->space, &pass->axis, 0, &pass->team);
+    choose_team(context, shape, axis, pass->prologue != NULL, &pass->team);
     ops_layout_choose(context, &pass->space, count * 8 + 32, ops_axis_reach(&pass->axis, count),
                       &pass->layout);
     return HAL_OK;
+}
+
+/* The team decides the order of additions, so it is that of x by itself: what comes before or after
+ * does not change the result. What a prologue makes is taken to lie in row-major order, as it would
+ * in memory. */
+static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
+                        ops_team *team)
+{
+    ops_tensor like = *x;
+    int64_t stride = 1;
+    for (uint32_t i = like.rank; is_made && i-- > 0;) {
+        like.stride[i] = stride;
+        stride *= like.shape[i];
+    }
+    ops_space space;
+    ops_axis taken;
+    ops_space_begin(&space, like.rank, like.shape);
+    ops_space_add(&space, &like, 0);
+    ops_axis_take(&space, axis, &taken);
+    ops_space_collapse(&space, 0);
+    ops_team_choose(context, &space, &taken, 0, team);
 }
 
 /* Slices of the axis, where the outputs alone would leave units of the device idle. */
