@@ -1,6 +1,6 @@
 /* What the parts of the portable matrix product's builder share while a kernel is emitted:
- * gemm_kernel.c (scalars, places, the result), gemm_staged.c, gemm_matrix.c and gemm_direct.c (the
- * sums). */
+ * gemm_kernel.c (scalars, places, the result), gemm_staged.c, gemm_matrix.c, gemm_sliced.c and
+ * gemm_direct.c (the sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
@@ -18,7 +18,7 @@ typedef struct ops_gemm_side {
     hal_ir_value base, stride;                /* of the dimension that is not contiguous */
     hal_ir_value limit, origin;               /* lines in all, first of the block */
     hal_ir_value first;                       /* of the work-item's lines, within the block */
-    hal_ir_value line[OPS_GEMM_MAX_FRAGMENT]; /* direct: where the lines begin */
+    hal_ir_value line[OPS_GEMM_MAX_FRAGMENT]; /* direct, sliced: where the lines begin */
 } ops_gemm_side;
 
 typedef struct ops_gemm_emitter {
@@ -37,11 +37,24 @@ typedef struct ops_gemm_emitter {
     hal_ir_value present[OPS_GEMM_MAX_SUMS]; /* their values inside a loop body */
 } ops_gemm_emitter;
 
-/* The sums of products, left in `present`, row by row. Staged: also the result, since slices have
- * to meet first. */
+/* An element of C on its way: what its result needs beside the sum. */
+typedef struct ops_gemm_element {
+    hal_ir_value row, column, guard; /* none: it is there */
+    hal_ir_value place, old;         /* in C, and what stands there where beta is not 0 */
+    hal_ir_value inputs[OPS_GEMM_MAX_INPUTS];
+} ops_gemm_element;
+
+/* The sums of products, left in `present`, row by row. All but direct: also the result, since slices
+ * have to meet first. */
 void ops_gemm_emit_direct(ops_gemm_emitter *e);
 void ops_gemm_emit_staged(ops_gemm_emitter *e);
 void ops_gemm_emit_matrix(ops_gemm_emitter *e);
+void ops_gemm_emit_sliced(ops_gemm_emitter *e);
+
+/* Loads what the result of an element needs, and finishes and stores it, perhaps much later. */
+void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
+                            hal_ir_value guard, ops_gemm_element *element);
+void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_ir_value sum);
 
 /* Stores rows `first` to `last` - 1 of the work-item's, from `present`. */
 void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last);

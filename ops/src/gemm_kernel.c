@@ -13,6 +13,8 @@ static void place_in_warps(ops_gemm_emitter *e);
 static void open_sums(ops_gemm_emitter *e);
 static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
                         uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS]);
+static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column);
+static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old);
 static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
                            hal_ir_value column, hal_ir_value guard,
                            hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
@@ -28,10 +30,12 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
     e.a = side_of(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
     e.c = side_of(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
-    if (t->stages) {
+    if (t->stages || t->unroll) {
         place_in_warps(&e);
         open_sums(&e);
-        if (t->matrix) {
+        if (t->unroll) {
+            ops_gemm_emit_sliced(&e);
+        } else if (t->matrix) {
             ops_gemm_emit_matrix(&e);
         } else {
             ops_gemm_emit_staged(&e);
@@ -248,25 +252,60 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
         hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
         guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
     }
-    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
-    hal_ir_value step = ops_gemm_index(e, column);
-    step = plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
-    place = hal_ir_add(b, place, step);
+    hal_ir_value place = place_of(e, row, column);
     if (!plan->beta_is_zero) {
         old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
     }
     for (uint32_t i = 0; i < plan->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        value = e->alpha == HAL_IR_NONE ? value : hal_ir_mul(b, e->alpha, value);
-        if (!plan->beta_is_zero) {
-            hal_ir_value c = plan->width_c == 1 ? old : hal_ir_extract(b, old, i);
-            c = ops_value_cast(b, plan->accumulator, c);
-            value = hal_ir_fma(b, e->beta, c, value);
-        }
+        hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
+        value = scale(e, value, c);
         values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
     }
     hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
     hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
+}
+
+void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
+                            hal_ir_value guard, ops_gemm_element *element)
+{
+    const ops_gemm_plan *plan = e->plan;
+    *element = (ops_gemm_element){.row = row, .column = column, .guard = guard};
+    element->place = place_of(e, row, column);
+    element->old = HAL_IR_NONE;
+    if (!plan->beta_is_zero) {
+        element->old = hal_ir_load_wide(e->b, plan->slots[2], element->place, 0, 1, guard);
+    }
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        element->inputs[i] = HAL_IR_NONE;
+        element->inputs[i] = further_input(e, i, row, column, guard, element->inputs);
+    }
+}
+
+void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_ir_value sum)
+{
+    hal_ir_value value = finish(e, scale(e, sum, element->old), element->row, element->column,
+                                element->guard, element->inputs);
+    hal_ir_store_wide(e->b, e->plan->slots[2], element->place, 0, element->guard, value);
+}
+
+static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
+    hal_ir_value step = ops_gemm_index(e, column);
+    step = e->plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
+    return hal_ir_add(b, place, step);
+}
+
+/* alpha * sum + beta * old */
+static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
+{
+    hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
+    if (e->plan->beta_is_zero) {
+        return value;
+    }
+    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
 }
 
 static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,

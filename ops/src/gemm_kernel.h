@@ -16,19 +16,22 @@
  * work-items of a group share the rows of A and run along the columns of B in lock-step.
  * Otherwise tiles of A and B, block_k deep, pass through a ring of so many tiles in shared memory:
  * with 2 through registers, with more by asynchronous copies. `slices` parts of the group each sum
- * their share of every tile's steps; they meet in shared memory at the end. */
+ * their share of every tile's steps; they meet in shared memory at the end.
+ * `unroll` (with stages 0): slices of k that meet in shared memory, without staging. Each takes
+ * block_k steps of k in turn, and has the loads of so many turns under way at once. */
 typedef struct ops_gemm_tiles {
     uint16_t block_m, block_n, block_k;
     uint8_t thread_m, thread_n;
     uint8_t strip_m, strip_n;
     uint8_t lanes_m, lanes_n; /* work-items of a warp along rows and columns; 0: of the group */
-    uint8_t stages, slices;
+    uint8_t stages;
+    uint16_t slices;
     uint8_t resident; /* hint: groups that a compute unit should hold; 0: no wish */
-    uint8_t reserved;
-    uint8_t matrix; /* products of matrix units that make one of F32, 3 or 1, or 1 of halves; 0:
+    uint8_t unroll;   /* 0: not sliced alone */
+    uint8_t matrix;   /* products of matrix units that make one of F32, 3 or 1, or 1 of halves; 0:
                      * multiply-add. Lanes are 8 x 4 and strips 1 x 8, or 1 x 2 where B lies along
                      * k: what a lane holds of the units' tiles (gemm_matrix.c) */
-    uint8_t flush;  /* the units' sums of a tile begin at zero and are added to the lasting ones */
+    uint8_t flush; /* the units' sums of a tile begin at zero and are added to the lasting ones */
 } ops_gemm_tiles;
 
 /* A or B: A counts rows as its lines, B columns. */
@@ -42,7 +45,7 @@ typedef struct ops_gemm_plan {
     ops_gemm_tiles tiles;
     ops_gemm_operand a, b;
     hal_type type_ab, type_c, accumulator;
-    uint8_t wide; /* 64-bit indices */
+    uint8_t wide;  /* 64-bit indices */
     uint8_t whole; /* the tiles cover the matrices without a rest */
     uint8_t fused; /* the device's multiply-add is; elsewhere product and sum round one by one */
     uint8_t alpha_is_one;
@@ -74,17 +77,22 @@ typedef struct ops_gemm_work {
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles);
 
+/* The tiles of a product in slices of k, where its shape is one for them; 0 where not. */
+int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
+                           uint32_t batch, uint32_t width, int a_along_k, ops_gemm_tiles *tiles);
+
 /* The tiles for matrix units, where the device has them for the type, the precision asked for
  * allows them and the matrices are large enough; 0 where not. */
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
-                                 int b_along_k, ops_gemm_tiles *tiles);
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
+                                 ops_gemm_tiles *tiles);
 
 /* Bytes of shared memory that a plan with matrix units needs. */
 uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan);
 
-/* Elements of shared memory that staged tiles need at most. */
+/* Elements of shared memory that staged tiles need at most, and sums that slices leave there. */
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);
+uint32_t ops_gemm_sliced_elements(const ops_gemm_tiles *tiles);
 
 /* Emits the kernel; the bindings are declared already. */
 void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan);

@@ -218,17 +218,24 @@ static void choose_layout(const ops_context *context, task *t)
     plan->wide = far >= context->narrow;
     plan->fused = (context->info->exactness & HAL_EXACT_FMA) != 0;
     plan->a.along_k = p->a.column_stride == 1;
-    plan->b.along_k = p->b.column_stride != 1;
-    ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch, hal_type_size(plan->type_ab),
-                          plan->b.along_k, &plan->tiles);
+    /* A single column lies both ways: work-items that read vectors read them along k. */
+    plan->b.along_k = p->b.column_stride != 1 || (context->info->kind != HAL_DEVICE_CPU &&
+                                                  work->n == 1 && p->b.row_stride == 1);
+    if (!ops_gemm_choose_slices(context->info, work->m, work->n, work->k, p->batch,
+                                hal_type_size(plan->type_ab), plan->a.along_k, &plan->tiles)) {
+        ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch,
+                              hal_type_size(plan->type_ab), plan->b.along_k, &plan->tiles);
+    }
     plan->a.width = operand_width(t, &work->a, &plan->a, plan->slots[0], work->m,
                                   plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
     choose_matrix_units(context, t);
     const ops_gemm_tiles *tiles = &plan->tiles;
-    plan->whole = tiles->stages && work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
-                  work->k % tiles->block_k == 0;
+    const uint32_t turn =
+        tiles->unroll ? tiles->block_k * tiles->slices * tiles->unroll : tiles->block_k;
+    plan->whole = (tiles->stages || tiles->unroll) && work->m % tiles->block_m == 0 &&
+                  work->n % tiles->block_n == 0 && work->k % turn == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -286,19 +293,25 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     const ops_gemm_tiles *tiles = &t->plan.tiles;
     uint32_t size = hal_type_size(t->plan.type_ab);
     uint32_t width = 16 / size;
-    uint32_t block = operand->along_k ? tiles->block_k : is_b ? tiles->block_n : tiles->block_m;
+    uint32_t block = is_b ? tiles->block_n : tiles->block_m;
+    block = tiles->unroll ? (is_b ? tiles->strip_n : tiles->strip_m) : block;
+    block = operand->along_k ? tiles->block_k : block;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;
-    if (!tiles->stages && !operand->along_k && is_b) {
+    const int direct = !tiles->stages && !tiles->unroll;
+    if (direct && !operand->along_k && is_b) {
         return 1; /* lanes are neighbours already */
     }
     if (tiles->stages > 2 && operand->along_k) {
         return 1; /* a copy does not turn a row into a column */
     }
     /* A direct reader takes whole steps along k and the rest one by one. */
-    int64_t near = operand->along_k ? (tiles->stages ? (int64_t)t->work.k : 0) : lines;
+    int64_t near = operand->along_k ? (direct ? 0 : (int64_t)t->work.k) : lines;
     int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
+    if (operand->along_k && lines == 1) {
+        numbers[2] = 0; /* nobody goes to another line */
+    }
     while (width > 1 && !all_multiples(numbers, 5, width)) {
         width /= 2;
     }
@@ -342,7 +355,8 @@ static void sign(const task *t, ops_signature *signature)
     ops_sign(signature, s->block_m | (uint64_t)s->block_n << 16 | (uint64_t)s->block_k << 32 |
                             (uint64_t)s->thread_m << 48 | (uint64_t)s->thread_n << 56);
     ops_sign(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 | (uint64_t)s->stages << 16 |
-                            (uint64_t)s->slices << 24 | (uint64_t)s->resident << 32);
+                            (uint64_t)s->unroll << 24 | (uint64_t)s->resident << 32 |
+                            (uint64_t)s->slices << 40);
     ops_sign(signature, s->strip_m | (uint64_t)s->strip_n << 8 | (uint64_t)p->a.along_k << 24 |
                             (uint64_t)p->b.along_k << 25 | (uint64_t)p->a.width << 32 |
                             (uint64_t)p->b.width << 40 | (uint64_t)p->width_c << 48 |
@@ -350,7 +364,8 @@ static void sign(const task *t, ops_signature *signature)
     ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
                             (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
-                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 | (uint64_t)p->alpha_is_one << 21);
+                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 |
+                            (uint64_t)p->alpha_is_one << 21);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];

@@ -49,6 +49,20 @@ static const ops_gemm_tiles units_f32[UNIT_TILES] = {
     {128, 64, 32, 8, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0},
     {64, 64, 32, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
 
+/* Limits of slices of k. A product is for them when it has so few rows or columns that every element
+ * of A or B is used a few times only, or when its elements are so few for each unit that staged
+ * tiles would leave units idle, or wait for one tile of k after another. Values: what a work-item
+ * has under way, in registers, beside its sums. */
+enum {
+    SLICED_SIDE = 16,
+    SLICED_ELEMENTS = 512,
+    SLICED_BLOCK = 32,
+    SLICED_ITEMS = 256,
+    SLICED_VALUES = 96
+};
+
+static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
+                         ops_gemm_tiles *t);
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
 static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width);
 static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width);
@@ -78,9 +92,71 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
     }
 }
 
+int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
+                           uint32_t batch, uint32_t width, int a_along_k, ops_gemm_tiles *tiles)
+{
+    const uint32_t warp = 32, wide = width > 4 ? 2 : 1;
+    ops_gemm_tiles t = {.block_k = (uint16_t)(wide == 2 ? 2 : 4)};
+    if (info->kind == HAL_DEVICE_CPU ||
+        ((m > SLICED_SIDE && n > SLICED_SIDE) &&
+         (uint64_t)m * (uint64_t)n * batch > (uint64_t)SLICED_ELEMENTS * info->compute_units)) {
+        return 0;
+    }
+    choose_block(info, m, n, batch, &t);
+    t.thread_m = (uint8_t)(t.block_m < 8 ? t.block_m : 8);
+    t.thread_n = (uint8_t)(t.block_n < 4 ? t.block_n : 4);
+    t.strip_m = (uint8_t)(a_along_k ? 1 : t.thread_m < 4 ? t.thread_m : 4);
+    t.strip_n = t.thread_n;
+    t.lanes_m = (uint8_t)(t.block_m / t.thread_m);
+    t.lanes_n = (uint8_t)(t.block_n / t.thread_n);
+
+    const uint32_t lanes = (uint32_t)t.lanes_m * t.lanes_n;
+    const uint32_t items =
+        SLICED_ITEMS < info->max_group_items ? SLICED_ITEMS : info->max_group_items;
+    while (t.block_k > 1 && k < (int64_t)(t.block_k * warp / lanes)) {
+        t.block_k /= 2;
+    }
+    t.slices = cover((k + t.block_k - 1) / t.block_k, 1, (uint16_t)(items / lanes));
+    while (t.slices > 1 && ops_gemm_sliced_elements(&t) * 4 * wide > info->shared_bytes) {
+        t.slices /= 2;
+    }
+    t.resident = 1; /* registers for all loads under way: a compiler would rather wait for some */
+    const uint32_t values = (uint32_t)(t.thread_m + t.thread_n) * t.block_k * wide;
+    t.unroll = 1;
+    while (t.unroll < 4 && (int64_t)t.unroll * t.slices * t.block_k < k &&
+           2 * t.unroll * values <= SLICED_VALUES) {
+        t.unroll *= 2;
+    }
+    *tiles = t;
+    return 1;
+}
+
+/* The largest block, near a square, that leaves a group for most units. */
+static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
+                         ops_gemm_tiles *t)
+{
+    const uint64_t enough = info->compute_units - info->compute_units / 4;
+    t->block_m = 1;
+    t->block_n = cover(n, 1, 4);
+    for (;;) {
+        const int more_m = t->block_m < m && t->block_m < SLICED_BLOCK;
+        const int more_n = t->block_n < n && t->block_n < SLICED_BLOCK;
+        const int by_m = more_m && (!more_n || t->block_m <= t->block_n);
+        const uint32_t block_m = by_m ? 2u * t->block_m : t->block_m;
+        const uint32_t block_n = by_m ? t->block_n : 2u * t->block_n;
+        const uint64_t rows = ((uint64_t)m + block_m - 1) / block_m;
+        const uint64_t columns = ((uint64_t)n + block_n - 1) / block_n;
+        if ((!more_m && !more_n) || rows * columns * batch < enough) {
+            return;
+        }
+        t->block_m = (uint16_t)block_m;
+        t->block_n = (uint16_t)block_n;
+    }
+}
+
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
-                                 int b_along_k, ops_gemm_tiles *tiles)
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
+                                 ops_gemm_tiles *tiles)
 {
     if (precision == HAL_GEMM_STRICT || !(info->matrix_types & HAL_TYPE_BIT(type)) ||
         !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||

@@ -5,6 +5,7 @@
 static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
                     int transpose_b);
 static void variants(corpus *c);
+static void steps(corpus *c, ops_expression *epilogue);
 static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a);
 static hal_status make_epilogue(ops_expression **expression);
 
@@ -103,6 +104,7 @@ static void variants(corpus *c)
     if (!c->failed) {
         corpus_did(c, ops_gemm(c->ops, &fused, &p, &q, &r));
     }
+    steps(c, epilogue);
     ops_expression_destroy(epilogue);
     corpus_case(c, "gemm_batch");
     const ops_tensor s = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
@@ -118,6 +120,31 @@ static void variants(corpus *c)
     if (!c->failed) {
         corpus_did(c, ops_tensor_slice(&narrow, 1, 1, 1024, 1, &narrow));
         corpus_did(c, ops_gemm(c->ops, NULL, &narrow, &v, &w));
+    }
+}
+
+/* Layers of recurrent networks: few rows of every width, and weights that lie the other way. */
+static void steps(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t sizes[][3] = {
+        {1, 16, 16},    {1, 128, 128},  {1, 512, 512}, {16, 512, 512}, {64, 16, 16},  {64, 64, 64},
+        {64, 128, 128}, {64, 512, 512}, {512, 1, 512}, {1, 500, 1001}, {64, 300, 200}};
+    for (int i = 0; i < 2 * 11 && !c->failed; i += c->all ? 1 : 5) {
+        const int64_t m = sizes[i / 2][0], n = sizes[i / 2][1], k = sizes[i / 2][2];
+        corpus_case(c, "gemm_step_%c_%lldx%lldx%lld", i % 2 ? 't' : 'n', (long long)m, (long long)n,
+                    (long long)k);
+        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, m, k);
+        ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, i % 2 ? n : k, i % 2 ? k : n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const ops_gemm_options fused = {
+            .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        if (!c->failed && i % 2) {
+            corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
+        }
     }
 }
 
