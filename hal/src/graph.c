@@ -121,7 +121,7 @@ hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *cons
     hal_buffer *const *given = buffer_count ? buffers : NULL;
     /* The launch is one piece: what does not fit begins a batch of its own. */
     if (queue->recording->command_count + (uint64_t)graph->command_count >
-        HAL_QUEUE_BATCH_COMMANDS) {
+        queue->batch_most) {
         status = hal_queue_flush(queue, NULL);
     } else {
         status = hal_queue_make_room(queue);

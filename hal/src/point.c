@@ -49,6 +49,7 @@ hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns)
         status = hal_point_wait(point, timeout_ns);
     }
     if (status == HAL_OK) {
+        hal_queue_went_idle(queue);
         status = hal_point_take_failure(queue);
     }
     return status;

@@ -58,6 +58,7 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
     made->device = hal_device_retain(device);
     made->base = atomic_load(&made->flushed);
     atomic_store(&made->late, 0);
+    hal_queue_set_batch(made, 0, 0);
     begin_batch(made);
     atomic_store(&made->closing, 0);
     *queue = made;
@@ -155,12 +156,33 @@ hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
 
 hal_status hal_queue_make_room(hal_queue *queue)
 {
-    if (queue->recording->command_count < HAL_QUEUE_BATCH_COMMANDS &&
+    if (queue->recording->command_count < queue->batch_limit &&
         (queue->memory_bytes < queue->device->info.memory_bytes / MEMORY_PART ||
          queue->recording->command_count == 0)) {
         return HAL_OK;
     }
+    /* The device has work now, and handing over costs less in larger batches. */
+    const uint64_t twice = 2 * (uint64_t)queue->batch_limit;
+    queue->batch_limit = twice < queue->batch_most ? (uint32_t)twice : queue->batch_most;
     return hal_queue_flush(queue, NULL);
+}
+
+hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most)
+{
+    first = first ? first : HAL_QUEUE_BATCH_FIRST;
+    most = most ? most : HAL_QUEUE_BATCH_COMMANDS;
+    if (!queue || first > most) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_set_batch: %s", queue ? "first is above most" : "queue is null");
+    }
+    queue->batch_first = queue->batch_limit = first;
+    queue->batch_most = most;
+    return HAL_OK;
+}
+
+void hal_queue_went_idle(hal_queue *queue)
+{
+    queue->batch_limit = queue->batch_first;
 }
 
 hal_status hal_queue_check(const hal_queue *queue, const char *what)

@@ -28,6 +28,8 @@ struct hal_queue {
     hal_recording *spare;
     hal_graph *graph; /* being recorded */
     uint64_t memory_bytes; /* that the present batch uses */
+    uint32_t batch_limit;  /* commands of the present batch; between first and most */
+    uint32_t batch_first, batch_most;
     hal_hazards hazards;
 
     /* Batches that wait for other devices, under the lock of point.c. */
@@ -71,6 +73,9 @@ hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower);
 
 /* Flushes when the batch has grown to its limit. Threads: the queue's. Errors: as a flush. */
 hal_status hal_queue_make_room(hal_queue *queue);
+
+/* Tells that the queue's thread has waited for all of its work. Threads: the queue's. */
+void hal_queue_went_idle(hal_queue *queue);
 
 /* Whether the queue can be used: as hal_device_check, and no graph may be in recording. */
 hal_status hal_queue_check(const hal_queue *queue, const char *what);

@@ -184,17 +184,38 @@ static void long_batches_flush_by_themselves(void **state)
     (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
-    for (uint32_t i = 0; i < HAL_QUEUE_BATCH_COMMANDS; i++) {
-        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    /* Twice: the wait makes batches short again. */
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        uint32_t limit = HAL_QUEUE_BATCH_FIRST, submits = mock->calls[MOCK_SUBMIT];
+        for (uint32_t batch = 0; batch < 8; batch++) {
+            for (uint32_t i = batch ? 1 : 0; i < limit; i++) {
+                assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+                assert_int_equal(mock->calls[MOCK_SUBMIT], submits);
+            }
+            assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+            assert_int_equal(mock->calls[MOCK_SUBMIT], ++submits);
+            limit = 2 * limit < HAL_QUEUE_BATCH_COMMANDS ? 2 * limit : HAL_QUEUE_BATCH_COMMANDS;
+        }
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+        assert_int_equal(mock->calls[MOCK_SUBMIT], submits + 1);
     }
-    assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
-    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
-    assert_int_equal(mock->calls[MOCK_SUBMIT], 1);
-    assert_int_equal(mock->logged_count, HAL_QUEUE_BATCH_COMMANDS);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(mock->logged_count, HAL_QUEUE_BATCH_COMMANDS + 1);
     hal_buffer_release(a);
     hal_buffer_release(b);
+}
+
+static void batches_take_the_length_that_was_set(void **state)
+{
+    (void)state;
+    hal_buffer *a = mock_buffer(device, 64);
+    assert_int_equal(hal_queue_set_batch(queue, 3, 2), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_queue_set_batch(NULL, 2, 4), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_queue_set_batch(queue, 2, 4), HAL_OK);
+    for (uint32_t i = 0; i < 2 + 4 + 4 + 1; i++) {
+        assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, 4}, i), HAL_OK);
+    }
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 3);
+    assert_int_equal(hal_queue_set_batch(queue, 0, 0), HAL_OK);
+    hal_buffer_release(a);
 }
 
 /* Memory that only a batch in recording keeps cannot be trimmed, so its share is bounded. */
@@ -474,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup(kernels_compute, reset),
         cmocka_unit_test_setup(nothing_is_recorded_for_nothing, reset),
         cmocka_unit_test_setup(long_batches_flush_by_themselves, reset),
+        cmocka_unit_test_setup(batches_take_the_length_that_was_set, reset),
         cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, reset),
         cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, reset),
         cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, reset),

@@ -3,7 +3,9 @@
  * Commands are recorded and take effect as if each ran after the one before it; hal finds out from
  * the ranges of memory that they touch which of them may overlap. Recording never waits. A flush
  * hands what was recorded to the device and gives a point; hal flushes by itself when a batch has
- * grown to HAL_QUEUE_BATCH_COMMANDS or uses an eighth of the device's memory, and before it waits.
+ * grown to its limit or uses an eighth of the device's memory, and before it waits. The first limit
+ * after a wait is small, so that an idle device begins early; each further one is twice the last
+ * (hal_queue_set_batch; docs/batching.md has the figures).
  *
  * A queue belongs to one thread at a time; different queues may be used by different threads at
  * once. Points may be used by any thread. */
@@ -17,6 +19,7 @@
 extern "C" {
 #endif
 
+#define HAL_QUEUE_BATCH_FIRST 32u
 #define HAL_QUEUE_BATCH_COMMANDS 1024u
 #define HAL_WAIT_FOREVER UINT64_MAX
 
@@ -101,6 +104,12 @@ HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *sourc
  * the device is lost. A batch that was held for another device's point and could not be handed
  * over later is reported once by the next flush or wait of its queue. */
 HAL_API hal_status hal_queue_flush(hal_queue *queue, hal_point *point);
+
+/* Sets how many commands hal takes before it flushes by itself: `first` in the first batch after a
+ * wait, then twice as many each time, up to `most`. A new queue has HAL_QUEUE_BATCH_FIRST and
+ * HAL_QUEUE_BATCH_COMMANDS, which 0 stands for.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for a first above most. */
+HAL_API hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most);
 
 /* Makes what is recorded from now on wait for a point of another queue of any device. Flushes what
  * was recorded before. What waits for a point of a device that this one's plugin cannot wait for is
