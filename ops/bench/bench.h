@@ -10,8 +10,9 @@
 #include "measure.h"
 #include "raw.h"
 
-#define BENCH_MAX_PEERS 4
+#define BENCH_MAX_PEERS 8
 #define BENCH_MAX_SIZES 32
+#define BENCH_MAX_JOINS 4
 
 typedef struct bench_options {
     const char *suite, *device, *json;
@@ -26,6 +27,10 @@ typedef struct bench_options {
     bool raw;       /* the driver's own calls take turns with hal's */
     bool once;      /* of start: this process is one pass */
     double seconds; /* for each row */
+    const char *beside; /* of sequential: a second device, which takes turns */
+    const char *joins[BENCH_MAX_JOINS];
+    int join_count;
+    uint64_t seed; /* of sequential's trees; 0: one that was never used */
 } bench_options;
 
 /* A competitor's or yardstick's result in the same run. */
@@ -47,15 +52,26 @@ typedef struct bench_row {
     int peer_count;
 } bench_row;
 
+/* A device with what records on it. */
+typedef struct bench_place {
+    hal_device *device;
+    const hal_device_info *info;
+    hal_queue *queue;
+    ops_context *ops;
+} bench_place;
+
 typedef struct bench_state {
     bench_options options;
     hal_device *device;
     const hal_device_info *info;
     hal_queue *queue;
     ops_context *ops;
-    raw_device *raw; /* null without --raw */
+    bench_place beside; /* zeros without --beside */
+    raw_device *raw;    /* null without --raw */
     bench_row *rows;
     int row_count;
+    char **notes; /* sentences below the table */
+    int note_count;
     double load; /* of the machine before the run; below 0 where it is not told */
     bool failed; /* a result was wrong, or a call failed */
 } bench_state;
@@ -72,6 +88,9 @@ bench_row *bench_add(bench_state *bench, const char *name, hal_type type);
 /* Adds a competitor's times to a row. */
 bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *time);
 
+/* Appends a sentence that stands below the table and in the JSON. */
+void bench_note(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
+
 /* Fills in the rates of a row and of its peers from their times, and the ratios. */
 void bench_rate(bench_row *row, double flops, double bytes);
 
@@ -82,16 +101,27 @@ bool bench_wants(const bench_state *bench, hal_type type, bool by_default);
 void bench_random(hal_type type, void *elements, size_t count, uint64_t seed);
 double bench_value(hal_type type, const void *elements, size_t index);
 
+/* The next of a series of random words, each made from the one before: G. Marsaglia, "Xorshift
+ * RNGs", 2003. bench_seed gives the first state. */
+uint64_t bench_seed(uint64_t seed);
+uint64_t bench_word(uint64_t *state);
+
 /* The suites. */
 void suite_gemm(bench_state *bench);
 void suite_pointwise(bench_state *bench);
 void suite_reduce(bench_state *bench);
 void suite_dispatch(bench_state *bench);
 void suite_start(bench_state *bench);
+void suite_sequential(bench_state *bench);
 
 /* The one pass of start --once, which suite_start has other processes make: prints the times.
  * False when a call failed, which is said. */
 bool start_once(const bench_options *options);
+
+/* Adds what another program measured (join.c): each row of the file is a peer of the rows whose
+ * name is its case, or begins with it and a comma. False when the file cannot be read, which is
+ * said. */
+bool bench_join(bench_state *bench, const char *path);
 
 /* What comes out (output.c). False when the file cannot be written. */
 void output_table(const bench_state *bench);

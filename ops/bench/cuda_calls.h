@@ -33,6 +33,9 @@ typedef struct cuda_calls {
     int (*copy)(uint64_t target, uint64_t source, size_t bytes, void *stream);
     int (*to_device)(uint64_t target, const void *source, size_t bytes);
     int (*to_host)(void *target, uint64_t source, size_t bytes);
+    int (*to_host_ordered)(void *target, uint64_t source, size_t bytes, void *stream);
+    int (*host_allocate)(void **memory, size_t bytes); /* page-locked */
+    int (*host_release)(void *memory);
     int (*capture_begin)(void *stream, int mode);
     int (*capture_end)(void *stream, void **graph);
     int (*graph_instantiate)(void **executable, void *graph, uint64_t flags);

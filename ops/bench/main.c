@@ -18,17 +18,24 @@ static bool parse_precision(const char *text, uint32_t *precision);
 static bool parse_peer(const char *text, bench_options *options);
 static bool parse_threads(const char *text, int *threads);
 static int available_threads(void);
+static bool parse_seed(const char *text, uint64_t *seed);
+static bool fits_suite(const bench_options *options);
 static bool open_device(bench_state *bench);
+static bool open_beside(bench_state *bench);
 static bool open_raw(bench_state *bench);
 static void close_device(bench_state *bench);
 
 static const char usage[] =
-    "usage: hal-bench gemm|pointwise|reduce|dispatch|start [options]\n"
+    "usage: hal-bench gemm|pointwise|reduce|dispatch|start|sequential [options]\n"
     "  --device SELECTION   such as cpu:0 (else HAL_BACKEND, else the default)\n"
     "  --peer NAME          of gemm: openblas, blis, clblast or cublas; more than once if wanted\n"
-    "  --raw                of dispatch and pointwise: beside the driver's own calls\n"
+    "  --raw                of dispatch, pointwise, sequential: beside the driver's own calls\n"
     "  --threads N          of the cpu plugin, the peers and the triad (all that there are)\n"
-    "  --sizes LIST         with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce\n"
+    "  --beside SELECTION   of sequential: a second device, such as cpu, takes turns\n"
+    "  --join FILE          of sequential: adds what torch_sequential.py measured; up to 4\n"
+    "  --seed N             of sequential's random trees (trees that were never met)\n"
+    "  --sizes LIST         with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce,\n"
+    "                       hidden or batchxhidden of sequential\n"
     "  --type LIST          with commas: f32, f64, f16, bf16 (f32)\n"
     "  --door DOOR          of gemm: any, portable or native (any)\n"
     "  --precision CLASS    of gemm: strict, accurate or fast (strict)\n"
@@ -44,7 +51,8 @@ static const struct {
               {"pointwise", suite_pointwise},
               {"reduce", suite_reduce},
               {"dispatch", suite_dispatch},
-              {"start", suite_start}};
+              {"start", suite_start},
+              {"sequential", suite_sequential}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 int main(int count, char **arguments)
@@ -66,6 +74,9 @@ int main(int count, char **arguments)
                 suites[i].run(&bench);
             }
         }
+        for (int i = 0; i < bench.options.join_count; i++) {
+            bench_join(&bench, bench.options.joins[i]);
+        }
         output_table(&bench);
         if (bench.options.json != NULL && !output_json(&bench)) {
             bench.failed = true;
@@ -73,6 +84,10 @@ int main(int count, char **arguments)
     }
     close_device(&bench);
     free(bench.rows);
+    for (int i = 0; i < bench.note_count; i++) {
+        free(bench.notes[i]);
+    }
+    free(bench.notes);
     return bench.failed ? 1 : 0;
 }
 
@@ -85,6 +100,8 @@ static int parse(int count, char **arguments, bench_options *options)
                                           {"seconds", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},
                                           {"raw", 0, NULL, 'r'},     {"once", 0, NULL, 'n'},
                                           {"precision", 1, NULL, 'i'},
+                                          {"beside", 1, NULL, 'b'}, {"join", 1, NULL, 'J'},
+                                          {"seed", 1, NULL, 'S'},
                                           {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
     bool well = true;
     int option;
@@ -124,6 +141,18 @@ static int parse(int count, char **arguments, bench_options *options)
         case 'n':
             options->once = true;
             break;
+        case 'b':
+            options->beside = optarg;
+            break;
+        case 'J':
+            well = options->join_count < BENCH_MAX_JOINS;
+            if (well) {
+                options->joins[options->join_count++] = optarg;
+            }
+            break;
+        case 'S':
+            well = parse_seed(optarg, &options->seed);
+            break;
         case 'h':
             fputs(usage, stdout);
             return -1;
@@ -146,15 +175,27 @@ static int parse(int count, char **arguments, bench_options *options)
         fprintf(stderr, "hal-bench: name one of the suites\n%s", usage);
         return 1;
     }
+    return fits_suite(options) ? 0 : 1;
+}
+
+/* Options that are one suite's alone. */
+static bool fits_suite(const bench_options *options)
+{
+    const bool sequential = strcmp(options->suite, "sequential") == 0;
     if (options->once && strcmp(options->suite, "start") != 0) {
         fprintf(stderr, "hal-bench: --once is for start\n");
-        return 1;
+        return false;
     }
     if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
         fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have yardsticks\n");
-        return 1;
+        return false;
     }
-    return 0;
+    if (!sequential &&
+        (options->beside != NULL || options->join_count > 0 || options->seed != 0)) {
+        fprintf(stderr, "hal-bench: --beside, --join and --seed are for sequential\n");
+        return false;
+    }
+    return true;
 }
 
 static bool parse_sizes(const char *text, bench_options *options)
@@ -231,6 +272,14 @@ static bool parse_threads(const char *text, int *threads)
     return *end == 0 && end != text && number >= 1 && number <= 256;
 }
 
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return errno == 0 && *end == 0 && end != text && text[0] != '-' && *seed > 0;
+}
+
 /* What the process may run on, which a container may have made fewer. */
 static int available_threads(void)
 {
@@ -251,7 +300,23 @@ static bool open_device(bench_state *bench)
     bench->info = hal_device_get_info(bench->device);
     return open_raw(bench) &&
            bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") &&
-           bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context");
+           bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context") &&
+           open_beside(bench);
+}
+
+static bool open_beside(bench_state *bench)
+{
+    bench_place *place = &bench->beside;
+    if (bench->options.beside == NULL) {
+        return true;
+    }
+    if (!bench_ok(bench, hal_device_open(bench->options.beside, &place->device),
+                  "the device beside")) {
+        return false;
+    }
+    place->info = hal_device_get_info(place->device);
+    return bench_ok(bench, hal_queue_create(place->device, &place->queue), "a queue") &&
+           bench_ok(bench, ops_context_create(place->queue, &place->ops), "a context");
 }
 
 /* The driver's own calls, when they are asked for. */
@@ -276,6 +341,9 @@ static void close_device(bench_state *bench)
     if (bench->raw != NULL) {
         bench->raw->api->close(bench->raw);
     }
+    ops_context_destroy(bench->beside.ops);
+    hal_queue_destroy(bench->beside.queue);
+    hal_device_release(bench->beside.device);
     ops_context_destroy(bench->ops);
     hal_queue_destroy(bench->queue);
     hal_device_release(bench->device);

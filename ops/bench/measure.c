@@ -55,7 +55,7 @@ double measure_now(void)
 static int find_calls(measured *competitor)
 {
     const double end = measure_now() + 0.1;
-    int calls = 1;
+    int calls = competitor->least > 0 ? competitor->least : 1;
     double taken = run_once(competitor, calls) * calls;
     while (taken < MIN_RUN && calls < MAX_CALLS) {
         calls *= 2;

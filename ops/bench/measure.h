@@ -15,10 +15,11 @@ typedef void (*measure_function)(void *user, int calls);
 typedef struct measured {
     measure_function function;
     void *user;
+    int least; /* calls of a run; 0: no matter */
     measurement time;
 } measured;
 
-/* Warms each up, finds how many calls make a run of at least 5 ms, then lets them take turns for
+/* Warms each up, finds how many calls make a run of at least 5 ms and `least` calls, then lets them take turns for
  * about `seconds` for each, at least 9 runs. */
 void measure_alternating(measured *competitors, int count, double seconds);
 

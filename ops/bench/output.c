@@ -43,6 +43,9 @@ void output_table(const bench_state *bench)
         }
         putchar('\n');
     }
+    for (int i = 0; i < bench->note_count; i++) {
+        printf("%s%s\n", i == 0 ? "\n" : "", bench->notes[i]);
+    }
 }
 
 bool output_json(const bench_state *bench)
@@ -78,7 +81,12 @@ bool output_json(const bench_state *bench)
         fprintf(file, "%s\n", i == 0 ? "" : ",");
         write_row(file, &bench->rows[i]);
     }
-    fprintf(file, "\n]\n}\n");
+    fprintf(file, "\n],\n\"notes\": [");
+    for (int i = 0; i < bench->note_count; i++) {
+        fprintf(file, "%s\n", i == 0 ? "" : ",");
+        write_text(file, bench->notes[i]);
+    }
+    fprintf(file, "]\n}\n");
     if (fclose(file) != 0) {
         fprintf(stderr, "hal-bench: cannot write %s: %s\n", options->json, strerror(errno));
         return false;

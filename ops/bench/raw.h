@@ -30,6 +30,7 @@ struct raw_api {
     measure_function empty; /* an empty kernel, many before a wait */
     measure_function bound; /* the same with two buffers that are told anew each time */
     measure_function alone; /* the empty kernel with a wait after each */
+    measure_function alone_read; /* and RAW_READ bytes copied to the host before the wait */
     measure_function graph; /* RAW_GRAPH_COMMANDS empty kernels that are kept */
     measure_function allocate;         /* RAW_ALLOCATION bytes of device memory, and free */
     measure_function allocate_ordered; /* the same in the order of a stream */
@@ -39,6 +40,7 @@ struct raw_api {
 };
 
 #define RAW_ALLOCATION ((size_t)4 << 20)
+#define RAW_READ ((size_t)4096)
 
 /* Those of this build; which ones it has is known to raw.c alone. */
 extern const raw_api raw_opencl, raw_vulkan, raw_cuda;

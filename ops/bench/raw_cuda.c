@@ -12,6 +12,7 @@ typedef struct raw_cuda_device {
     void *module, *empty, *bound, *graph, *executable;
     uint64_t x, y, source, target;
     uint64_t copy_bytes;
+    void *host; /* RAW_READ bytes, page-locked */
 } raw_cuda_device;
 
 static bool make(raw_cuda_device *d);
@@ -54,7 +55,8 @@ static bool make(raw_cuda_device *d)
            well(d, cuda->module_function(&d->empty, d->module, "empty"), "cuModuleGetFunction") &&
            well(d, cuda->module_function(&d->bound, d->module, "bound"), "cuModuleGetFunction") &&
            well(d, cuda->allocate(&d->x, 4096), "cuMemAlloc") &&
-           well(d, cuda->allocate(&d->y, 4096), "cuMemAlloc");
+           well(d, cuda->allocate(&d->y, RAW_READ), "cuMemAlloc") &&
+           well(d, cuda->host_allocate(&d->host, RAW_READ), "cuMemAllocHost");
 }
 
 static bool launch(raw_cuda_device *d, void *function, void **arguments)
@@ -107,6 +109,9 @@ static void close_device(raw_device *device)
     release(d, &d->y);
     release(d, &d->source);
     release(d, &d->target);
+    if (d->host != NULL) {
+        cuda->host_release(d->host);
+    }
     if (d->module != NULL) {
         cuda->module_unload(d->module);
     }
@@ -138,6 +143,20 @@ static void run_alone(void *user, int calls)
 {
     raw_cuda_device *d = user;
     for (int i = 0; i < calls && launch(d, d->empty, NULL) && finish(d); i++) {
+    }
+}
+
+/* Into memory that the driver copies to without a detour. */
+static void run_alone_read(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!launch(d, d->empty, NULL) ||
+            !well(d, d->cuda.to_host_ordered(d->host, d->y, RAW_READ, d->cuda.stream),
+                  "cuMemcpyDtoHAsync") ||
+            !finish(d)) {
+            break;
+        }
     }
 }
 
@@ -216,6 +235,7 @@ const raw_api raw_cuda = {.plugin = "cuda",
                           .empty = run_empty,
                           .bound = run_bound,
                           .alone = run_alone,
+                          .alone_read = run_alone_read,
                           .graph = run_graph,
                           .allocate = run_allocate,
                           .allocate_ordered = run_allocate_ordered,

@@ -70,7 +70,7 @@ static bool make(raw_opencl_device *d)
     if (!well(d, code, "clCreateBuffer")) {
         return false;
     }
-    d->y = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, 4096, NULL, &code);
+    d->y = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ, NULL, &code);
     return well(d, code, "clCreateBuffer");
 }
 
@@ -146,6 +146,21 @@ static void run_alone(void *user, int calls)
     }
 }
 
+static void run_alone_read(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    char host[RAW_READ];
+    for (int i = 0; i < calls; i++) {
+        if (!launch(d, d->empty) ||
+            !well(d,
+                  d->cl.clEnqueueReadBuffer(d->cl.queue, d->y, CL_TRUE, 0, sizeof host, host, 0,
+                                            NULL, NULL),
+                  "clEnqueueReadBuffer")) {
+            break;
+        }
+    }
+}
+
 /* Drivers that take the memory when it is first used do less here than they will. */
 static void run_allocate(void *user, int calls)
 {
@@ -210,6 +225,7 @@ const raw_api raw_opencl = {.plugin = "opencl",
                             .empty = run_empty,
                             .bound = run_bound,
                             .alone = run_alone,
+                            .alone_read = run_alone_read,
                             .allocate = run_allocate,
                             .copy = run_copy,
                             .make_copy = make_copy};

@@ -23,12 +23,14 @@ typedef struct raw_vulkan_device {
     bool under_way[RING];
     int next;
     vulkan_buffer x, y, source, target;
+    vulkan_buffer shown; /* RAW_READ bytes that the host sees */
     uint64_t copy_bytes;
 } raw_vulkan_device;
 
 typedef void (*recorder)(raw_vulkan_device *d, VkCommandBuffer commands);
 
 static bool make(raw_vulkan_device *d);
+static bool make_shown(raw_vulkan_device *d);
 static bool make_pipeline(raw_vulkan_device *d);
 static bool make_set(raw_vulkan_device *d);
 static bool make_commands(raw_vulkan_device *d);
@@ -78,8 +80,24 @@ static bool make(raw_vulkan_device *d)
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     return make_pipeline(d) &&
            well(d, vulkan_buffer_make(&d->vk, 4096, local, &d->x), "vkAllocateMemory") &&
-           well(d, vulkan_buffer_make(&d->vk, 4096, local, &d->y), "vkAllocateMemory") &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ, local, &d->y), "vkAllocateMemory") &&
+           make_shown(d) &&
            make_set(d) && make_commands(d);
+}
+
+/* Cached memory where there is some: the host reads it. */
+static bool make_shown(raw_vulkan_device *d)
+{
+    const VkMemoryPropertyFlags coherent =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryPropertyFlags cached = coherent | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    void *place = NULL;
+    return (vulkan_buffer_make(&d->vk, RAW_READ, cached, &d->shown) == VK_SUCCESS ||
+            well(d, vulkan_buffer_make(&d->vk, RAW_READ, coherent, &d->shown),
+                 "vkAllocateMemory")) &&
+           well(d,
+                d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0, &place),
+                "vkMapMemory");
 }
 
 static bool make_pipeline(raw_vulkan_device *d)
@@ -236,6 +254,7 @@ static void close_device(raw_device *device)
     vulkan_buffer_free(vk, &d->y);
     vulkan_buffer_free(vk, &d->source);
     vulkan_buffer_free(vk, &d->target);
+    vulkan_buffer_free(vk, &d->shown);
     vulkan_close(&d->vk);
     free(d);
 }
@@ -338,6 +357,33 @@ static void run_alone(void *user, int calls)
     }
 }
 
+/* The copy waits for what the kernel wrote, and the host for the copy. */
+static void record_read(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    const VkBufferCopy all = {.size = RAW_READ};
+    const VkMemoryBarrier made = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                  .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                  .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT};
+    const VkMemoryBarrier shown = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+    record_empty(d, commands);
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                               VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
+    d->vk.vkCmdCopyBuffer(commands, d->y.buffer, d->shown.buffer, 1, &all);
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &shown, 0, NULL, 0, NULL);
+}
+
+static void run_alone_read(void *user, int calls)
+{
+    raw_vulkan_device *d = user;
+    for (int i = 0; i < calls && !d->base.failed; i++) {
+        run(d, 1, record_read);
+        wait_all(d);
+    }
+}
+
 static void run_graph(void *user, int calls)
 {
     raw_vulkan_device *d = user;
@@ -421,6 +467,7 @@ const raw_api raw_vulkan = {.plugin = "vulkan",
                             .empty = run_empty,
                             .bound = run_bound,
                             .alone = run_alone,
+                            .alone_read = run_alone_read,
                             .graph = run_graph,
                             .allocate = run_allocate,
                             .copy = run_copy,

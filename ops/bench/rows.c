@@ -50,6 +50,21 @@ bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *
     return peer;
 }
 
+void bench_note(bench_state *bench, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char **notes = realloc(bench->notes, (size_t)(bench->note_count + 1) * sizeof *notes);
+    if (notes != NULL) {
+        bench->notes = notes;
+        notes[bench->note_count] = strdup(text);
+        bench->note_count += notes[bench->note_count] != NULL;
+    }
+}
+
 void bench_rate(bench_row *row, double flops, double bytes)
 {
     row->gflops = flops / row->time.median_us * 1e-3;
@@ -84,7 +99,7 @@ bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
 
 void bench_random(hal_type type, void *elements, size_t count, uint64_t seed)
 {
-    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    uint64_t state = bench_seed(seed);
     for (size_t i = 0; i < count; i++) {
         const double value = unit_random(&state);
         const float single = (float)value;
@@ -126,13 +141,22 @@ double bench_value(hal_type type, const void *elements, size_t index)
     }
 }
 
-/* G. Marsaglia, "Xorshift RNGs", 2003. */
-static double unit_random(uint64_t *state)
+uint64_t bench_seed(uint64_t seed)
+{
+    return seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+uint64_t bench_word(uint64_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
-    return (double)(*state >> 11) * 0x1p-52 - 1.0;
+    return *state;
+}
+
+static double unit_random(uint64_t *state)
+{
+    return (double)(bench_word(state) >> 11) * 0x1p-52 - 1.0;
 }
 
 /* Numbers of size 2^-14 to 1 only, which is what random inputs need; smaller ones become 0. */

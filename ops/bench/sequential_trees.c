@@ -1,0 +1,284 @@
+/* sequential_trees.c: random expressions on 1,024 floats, each unlike all before, as programs meet
+ * them whose shape depends on data; what the first run of one costs, and the second; sequential.h
+ * says who calls it.
+ *
+ * A tree has 8 to 40 operations over 2 to 6 inputs. A new operation takes the results that nobody
+ * has taken yet, or inputs; in the end the open results are added up. Conditions compare inputs, so
+ * that no rounding decides them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sequential.h"
+
+enum { TREES = 24, INPUTS = 6, LEAST = 8, MOST = 40, NODES = 2 * MOST + INPUTS };
+
+typedef enum node_kind { NODE_INPUT, NODE_UNARY, NODE_BINARY, NODE_WHERE } node_kind;
+
+/* Operands are nodes before it; of NODE_WHERE the condition is left < right of two inputs. */
+typedef struct tree_node {
+    node_kind kind;
+    int function;
+    int x, y, left, right;
+} tree_node;
+
+typedef struct tree {
+    tree_node nodes[NODES];
+    int count, inputs; /* the last node is the result */
+} tree;
+
+typedef struct tree_place {
+    bench_state *bench;
+    bench_place place;
+    ops_array *inputs[INPUTS];
+    double samples[4][TREES]; /* fused: new, again; unfused: new, again */
+    uint64_t kernels[2], compiled[2];
+} tree_place;
+
+static float numbers[INPUTS][SEQUENTIAL_ELEMENTS];
+
+static uint64_t choose_seed(const bench_state *bench);
+static bool make_inputs(bench_state *bench, tree_place *p);
+static void grow(tree *t, uint64_t *state);
+static bool run_tree(tree_place *p, const tree *t, int at);
+static bool run_once(tree_place *p, const tree *t, double *seconds);
+static ops_array *build(tree_place *p, const tree *t);
+static bool check(bench_state *bench, const tree *t, int at, const float *values);
+static void work_out(const tree *t, int element, estimate *value);
+static void add_rows(bench_state *bench, tree_place *all, int places);
+
+void sequential_trees(bench_state *bench)
+{
+    static tree_place all[2];
+    bench_place places[2];
+    const int count = sequential_places(bench, places);
+    const uint64_t seed = choose_seed(bench);
+    uint64_t state = bench_seed(seed);
+    bool well = !bench->failed;
+    for (int i = 0; i < count; i++) {
+        all[i] = (tree_place){.bench = bench, .place = places[i]};
+        well = well && make_inputs(bench, &all[i]);
+    }
+    for (int at = 0; at < TREES && well; at++) {
+        tree t;
+        grow(&t, &state);
+        for (int i = 0; i < count && well; i++) {
+            well = run_tree(&all[i], &t, at);
+        }
+    }
+    if (well) {
+        add_rows(bench, all, count);
+        bench_note(bench, "the random trees are those of --seed %llu.", (unsigned long long)seed);
+    }
+    for (int i = 0; i < count; i++) {
+        ops_context_set_fusion(all[i].place.ops, 1);
+        for (int input = 0; input < INPUTS; input++) {
+            ops_array_release(all[i].inputs[input]);
+        }
+    }
+}
+
+/* Without --seed no cache has met the trees. */
+static uint64_t choose_seed(const bench_state *bench)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t fresh = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return bench->options.seed != 0 ? bench->options.seed : fresh;
+}
+
+static bool make_inputs(bench_state *bench, tree_place *p)
+{
+    const int64_t shape[1] = {SEQUENTIAL_ELEMENTS};
+    for (int i = 0; i < INPUTS; i++) {
+        bench_random(HAL_TYPE_F32, numbers[i], SEQUENTIAL_ELEMENTS, (uint64_t)(31 + i));
+        p->inputs[i] = ops_array_from_host(p->place.ops, HAL_TYPE_F32, 1, shape, numbers[i]);
+        if (p->inputs[i] == NULL) {
+            return bench_fail(bench, "an input of the trees: %s", hal_status_message());
+        }
+    }
+    return true;
+}
+
+/* Less than `limit`. */
+static int draw(uint64_t *state, int limit)
+{
+    return (int)((bench_word(state) >> 33) % (uint64_t)limit);
+}
+
+/* An open result, which is open no longer, or an input. */
+static int take(int *open, int *open_count, int inputs, uint64_t *state)
+{
+    if (*open_count > 0 && draw(state, 4) != 0) {
+        const int at = draw(state, *open_count), node = open[at];
+        open[at] = open[--*open_count];
+        return node;
+    }
+    return draw(state, inputs);
+}
+
+static void grow(tree *t, uint64_t *state)
+{
+    static const ops_unary_function unary[] = {OPS_NEG, OPS_ABS,  OPS_SQUARE,  OPS_SIN,
+                                               OPS_COS, OPS_TANH, OPS_SIGMOID, OPS_ATAN,
+                                               OPS_ERF, OPS_SOFTPLUS};
+    static const ops_binary_function binary[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_MIN, OPS_MAX};
+    int open[NODES], open_count = 0;
+    const int operations = LEAST + draw(state, MOST - LEAST + 1);
+    *t = (tree){.inputs = 2 + draw(state, INPUTS - 1)};
+    for (t->count = 0; t->count < t->inputs; t->count++) {
+        t->nodes[t->count].kind = NODE_INPUT;
+    }
+    for (int i = 0; i < operations || open_count > 1; i++) {
+        tree_node *node = &t->nodes[t->count];
+        const int kind = i < operations ? draw(state, 8) : 0;
+        if (i >= operations) {
+            *node = (tree_node){.kind = NODE_BINARY, .function = OPS_ADD};
+            node->x = open[--open_count];
+            node->y = open[--open_count];
+        } else if (kind < 4) {
+            *node = (tree_node){.kind = NODE_UNARY, .function = (int)unary[draw(state, 10)]};
+            node->x = take(open, &open_count, t->inputs, state);
+        } else {
+            *node = (tree_node){.kind = kind < 7 ? NODE_BINARY : NODE_WHERE,
+                                .function = (int)binary[draw(state, 5)]};
+            node->x = take(open, &open_count, t->inputs, state);
+            node->y = take(open, &open_count, t->inputs, state);
+            node->left = draw(state, t->inputs);
+            node->right = (node->left + 1) % t->inputs;
+        }
+        open[open_count++] = t->count++;
+    }
+}
+
+/* Twice fused and twice without fusion; then once more, for the values. */
+static bool run_tree(tree_place *p, const tree *t, int at)
+{
+    for (int way = 0; way < 2; way++) {
+        ops_array_statistics before, after;
+        float values[SEQUENTIAL_ELEMENTS];
+        ops_context_set_fusion(p->place.ops, way == 0);
+        ops_context_statistics(p->place.ops, &before);
+        if (!run_once(p, t, &p->samples[2 * way][at])) {
+            return false;
+        }
+        ops_context_statistics(p->place.ops, &after);
+        p->compiled[way] += after.compiled - before.compiled;
+        p->kernels[way] += after.kernels - before.kernels;
+        if (!run_once(p, t, &p->samples[2 * way + 1][at])) {
+            return false;
+        }
+        ops_array *result = build(p, t);
+        const bool well = bench_ok(p->bench, ops_array_read(result, values, sizeof values),
+                                   "ops_array_read");
+        ops_array_release(result);
+        if (!well || !check(p->bench, t, at, values)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_once(tree_place *p, const tree *t, double *seconds)
+{
+    const double start = measure_now();
+    ops_array *result = build(p, t);
+    const bool well = sequential_finish(p->bench, &p->place, result);
+    *seconds = measure_now() - start;
+    ops_array_release(result);
+    return well;
+}
+
+static ops_array *build(tree_place *p, const tree *t)
+{
+    ops_array *arrays[NODES];
+    ops_scope_begin(p->place.ops);
+    for (int i = 0; i < t->count; i++) {
+        const tree_node *node = &t->nodes[i];
+        switch (node->kind) {
+        case NODE_INPUT:
+            arrays[i] = p->inputs[i];
+            break;
+        case NODE_UNARY:
+            arrays[i] = ops_array_unary((ops_unary_function)node->function, arrays[node->x]);
+            break;
+        case NODE_BINARY:
+            arrays[i] = ops_array_binary((ops_binary_function)node->function, arrays[node->x],
+                                         arrays[node->y]);
+            break;
+        case NODE_WHERE:
+            arrays[i] = ops_array_where(ops_lt(arrays[node->left], arrays[node->right]),
+                                        arrays[node->x], arrays[node->y]);
+            break;
+        }
+    }
+    ops_array *result = ops_array_keep(arrays[t->count - 1]);
+    ops_scope_end(p->place.ops);
+    return result;
+}
+
+static bool check(bench_state *bench, const tree *t, int at, const float *values)
+{
+    estimate expected[SEQUENTIAL_ELEMENTS], nodes[NODES];
+    char what[64];
+    for (int e = 0; e < SEQUENTIAL_ELEMENTS; e++) {
+        work_out(t, e, nodes);
+        expected[e] = nodes[t->count - 1];
+    }
+    snprintf(what, sizeof what, "random tree %d", at);
+    return estimate_check(bench, what, values, expected, SEQUENTIAL_ELEMENTS);
+}
+
+static void work_out(const tree *t, int element, estimate *value)
+{
+    for (int i = 0; i < t->count; i++) {
+        const tree_node *node = &t->nodes[i];
+        switch (node->kind) {
+        case NODE_INPUT:
+            value[i] = estimate_exact((double)numbers[i][element]);
+            break;
+        case NODE_UNARY:
+            value[i] = estimate_unary((ops_unary_function)node->function, value[node->x]);
+            break;
+        case NODE_BINARY:
+            value[i] = estimate_binary((ops_binary_function)node->function, value[node->x],
+                                       value[node->y]);
+            break;
+        case NODE_WHERE:
+            value[i] = numbers[node->left][element] < numbers[node->right][element]
+                           ? value[node->x]
+                           : value[node->y];
+            break;
+        }
+    }
+}
+
+static void add_rows(bench_state *bench, tree_place *all, int places)
+{
+    static const char *const names[4] = {"random tree, new", "random tree, again",
+                                         "random tree, unfused, new",
+                                         "random tree, unfused, again"};
+    for (int i = 0; i < 4; i++) {
+        bench_row *row = bench_add(bench, names[i], HAL_TYPE_F32);
+        if (row == NULL) {
+            return;
+        }
+        row->n = SEQUENTIAL_ELEMENTS;
+        measure_summarise(&row->time, all[0].samples[i], TREES, 1);
+        if (places == 2) {
+            measurement beside;
+            measure_summarise(&beside, all[1].samples[i], TREES, 1);
+            bench_add_peer(row, hal_device_plugin_name(all[1].place.device), &beside);
+        }
+        bench_rate(row, 0.0, 0.0);
+    }
+    for (int i = 0; i < places; i++) {
+        const tree_place *p = &all[i];
+        bench_note(bench,
+                   "%d random trees on %s: %llu kernels, %llu of them made; unfused %llu, of which "
+                   "%llu made.",
+                   TREES, hal_device_plugin_name(p->place.device),
+                   (unsigned long long)p->kernels[0], (unsigned long long)p->compiled[0],
+                   (unsigned long long)p->kernels[1], (unsigned long long)p->compiled[1]);
+    }
+}
