@@ -11,7 +11,7 @@ void ops_gemm_emit_direct(ops_gemm_emitter *e)
     hal_ir_builder *b = e->b;
     uint32_t depth = e->tiles->block_k;
     place_lines(e, &e->a, 1);
-    place_lines(e, &e->c, 0);
+    place_lines(e, &e->c, e->c.thread > 1);
     hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
     hal_ir_value whole = hal_ir_sub(b, e->k, rest);
     hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
@@ -24,7 +24,8 @@ void ops_gemm_emit_direct(ops_gemm_emitter *e)
 }
 
 /* Where the work-item's lines begin. Rows beyond the last are read as if they were the last (their
- * results go nowhere), columns are guarded: a clamped place would hide that they are neighbours. */
+ * results go nowhere), and so are columns where a work-item has several. Where it has one they are
+ * guarded: a clamped place would hide that those of neighbours are neighbours. */
 static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
 {
     hal_ir_builder *b = e->b;
@@ -36,7 +37,7 @@ static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
             continue;
         }
         hal_ir_value line = ops_gemm_own_line(e, s, i);
-        if (clamped) {
+        if (clamped && !e->plan->whole) {
             hal_ir_value last = hal_ir_sub(b, s->limit, hal_ir_u32(b, group));
             line = hal_ir_min(b, line, last);
         }
@@ -48,11 +49,15 @@ static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
 {
     hal_ir_value rows[OPS_GEMM_MAX_FRAGMENT], columns[OPS_GEMM_MAX_FRAGMENT];
     ops_gemm_get_sums(e);
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        hal_ir_value guard = hal_ir_lt(e->b, ops_gemm_own_line(e, &e->c, j), e->n);
-        read_lines(e, &e->c, j, 1, k, steps, guard, columns + j * steps);
+    uint32_t group = e->c.operand->along_k ? 1 : e->c.operand->width;
+    for (uint32_t j = 0; j < e->c.thread; j += group) {
+        hal_ir_value guard = HAL_IR_NONE;
+        if (!e->plan->whole && e->c.thread == 1) {
+            guard = hal_ir_lt(e->b, ops_gemm_own_line(e, &e->c, j), e->n);
+        }
+        read_lines(e, &e->c, j, group, k, steps, guard, columns + j * steps);
     }
-    uint32_t group = e->a.operand->along_k ? 1 : e->a.operand->width;
+    group = e->a.operand->along_k ? 1 : e->a.operand->width;
     for (uint32_t i = 0; i < e->a.thread; i += group) {
         read_lines(e, &e->a, i, group, k, steps, HAL_IR_NONE, rows);
         for (uint32_t step = 0; step < steps; step++) {

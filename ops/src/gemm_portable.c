@@ -232,10 +232,11 @@ static void choose_layout(const ops_context *context, task *t)
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
     choose_matrix_units(context, t);
     const ops_gemm_tiles *tiles = &plan->tiles;
-    const uint32_t turn =
-        tiles->unroll ? tiles->block_k * tiles->slices * tiles->unroll : tiles->block_k;
-    plan->whole = (tiles->stages || tiles->unroll) && work->m % tiles->block_m == 0 &&
-                  work->n % tiles->block_n == 0 && work->k % turn == 0;
+    const uint32_t turn = tiles->unroll   ? tiles->block_k * tiles->slices * tiles->unroll
+                          : tiles->stages ? tiles->block_k
+                                          : 1; /* a direct reader has steps for the rest of k */
+    plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+                  work->k % turn == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -294,14 +295,11 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     uint32_t size = hal_type_size(t->plan.type_ab);
     uint32_t width = 16 / size;
     uint32_t block = is_b ? tiles->block_n : tiles->block_m;
-    block = tiles->unroll ? (is_b ? tiles->strip_n : tiles->strip_m) : block;
+    block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
     block = operand->along_k ? tiles->block_k : block;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;
     const int direct = !tiles->stages && !tiles->unroll;
-    if (direct && !operand->along_k && is_b) {
-        return 1; /* lanes are neighbours already */
-    }
     if (tiles->stages > 2 && operand->along_k) {
         return 1; /* a copy does not turn a row into a column */
     }

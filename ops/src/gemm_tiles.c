@@ -7,12 +7,12 @@ static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 
 static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 
 /* A processor without lanes of its own: a compiler finds the vectors, and it finds them along the
- * columns of one work-item that is alone in its group, where all sums stay in registers and a
- * barrier is nothing. Staging packs the tiles. Measured on one with 16 lanes of f32. */
-static const ops_gemm_tiles alone = {8, 32, 4, 8, 32, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
-/* Where matrices do not fill the tiles there are guards, and with fewer sums there are fewer of them
- * to compile. */
-static const ops_gemm_tiles alone_guarded = {8, 16, 2, 8, 16, 8, 8, 0, 0, 2, 1, 0, 0, 0, 0};
+ * columns of one work-item, whose sums stay in registers: 16 of 8 floats, as compilers prefer
+ * vectors of half the width even where there are wider ones. The work-items of a group follow each
+ * other down the rows and find the columns of B in the cache. Such a processor has no shared memory
+ * of its own, and staging was half as fast. */
+static const ops_gemm_tiles alone = {128, 16, 4, 8, 16, 8, 8, 0, 0, 0, 1, 0, 0, 0, 0};
+#define GROUPS_OF_A_UNIT 4 /* from so many on, units end at about the same time */
 
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
  * first: measured on one GPU for the first three, estimated for the small ones from the loads that a
@@ -64,7 +64,8 @@ enum {
 static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                          ops_gemm_tiles *t);
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
-static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width);
+static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
+                                   uint32_t batch, uint32_t width);
 static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width);
 static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
                      uint32_t batch);
@@ -74,7 +75,8 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles)
 {
     if (info->kind == HAL_DEVICE_CPU) {
-        *tiles = info->subgroup_width ? choose_lanes(m, n, b_along_k) : choose_alone(m, n, width);
+        *tiles = info->subgroup_width ? choose_lanes(m, n, b_along_k)
+                                      : choose_alone(info, m, n, batch, width);
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];
@@ -207,14 +209,21 @@ static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
     return t;
 }
 
-static ops_gemm_tiles choose_alone(int64_t m, int64_t n, uint32_t width)
+static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
+                                   uint32_t batch, uint32_t width)
 {
-    ops_gemm_tiles t = m % alone.block_m || n % alone.block_n ? alone_guarded : alone;
+    ops_gemm_tiles t = alone;
     t.block_n = cover(n, 4, (uint16_t)(width > 4 ? t.block_n / 2 : t.block_n));
-    t.block_m = cover(m, 1, t.block_m);
-    t.thread_m = t.strip_m = (uint8_t)t.block_m;
     t.thread_n = (uint8_t)t.block_n;
-    t.strip_n = (uint8_t)(t.block_n < t.strip_n ? t.block_n : t.strip_n);
+    t.strip_n = t.thread_n < t.strip_n ? t.thread_n : t.strip_n;
+    t.block_m = cover(m, 1, t.block_m);
+    while (t.block_m > t.thread_m && (uint64_t)((m + t.block_m - 1) / t.block_m) *
+                                             ((n + t.block_n - 1) / t.block_n) * batch <
+                                         GROUPS_OF_A_UNIT * info->compute_units) {
+        t.block_m /= 2;
+    }
+    t.thread_m = t.block_m < t.thread_m ? (uint8_t)t.block_m : t.thread_m;
+    t.strip_m = t.thread_m;
     return t;
 }
 
