@@ -181,14 +181,8 @@ static ops_array *plan_after(job *j)
 /* Whether the pointwise operations can follow x, a leaf, in x's kernel. */
 static int can_take_after(const job *j, const ops_array *x)
 {
-    const ops_tensor *root = &j->roots[0]->view;
-    if ((x->operation != OPS_OPERATION_REDUCE && x->operation != OPS_OPERATION_MATMUL) ||
-        j->after.output_count > 1 || j->context->arrays->unfused ||
-        !is_needed_once(x, x->seen) || !ops_same_shape(root, &x->view)) {
-        return 0;
-    }
-    return x->operation == OPS_OPERATION_REDUCE || root->type == x->view.type ||
-           root->type == HAL_TYPE_F32;
+    return ops_group_may_follow(j->roots[0], x) && j->after.output_count == 1 &&
+           is_needed_once(x, x->seen);
 }
 
 /* Whether nobody can ask for x once `uses` uses of it are over. A scope that holds it is taken to be

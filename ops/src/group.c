@@ -22,6 +22,18 @@ int ops_group_may_join(const ops_array *array, const ops_array *x)
            !array->context->arrays->unfused;
 }
 
+int ops_group_may_follow(const ops_array *array, const ops_array *x)
+{
+    if ((x->operation != OPS_OPERATION_REDUCE && x->operation != OPS_OPERATION_MATMUL) ||
+        x->state != OPS_ARRAY_DEFERRED || !ops_array_is_pointwise(array) ||
+        !same_shape(array, x) || array->context->arrays->unfused) {
+        return 0;
+    }
+    /* A product is stored as what it adds up, or as its operands are. */
+    return x->operation == OPS_OPERATION_REDUCE || array->view.type == x->view.type ||
+           array->view.type == HAL_TYPE_F32;
+}
+
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count)
 {
     visit path[OPS_GROUP_OPERATIONS + 1];

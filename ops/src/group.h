@@ -16,6 +16,10 @@ typedef struct ops_group {
 /* Whether x, an operand of `array`, can be computed in the same kernel as it is needed. */
 int ops_group_may_join(const ops_array *array, const ops_array *x);
 
+/* Whether `array`, which is pointwise, can be computed at the end of x's kernel, x being a reduction
+ * or a matrix product. */
+int ops_group_may_follow(const ops_array *array, const ops_array *x);
+
 /* Gathers what computes the roots, which are pointwise and of one shape. 0 when it is more than one
  * kernel may have; the roots' operands are not looked at beyond that. */
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count);

@@ -218,7 +218,8 @@ static void count_group(ops_array *array)
         int joins = ops_group_may_join(array, x);
         operations += joins ? x->operations : 0;
         leaves += joins ? x->leaves : 1;
-        uint32_t below = x->state == OPS_ARRAY_DEFERRED && !joins ? x->depth + 1u : x->depth;
+        uint32_t below = x->depth + (x->state == OPS_ARRAY_DEFERRED && !joins &&
+                                     !ops_group_may_follow(array, x));
         depth = below > depth ? below : depth;
     }
     array->operations = (uint16_t)operations;
