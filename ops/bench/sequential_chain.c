@@ -68,10 +68,9 @@ void sequential_chain(bench_state *bench)
     bool well = !bench->failed;
     for (int i = 0; i < 2 * count; i++) {
         chains[i] = (chain){.bench = bench, .place = places[i / 2], .fusion = i % 2 == 0};
-        chains[i].input = ops_array_from_host(chains[i].place.ops, HAL_TYPE_F32, 1, shape,
-                                              reference->input);
-        well = well &&
-               (chains[i].input != NULL || bench_fail(bench, "%s", hal_status_message())) &&
+        chains[i].input =
+            ops_array_from_host(chains[i].place.ops, HAL_TYPE_F32, 1, shape, reference->input);
+        well = well && (chains[i].input != NULL || bench_fail(bench, "%s", hal_status_message())) &&
                check_place(&chains[i]);
     }
     if (well) {
@@ -132,14 +131,14 @@ static bool check_prefix(chain *c, int operations)
     float values[SEQUENTIAL_ELEMENTS];
     char what[96];
     ops_array *last = record(c, operations);
-    const bool well = !c->bench->failed && bench_ok(c->bench,
-                                                    ops_array_read(last, values, sizeof values),
-                                                    "ops_array_read");
+    const bool well =
+        !c->bench->failed &&
+        bench_ok(c->bench, ops_array_read(last, values, sizeof values), "ops_array_read");
     ops_array_release(last);
     snprintf(what, sizeof what, "%d operations on %s, %s", operations,
              hal_device_plugin_name(c->place.device), c->fusion ? "fused" : "unfused");
-    return well && estimate_check(c->bench, what, values, expected_after(operations),
-                                  SEQUENTIAL_ELEMENTS);
+    return well &&
+           estimate_check(c->bench, what, values, expected_after(operations), SEQUENTIAL_ELEMENTS);
 }
 
 /* Every HELD_EVERY-th array stays alive and is read. */
@@ -159,11 +158,11 @@ static bool check_held(chain *c)
     }
     ops_array_release(x);
     for (int i = 0; i < HELD; i++) {
-        well = well &&
-               bench_ok(c->bench, ops_array_read(held[i], values, sizeof values),
-                        "ops_array_read") &&
-               estimate_check(c->bench, "an array that was held", values, reference->held[i],
-                              SEQUENTIAL_ELEMENTS);
+        well =
+            well &&
+            bench_ok(c->bench, ops_array_read(held[i], values, sizeof values), "ops_array_read") &&
+            estimate_check(c->bench, "an array that was held", values, reference->held[i],
+                           SEQUENTIAL_ELEMENTS);
         ops_array_release(held[i]);
     }
     return well;
@@ -182,12 +181,12 @@ static bool check_counts(chain *c)
     if (recorded != OPERATIONS || evaluated != OPERATIONS || dropped != 0) {
         return bench_fail(c->bench,
                           "of %d operations %llu were recorded, %llu evaluated, %llu dropped",
-                          OPERATIONS, (unsigned long long)recorded,
-                          (unsigned long long)evaluated, (unsigned long long)dropped);
+                          OPERATIONS, (unsigned long long)recorded, (unsigned long long)evaluated,
+                          (unsigned long long)dropped);
     }
     bench_note(c->bench, "%s, %s: all of %d operations evaluated, in %llu kernels; none dropped.",
-               hal_device_plugin_name(c->place.device), c->fusion ? "fused" : "unfused",
-               OPERATIONS, (unsigned long long)(after.kernels - before.kernels));
+               hal_device_plugin_name(c->place.device), c->fusion ? "fused" : "unfused", OPERATIONS,
+               (unsigned long long)(after.kernels - before.kernels));
     return !c->bench->failed;
 }
 

@@ -71,8 +71,8 @@ void sequential_steps(bench_state *bench)
             const bool own = options->size_count > 0;
             const bool named = own && size[2] == 1; /* batch x hidden */
             if (!named || b == 0) {
-                count += run_size(bench, named ? size[0] : batches[b],
-                                  own ? size[1] : hidden[s], &best[count]);
+                count += run_size(bench, named ? size[0] : batches[b], own ? size[1] : hidden[s],
+                                  &best[count]);
             }
         }
     }
@@ -183,10 +183,9 @@ static bool make_graph(recurrence *r)
         state = next;
         inputs[1 + i] = r->inputs[i];
     }
-    const bool well = bench_ok(bench,
-                               ops_graph_end(r->place.ops, inputs, (uint32_t)steps + 1, &state, 1,
-                                             &r->graph),
-                               "ops_graph_end");
+    const bool well = bench_ok(
+        bench, ops_graph_end(r->place.ops, inputs, (uint32_t)steps + 1, &state, 1, &r->graph),
+        "ops_graph_end");
     ops_array_release(state);
     return well;
 }
@@ -227,8 +226,8 @@ static bool check_states(recurrence *r, step_numbers *n)
         state = states[i] = step(r, state, r->inputs[i % RING]);
     }
     for (int i = 0; i < CHECKED; i++) {
-        well = well && bench_ok(r->bench, ops_array_read(states[i], n->states[i], bytes),
-                                "ops_array_read");
+        well = well &&
+               bench_ok(r->bench, ops_array_read(states[i], n->states[i], bytes), "ops_array_read");
         for (int64_t row = 0; row < n->batch && well; row += stride) {
             well = check_row(r, n, i, row);
         }
@@ -266,8 +265,8 @@ static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row)
                               "step %d, batch %lld, hidden %lld on %s: element (%lld, %lld) is "
                               "%.9g instead of %.9g +- %.2g",
                               at, (long long)n->batch, (long long)hidden,
-                              hal_device_plugin_name(r->place.device), (long long)row,
-                              (long long)j, (double)after[j], expected, error);
+                              hal_device_plugin_name(r->place.device), (long long)row, (long long)j,
+                              (double)after[j], expected, error);
         }
     }
     return true;
@@ -344,9 +343,8 @@ static void add_rows(bench_state *bench, recurrence *ways, int places, step_best
             const double start = measure_now();
             run(&ways[i], 1);
             const bool quick = measure_now() - start < 0.1 * RING / LONG_RUN;
-            competitors[count++] = (measured){.function = run,
-                                              .user = &ways[i],
-                                              .least = quick ? LONG_RUN / RING : 0};
+            competitors[count++] =
+                (measured){.function = run, .user = &ways[i], .least = quick ? LONG_RUN / RING : 0};
         }
     }
     measure_alternating(competitors, count, bench->options.seconds);

@@ -119,8 +119,8 @@ static int take(int *open, int *open_count, int inputs, uint64_t *state)
 
 static void grow(tree *t, uint64_t *state)
 {
-    static const ops_unary_function unary[] = {OPS_NEG, OPS_ABS,  OPS_SQUARE,  OPS_SIN,
-                                               OPS_COS, OPS_TANH, OPS_SIGMOID, OPS_ATAN,
+    static const ops_unary_function unary[] = {OPS_NEG, OPS_ABS,     OPS_SQUARE,  OPS_SIN,
+                                               OPS_COS, OPS_TANH,    OPS_SIGMOID, OPS_ATAN,
                                                OPS_ERF, OPS_SOFTPLUS};
     static const ops_binary_function binary[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_MIN, OPS_MAX};
     int open[NODES], open_count = 0;
@@ -169,8 +169,8 @@ static bool run_tree(tree_place *p, const tree *t, int at)
             return false;
         }
         ops_array *result = build(p, t);
-        const bool well = bench_ok(p->bench, ops_array_read(result, values, sizeof values),
-                                   "ops_array_read");
+        const bool well =
+            bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
         ops_array_release(result);
         if (!well || !check(p->bench, t, at, values)) {
             return false;

@@ -1,14 +1,14 @@
 #!/bin/bash
 # run_all.sh BACKEND BUILD_FOLDER OUT_FOLDER [PART...]: what a new device has to show, in one call:
-# what it is, the conformance tool, the examples, the digits training, the benchmark. Each part has
-# a time limit and a log of its own in OUT_FOLDER; a table of exit states comes last.
+# what it is, the conformance tool, the examples, the trainings of digits and rnn, the benchmark. Each
+# part has a time limit and a log of its own in OUT_FOLDER; a table of exit states comes last.
 # For machines that have the device and perhaps no compiler: the build folder's bin and lib, and
 # examples where they were built, are all that is used. HAL_CACHE_DIR is kept in OUT_FOLDER.
 set -uo pipefail
 [ $# -ge 3 ] || { sed -n '2,6s/^# //p' "$0"; exit 2; }
 backend=$1 build=$(cd "$2" && pwd) out=$3
 shift 3
-parts=${*:-info core ops examples digits bench stress}
+parts=${*:-info core ops examples digits rnn bench stress}
 bin=$build/bin
 mkdir -p "$out/cache"
 export HAL_BACKEND=$backend HAL_CACHE_DIR=$out/cache LD_LIBRARY_PATH=$build/lib:${LD_LIBRARY_PATH:-}
@@ -49,13 +49,23 @@ digits() {
     tail -n 3 "$out/digits.log" 2>/dev/null
 }
 
+# In the project's root, whose documentation it learns.
+rnn() {
+    [ -x "$bin/rnn" ] && run rnn 120 "$bin/rnn" --sample 200 --json "$out/rnn.json"
+    tail -n 8 "$out/rnn.log" 2>/dev/null
+}
+
 bench() {
     local suite raw=() more
     [[ $backend == cpu* ]] || raw=(--raw)
-    for suite in dispatch pointwise reduce gemm start; do
+    for suite in dispatch pointwise reduce gemm start sequential; do
         case $suite in
         dispatch) more=("${raw[@]}") ;;
         pointwise) more=("${raw[@]}" --sizes 67108864) ;;
+        sequential)
+            more=("${raw[@]}" --seconds 0.5)
+            [[ $backend == cpu* ]] || more+=(--beside cpu)
+            ;;
         *) more=() ;;
         esac
         run "bench_$suite" 180 "$bin/hal-bench" "$suite" --device "$backend" "${more[@]}" \
@@ -72,6 +82,7 @@ for part in $parts; do
     stress) conformance stress 240 ;;
     examples) examples ;;
     digits) digits ;;
+    rnn) rnn ;;
     bench) bench ;;
     *) echo "no part $part" >&2; worst=2 ;;
     esac
