@@ -9,7 +9,7 @@
 
 /* One access of a work-item to stage its share of a tile. */
 typedef struct access {
-    hal_ir_value from; /* element of the matrix at k = 0 */
+    hal_ir_value from; /* element of the matrix at k = 0, or how far behind the first access's */
     hal_ir_value
         step;    /* of the tile; beyond every k where there is nothing to read; none: there is */
     uint32_t to; /* elements behind the first access's in shared memory */
@@ -44,6 +44,8 @@ typedef struct pipeline {
 static uint32_t pitch_of(uint32_t block, int along_k);
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin);
 static access place_access(pipeline *p, const stream *s, uint32_t number);
+static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                             uint32_t steps);
 static void multiply_tiles(pipeline *p);
 static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage);
 static void end_tile(pipeline *p, hal_ir_value stage);
@@ -146,7 +148,9 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
     uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    access a = {.from = ops_gemm_address(e, side, line, step),
+    access a = {.from = ahead > 0 && e->tiles->stages <= 2
+                            ? distance(e, side, lines, steps)
+                            : ops_gemm_address(e, side, line, step),
                 .step = HAL_IR_NONE,
                 .to = steps * s->pitch + lines};
     if (!e->plan->whole || s->inside != HAL_IR_NONE) {
@@ -155,6 +159,17 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
         a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
     }
     return a;
+}
+
+/* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
+ * found from the first access's: the distance is a product with a scalar, not a register each. */
+static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                             uint32_t steps)
+{
+    uint32_t far = side->operand->along_k ? lines : steps;
+    uint32_t near = side->operand->along_k ? steps : lines;
+    hal_ir_value way = hal_ir_mul(e->b, ops_gemm_index(e, hal_ir_u32(e->b, far)), side->stride);
+    return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
 }
 
 /* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
@@ -193,9 +208,12 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     if (some) {
         hal_ir_if(b, s->inside); /* a copy that is guarded off still writes zeros */
     }
+    hal_ir_value first = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
-        hal_ir_value from = hal_ir_add(b, a->from, way);
+        hal_ir_value from =
+            hal_ir_add(b, a->from, i > 0 && e->tiles->stages <= 2 ? first : way);
+        first = i == 0 ? from : first;
         hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
         if (e->tiles->stages > 2) {
             hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, a->to), side->memory, from,

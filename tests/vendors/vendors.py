@@ -100,7 +100,6 @@ class Nvidia:
     the text is another one."""
     language, devices = "ptx", ("subgroups", "copies")
     targets = ("sm_80", "sm_90", "sm_100")
-    borne = 0  # bytes of local memory
 
     def __init__(self):
         self.ptxas = tool("ptxas", "nvidia-cuda-toolkit, or NVIDIA's own packages")
@@ -117,16 +116,14 @@ class Nvidia:
                 figures[key] = int(found.group(1))
             elif key not in figures:
                 raise RuntimeError(f"ptxas does not tell {key}:\n{log}")
-        if max(figures["stack"], figures["spills"]) > self.borne:
+        if max(figures["stack"], figures["spills"]) > 0:
             raise RuntimeError(f"local memory is used: {figures}")
         return figures
 
 
 class NvidiaBefore80(Nvidia):
-    """Two words may be put away at a loop's turn: the product with unaligned rows needs one register
-    more than the 128 that let two groups run on a unit, which is worth more."""
+    """The same without asynchronous copies and matrix units."""
     language, devices, targets = "ptx75", ("subgroups",), ("sm_75",)
-    borne = 8
 
 
 class Radv:
