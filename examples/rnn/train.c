@@ -188,7 +188,9 @@ static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, 
         status =
             ops_array_read(guess, probabilities, (uint64_t)t->text->letter_count * sizeof(float));
     }
-    *letter = draw(probabilities, t->text->letter_count, state);
+    if (status == HAL_OK) {
+        *letter = draw(probabilities, t->text->letter_count, state);
+    }
     ops_array_release(number);
     ops_array_release(guess);
     ops_array_release(*hidden);

@@ -28,9 +28,11 @@ typedef struct bench_options {
     bool once;      /* of start: this process is one pass */
     double seconds; /* for each row */
     const char *beside; /* of sequential: a second device, which takes turns */
+    const char *to;     /* of transfer: the device that is copied to */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
-    uint64_t seed; /* of sequential's trees; 0: one that was never used */
+    uint64_t seed;     /* of sequential's trees; 0: one that was never used */
+    const char *cases; /* of sequential, with commas; null: all */
 } bench_options;
 
 /* A competitor's or yardstick's result in the same run. */
@@ -94,6 +96,9 @@ void bench_note(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
 /* Fills in the rates of a row and of its peers from their times, and the ratios. */
 void bench_rate(bench_row *row, double flops, double bytes);
 
+/* Whether a list with commas has the word. */
+bool bench_lists(const char *list, const char *word);
+
 /* Whether --type names the type, or, without the option, whether the default does. */
 bool bench_wants(const bench_state *bench, hal_type type, bool by_default);
 
@@ -113,6 +118,7 @@ void suite_reduce(bench_state *bench);
 void suite_dispatch(bench_state *bench);
 void suite_start(bench_state *bench);
 void suite_sequential(bench_state *bench);
+void suite_transfer(bench_state *bench);
 
 /* The one pass of start --once, which suite_start has other processes make: prints the times.
  * False when a call failed, which is said. */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static bool load(cuda_calls *cuda, char *message, size_t bytes);
-static bool find_device(cuda_calls *cuda, const char *wanted);
+static bool find_device(cuda_calls *cuda, const hal_device_info *info);
+static bool has_id(cuda_calls *cuda, int device, const char *id);
 
 enum { NON_BLOCKING = 1 }; /* of streams: no order with the legacy one */
 
@@ -16,7 +17,7 @@ bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, siz
     if (!load(cuda, message, bytes)) {
         return false;
     }
-    if (cuda->init(0) != 0 || !find_device(cuda, info->name)) {
+    if (cuda->init(0) != 0 || !find_device(cuda, info)) {
         snprintf(message, bytes, "the CUDA driver has no device called %s", info->name);
         return false;
     }
@@ -55,6 +56,7 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
         {&cuda->device_count, "cuDeviceGetCount"},
         {&cuda->device_get, "cuDeviceGet"},
         {&cuda->device_name, "cuDeviceGetName"},
+        {&cuda->device_uuid, "cuDeviceGetUuid"},
         {&cuda->primary_retain, "cuDevicePrimaryCtxRetain"},
         {&cuda->primary_release, "cuDevicePrimaryCtxRelease_v2"},
         {&cuda->context_set, "cuCtxSetCurrent"},
@@ -70,6 +72,8 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
         {&cuda->allocate_ordered, "cuMemAllocAsync"},
         {&cuda->release_ordered, "cuMemFreeAsync"},
         {&cuda->copy, "cuMemcpyDtoDAsync_v2"},
+        {&cuda->copy_peer, "cuMemcpyPeerAsync"},
+        {&cuda->peer_enable, "cuCtxEnablePeerAccess"},
         {&cuda->to_device, "cuMemcpyHtoD_v2"},
         {&cuda->to_host, "cuMemcpyDtoH_v2"},
         {&cuda->to_host_ordered, "cuMemcpyDtoHAsync_v2"},
@@ -98,17 +102,39 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
     return true;
 }
 
-static bool find_device(cuda_calls *cuda, const char *wanted)
+/* The card of that id, which plugins of several APIs give alike, else one of that name. */
+static bool find_device(cuda_calls *cuda, const hal_device_info *info)
 {
-    int count = 0;
+    int count = 0, device, found = -1;
     cuda->device_count(&count);
     for (int i = 0; i < count; i++) {
         char name[128] = "";
-        if (cuda->device_get(&cuda->device, i) == 0 &&
-            cuda->device_name(name, sizeof name, cuda->device) == 0 && name[0] != 0 &&
-            strstr(wanted, name) != NULL) {
-            return true;
+        if (cuda->device_get(&device, i) != 0) {
+            continue;
+        }
+        if (has_id(cuda, device, info->id)) {
+            found = device;
+            break;
+        }
+        if (found < 0 && cuda->device_name(name, sizeof name, device) == 0 && name[0] != 0 &&
+            strstr(info->name, name) != NULL) {
+            found = device;
         }
     }
-    return false;
+    cuda->device = found;
+    return found >= 0;
+}
+
+static bool has_id(cuda_calls *cuda, int device, const char *id)
+{
+    uint8_t b[16];
+    char text[40];
+    if (cuda->device_uuid(b, device) != 0) {
+        return false;
+    }
+    snprintf(text, sizeof text,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
+    return strcmp(text, id) == 0;
 }

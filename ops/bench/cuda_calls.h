@@ -14,6 +14,7 @@ typedef struct cuda_calls {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_name)(char *name, int bytes, int device);
+    int (*device_uuid)(uint8_t uuid[16], int device);
     int (*primary_retain)(void **context, int device);
     int (*primary_release)(int device);
     int (*context_set)(void *context);
@@ -31,6 +32,9 @@ typedef struct cuda_calls {
     int (*allocate_ordered)(uint64_t *memory, size_t bytes, void *stream);
     int (*release_ordered)(uint64_t memory, void *stream);
     int (*copy)(uint64_t target, uint64_t source, size_t bytes, void *stream);
+    int (*copy_peer)(uint64_t target, void *target_context, uint64_t source, void *source_context,
+                     size_t bytes, void *stream);
+    int (*peer_enable)(void *context, unsigned flags);
     int (*to_device)(uint64_t target, const void *source, size_t bytes);
     int (*to_host)(void *target, uint64_t source, size_t bytes);
     int (*to_host_ordered)(void *target, uint64_t source, size_t bytes, void *stream);

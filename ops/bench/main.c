@@ -26,16 +26,19 @@ static bool open_raw(bench_state *bench);
 static void close_device(bench_state *bench);
 
 static const char usage[] =
-    "usage: hal-bench gemm|pointwise|reduce|dispatch|start|sequential [options]\n"
+    "usage: hal-bench gemm|pointwise|reduce|dispatch|start|sequential|transfer [options]\n"
     "  --device SELECTION   such as cpu:0 (else HAL_BACKEND, else the default)\n"
     "  --peer NAME          of gemm: openblas, blis, clblast or cublas; more than once if wanted\n"
-    "  --raw                of dispatch, pointwise, sequential: beside the driver's own calls\n"
+    "  --raw                of dispatch, pointwise, sequential, transfer: beside the driver's own\n"
+    "                       calls\n"
     "  --threads N          of the cpu plugin, the peers and the triad (all that there are)\n"
     "  --beside SELECTION   of sequential: a second device, such as cpu, takes turns\n"
     "  --join FILE          of sequential: adds what torch_sequential.py measured; up to 4\n"
     "  --seed N             of sequential's random trees (trees that were never met)\n"
+    "  --cases LIST         of sequential: chain, alone, steps, trees, with commas (all)\n"
+    "  --to SELECTION       of transfer: the device that is copied to, such as cuda:1\n"
     "  --sizes LIST         with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce,\n"
-    "                       hidden or batchxhidden of sequential\n"
+    "                       hidden or batchxhidden of sequential, bytes of transfer\n"
     "  --type LIST          with commas: f32, f64, f16, bf16 (f32)\n"
     "  --door DOOR          of gemm: any, portable or native (any)\n"
     "  --precision CLASS    of gemm: strict, accurate or fast (strict)\n"
@@ -52,7 +55,8 @@ static const struct {
               {"reduce", suite_reduce},
               {"dispatch", suite_dispatch},
               {"start", suite_start},
-              {"sequential", suite_sequential}};
+              {"sequential", suite_sequential},
+              {"transfer", suite_transfer}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 int main(int count, char **arguments)
@@ -101,7 +105,8 @@ static int parse(int count, char **arguments, bench_options *options)
                                           {"raw", 0, NULL, 'r'},     {"once", 0, NULL, 'n'},
                                           {"precision", 1, NULL, 'i'},
                                           {"beside", 1, NULL, 'b'}, {"join", 1, NULL, 'J'},
-                                          {"seed", 1, NULL, 'S'},
+                                          {"to", 1, NULL, 'T'},
+                                          {"seed", 1, NULL, 'S'}, {"cases", 1, NULL, 'C'},
                                           {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
     bool well = true;
     int option;
@@ -144,11 +149,17 @@ static int parse(int count, char **arguments, bench_options *options)
         case 'b':
             options->beside = optarg;
             break;
+        case 'T':
+            options->to = optarg;
+            break;
         case 'J':
             well = options->join_count < BENCH_MAX_JOINS;
             if (well) {
                 options->joins[options->join_count++] = optarg;
             }
+            break;
+        case 'C':
+            options->cases = optarg;
             break;
         case 'S':
             well = parse_seed(optarg, &options->seed);
@@ -190,9 +201,13 @@ static bool fits_suite(const bench_options *options)
         fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have yardsticks\n");
         return false;
     }
-    if (!sequential &&
-        (options->beside != NULL || options->join_count > 0 || options->seed != 0)) {
-        fprintf(stderr, "hal-bench: --beside, --join and --seed are for sequential\n");
+    if (!sequential && (options->beside != NULL || options->join_count > 0 ||
+                        options->seed != 0 || options->cases != NULL)) {
+        fprintf(stderr, "hal-bench: --beside, --join, --seed, --cases are for sequential\n");
+        return false;
+    }
+    if ((options->to != NULL) != (strcmp(options->suite, "transfer") == 0)) {
+        fprintf(stderr, "hal-bench: transfer needs --to, and nothing else does\n");
         return false;
     }
     return true;

@@ -83,16 +83,18 @@ void bench_rate(bench_row *row, double flops, double bytes)
 
 bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
 {
-    const char *types = bench->options.types, *name = hal_type_name(type);
-    if (types == NULL) {
-        return by_default;
-    }
-    while (*types != 0) {
-        const size_t length = strcspn(types, ",");
-        if (strlen(name) == length && strncmp(types, name, length) == 0) {
+    const char *types = bench->options.types;
+    return types == NULL ? by_default : bench_lists(types, hal_type_name(type));
+}
+
+bool bench_lists(const char *list, const char *word)
+{
+    while (*list != 0) {
+        const size_t length = strcspn(list, ",");
+        if (strlen(word) == length && strncmp(list, word, length) == 0) {
             return true;
         }
-        types += length + (types[length] == ',');
+        list += length + (list[length] == ',');
     }
     return false;
 }

@@ -5,10 +5,19 @@
 
 void suite_sequential(bench_state *bench)
 {
-    sequential_chain(bench);
-    sequential_alone(bench);
-    sequential_steps(bench);
-    sequential_trees(bench);
+    static const struct {
+        const char *name;
+        void (*run)(bench_state *bench);
+    } parts[] = {{"chain", sequential_chain},
+                 {"alone", sequential_alone},
+                 {"steps", sequential_steps},
+                 {"trees", sequential_trees}};
+    const char *cases = bench->options.cases;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (cases == NULL || bench_lists(cases, parts[i].name)) {
+            parts[i].run(bench);
+        }
+    }
 }
 
 int sequential_places(const bench_state *bench, bench_place places[2])

@@ -1,0 +1,106 @@
+/* raw_transfer.c: cuMemcpyPeerAsync; raw_transfer.h says who calls it. */
+#include "raw_transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_calls.h"
+
+struct raw_transfer {
+    cuda_calls from, to;
+    uint64_t source, target, bytes;
+    char message[128]; /* of the first failure */
+};
+
+static bool well(raw_transfer *t, int code, const char *call)
+{
+    if (code != 0 && t->message[0] == 0) {
+        snprintf(t->message, sizeof t->message, "the driver by itself: %s gives %d", call, code);
+    }
+    return code == 0;
+}
+
+/* The first call may have been made by the plugin, in the same context: what comes of it changes the
+ * speed alone. */
+static bool make(raw_transfer *t)
+{
+    const bool there = well(t, t->to.context_set(t->to.context), "cuCtxSetCurrent") &&
+                       well(t, t->to.allocate(&t->target, (size_t)t->bytes), "cuMemAlloc");
+    return well(t, t->from.context_set(t->from.context), "cuCtxSetCurrent") && there &&
+           (t->from.peer_enable(t->to.context, 0), true) &&
+           well(t, t->from.allocate(&t->source, (size_t)t->bytes), "cuMemAlloc");
+}
+
+raw_transfer *raw_transfer_open(const char *plugin, const hal_device_info *from,
+                                const hal_device_info *to, uint64_t bytes, char *message,
+                                size_t message_bytes)
+{
+    raw_transfer *t = calloc(1, sizeof *t);
+    if (t == NULL || strcmp(plugin, "cuda") != 0) {
+        snprintf(message, message_bytes, "%s",
+                 t == NULL ? "out of memory" : "--raw of transfer calls the CUDA driver alone");
+        free(t);
+        return NULL;
+    }
+    t->bytes = bytes;
+    if (!cuda_open(&t->to, to, message, message_bytes) ||
+        !cuda_open(&t->from, from, message, message_bytes)) {
+        raw_transfer_close(t);
+        return NULL;
+    }
+    if (!make(t)) {
+        snprintf(message, message_bytes, "%s", t->message);
+        raw_transfer_close(t);
+        return NULL;
+    }
+    return t;
+}
+
+void raw_transfer_close(raw_transfer *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    cuda_calls *sides[2] = {&t->from, &t->to};
+    const uint64_t memories[2] = {t->source, t->target};
+    for (int i = 0; i < 2; i++) {
+        if (memories[i] != 0) {
+            sides[i]->release(memories[i]);
+        }
+        if (sides[i]->context != NULL) {
+            cuda_close(sides[i]);
+        }
+    }
+    free(t);
+}
+
+static void run(raw_transfer *t, void *stream, int calls)
+{
+    for (int i = 0; i < calls; i++) {
+        if (!well(t,
+                  t->from.copy_peer(t->target, t->to.context, t->source, t->from.context,
+                                    (size_t)t->bytes, stream),
+                  "cuMemcpyPeerAsync")) {
+            break;
+        }
+    }
+    well(t, t->from.stream_wait(stream), "cuStreamSynchronize");
+}
+
+void raw_transfer_run(void *user, int calls)
+{
+    raw_transfer *t = user;
+    run(t, t->from.stream, calls);
+}
+
+void raw_transfer_run_by_target(void *user, int calls)
+{
+    raw_transfer *t = user;
+    run(t, t->to.stream, calls);
+}
+
+const char *raw_transfer_failure(const raw_transfer *transfer)
+{
+    return transfer->message[0] != 0 ? transfer->message : NULL;
+}
