@@ -21,8 +21,8 @@ static bool well(raw_transfer *t, int code, const char *call)
     return code == 0;
 }
 
-/* The first call may have been made by the plugin, in the same context: what comes of it changes the
- * speed alone. */
+/* The plugin may have let the one into the other's memory already, in the same context: what comes
+ * of asking again changes nothing. */
 static bool make(raw_transfer *t)
 {
     const bool there = well(t, t->to.context_set(t->to.context), "cuCtxSetCurrent") &&
@@ -75,29 +75,33 @@ void raw_transfer_close(raw_transfer *t)
     free(t);
 }
 
-static void run(raw_transfer *t, void *stream, int calls)
+static void run(raw_transfer *t, const cuda_calls *side, int calls)
 {
+    if (!well(t, side->context_set(side->context), "cuCtxSetCurrent")) {
+        return;
+    }
     for (int i = 0; i < calls; i++) {
         if (!well(t,
-                  t->from.copy_peer(t->target, t->to.context, t->source, t->from.context,
-                                    (size_t)t->bytes, stream),
+                  side->copy_peer(t->target, t->to.context, t->source, t->from.context,
+                                  (size_t)t->bytes, side->stream),
                   "cuMemcpyPeerAsync")) {
             break;
         }
     }
-    well(t, t->from.stream_wait(stream), "cuStreamSynchronize");
+    well(t, side->stream_wait(side->stream), "cuStreamSynchronize");
+    well(t, t->from.context_set(t->from.context), "cuCtxSetCurrent");
 }
 
 void raw_transfer_run(void *user, int calls)
 {
     raw_transfer *t = user;
-    run(t, t->from.stream, calls);
+    run(t, &t->from, calls);
 }
 
 void raw_transfer_run_by_target(void *user, int calls)
 {
     raw_transfer *t = user;
-    run(t, t->to.stream, calls);
+    run(t, &t->to, calls);
 }
 
 const char *raw_transfer_failure(const raw_transfer *transfer)
