@@ -34,16 +34,17 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
                         (unsigned long long)bytes, device->plugin->name, device->index,
                         (unsigned long long)device->info.max_allocation);
     }
-    hal_buffer *made = malloc(sizeof *made);
-    if (!made) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_create: no host memory");
-    }
     /* What the host will touch is best idle at once. */
     hal_memory *memory = NULL;
     status = hal_pool_take(&device->pool, kind, bytes, kind != HAL_MEMORY_DEVICE, &memory);
     if (status != HAL_OK) {
-        free(made);
         return status;
+    }
+    hal_buffer *made = memory->description ? memory->description : malloc(sizeof *made);
+    memory->description = NULL;
+    if (!made) {
+        hal_pool_give(&device->pool, memory);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_create: no host memory");
     }
     atomic_init(&made->references, 1);
     atomic_init(&made->memory, memory);
@@ -71,8 +72,13 @@ void hal_buffer_release(hal_buffer *buffer)
     }
     if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
         hal_device *device = buffer->device;
-        hal_pool_give(&device->pool, atomic_load(&buffer->memory));
-        free(buffer);
+        hal_memory *memory = atomic_load(&buffer->memory);
+        if (memory->description) { /* it took the place of the block that the buffer had first */
+            free(buffer);
+        } else {
+            memory->description = buffer;
+        }
+        hal_pool_give(&device->pool, memory);
         hal_device_release(device);
     }
 }

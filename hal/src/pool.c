@@ -285,6 +285,7 @@ static void free_blocks(hal_pool *pool, hal_memory *list)
         hal_memory *next = list->next;
         pool->device->plugin->memory_free(pool->device->handle, list->handle);
         hal_uses_end(&list->uses);
+        free(list->description);
         free(list);
         list = next;
     }

@@ -11,6 +11,7 @@
 /* A block of a device's memory. It belongs to one buffer, to a transfer, or to the pool. */
 typedef struct hal_memory {
     struct hal_memory *next; /* in the pool */
+    void *description;       /* the last buffer's, in the pool, for the next one; freed with it */
     hal_plugin_memory *handle;
     uint64_t bytes; /* of the block, at least as many as were asked for */
     uint32_t kind;

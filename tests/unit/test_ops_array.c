@@ -413,6 +413,200 @@ static void fused_and_unfused_give_the_same_bits(void **state)
     }
 }
 
+/* Shapes that are large enough for every way in which a device adds up. */
+static void large_sums_have_the_same_bits(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 512, 512}, {64, 300, 64}, {3, 2000, 7}, {65, 65, 65}};
+    for (int i = 0; i < 4; i++) {
+        const int64_t m = shapes[i][0], k = shapes[i][1], n = shapes[i][2];
+        ops_array *a = ramp(HAL_TYPE_F32, m, k, -1, 1), *b = ramp(HAL_TYPE_F32, k, n, -1, 1);
+        ops_array *c = ramp(HAL_TYPE_F32, 1, n, -1, 1);
+        uint64_t bytes = (uint64_t)(m * n + m + k) * 4;
+        float *got[2] = {malloc(bytes), malloc(bytes)};
+        for (int fusion = 0; fusion < 2; fusion++) {
+            ops_context_set_fusion(test_context, fusion);
+            ok(ops_scope_begin(test_context));
+            ops_array *y = ops_array_keep(ops_tanh(ops_add(ops_matmul(a, b), c)));
+            ops_array *rows = ops_array_keep(ops_neg(ops_sum(ops_square(a), 1)));
+            ops_array *columns = ops_array_keep(ops_mean(ops_mul(b, c), 1));
+            ok(ops_scope_end(test_context));
+            ok(ops_array_read(y, got[fusion], (uint64_t)(m * n) * 4));
+            ok(ops_array_read(rows, got[fusion] + m * n, (uint64_t)m * 4));
+            ok(ops_array_read(columns, got[fusion] + m * n + m, (uint64_t)k * 4));
+            ops_array_release(y);
+            ops_array_release(rows);
+            ops_array_release(columns);
+        }
+        assert_memory_equal(got[0], got[1], bytes);
+        free(got[0]);
+        free(got[1]);
+        ops_array_release(a);
+        ops_array_release(b);
+        ops_array_release(c);
+    }
+    ops_context_set_fusion(test_context, 1);
+}
+
+/* ---- Errors ---- */
+
+#define nothing(array, words)                                                           \
+    do {                                                                                \
+        if ((array) != NULL || !strstr(hal_status_message(), (words))) {                \
+            fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words));     \
+        }                                                                               \
+    } while (0)
+
+static void wrong_calls_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t before = statistics().arrays;
+    ops_array *x = ramp(HAL_TYPE_F32, 3, 4, -1, 1), *y = ramp(HAL_TYPE_F32, 5, 4, -1, 1);
+    ops_array *i = made(ops_array_cast(HAL_TYPE_I32, x));
+    const uint32_t axes[2] = {0, 0};
+    nothing(ops_add(x, y), "f32[3, 4] and f32[5, 4]");
+    nothing(ops_relu(ops_add(ops_mul(x, y), x)), "f32[3, 4] and f32[5, 4]");
+    nothing(ops_add(x, i), "x, which is f32, and y, which is i32");
+    nothing(ops_exp(i), "exp does not take i32");
+    nothing(ops_array_unary((ops_unary_function)1000, x), "function 1000 is none");
+    nothing(ops_array_where(x, x, x), "condition is f32");
+    nothing(ops_matmul(x, y), "f32[3, 4] and b f32[5, 4] do not fit");
+    nothing(ops_matmul(i, i), "do not fit");
+    nothing(ops_array_matmul(x, x, 77), "precision 77");
+    nothing(ops_sum(x, 2), "axis 2 is beyond");
+    nothing(ops_array_softmax(0, i), "floats are meant");
+    nothing(ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, i), "does not take i32");
+    nothing(ops_array_cast((hal_type)99, x), "type 99 is none");
+    nothing(ops_array_permute(x, axes), "not an order");
+    nothing(ops_array_slice(x, 0, 2, 5, 1), "do not fit f32[3, 4]");
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, NULL, NULL), "shape is null");
+    refused(ops_array_read(x, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
+    refused(ops_array_read(NULL, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
+    refused(ops_array_evaluate(&x, 1) ? HAL_ERROR_INTERNAL : ops_array_evaluate(NULL, 1),
+            HAL_ERROR_INVALID_ARGUMENT, "arrays is null");
+
+    ops_context *other;
+    ok(ops_context_create(test_queue, &other));
+    ops_array *foreign = made(ops_array_number(other, HAL_TYPE_F32, 1));
+    nothing(ops_add(x, foreign), "another context");
+    ops_context_destroy(other); /* with an array that was not released */
+    ops_array_release(x);
+    ops_array_release(y);
+    ops_array_release(i);
+    assert_int_equal(statistics().arrays, before);
+}
+
+/* ---- Graphs ---- */
+
+static ops_array *step(ops_array *h, ops_array *w, ops_array *x)
+{
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(made(ops_tanh(ops_add(ops_matmul(h, w), x))));
+    ok(ops_scope_end(test_context));
+    return y;
+}
+
+static void graphs_run_a_step_again(void **state)
+{
+    (void)state;
+    ops_array *h = ramp(HAL_TYPE_F32, 5, 12, -1, 1), *w = ramp(HAL_TYPE_F32, 12, 12, -1, 1);
+    ops_array *xs[6], *next;
+    ops_graph *graph;
+    float want[60], got[60];
+    for (int i = 0; i < 6; i++) {
+        const int64_t shape[2] = {5, 12};
+        xs[i] = made(ops_array_uniform(test_context, HAL_TYPE_F32, 2, shape,
+                                       (ops_random_key){9, (uint64_t)i}, -1, 1));
+    }
+    ops_array *late = made(ops_neg(xs[0])); /* to be computed before the recording */
+    ok(ops_graph_begin(test_context));
+    assert_int_equal(late->state, OPS_ARRAY_MEMORY);
+    next = step(h, w, xs[0]);
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 1, &(int64_t){1}, want), "graph");
+    refused(ops_array_read(next, got, sizeof got), HAL_ERROR_INVALID_STATE, "recorded");
+    ok(ops_graph_end(test_context, (ops_array *[]){h, xs[0]}, 2, &next, 1, &graph));
+    nothing(ops_neg(next), "ops_graph_launch");
+    ops_array_release(next);
+
+    ops_array *a = ops_array_retain(h), *b = ops_array_retain(h);
+    for (int i = 0; i < 6; i++) {
+        ops_array *t = step(a, w, xs[i]);
+        ops_array_release(a);
+        a = t;
+        ok(ops_graph_launch(graph, (ops_array *[]){b, xs[i]}, 2, &t, 1));
+        ops_array_release(b);
+        b = t;
+    }
+    ok(ops_array_read(a, want, sizeof want));
+    ok(ops_array_read(b, got, sizeof got));
+    assert_memory_equal(want, got, sizeof got);
+    refused(ops_graph_launch(graph, (ops_array *[]){w, xs[0]}, 2, &next, 1),
+            HAL_ERROR_INVALID_ARGUMENT, "f32[5, 12] was recorded");
+    refused(ops_graph_launch(graph, &b, 1, &next, 1), HAL_ERROR_INVALID_ARGUMENT, "1 inputs");
+    ops_graph_destroy(graph);
+    ops_array_release(a);
+    ops_array_release(b);
+    ops_array_release(late);
+    for (int i = 0; i < 6; i++) {
+        ops_array_release(xs[i]);
+    }
+    ops_array_release(h);
+    ops_array_release(w);
+    assert_int_equal(statistics().arrays, 0);
+    assert_int_equal(statistics().deferred, 0);
+}
+
+static void recordings_that_fail_are_dropped(void **state)
+{
+    (void)state;
+    ops_array *x = ramp(HAL_TYPE_F32, 2, 3, -1, 1), *unused = ramp(HAL_TYPE_F32, 2, 3, -1, 1);
+    ops_graph *graph = NULL;
+    refused(ops_graph_end(test_context, NULL, 0, &x, 1, &graph), HAL_ERROR_INVALID_STATE,
+            "ops_graph_begin");
+    ok(ops_graph_begin(test_context));
+    refused(ops_graph_begin(test_context), HAL_ERROR_INVALID_STATE, "graph");
+    ops_array *y = made(ops_neg(x));
+    refused(ops_graph_end(test_context, &unused, 1, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT, "");
+    ops_array_release(y);
+    ok(ops_graph_begin(test_context));
+    refused(ops_graph_end(test_context, NULL, 0, &x, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
+            "was not made during the recording");
+    float got[6];
+    ok(ops_array_read(x, got, sizeof got));
+    ops_array_release(x);
+    ops_array_release(unused);
+    assert_null(graph);
+}
+
+static hal_status rehearse(ops_context *context, void *user)
+{
+    (void)context;
+    ops_array *y = ops_sigmoid(ops_exp(user));
+    hal_status status = ops_array_evaluate(&y, 1);
+    ops_array_release(y);
+    return status;
+}
+
+static void prepared_programs_plan_nothing(void **state)
+{
+    (void)state;
+    ops_array *x = ramp(HAL_TYPE_F32, 31, 3, -1, 1);
+    float before[93], after[93];
+    ok(ops_array_read(x, before, sizeof before));
+    ok(ops_scope_begin(test_context));
+    ok(ops_prepare(test_context, rehearse, x));
+    ok(ops_scope_end(test_context));
+    const ops_array_statistics was = statistics();
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(ops_sigmoid(ops_exp(x)));
+    ok(ops_scope_end(test_context));
+    ok(ops_array_read(y, after, sizeof after));
+    assert_int_equal(statistics().compiled, was.compiled);
+    assert_true(fabs(after[5] - 1 / (1 + exp(-exp(before[5])))) < 1e-6);
+    ops_array_release(y);
+    ops_array_release(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +619,11 @@ int main(void)
         cmocka_unit_test(reductions_and_products_take_pointwise_work),
         cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(fused_and_unfused_give_the_same_bits),
+        cmocka_unit_test(large_sums_have_the_same_bits),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(graphs_run_a_step_again),
+        cmocka_unit_test(recordings_that_fail_are_dropped),
+        cmocka_unit_test(prepared_programs_plan_nothing),
     };
     return RUN_ON_ALL(tests);
 }

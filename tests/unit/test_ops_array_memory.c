@@ -1,0 +1,148 @@
+/* What loops over arrays cost in memory: no malloc once they are warm, and flat memory over millions
+ * of operations. malloc and its kin are counted by functions of this program that stand before those
+ * of the C library. */
+#include "ops_fixture.h"
+
+#include <ops/graph.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_MALLOC 0
+#elif defined(__has_feature)
+#define OWN_MALLOC !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define OWN_MALLOC 1
+#endif
+
+static _Atomic uint64_t allocations;
+
+#if OWN_MALLOC
+/* glibc's own names for what is replaced here. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+
+HAL_API void *malloc(size_t bytes)
+{
+    allocations++;
+    return __libc_malloc(bytes);
+}
+
+HAL_API void *calloc(size_t count, size_t bytes)
+{
+    allocations++;
+    return __libc_calloc(count, bytes);
+}
+
+HAL_API void *realloc(void *old, size_t bytes)
+{
+    allocations++;
+    return __libc_realloc(old, bytes);
+}
+#endif
+
+static ops_array *weights, *bias, *input;
+
+static void one_loop(ops_array **state)
+{
+    ok(ops_scope_begin(test_context));
+    ops_array *sum = ops_add(ops_matmul(*state, weights), bias);
+    ops_array *next = ops_add(ops_mul(ops_sigmoid(sum), ops_tanh(sum)), input);
+    ops_array *half = ops_array_number(test_context, HAL_TYPE_F32, 0.5);
+    ops_array *norm = ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(next)));
+    next = ops_array_keep(ops_mul(ops_div(next, norm), half));
+    ok(ops_scope_end(test_context));
+    assert_non_null(next);
+    ops_array_release(*state);
+    *state = next;
+}
+
+static void open_arrays(void)
+{
+    const int64_t square[2] = {8, 8}, row[2] = {1, 8};
+    weights = ops_array_uniform(test_context, HAL_TYPE_F32, 2, square, (ops_random_key){1, 1}, -1, 1);
+    bias = ops_array_uniform(test_context, HAL_TYPE_F32, 2, row, (ops_random_key){1, 2}, -1, 1);
+    input = ops_array_uniform(test_context, HAL_TYPE_F32, 2, row, (ops_random_key){1, 3}, -1, 1);
+    assert_non_null(input);
+}
+
+static void close_arrays(void)
+{
+    ops_array_release(weights);
+    ops_array_release(bias);
+    ops_array_release(input);
+}
+
+static void warm_loops_do_not_allocate(void **state)
+{
+    (void)state;
+    open_arrays();
+    for (int fusion = 0; fusion < 2; fusion++) {
+        ops_context_set_fusion(test_context, fusion);
+        ops_array *x = ops_array_retain(input);
+        float got[8];
+        for (int i = 0; i < 3000; i++) {
+            one_loop(&x);
+        }
+        ok(ops_array_read(x, got, sizeof got));
+        uint64_t before = allocations;
+        for (int i = 0; i < 3000; i++) {
+            one_loop(&x);
+        }
+        ok(ops_array_read(x, got, sizeof got));
+        assert_int_equal(allocations, before);
+        ops_array_release(x);
+    }
+#if OWN_MALLOC
+    assert_true(allocations > 0); /* they are counted at all */
+#endif
+    close_arrays();
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long size, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu %llu", &size, &resident), 2);
+    fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void chain(ops_array **x, int operations)
+{
+    for (int i = 0; i < operations; i++) {
+        ops_array *t = ops_array_unary(i % 3 ? OPS_NEG : OPS_ABS, *x);
+        assert_non_null(t);
+        ops_array_release(*x);
+        *x = t;
+    }
+}
+
+static void ten_million_operations_take_no_memory(void **state)
+{
+    (void)state;
+    const int operations = OWN_MALLOC ? 10000000 : 300000;
+    const int64_t shape[1] = {16};
+    ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 1);
+    ops_array_statistics before, after;
+    chain(&x, operations / 10);
+    const uint64_t bytes = resident_bytes();
+    ops_context_statistics(test_context, &before);
+    chain(&x, operations);
+    ops_context_statistics(test_context, &after);
+    assert_true(resident_bytes() < bytes + (1u << 20));
+    assert_int_equal(after.recorded, before.recorded + (uint64_t)operations);
+    assert_true(after.deferred <= 65 && after.arrays <= 70);
+    ops_array_release(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warm_loops_do_not_allocate),
+        cmocka_unit_test(ten_million_operations_take_no_memory),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
