@@ -5,13 +5,18 @@
 
 #include <ops/index.h>
 
+#include <stddef.h>
+#include <string.h>
+
 /* A matrix as the plugin wants it: stored row by row, perhaps of the transposed one. */
 typedef struct stored {
     uint8_t transposed;
     int64_t leading;
 } stored;
 
-static int plan_copy(const ops_context *context, ops_matrix *matrix);
+static hal_status with_copies(ops_context *context, const ops_product *product);
+static int needs_copy(const ops_context *context, const ops_matrix *matrix);
+static void become_copy(ops_matrix *matrix);
 static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy);
 static int store(const ops_matrix *matrix, stored *s);
 static int starts_aligned(const ops_context *context, const ops_tensor *tensor);
@@ -27,11 +32,32 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
 
 hal_status ops_gemm_native(ops_context *context, const ops_product *product)
 {
-    ops_product p = *product;
-    ops_tensor copies[2] = {{0}, {0}};
-    int copy_a = plan_copy(context, &p.a), copy_b = plan_copy(context, &p.b);
     hal_gemm_description description;
     ops_entry *entry;
+    if (needs_copy(context, &product->a) || needs_copy(context, &product->b)) {
+        return with_copies(context, product);
+    }
+    hal_status status = describe(context, product, &description);
+    if (!status) {
+        status = find_kernel(context, product, &description, &entry);
+    }
+    return status ? status : record(context, product, entry);
+}
+
+/* The kernel is looked for before anything is copied, since there may be none. */
+static hal_status with_copies(ops_context *context, const ops_product *product)
+{
+    ops_product p = *product;
+    ops_tensor copies[2] = {{0}, {0}};
+    const int copy_a = needs_copy(context, &p.a), copy_b = needs_copy(context, &p.b);
+    hal_gemm_description description;
+    ops_entry *entry;
+    if (copy_a) {
+        become_copy(&p.a);
+    }
+    if (copy_b) {
+        become_copy(&p.b);
+    }
     hal_status status = describe(context, &p, &description);
     if (!status) {
         status = find_kernel(context, &p, &description, &entry);
@@ -55,20 +81,22 @@ hal_status ops_gemm_native(ops_context *context, const ops_product *product)
 }
 
 /* Whether an operand has to be copied, because it begins at an odd place (bindings begin at aligned
- * ones) or is no plain matrix. The matrix then has the copy's strides. */
-static int plan_copy(const ops_context *context, ops_matrix *matrix)
+ * ones) or is no plain matrix. */
+static int needs_copy(const ops_context *context, const ops_matrix *matrix)
 {
     stored s;
+    return !(store(matrix, &s) && starts_aligned(context, matrix->tensor)) && matrix->rows != 0 &&
+           matrix->columns != 0;
+}
+
+/* The matrix gets the copy's strides. */
+static void become_copy(ops_matrix *matrix)
+{
     const ops_tensor *from = matrix->tensor;
-    if ((store(matrix, &s) && starts_aligned(context, from)) || matrix->rows == 0 ||
-        matrix->columns == 0) {
-        return 0;
-    }
     int has_batch = from->rank == 3 && from->shape[0] > 1;
     matrix->row_stride = matrix->columns;
     matrix->column_stride = 1;
     matrix->batch_stride = has_batch ? matrix->rows * matrix->columns : 0;
-    return 1;
 }
 
 static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
@@ -127,7 +155,8 @@ static hal_status describe(const ops_context *context, const ops_product *p,
     if (ops_spans_meet(p->a.tensor, p->c.tensor) || ops_spans_meet(p->b.tensor, p->c.tensor)) {
         return decline(p, "c lies between the elements of a or b");
     }
-    *d = (hal_gemm_description){.size = sizeof *d};
+    memset(d, 0, offsetof(hal_gemm_description, inputs)); /* inputs: those that there are, below */
+    d->size = sizeof *d;
     d->type_a = p->a.tensor->type;
     d->type_b = p->b.tensor->type;
     d->type_c = p->c.tensor->type;
@@ -225,8 +254,11 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
 {
     const uint32_t grid[3] = {1, 1, 1};
     const double scalars[2] = {p->options->alpha, p->options->beta};
-    hal_range ranges[4 + OPS_GEMM_MAX_INPUTS] = {
-        range_of(p->a.tensor), range_of(p->b.tensor), range_of(p->c.tensor), {NULL, 0, 0}};
+    hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
+    ranges[0] = range_of(p->a.tensor);
+    ranges[1] = range_of(p->b.tensor);
+    ranges[2] = range_of(p->c.tensor);
+    ranges[3] = (hal_range){NULL, 0, 0};
     for (uint32_t i = 0; i < p->options->input_count; i++) {
         ranges[4 + i] = range_of(p->inputs[i].tensor);
     }
