@@ -3,6 +3,7 @@
 #include "context.h"
 
 #include "array.h"
+#include "cold.h"
 #include "memo.h"
 
 #include <xxhash.h>
@@ -11,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+static uint64_t now_ns(void);
 static hal_status cache_grow(ops_context *context);
 static void cache_clear(ops_context *context);
 static ops_entry *cache_slot(ops_entry *entries, uint32_t capacity, const uint64_t key[2]);
@@ -36,11 +39,14 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->info = hal_device_get_info(made->device);
     made->narrow = INT64_C(1) << 31;
     made->memos = ops_memos_create();
-    hal_status status = made->memos ? cache_grow(made)
-                                    : hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                                                     "ops_context_create: no host memory");
+    made->cold = calloc(1, sizeof *made->cold);
+    hal_status status = made->memos && made->cold
+                            ? cache_grow(made)
+                            : hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                             "ops_context_create: no host memory");
     if (status) {
         ops_memos_destroy(made->memos);
+        free(made->cold);
         free(made);
         return status;
     }
@@ -55,6 +61,7 @@ void ops_context_destroy(ops_context *context)
     }
     ops_arrays_destroy(context);
     ops_memos_destroy(context->memos);
+    free(context->cold);
     cache_clear(context);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
@@ -113,6 +120,11 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t key[2], hal_ker
 hal_status ops_cache_build(ops_context *context, const uint64_t key[2], hal_ir_builder *builder,
                            ops_entry **entry)
 {
+    if (context->cold->refuse) {
+        hal_ir_builder_destroy(builder);
+        return OPS_COLD_REFUSED;
+    }
+    const uint64_t begin = now_ns();
     hal_ir_kernel *ir = NULL;
     hal_kernel *kernel = NULL;
     hal_status status = hal_ir_builder_finish(builder, &ir);
@@ -121,6 +133,7 @@ hal_status ops_cache_build(ops_context *context, const uint64_t key[2], hal_ir_b
         status = hal_kernel_create(context->device, ir, &kernel);
     }
     hal_ir_kernel_destroy(ir);
+    ops_cold_note(context, now_ns() - begin);
     return status ? status : ops_cache_insert(context, key, kernel, 0, entry);
 }
 
@@ -253,6 +266,13 @@ void ops_declare_bindings(hal_ir_builder *builder, const ops_bindings *bindings)
     for (uint32_t i = 0; i < bindings->count; i++) {
         hal_ir_binding(builder, names[i], bindings->types[i], bindings->access[i]);
     }
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static hal_status cache_grow(ops_context *context)

@@ -29,6 +29,7 @@ typedef struct ops_signature {
 
 /* A kernel that was made for a signature. A null kernel is a product that the plugin declined. */
 struct ops_memos;
+struct ops_cold;
 struct ops_arrays;
 
 typedef struct ops_entry {
@@ -54,6 +55,7 @@ struct ops_context {
     ops_expression *where[HAL_TYPE_COUNT];
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
     struct ops_memos *memos;   /* memo.h */
+    struct ops_cold *cold;     /* cold.h */
     struct ops_arrays *arrays; /* array.h; null until the first one */
 };
 

@@ -1,5 +1,6 @@
 /* Evaluation: decides what becomes one kernel by who still holds what, and records it. */
 #include "array.h"
+#include "cold.h"
 #include "expression.h"
 #include "group.h"
 #include "memo.h"
@@ -38,6 +39,8 @@ static int can_take_after(const job *j, const ops_array *x);
 static int is_needed_once(const ops_array *x, uint32_t uses);
 static void add_roots(job *j, ops_array *const *others, uint32_t count);
 static uint32_t most_outputs(const job *j);
+static int is_rented(const job *j, const uint64_t key[2]);
+static hal_status run_singly(const job *j);
 static void place_operands(job *j);
 static void sign(const job *j, ops_signature *signature);
 static void sign_shape(const ops_tensor *tensor, ops_signature *signature);
@@ -263,12 +266,18 @@ static hal_status record(job *j)
     place_operands(j);
     sign(j, &signature);
     const ops_memo *memo = ops_memos_find(j->context->memos, &signature, key);
+    const int rented = memo ? OPS_COLD_NO : is_rented(j, key);
+    if (rented == OPS_COLD_AGAIN) {
+        return run_singly(j);
+    }
     hal_status status = make_outputs(j);
     if (!status && memo) {
         status = ops_memo_replay(j->context, memo, j->buffers);
     } else if (!status) {
         ops_memo_begin(j->context, j->buffers, j->input_count + j->output_count);
+        j->context->cold->refuse = rented; /* should the kernel be there after all, it is used */
         status = call(j);
+        j->context->cold->refuse = 0;
         ops_memo_end(j->context, key, !status);
         j->context->arrays->statistics.compiled += !status;
     }
@@ -276,10 +285,47 @@ static hal_status record(job *j)
         for (uint32_t i = 0; i < j->output_count; i++) {
             hal_buffer_release(j->buffers[j->input_count + i]);
         }
-        return status;
+        return status == OPS_COLD_REFUSED ? run_singly(j) : status;
     }
     finish(j);
     return HAL_OK;
+}
+
+/* Whether the job is done by kernels of single operations this time. A graph's recording is where
+ * kernels are made ahead. */
+static int is_rented(const job *j, const uint64_t key[2])
+{
+    const struct ops_arrays *arrays = j->context->arrays;
+    uint32_t kernels = (j->has_before ? j->before.node_count : 0) +
+                       (j->has_after ? j->after.node_count : 0) + (j->main ? 1 : 0);
+    if (kernels == 1 || arrays->recording || arrays->unfused) {
+        return OPS_COLD_NO;
+    }
+    const ops_tensor *like = j->has_before ? &j->main->operands[0]->view : &j->outputs[0]->view;
+    uint64_t bytes = (uint64_t)ops_tensor_elements(like) * hal_type_size(like->type);
+    return ops_cold_is_rented(j->context, key, kernels, bytes * (kernels - 1));
+}
+
+/* Computes every operation of the job by itself, operands first. */
+static hal_status run_singly(const job *j)
+{
+    struct ops_arrays *arrays = j->context->arrays;
+    hal_status status = HAL_OK;
+    arrays->unfused = 1;
+    for (uint32_t i = 0; j->has_before && i < j->before.node_count && !status; i++) {
+        ops_array *node = j->before.nodes[i];
+        status = ops_evaluate(&node, 1);
+    }
+    if (j->main && !status) {
+        ops_array *main = j->main;
+        status = ops_evaluate(&main, 1);
+    }
+    for (uint32_t i = 0; j->has_after && i < j->after.node_count && !status; i++) {
+        ops_array *node = j->after.nodes[i];
+        status = ops_evaluate(&node, 1);
+    }
+    arrays->unfused = 0;
+    return status;
 }
 
 /* Lists what is read and written. Groups leave notes in their arrays, which a later one may share:

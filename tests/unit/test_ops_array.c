@@ -3,6 +3,7 @@
 #include "ops_fixture.h"
 
 #include <array.h>
+#include <cold.h>
 #include <ops/graph.h>
 
 static ops_array_statistics statistics(void)
@@ -448,6 +449,50 @@ static void large_sums_have_the_same_bits(void **state)
     ops_context_set_fusion(test_context, 1);
 }
 
+/* Where kernels take long to make, operations run singly until that has cost as much. */
+static void cold_chains_run_singly_at_first(void **state)
+{
+    (void)state;
+    ops_context *usual = test_context; /* which has made kernels already */
+    ok(ops_context_create(test_queue, &test_context));
+    test_context->info = usual->info;
+    test_context->narrow = usual->narrow;
+    ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
+    float single[9 * 13], fused[9 * 13];
+    uint32_t turns = 0;
+    for (uint64_t kernels = 3; kernels == 3; turns++) {
+        test_context->cold->making_ns = OPS_COLD_LEAST; /* two kernels more cost 2 us or so */
+        memcpy(single, fused, sizeof single);
+        ok(ops_scope_begin(test_context));
+        ops_array *y = ops_array_keep(ops_neg(ops_cos(ops_cos(x))));
+        ok(ops_scope_end(test_context));
+        const ops_array_statistics before = statistics();
+        ok(ops_array_read(y, fused, sizeof fused));
+        kernels = statistics().kernels - before.kernels;
+        assert_true(kernels == 3 || kernels == 1);
+        ops_array_release(y);
+    }
+    assert_true(turns > 1500 && turns < 2100);
+    assert_memory_equal(single, fused, sizeof fused);
+
+    test_context->cold->making_ns = UINT64_C(1) << 50;
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_tanh(ops_add(ops_matmul(x, ops_array_transpose(x, 0, 1)),
+                                    ops_sum(ops_square(x), 1)));
+    ops_array *z = ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_neg(x))));
+    float sums[9], product[81];
+    ops_array_statistics before = statistics();
+    ok(ops_array_read(y, product, sizeof product));
+    ok(ops_array_read(z, sums, sizeof sums));
+    /* The plugin's own product is no matter of making: it comes with what follows it. */
+    assert_int_equal(statistics().kernels - before.kernels, 2 + 1 + 4);
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().deferred, 0);
+    ops_array_release(x);
+    ops_context_destroy(test_context);
+    test_context = usual;
+}
+
 /* ---- Errors ---- */
 
 #define nothing(array, words)                                                           \
@@ -620,6 +665,7 @@ int main(void)
         cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(fused_and_unfused_give_the_same_bits),
         cmocka_unit_test(large_sums_have_the_same_bits),
+        cmocka_unit_test(cold_chains_run_singly_at_first),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(graphs_run_a_step_again),
         cmocka_unit_test(recordings_that_fail_are_dropped),
