@@ -4,7 +4,9 @@
 void ops_cold_note(ops_context *context, uint64_t nanoseconds)
 {
     uint64_t *lately = &context->cold->making_ns;
-    *lately = *lately ? (3 * *lately + nanoseconds) / 4 : nanoseconds;
+    /* One that was held up by other work of the machine does not count in full. */
+    uint64_t usual = *lately ? *lately : OPS_COLD_LEAST / 4;
+    *lately = (3 * usual + (nanoseconds < 4 * usual ? nanoseconds : 4 * usual)) / 4;
 }
 
 int ops_cold_is_rented(ops_context *context, const uint64_t key[2], uint32_t kernels,

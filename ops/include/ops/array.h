@@ -49,8 +49,8 @@ HAL_API hal_status ops_scope_end(ops_context *context);
  * is. Threads: the queue's. Errors: none. */
 HAL_API ops_array *ops_array_keep(ops_array *array);
 
-/* One more reference, the caller's. Returns the array; null gives null.
- * Threads: the queue's. Errors: none. */
+/* One more reference. Returns the array; null gives null.
+ * Ownership: the caller's reference. Threads: the queue's. Errors: none. */
 HAL_API ops_array *ops_array_retain(ops_array *array);
 
 /* Gives a reference back: the caller's, or, when there is none, that of the scope, before its end.
@@ -61,7 +61,7 @@ HAL_API void ops_array_release(ops_array *array);
 /* ---- Looking ---- */
 
 /* Context, type, rank, length of an axis, and number of elements.
- * Threads: the queue's. Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is
+ * Ownership: the context is not retained for the caller. Threads: the queue's. Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is
  * none, -1. */
 HAL_API ops_context *ops_array_context(const ops_array *array);
 HAL_API hal_type ops_array_type(const ops_array *array);
