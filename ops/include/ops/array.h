@@ -61,8 +61,8 @@ HAL_API void ops_array_release(ops_array *array);
 /* ---- Looking ---- */
 
 /* Context, type, rank, length of an axis, and number of elements.
- * Ownership: the context is not retained for the caller. Threads: the queue's. Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is
- * none, -1. */
+ * Ownership: the context is not retained for the caller. Threads: the queue's.
+ * Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is none, -1. */
 HAL_API ops_context *ops_array_context(const ops_array *array);
 HAL_API hal_type ops_array_type(const ops_array *array);
 HAL_API uint32_t ops_array_rank(const ops_array *array);
