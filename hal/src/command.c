@@ -1,17 +1,21 @@
 /* The commands of a queue: every argument is checked here, then recorded in the batch or kept in a
  * graph. Called by programs through hal/queue.h. */
-#include "buffer.h"
 #include "device.h"
 #include "graph.h"
-#include "kernel.h"
-#include "queue.h"
+#include "record.h"
 #include "status.h"
 
 #include <stdio.h>
 
 #define FAULT_BYTES 192
 
-static hal_status check_queue(const hal_queue *queue, const char *what);
+static inline hal_status check_queue(const hal_queue *queue, const char *what);
+static hal_status record_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                  const hal_range *bindings, const void *scalars);
+static hal_status keep_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                const hal_range *bindings, const void *scalars);
+static inline int fits(const hal_device *device, const hal_range *range, uint64_t *length);
+static inline int shares_buffer(const hal_range *bindings, uint32_t number);
 static int check_range(const hal_device *device, hal_range *range, uint64_t alignment,
                        char fault[FAULT_BYTES]);
 static hal_status check_bindings(const hal_queue *queue, const hal_kernel *kernel,
@@ -37,24 +41,86 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
         status = check_dispatch(queue, kernel, grid, bindings, binding_count, scalars,
                                 scalar_bytes);
     }
-    hal_range checked[HAL_IR_MAX_BINDINGS];
-    if (status == HAL_OK) {
-        status = check_bindings(queue, kernel, bindings, checked);
+    if (status != HAL_OK) {
+        return status;
     }
+    if (queue->graph || grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
+        return keep_dispatch(queue, kernel, grid, bindings, scalars);
+    }
+    status = hal_queue_make_room(queue);
+    return status == HAL_OK ? record_dispatch(queue, kernel, grid, bindings, scalars) : status;
+}
+
+/* Checks the bindings on the way into the batch; those that may not be well are looked at closely. */
+static hal_status record_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                  const hal_range *bindings, const void *scalars)
+{
+    hal_entry entry;
+    const uint32_t count = kernel->binding_count;
+    hal_status status = hal_entry_begin(&entry, queue, count, kernel->scalar_bytes);
+    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
+        const hal_range *range = &bindings[i];
+        uint64_t length;
+        if (!fits(queue->device, range, &length) || shares_buffer(bindings, i)) {
+            hal_range checked[HAL_IR_MAX_BINDINGS];
+            status = check_bindings(queue, kernel, bindings, checked);
+        }
+        if (status == HAL_OK) {
+            status = hal_entry_bind(&entry, range->buffer, range->offset, length,
+                                    kernel->access[i]);
+        }
+    }
+    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, 0,
+                                            scalars, kernel->scalar_bytes)
+                            : status;
+}
+
+/* Whether a range lies in its buffer, and how long it is. */
+static inline int fits(const hal_device *device, const hal_range *range, uint64_t *length)
+{
+    const hal_buffer *buffer = range->buffer;
+    const uint64_t offset = range->offset;
+    if (!buffer) {
+        *length = 0;
+        return range->length == 0 || range->length == HAL_WHOLE;
+    }
+    const uint64_t rest = buffer->bytes - offset;
+    *length = range->length == HAL_WHOLE ? rest : range->length;
+    return buffer->device == device && (offset & (device->info.binding_alignment - 1)) == 0 &&
+           offset <= buffer->bytes && *length <= rest && *length <= device->info.max_binding;
+}
+
+/* Whether an earlier binding has the buffer of this one. */
+static inline int shares_buffer(const hal_range *bindings, uint32_t number)
+{
+    const hal_buffer *buffer = bindings[number].buffer;
+    int shares = 0;
+    for (uint32_t i = 0; buffer && i < number; i++) {
+        shares |= bindings[i].buffer == buffer;
+    }
+    return shares;
+}
+
+/* Into a graph, or nowhere when there are no groups. */
+static hal_status keep_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                const hal_range *bindings, const void *scalars)
+{
+    hal_range checked[HAL_IR_MAX_BINDINGS];
+    const hal_status status = check_bindings(queue, kernel, bindings, checked);
     if (status != HAL_OK || grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
         return status;
     }
     const hal_action action = {
         .kind = HAL_COMMAND_DISPATCH,
-        .range_count = (uint16_t)binding_count,
-        .scalar_bytes = scalar_bytes,
+        .range_count = (uint16_t)kernel->binding_count,
+        .scalar_bytes = kernel->scalar_bytes,
         .grid = {grid[0], grid[1], grid[2]},
         .kernel = kernel,
         .scalars = scalars,
         .ranges = checked,
         .access = kernel->access,
     };
-    return carry_out(queue, &action);
+    return hal_graph_keep(queue->graph, &action);
 }
 
 hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
@@ -130,8 +196,11 @@ hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
 }
 
 /* A queue on which a graph is being recorded takes commands too. */
-static hal_status check_queue(const hal_queue *queue, const char *what)
+static inline hal_status check_queue(const hal_queue *queue, const char *what)
 {
+    if (queue && hal_device_is_well(queue->device)) {
+        return HAL_OK;
+    }
     return queue ? hal_device_check(queue->device, what)
                  : hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: queue is null", what);
 }

@@ -2,6 +2,7 @@
 #ifndef HAL_SRC_DEVICE_H
 #define HAL_SRC_DEVICE_H
 
+#include "host.h"
 #include "kernel.h"
 #include "loader.h"
 #include "pool.h"
@@ -27,6 +28,13 @@ struct hal_device {
 /* Whether the device can be used: `what` begins the sentence. Cheap.
  * Errors: INVALID_ARGUMENT for null, INVALID_STATE in a forked child, DEVICE_LOST. */
 hal_status hal_device_check(const hal_device *device, const char *what);
+
+/* The same, without a sentence. */
+static inline int hal_device_is_well(const hal_device *device)
+{
+    return device->generation == hal_host_generation() &&
+           !atomic_load_explicit(&device->lost, memory_order_relaxed);
+}
 
 /* As hal_host_failed, and notes a lost device. */
 hal_status hal_device_failed(hal_device *device, hal_status status, const char *format, ...)

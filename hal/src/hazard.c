@@ -1,76 +1,97 @@
-/* Hazards between the commands of a batch. Called by queue.c for each command. */
+/* Hazards between the commands of a batch. Called by record.h for each command. */
 #include "hazard.h"
 
 #include <string.h>
 
-static uint32_t filter_bit(const hal_memory *memory);
-static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range);
-static void note(hal_hazards *hazards, const hal_hazard_range *range);
+#define FEW 8 /* ranges that are looked through faster than filters are kept */
 
-int hal_hazards_note(hal_hazards *hazards, const hal_hazard_range *ranges, uint32_t count)
+static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range);
+static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range);
+static void filter(hal_hazards *hazards);
+static uint32_t filter_bit(const hal_memory *memory);
+
+int hal_hazards_note(hal_hazards *hazards, uint32_t count)
 {
-    int after = hazards->count + count > HAL_HAZARD_RANGES;
+    const uint32_t here = hazards->end, known = here - hazards->first;
+    const hal_hazard_range *ranges = hazards->ranges + here;
+    if (count == 0) {
+        return 0;
+    }
+    int after = hazards->forced || known + count > HAL_HAZARD_RANGES;
+    if (known > FEW && !after) {
+        filter(hazards);
+    }
     for (uint32_t i = 0; !after && i < count; i++) {
-        after = conflicts(hazards, &ranges[i]);
+        after = (known <= FEW || may_conflict(hazards, &ranges[i])) &&
+                conflicts(hazards, &ranges[i]);
     }
     if (after) {
-        hal_hazards_clear(hazards);
+        hazards->first = hazards->filtered = here;
+        hazards->forced = 0;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        note(hazards, &ranges[i]);
-    }
+    hazards->end = here + count;
     return after;
+}
+
+void hal_hazards_move(hal_hazards *hazards)
+{
+    const uint32_t first = hazards->first;
+    memmove(hazards->ranges, hazards->ranges + first,
+            (hazards->end - first) * sizeof *hazards->ranges);
+    hazards->first = 0;
+    hazards->filtered -= first;
+    hazards->end -= first;
 }
 
 void hal_hazards_force(hal_hazards *hazards)
 {
-    for (uint32_t i = hazards->count; i < HAL_HAZARD_RANGES; i++) {
-        hazards->ranges[i] = (hal_hazard_range){0};
-    }
-    hazards->count = HAL_HAZARD_RANGES;
+    hazards->forced = 1;
 }
 
 void hal_hazards_clear(hal_hazards *hazards)
 {
-    memset(hazards->reads, 0, sizeof hazards->reads);
-    memset(hazards->writes, 0, sizeof hazards->writes);
-    hazards->count = 0;
+    hazards->first = hazards->filtered = hazards->end = 0;
+    hazards->forced = 0;
 }
 
-/* One of 256 bits. */
-static uint32_t filter_bit(const hal_memory *memory)
-{
-    return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
-}
-
+/* What was touched last is the likeliest. */
 static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range)
 {
-    const uint32_t bit = filter_bit(range->memory);
-    const uint64_t mask = UINT64_C(1) << (bit & 63);
-    const int writes = (range->access & HAL_ACCESS_WRITE) != 0;
-    const uint64_t met = hazards->writes[bit >> 6] | (writes ? hazards->reads[bit >> 6] : 0);
-    if (!(met & mask)) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < hazards->count; i++) {
-        const hal_hazard_range *other = &hazards->ranges[i];
+    const hal_hazard_range *first = hazards->ranges + hazards->first;
+    for (const hal_hazard_range *other = hazards->ranges + hazards->end; other-- != first;) {
         if (other->memory == range->memory && other->begin < range->end &&
-            range->begin < other->end && (writes || (other->access & HAL_ACCESS_WRITE))) {
+            range->begin < other->end && ((other->access | range->access) & HAL_ACCESS_WRITE)) {
             return 1;
         }
     }
     return 0;
 }
 
-static void note(hal_hazards *hazards, const hal_hazard_range *range)
+static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
 {
-    const uint32_t bit = filter_bit(range->memory);
-    const uint64_t mask = UINT64_C(1) << (bit & 63);
-    if (range->access & HAL_ACCESS_WRITE) {
-        hazards->writes[bit >> 6] |= mask;
+    const uint32_t bit = filter_bit(range->memory), word = bit >> 6;
+    const uint64_t reads = range->access & HAL_ACCESS_WRITE ? hazards->reads[word] : 0;
+    return (hazards->writes[word] | reads) >> (bit & 63) & 1;
+}
+
+/* Makes the filters tell of all known ranges. */
+static void filter(hal_hazards *hazards)
+{
+    if (hazards->filtered == hazards->first) {
+        memset(hazards->reads, 0, sizeof hazards->reads);
+        memset(hazards->writes, 0, sizeof hazards->writes);
     }
-    if (range->access & HAL_ACCESS_READ) {
-        hazards->reads[bit >> 6] |= mask;
+    for (; hazards->filtered < hazards->end; hazards->filtered++) {
+        const hal_hazard_range *range = &hazards->ranges[hazards->filtered];
+        const uint32_t bit = filter_bit(range->memory);
+        const uint64_t mask = UINT64_C(1) << (bit & 63);
+        hazards->writes[bit >> 6] |= range->access & HAL_ACCESS_WRITE ? mask : 0;
+        hazards->reads[bit >> 6] |= range->access & HAL_ACCESS_READ ? mask : 0;
     }
-    hazards->ranges[hazards->count++] = *range;
+}
+
+/* One of 256 bits. */
+static uint32_t filter_bit(const hal_memory *memory)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }

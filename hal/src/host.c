@@ -22,7 +22,7 @@ static void forked(void);
 /* Whether a plugin has said a sentence on this thread since its last failure was translated. */
 static _Thread_local int plugin_spoke;
 
-static _Atomic uint32_t generation;
+_Atomic uint32_t hal_host_forks;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
 const hal_host *hal_host_services(void)
@@ -56,11 +56,6 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
                         (int)status);
     }
     return hal_fail(status, "%s: %s", what, words);
-}
-
-uint32_t hal_host_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 static void *host_allocate(uint64_t bytes, uint64_t alignment)
@@ -103,5 +98,5 @@ static void watch_forks(void)
 
 static void forked(void)
 {
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&hal_host_forks, 1);
 }

@@ -4,6 +4,7 @@
 #define HAL_SRC_HOST_H
 
 #include <hal/plugin.h>
+#include <stdatomic.h>
 
 /* The one table of services, valid for the life of the process. */
 const hal_host *hal_host_services(void);
@@ -13,6 +14,10 @@ const hal_host *hal_host_services(void);
 hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* A number that changes in each forked child, where nothing of the parent's may be used. */
-uint32_t hal_host_generation(void);
+extern _Atomic uint32_t hal_host_forks;
+static inline uint32_t hal_host_generation(void)
+{
+    return atomic_load_explicit(&hal_host_forks, memory_order_relaxed);
+}
 
 #endif

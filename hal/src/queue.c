@@ -2,12 +2,12 @@
  * hal/queue.h, and by graph.c and transfer.c, which record through hal_queue_record. */
 #include "queue.h"
 
-#include "buffer.h"
 #include "device.h"
 #include "graph.h"
 #include "host.h"
 #include "log.h"
 #include "point.h"
+#include "record.h"
 #include "status.h"
 
 #include <sched.h>
@@ -17,22 +17,21 @@
 static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
                               hal_plugin_wait *waits, uint32_t *count);
 static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
-static hal_status use_kernel(hal_kernel *kernel, hal_queue *queue);
 static hal_queue *new_queue(void);
 static void put_aside(hal_queue *queue);
 static void begin_batch(hal_queue *queue);
 static hal_status hand_over(hal_queue *queue);
 static void close_queue(hal_queue *queue);
 
+/* A batch that uses this part of the device's memory is flushed: memory that was released can only
+ * go back to the device once the batch is on its way. */
+#define MEMORY_PART 8
+
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_queue *idle_queues;
 
 static _Atomic uint64_t last_serial;
 static _Thread_local const hal_queue *recent;
-
-/* A batch that uses this part of the device's memory is flushed: memory that was released can only
- * go back to the device once the batch is on its way. */
-#define MEMORY_PART 8
 
 hal_status hal_queue_create(hal_device *device, hal_queue **queue)
 {
@@ -57,6 +56,7 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
     made->handle = handle;
     made->device = hal_device_retain(device);
     made->base = atomic_load(&made->flushed);
+    made->memory_limit = device->info.memory_bytes / MEMORY_PART;
     atomic_store(&made->late, 0);
     hal_queue_set_batch(made, 0, 0);
     begin_batch(made);
@@ -103,64 +103,22 @@ hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point)
 
 hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
 {
-    hal_recording *recording = queue->recording;
-    const uint32_t count = action->range_count;
-    const uint32_t block = (action->scalar_bytes + 7) & ~7u;
-    hal_status status = hal_recording_reserve(recording, 1, count, block);
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_hazard_range touched[HAL_IR_MAX_BINDINGS];
-    uint32_t touched_count = 0;
-    hal_binding *bindings = recording->bindings + recording->binding_count;
-    for (uint32_t i = 0; i < count; i++) {
+    hal_entry entry;
+    hal_status status =
+        hal_entry_begin(&entry, queue, action->range_count, action->scalar_bytes);
+    for (uint32_t i = 0; status == HAL_OK && i < action->range_count; i++) {
         const hal_range *range = &action->ranges[i];
-        bindings[i] = (hal_binding){.access = action->access[i]};
-        if (!range->buffer || range->length == 0) {
-            continue;
-        }
-        hal_memory *memory;
-        if ((status = hal_buffer_use(range->buffer, queue, &memory)) != HAL_OK) {
-            return status;
-        }
-        bindings[i].memory = memory->handle;
-        bindings[i].offset = range->offset;
-        bindings[i].length = range->length;
-        touched[touched_count++] = (hal_hazard_range){
-            memory, range->offset, range->offset + range->length, action->access[i]};
+        status = hal_entry_bind(&entry, range->buffer, range->offset, range->length,
+                                action->access[i]);
     }
-    if (action->kernel && (status = use_kernel(action->kernel, queue)) != HAL_OK) {
-        return status;
-    }
-    const int after = hal_hazards_note(&queue->hazards, touched, touched_count);
-    recording->commands[recording->command_count++] = (hal_command){
-        .kind = action->kind,
-        .flags = after ? HAL_COMMAND_AFTER : 0,
-        .binding_count = (uint16_t)count,
-        .scalar_bytes = (uint16_t)action->scalar_bytes,
-        .binding_first = recording->binding_count,
-        .scalar_first = recording->scalar_bytes,
-        .grid = {action->grid[0], action->grid[1], action->grid[2]},
-        .pattern = action->pattern,
-        .kernel = action->kernel ? action->kernel->handle : NULL,
-    };
-    if (block) {
-        uint8_t *scalars = recording->scalars + recording->scalar_bytes;
-        memcpy(scalars, action->scalars, action->scalar_bytes);
-        memset(scalars + action->scalar_bytes, 0, block - action->scalar_bytes);
-    }
-    recording->binding_count += count;
-    recording->scalar_bytes += block;
-    return HAL_OK;
+    return status == HAL_OK ? hal_entry_end(&entry, action->kind, action->kernel, action->grid,
+                                            action->pattern, action->scalars,
+                                            action->scalar_bytes)
+                            : status;
 }
 
-hal_status hal_queue_make_room(hal_queue *queue)
+hal_status hal_queue_flush_full(hal_queue *queue)
 {
-    if (queue->recording->command_count < queue->batch_limit &&
-        (queue->memory_bytes < queue->device->info.memory_bytes / MEMORY_PART ||
-         queue->recording->command_count == 0)) {
-        return HAL_OK;
-    }
     /* The device has work now, and handing over costs less in larger batches. */
     const uint64_t twice = 2 * (uint64_t)queue->batch_limit;
     queue->batch_limit = twice < queue->batch_most ? (uint32_t)twice : queue->batch_most;
@@ -374,13 +332,6 @@ static hal_status flush(hal_queue *queue, int waits_count, hal_point *point)
         *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
     }
     return status;
-}
-
-static hal_status use_kernel(hal_kernel *kernel, hal_queue *queue)
-{
-    return atomic_load_explicit(&kernel->stamp, memory_order_relaxed) == queue->serial
-               ? HAL_OK
-               : hal_kernel_note_use(kernel, queue);
 }
 
 /* A queue that was destroyed lives on under another name and counts from where it ended, so that

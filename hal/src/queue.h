@@ -28,6 +28,7 @@ struct hal_queue {
     hal_recording *spare;
     hal_graph *graph; /* being recorded */
     uint64_t memory_bytes; /* that the present batch uses */
+    uint64_t memory_limit; /* at which it is flushed */
     uint32_t batch_limit;  /* commands of the present batch; between first and most */
     uint32_t batch_first, batch_most;
     hal_hazards hazards;
@@ -71,8 +72,17 @@ hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point);
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower);
 
-/* Flushes when the batch has grown to its limit. Threads: the queue's. Errors: as a flush. */
-hal_status hal_queue_make_room(hal_queue *queue);
+/* Flushes a batch that has grown to its limit. Threads: the queue's. Errors: as a flush. */
+hal_status hal_queue_flush_full(hal_queue *queue);
+
+/* The same where the batch has. */
+static inline hal_status hal_queue_make_room(hal_queue *queue)
+{
+    const uint32_t count = queue->recording->command_count;
+    return count < queue->batch_limit && (queue->memory_bytes < queue->memory_limit || count == 0)
+               ? HAL_OK
+               : hal_queue_flush_full(queue);
+}
 
 /* Tells that the queue's thread has waited for all of its work. Threads: the queue's. */
 void hal_queue_went_idle(hal_queue *queue);

@@ -149,18 +149,48 @@ static void no_conflict_is_missed(void **state)
     }
 }
 
+static int touch(hal_hazards *hazards, const hal_memory *memory, uint64_t begin, uint32_t access)
+{
+    *hal_hazards_next(hazards) = (hal_hazard_range){memory, begin, begin + 4, access};
+    return hal_hazards_note(hazards, 1);
+}
+
 static void forced_hazards_mark_the_next_command(void **state)
 {
     (void)state;
     static hal_hazards hazards;
     static hal_memory memory;
-    const hal_hazard_range range = {&memory, 0, 4, HAL_ACCESS_READ};
-    assert_int_equal(hal_hazards_note(&hazards, &range, 1), 0);
-    assert_int_equal(hal_hazards_note(&hazards, &range, 1), 0);
+    assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 0);
+    assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 0);
     hal_hazards_force(&hazards);
-    assert_int_equal(hal_hazards_note(&hazards, &range, 0), 0);
-    assert_int_equal(hal_hazards_note(&hazards, &range, 1), 1);
-    assert_int_equal(hal_hazards_note(&hazards, &range, 1), 0);
+    assert_int_equal(hal_hazards_note(&hazards, 0), 0);
+    assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 1);
+    assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 0);
+}
+
+/* One range at a time beside a plain list, for as long as the ranges move through their room. */
+static void random_ranges_are_marked_as_a_plain_list_says(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 40, STEPS = 100000 };
+    static hal_hazards hazards;
+    static hal_memory blocks[BLOCKS];
+    hal_hazard_range known[HAL_HAZARD_RANGES];
+    uint32_t count = 0, random = 1;
+    for (int step = 0; step < STEPS; step++) {
+        random = random * 1664525u + 1013904223u;
+        const hal_memory *memory = &blocks[(random >> 8) % (step / 1000 % BLOCKS + 1)];
+        const uint64_t begin = (random >> 16) % 6;
+        const uint32_t access = random >> 28 == 0 ? HAL_ACCESS_WRITE : HAL_ACCESS_READ;
+        int expected = count == HAL_HAZARD_RANGES;
+        for (uint32_t i = 0; i < count; i++) {
+            expected |= known[i].memory == memory && known[i].begin < begin + 4 &&
+                        begin < known[i].end && ((known[i].access | access) & HAL_ACCESS_WRITE);
+        }
+        count = expected ? 0 : count;
+        known[count++] = (hal_hazard_range){memory, begin, begin + 4, access};
+        assert_int_equal(touch(&hazards, memory, begin, access), expected);
+    }
 }
 
 static int begin(void **state)
@@ -169,6 +199,7 @@ static int begin(void **state)
     mock_begin(state);
     device = mock_open("mock");
     queue = mock_queue(device);
+    assert_int_equal(hal_queue_set_batch(queue, HAL_QUEUE_BATCH_COMMANDS, 0), HAL_OK);
     kernel = mock_kernel(device, 1);
     return 0;
 }
@@ -199,6 +230,7 @@ int main(void)
         cmocka_unit_test_setup(memory_used_again_is_marked, reset),
         cmocka_unit_test_setup(a_full_list_forces_a_barrier, reset),
         cmocka_unit_test_setup(no_conflict_is_missed, reset),
+        cmocka_unit_test(random_ranges_are_marked_as_a_plain_list_says),
         cmocka_unit_test_setup(forced_hazards_mark_the_next_command, reset),
     };
     return cmocka_run_group_tests(tests, begin, end);
