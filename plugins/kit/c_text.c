@@ -328,7 +328,8 @@ static void extract(kit_c_state *state, hal_ir_value value)
     kit_c_put(state, record->type == HAL_TYPE_BOOL ? " != 0;\n" : ";\n");
 }
 
-/* A butterfly: neighbours, then pairs of neighbours, and so on. */
+/* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup the lanes
+ * that are not there take no part: lane 0 then has the tree, and hands it to the others. */
 static int reduce(kit_c_state *state, hal_ir_value value)
 {
     static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
@@ -345,14 +346,30 @@ static int reduce(kit_c_state *state, hal_ir_value value)
     combine.opcode = opcodes[record->aux];
     snprintf(words.operands[0], sizeof words.operands[0], "v%u", value);
     snprintf(words.operands[1], sizeof words.operands[1], "o%u", value);
-    for (uint32_t distance = 1; distance < state->dialect->subgroup_width; distance *= 2) {
+    const kit_c_dialect *dialect = state->dialect;
+    const int short_one = hal_ir_group_items(state->ir) % dialect->subgroup_width != 0;
+    for (uint32_t distance = 1; distance < dialect->subgroup_width; distance *= 2) {
         words.imm = (int32_t)distance;
         kit_c_new_line(state);
         kit_c_expand(state, "{ const @T @b = ", &words);
-        kit_c_expand(state, state->dialect->shuffle_xor, &words);
+        kit_c_expand(state, dialect->shuffle_xor, &words);
         kit_c_expand(state, "; @a = ", &words);
+        if (short_one) {
+            kit_c_put(state, "(");
+            kit_c_expand(state, dialect->lane_id, &words);
+            kit_c_expand(state, " ^ @ku) >= ", &words);
+            kit_c_expand(state, dialect->lane_count, &words);
+            kit_c_expand(state, " ? @a : ", &words);
+        }
         kit_c_expand(state, kit_c_pattern(state, &combine), &words);
         kit_c_put(state, "; }\n");
+    }
+    if (short_one) {
+        strcpy(words.operands[1], "0u");
+        kit_c_new_line(state);
+        kit_c_expand(state, "@a = ", &words);
+        kit_c_expand(state, dialect->shuffle, &words);
+        kit_c_put(state, ";\n");
     }
     return 1;
 }

@@ -40,7 +40,8 @@ typedef struct kit_c_dialect {
     const char *atomic[2], *compare_exchange[2]; /* of 32 and of 64 bits */
     const char *atomic_names[HAL_IR_ATOMIC_COUNT];
     /* May be null where the device has no subgroups. */
-    const char *lane_id, *shuffle, *shuffle_xor;
+    const char *lane_id, *lane_count; /* work-items of the own subgroup */
+    const char *shuffle, *shuffle_xor;
     uint32_t subgroup_width;
     const char *fast_math[HAL_IR_MATH_COUNT]; /* for HAL_IR_FAST; null where there is none */
 } kit_c_dialect;

@@ -18,6 +18,7 @@ static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes);
 static bool has(const answers *a, const char *extension);
 static const char *lack(const answers *a);
 static void describe_limits(opencl_card *card);
+static void describe_subgroups(opencl_card *card, const answers *a);
 static void describe_types(opencl_card *card, const answers *a);
 static void describe_identity(opencl_card *card, const answers *a, const char *platform);
 static void copy_text(char *to, size_t size, const char *from);
@@ -52,6 +53,7 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
         card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
         card->info.size = sizeof card->info;
         describe_limits(card);
+        describe_subgroups(card, a);
         describe_types(card, a);
         describe_identity(card, a, platform);
     } else {
@@ -110,6 +112,23 @@ static void describe_limits(opencl_card *card)
     info->max_vector_bytes = card->quirks & OPENCL_QUIRK_SCALAR_ACCESS ? 4 : 16;
     info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
     info->max_queues = 8;
+}
+
+/* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All of
+ * Intel's GPUs have 16. */
+static void describe_subgroups(opencl_card *card, const answers *a)
+{
+    size_t widths[16] = {0};
+    if (!has(a, "cl_intel_subgroups") || !has(a, "cl_intel_required_subgroup_size") ||
+        (card->quirks & OPENCL_QUIRK_NO_SUBGROUPS)) {
+        return;
+    }
+    ask(card->device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, widths, sizeof widths);
+    for (uint32_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        if (widths[i] == OPENCL_SUBGROUP_WIDTH) {
+            card->info.subgroup_width = OPENCL_SUBGROUP_WIDTH;
+        }
+    }
 }
 
 static void describe_types(opencl_card *card, const answers *a)

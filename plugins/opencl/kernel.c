@@ -155,9 +155,7 @@ static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_ker
     }
     made->device = device;
     snprintf(made->name, sizeof made->name, "%s", ir->names + ir->name);
-    for (uint32_t i = 0; i < 3; i++) {
-        made->group[i] = ir->group_size[i];
-    }
+    opencl_group_size(ir, made->group);
     made->binding_count = ir->binding_count;
     made->scalar_bytes = ir->scalar_bytes;
     made->argument_bytes = opencl_argument_bytes(ir);

@@ -33,6 +33,9 @@ static const kit_c_dialect dialect = {
     .atomic_names = {"add", "min", "max", "and", "or", "xor", "xchg", "cmpxchg"},
 };
 
+static bool uses_subgroups(const hal_ir_kernel *ir);
+static void use_subgroups(kit_c_dialect *words);
+static void write_items(const hal_ir_kernel *ir, kit_text *text);
 static bool uses_type(const hal_ir_kernel *ir, hal_type type);
 static bool narrows_to_half(const hal_ir_kernel *ir);
 static bool stores_half(const hal_ir_kernel *ir);
@@ -54,6 +57,10 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
                            "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n");
     }
     kit_c_dialect words = dialect;
+    if (uses_subgroups(ir) && card->info.subgroup_width > 0) {
+        kit_text_add(text, "#pragma OPENCL EXTENSION cl_intel_subgroups : enable\n");
+        use_subgroups(&words);
+    }
     words.scalar = in_buffer ? "s@i" : "a.s@i";
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
@@ -110,8 +117,15 @@ static void write_block(const hal_ir_kernel *ir, kit_text *text)
 static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
 {
     const char *comma = ir->binding_count > 0 ? ", " : "";
-    kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%u, %u, %u)))\nvoid hal_%s(",
-                 ir->group_size[0], ir->group_size[1], ir->group_size[2], ir->names + ir->name);
+    size_t group[3];
+    opencl_group_size(ir, group);
+    kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n", group[0],
+                 group[1], group[2]);
+    if (uses_subgroups(ir)) {
+        kit_text_add(text, "__attribute__((intel_reqd_sub_group_size(%d)))\n",
+                     (int)OPENCL_SUBGROUP_WIDTH);
+    }
+    kit_text_add(text, "void hal_%s(", ir->names + ir->name);
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         const bool read = ir->memories[i].access == HAL_ACCESS_READ;
         kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
@@ -135,11 +149,58 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
             kit_text_add(text, "a.o%u);\n", i);
         }
     }
+    if (uses_subgroups(ir)) {
+        write_items(ir, text);
+    }
     for (uint32_t i = 0; i < ir->scalar_count && in_buffer; i++) {
         const char *type = dialect.memory_types[ir->scalars[i].type];
         kit_text_add(text, "    const %s s%u = *(const __global %s *)(block + place + %u);\n", type,
                      i, type, 8 * ir->binding_count + ir->scalars[i].offset);
     }
+}
+
+void opencl_group_size(const hal_ir_kernel *ir, size_t group[3])
+{
+    const bool flat = uses_subgroups(ir);
+    for (uint32_t i = 0; i < 3; i++) {
+        group[i] = !flat ? ir->group_size[i] : i > 0 ? 1 : hal_ir_group_items(ir);
+    }
+}
+
+static bool uses_subgroups(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const uint32_t opcode = ir->records[i].opcode;
+        if (opcode == HAL_IR_LANE_ID ||
+            (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count themselves
+ * by subgroups and lanes, and what hal calls the l-th work-item is that lane by definition; all
+ * subgroups but the last are full. */
+static void use_subgroups(kit_c_dialect *words)
+{
+    words->local_id = "i@i";
+    words->lane_id = "(uint)get_sub_group_local_id()";
+    words->lane_count = "(uint)get_sub_group_size()";
+    words->shuffle = "intel_sub_group_shuffle(@a, @b & 15u)";
+    words->shuffle_xor = "intel_sub_group_shuffle_xor(@a, @ku & 15u)";
+    words->subgroup_width = OPENCL_SUBGROUP_WIDTH;
+}
+
+/* Where a work-item is in the group as the IR has it. */
+static void write_items(const hal_ir_kernel *ir, kit_text *text)
+{
+    const uint32_t *size = ir->group_size;
+    kit_text_add(text,
+                 "    const uint item = (uint)get_sub_group_id() * %du + "
+                 "(uint)get_sub_group_local_id();\n"
+                 "    const uint i0 = item %% %uu, i1 = item / %uu %% %uu, i2 = item / %uu;\n",
+                 (int)OPENCL_SUBGROUP_WIDTH, size[0], size[0], size[1], size[0] * size[1]);
 }
 
 static bool uses_type(const hal_ir_kernel *ir, hal_type type)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum { OPENCL_SUBGROUP_WIDTH = 16 }; /* lanes, where a kernel can ask for a width */
+
 /* A device of a platform, as enumerate found it. Lives as long as the process. */
 typedef struct opencl_card {
     cl_platform_id platform;
@@ -129,7 +131,10 @@ opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, const hal_plugin_qu
 /* Takes the clones of a queue that ends. */
 void opencl_kernel_leave(hal_plugin_device *device, uint64_t queue);
 
-/* lower_text.c: the source of a kernel. `in_buffer` as in hal_plugin_kernel. */
+/* lower_text.c: the group as the driver gets it; those of kernels that use subgroups have one
+ * dimension. */
+void opencl_group_size(const hal_ir_kernel *ir, size_t group[3]);
+/* The source of a kernel. `in_buffer` as in hal_plugin_kernel. */
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text);
 /* Bytes of the block of offsets and scalars in the device's layout. */

@@ -49,6 +49,7 @@ static const quirk_name names[] = {
     {"fma_of_zero", OPENCL_QUIRK_FMA_OF_ZERO},
     {"slow_half", OPENCL_QUIRK_SLOW_HALF},
     {"pageable", OPENCL_QUIRK_PAGEABLE},
+    {"no_subgroups", OPENCL_QUIRK_NO_SUBGROUPS},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };
 

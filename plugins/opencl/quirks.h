@@ -32,6 +32,8 @@ enum {
     OPENCL_QUIRK_SLOW_HALF = 8192,
     /* Mapped memory is not pinned, for drivers that are slower with it. */
     OPENCL_QUIRK_PAGEABLE = 4096,
+    /* Subgroups are left to hal, which carries them out through shared memory. */
+    OPENCL_QUIRK_NO_SUBGROUPS = 16384,
     /* What it says of the largest group of a kernel is not so. */
     OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024
 };

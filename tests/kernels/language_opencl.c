@@ -7,7 +7,7 @@
 
 void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes)
 {
-    const opencl_card card = {.quirks = 0};
+    const opencl_card card = {.info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
     kit_text text = {.host = &language_host};
     opencl_set_host(&language_host);
     const hal_status status = opencl_lower(&card, kernel, false, &text);

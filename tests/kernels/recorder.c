@@ -40,14 +40,17 @@ static const hal_host *services;
     .max_grid = {0x7fffffff, 65535, 65535}, .max_bindings = HAL_IR_MAX_BINDINGS,                   \
     .max_vector_bytes = 16, .storage_types = EVERY_TYPE, .max_queues = 4
 
-/* With everything; without subgroups and doubles; with subgroups; small and inexact; large, with
- * asynchronous copies and matrix units. */
+/* With everything; without subgroups and doubles; the same with subgroups of 16; with subgroups;
+ * small and inexact; large, with asynchronous copies and matrix units. */
 static const hal_device_info infos[] = {
     {GPU("full"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .arithmetic_types = EVERY_TYPE,
      .exactness = EXACT, .abilities = HAL_ABILITY_ATOMIC_64},
     {GPU("single"), .max_group_items = 512, .max_group_size = {512, 512, 512},
      .shared_bytes = 64 << 10, .preferred_group = 256,
+     .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64), .exactness = EXACT},
+    {GPU("narrow"), .max_group_items = 512, .max_group_size = {512, 512, 512},
+     .shared_bytes = 64 << 10, .preferred_group = 256, .subgroup_width = 16,
      .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64), .exactness = EXACT},
     {GPU("subgroups"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .subgroup_width = 32,

@@ -74,7 +74,7 @@ static hal_ir_kernel *parsed(const char *text)
 
 static void check(const char *name, uint32_t quirks, bool in_buffer, const char *expected_name)
 {
-    const opencl_card card = {.quirks = quirks};
+    const opencl_card card = {.quirks = quirks, .info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
     char *source = read_file(name, "ir"), *expected = read_file(expected_name, "cl");
     hal_ir_kernel *kernel = parsed(source);
     kit_text text = {.host = &host};
@@ -95,7 +95,7 @@ static void check(const char *name, uint32_t quirks, bool in_buffer, const char 
 
 static void texts_are_as_expected(void **state)
 {
-    static const char *const names[] = {"scale", "memory", "control", "numbers"};
+    static const char *const names[] = {"scale", "memory", "control", "numbers", "subgroups"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);

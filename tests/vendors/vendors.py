@@ -33,7 +33,7 @@ class Missing(Exception):
 
 class Intel:
     """ocloc with Intel's graphics compiler: no doubles, which most of its GPUs emulate or lack."""
-    language, devices, targets = "opencl", ("single",), ("tgllp", "dg2")
+    language, devices, targets = "opencl", ("single", "narrow"), ("tgllp", "dg2")
 
     def __init__(self):
         self.ocloc = tool("ocloc", "intel-opencl-icd")
