@@ -17,6 +17,16 @@ typedef struct chain_node {
     uint8_t *block;
 } chain_node;
 
+/* A run as it was handed over. The same words mean the same kernels and addresses as long as no
+ * object of the device is gone, whose place another one may have taken. */
+typedef struct chain_run {
+    uint32_t count; /* 0: none is known */
+    uint64_t command_bytes, binding_bytes, scalar_bytes;
+    uint64_t gone; /* of the device's objects */
+    uint64_t room;
+    uint8_t *words; /* commands, bindings, scalars */
+} chain_run;
+
 struct cuda_chain {
     cuda_chain *next;
     cuda_graph graph;
@@ -29,11 +39,21 @@ struct cuda_chain {
     uint64_t used;    /* serial number of its last use */
     uint64_t changes; /* of nodes */
     uint64_t unloads; /* of the device, when all nodes were looked through */
+    cuda_chain *then; /* ran after this one the last time */
+    chain_run run;    /* that the nodes hold, once it has come again */
     chain_node nodes[];
 };
 
 static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_command *commands, uint32_t count);
+static bool holds(const hal_plugin_queue *queue, const cuda_chain *chain, const hal_batch *batch,
+                  const hal_command *commands, uint32_t count);
+static void note_run(const hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
+                     const hal_command *commands, uint32_t count);
+static chain_run measure(const hal_plugin_queue *queue, const hal_command *commands,
+                         uint32_t count);
+static bool equal(const void *one, const void *other, uint64_t bytes);
+static void *append(uint8_t *at, const void *words, uint64_t bytes);
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
 static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                        uint32_t count, cuda_chain **chain);
@@ -67,10 +87,13 @@ hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
 static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_command *commands, uint32_t count)
 {
-    cuda_chain *chain = NULL;
-    hal_status status = find(queue, batch, commands, count, &chain);
-    if (status == HAL_OK) {
-        status = set_all(queue, chain, batch, commands, count);
+    cuda_chain *chain = queue->last_chain != NULL ? queue->last_chain->then : NULL;
+    hal_status status = HAL_OK;
+    if (chain != NULL && holds(queue, chain, batch, commands, count)) {
+        chain->same++;
+    } else {
+        status = find(queue, batch, commands, count, &chain);
+        status = status == HAL_OK ? set_all(queue, chain, batch, commands, count) : status;
     }
     if (status != HAL_OK) {
         return status;
@@ -79,6 +102,10 @@ static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
         keep_run(queue, batch, commands, count, &chain);
     }
     chain->used = ++queue->chain_uses;
+    if (queue->last_chain != NULL) {
+        queue->last_chain->then = chain;
+    }
+    queue->last_chain = chain;
     return cuda_failed(cuda_functions()->cuGraphLaunch(chain->executable, queue->stream),
                        "launching a graph of %u kernels", count);
 }
@@ -90,6 +117,81 @@ void cuda_chain_end(hal_plugin_queue *queue)
         release(queue->chains);
         queue->chains = next;
     }
+}
+
+/* Whether the nodes hold this very run, word by word as it was handed over. */
+static bool holds(const hal_plugin_queue *queue, const cuda_chain *chain, const hal_batch *batch,
+                  const hal_command *commands, uint32_t count)
+{
+    const chain_run *known = &chain->run;
+    if (known->count != count || chain->enabled != count) {
+        return false;
+    }
+    const chain_run run = measure(queue, commands, count);
+    const uint8_t *bindings = known->words + known->command_bytes,
+                  *scalars = bindings + known->binding_bytes;
+    return run.gone == known->gone && run.binding_bytes == known->binding_bytes &&
+           run.scalar_bytes == known->scalar_bytes &&
+           equal(known->words, commands, run.command_bytes) &&
+           equal(bindings, batch->bindings + commands->binding_first, run.binding_bytes) &&
+           equal(scalars, batch->scalars + commands->scalar_first, run.scalar_bytes);
+}
+
+/* Notes the run that the nodes hold. Without memory for it, or when bindings or scalars do not lie
+ * between those of the first and of the last command, the nodes are compared one by one. */
+static void note_run(const hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
+                     const hal_command *commands, uint32_t count)
+{
+    chain_run run = measure(queue, commands, count);
+    const uint64_t all = run.command_bytes + run.binding_bytes + run.scalar_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_command *command = &commands[i];
+        const uint64_t binding = command->binding_first - (uint64_t)commands->binding_first,
+                       scalar = command->scalar_first - (uint64_t)commands->scalar_first;
+        if (command->binding_first < commands->binding_first ||
+            command->scalar_first < commands->scalar_first ||
+            (binding + command->binding_count) * sizeof(hal_binding) > run.binding_bytes ||
+            scalar + command->scalar_bytes > run.scalar_bytes) {
+            return;
+        }
+    }
+    run.words = chain->run.room < all ? realloc(chain->run.words, all) : chain->run.words;
+    if (run.words == NULL) {
+        return;
+    }
+    run.room = chain->run.room < all ? all : chain->run.room;
+    uint8_t *at = append(run.words, commands, run.command_bytes);
+    at = append(at, batch->bindings + commands->binding_first, run.binding_bytes);
+    append(at, batch->scalars + commands->scalar_first, run.scalar_bytes);
+    chain->run = run;
+}
+
+static chain_run measure(const hal_plugin_queue *queue, const hal_command *commands,
+                         uint32_t count)
+{
+    const hal_command *last = &commands[count - 1];
+    const uint64_t binding_end = (uint64_t)last->binding_first + last->binding_count,
+                   scalar_end = (uint64_t)last->scalar_first + last->scalar_bytes;
+    return (chain_run){
+        .count = count,
+        .command_bytes = count * sizeof *commands,
+        .binding_bytes = (binding_end - commands->binding_first) * sizeof(hal_binding),
+        .scalar_bytes = scalar_end - commands->scalar_first,
+        .gone = queue->device->unloads + atomic_load(&queue->device->frees),
+    };
+}
+
+static bool equal(const void *one, const void *other, uint64_t bytes)
+{
+    return bytes == 0 || memcmp(one, other, bytes) == 0;
+}
+
+static void *append(uint8_t *at, const void *words, uint64_t bytes)
+{
+    if (bytes > 0) {
+        memcpy(at, words, bytes);
+    }
+    return at + bytes;
 }
 
 /* Tells runs apart well enough to find the chain that holds the same one; never 0. */
@@ -222,6 +324,10 @@ static void unlink_chain(hal_plugin_queue *queue, cuda_chain *chain)
         at = &(*at)->next;
     }
     *at = chain->next;
+    for (cuda_chain *other = queue->chains; other != NULL; other = other->next) {
+        other->then = other->then == chain ? NULL : other->then;
+    }
+    queue->last_chain = queue->last_chain == chain ? NULL : queue->last_chain;
 }
 
 /* Nodes that do not run shall not hold kernels that are gone either. */
@@ -235,6 +341,7 @@ static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_
         status = set_node(chain, i, batch, &commands[i]);
     }
     chain->same = chain->changes == changes ? chain->same + 1 : 0;
+    chain->run.count = 0;
     for (uint32_t i = count; i < chain->capacity && status == HAL_OK && chain->unloads != unloads;
          i++) {
         status = set_node(chain, i, batch, &commands[0]);
@@ -242,6 +349,9 @@ static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_
     if (status == HAL_OK) {
         chain->unloads = unloads;
         status = enable(chain, count);
+    }
+    if (status == HAL_OK && chain->same > 0) {
+        note_run(queue, chain, batch, commands, count);
     }
     return status;
 }
@@ -312,6 +422,7 @@ static void release(cuda_chain *chain)
     for (uint32_t i = 0; i < chain->capacity; i++) {
         free(chain->nodes[i].block);
     }
+    free(chain->run.words);
     free(chain);
 }
 

@@ -23,6 +23,7 @@ struct hal_plugin_device {
     _Atomic uint64_t kernels;   /* made so far, for their serial numbers */
     pthread_rwlock_t unloading; /* written while a module goes, read while a chain is launched */
     uint64_t unloads;           /* kernels that are gone */
+    _Atomic uint64_t frees;     /* memories that are gone */
     /* The contexts, by their devices, whose memory this one's copies have been let into. */
     _Atomic(cuda_context) peers[CUDA_MOST_DEVICES];
 };
@@ -59,6 +60,7 @@ struct hal_plugin_queue {
     _Atomic uint64_t submitted;     /* the last value */
     cuda_event events[CUDA_EVENTS]; /* after batch v, at v modulo CUDA_EVENTS; made when needed */
     cuda_chain *chains;
+    cuda_chain *last_chain; /* the last that ran */
     uint64_t chain_uses;
 };
 

@@ -57,6 +57,7 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     if (memory == NULL) {
         return;
     }
+    atomic_fetch_add(&device->frees, 1);
     if (cuda_enter(device) == HAL_OK) {
         if (memory->pointer != NULL) {
             cuda_unpin(device, memory->pointer);

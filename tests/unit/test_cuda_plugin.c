@@ -338,6 +338,32 @@ static void test_kernels_that_are_gone(void **state)
     plugin->memory_free(device, memory);
 }
 
+/* What comes again is told from what only looks alike: another scalar, and memory whose description
+ * lies where that of memory lay that is gone. */
+static void test_runs_that_look_alike(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    hal_plugin_kernel *kernel = kernel_of(1);
+    for (uint32_t turn = 0; turn < 6; turn++) {
+        /* Each turn's memory has another size, so that its address is a new one. */
+        hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES << turn);
+        for (uint32_t again = 0; again < 3 + turn; again++) {
+            dispatch_many(kernel, memory, COUNT, 7);
+            dispatch_many(kernel, memory, COUNT, 7);
+            dispatch_many(kernel, memory, COUNT, again == turn ? 8 : 9);
+            for (uint32_t i = 0; i < 3 * COUNT; i++) {
+                uint64_t address = 0;
+                memcpy(&address, mock->launches[i].block, 8);
+                assert_int_equal(address, memory->address);
+            }
+            mock->launch_count = 0;
+        }
+        plugin->memory_free(device, memory);
+    }
+    plugin->kernel_destroy(device, kernel);
+}
+
 /* Never a chain, or always one. */
 static void test_chain_variable(void **state)
 {
@@ -692,6 +718,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kept_chains, begin, end),
         cmocka_unit_test_setup_teardown(test_without_memory, begin, end),
         cmocka_unit_test_setup_teardown(test_kernels_that_are_gone, begin, end),
+        cmocka_unit_test_setup_teardown(test_runs_that_look_alike, begin, end),
         cmocka_unit_test_setup_teardown(test_chain_variable, begin, end),
         cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
         cmocka_unit_test_setup_teardown(test_points, begin, end),
