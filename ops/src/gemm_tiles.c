@@ -6,11 +6,11 @@
 static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 
-/* A processor without lanes of its own: a compiler finds the vectors, and it finds them along the
- * columns of one work-item, whose sums stay in registers: 16 of 8 floats, as compilers prefer
- * vectors of half the width even where there are wider ones. The work-items of a group follow each
- * other down the rows and find the columns of B in the cache. Such a processor has no shared memory
- * of its own, and staging was half as fast. */
+/* Where a compiler makes vectors of one work-item's arithmetic: it finds them along the columns of C,
+ * and the sums stay in registers: 16 of 8 floats, as compilers prefer vectors of half the width even
+ * where there are wider ones. The work-items of a group follow each other down the rows and find the
+ * columns of B in the cache. Such a processor has no shared memory of its own, and staging was half
+ * as fast. */
 static const ops_gemm_tiles alone = {128, 16, 4, 8, 16, 8, 8, 0, 0, 0, 1, 0, 0, 0, 0};
 #define GROUPS_OF_A_UNIT 4 /* from so many on, units end at about the same time */
 
@@ -74,9 +74,12 @@ static uint16_t cover(int64_t length, uint16_t least, uint16_t most);
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles)
 {
-    if (info->kind == HAL_DEVICE_CPU) {
-        *tiles = info->subgroup_width ? choose_lanes(m, n, b_along_k)
-                                      : choose_alone(info, m, n, batch, width);
+    if (info->item_vector_bytes > 0) {
+        *tiles = choose_alone(info, m, n, batch, width);
+        return;
+    }
+    if (info->kind == HAL_DEVICE_CPU && info->subgroup_width > 0) {
+        *tiles = choose_lanes(m, n, b_along_k);
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];

@@ -206,7 +206,9 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
     copy_text(info->architecture, sizeof info->architecture,
               a->version + (length > 63 ? length - 63 : 0));
     if (a->type & CL_DEVICE_TYPE_CPU) {
+        const uint64_t floats = number(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 4);
         info->kind = HAL_DEVICE_CPU;
+        info->item_vector_bytes = floats > 1 ? (uint32_t)floats * 4 : 0;
     } else {
         info->kind = a->unified ? HAL_DEVICE_INTEGRATED : HAL_DEVICE_DISCRETE;
     }

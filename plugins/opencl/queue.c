@@ -274,7 +274,8 @@ static void note_reached(hal_plugin_queue *queue, uint64_t value)
 /* Drivers are quicker to say that a queue is done than that an event is. */
 static hal_status wait_without_limit(hal_plugin_queue *queue, cl_event event, uint64_t value)
 {
-    const bool newest = atomic_load(&queue->submitted) == value;
+    const bool by_event = (queue->device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
+    const bool newest = !by_event && atomic_load(&queue->submitted) == value;
     cl_int state = CL_QUEUED;
     cl_int error = newest ? cl.clFinish(queue->commands) : CL_SUCCESS;
     if (newest && error == CL_SUCCESS) {

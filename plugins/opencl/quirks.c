@@ -50,6 +50,7 @@ static const quirk_name names[] = {
     {"slow_half", OPENCL_QUIRK_SLOW_HALF},
     {"pageable", OPENCL_QUIRK_PAGEABLE},
     {"no_subgroups", OPENCL_QUIRK_NO_SUBGROUPS},
+    {"event_wait", OPENCL_QUIRK_EVENT_WAIT},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
 };
 

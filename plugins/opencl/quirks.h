@@ -34,6 +34,8 @@ enum {
     OPENCL_QUIRK_PAGEABLE = 4096,
     /* Subgroups are left to hal, which carries them out through shared memory. */
     OPENCL_QUIRK_NO_SUBGROUPS = 16384,
+    /* A wait is for the batch's event, not for the queue. */
+    OPENCL_QUIRK_EVENT_WAIT = 32768,
     /* What it says of the largest group of a kernel is not so. */
     OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024
 };
