@@ -40,10 +40,10 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->narrow = INT64_C(1) << 31;
     made->memos = ops_memos_create();
     made->cold = calloc(1, sizeof *made->cold);
-    hal_status status = made->memos && made->cold
-                            ? cache_grow(made)
-                            : hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                                             "ops_context_create: no host memory");
+    hal_status status =
+        made->memos && made->cold
+            ? cache_grow(made)
+            : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_context_create: no host memory");
     if (status) {
         ops_memos_destroy(made->memos);
         free(made->cold);
@@ -147,24 +147,38 @@ hal_status ops_dispatch(ops_context *context, const ops_entry *entry, const uint
 
 void ops_put(ops_block *block, const void *value, uint32_t bytes)
 {
-    uint32_t at = (block->used + bytes - 1) / bytes * bytes;
-    if (at + bytes <= sizeof block->bytes) {
-        memset(block->bytes + block->used, 0, at - block->used);
-        memcpy(block->bytes + at, value, bytes);
-        memset(block->bytes + at + bytes, 0, at + bytes < sizeof block->bytes ? 4 : 0);
+    if (bytes == 8) {
+        uint64_t wide;
+        memcpy(&wide, value, sizeof wide);
+        ops_put_u64(block, wide);
+    } else {
+        uint32_t narrow;
+        memcpy(&narrow, value, sizeof narrow);
+        ops_put_u32(block, narrow);
     }
-    block->used = at + bytes;
-    block->alignment = bytes > block->alignment ? bytes : block->alignment;
 }
 
+/* The block stays a whole number of 8 bytes, with zeros where nothing was put. */
 void ops_put_u32(ops_block *block, uint32_t value)
 {
-    ops_put(block, &value, sizeof value);
+    const uint32_t at = block->used;
+    const uint64_t with_zeros = value;
+    if (at % 8 == 0 && at + 8 <= sizeof block->bytes) {
+        memcpy(block->bytes + at, &with_zeros, 8);
+    } else if (at + 4 <= sizeof block->bytes) {
+        memcpy(block->bytes + at, &value, 4);
+    }
+    block->used = at + 4;
 }
 
 void ops_put_u64(ops_block *block, uint64_t value)
 {
-    ops_put(block, &value, sizeof value);
+    const uint32_t at = (block->used + 7) & ~7u;
+    if (at + 8 <= sizeof block->bytes) {
+        memcpy(block->bytes + at, &value, 8);
+    }
+    block->used = at + 8;
+    block->alignment = 8;
 }
 
 void ops_put_index(ops_block *block, int wide, int64_t value)
@@ -224,9 +238,9 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
     if (ops_tensor_elements(tensor) > 0) {
         int64_t first, last;
         ops_span(tensor, &first, &last);
-        uint64_t alignment = context->info->binding_alignment;
+        uint64_t alignment = context->info->binding_alignment; /* a power of two */
         alignment = alignment > size ? alignment : size;
-        start = (uint64_t)first * size / alignment * alignment;
+        start = (uint64_t)first * size & ~(alignment - 1);
         end = (uint64_t)last * size;
     }
     for (uint32_t i = 0; i < bindings->count; i++) {
@@ -254,7 +268,7 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
 int64_t ops_base(const ops_bindings *bindings, uint32_t slot, const ops_tensor *tensor)
 {
     const hal_range *range = &bindings->ranges[slot];
-    int64_t first = (int64_t)(range->offset / hal_type_size(tensor->type));
+    int64_t first = (int64_t)(range->offset >> __builtin_ctz(hal_type_size(tensor->type)));
     return ops_tensor_elements(tensor) > 0 ? tensor->offset - first : 0;
 }
 

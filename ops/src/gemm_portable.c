@@ -3,6 +3,9 @@
 
 #include <ops/index.h>
 
+#include <stddef.h>
+#include <string.h>
+
 /* Rows of C from which preparing B pays on lanes. */
 #define MANY_ROWS 64
 
@@ -38,7 +41,8 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
     task t;
     ops_tensor copy = {0};
     hal_status status = HAL_OK;
-    t.product = *product;
+    memcpy(&t.product, product,
+           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
     t.plan = (ops_gemm_plan){.swapped = 0};
     if (better_swapped(context, product)) {
         swap(&t.product);
@@ -235,8 +239,8 @@ static void choose_layout(const ops_context *context, task *t)
     const uint32_t turn = tiles->unroll   ? tiles->block_k * tiles->slices * tiles->unroll
                           : tiles->stages ? tiles->block_k
                                           : 1; /* a direct reader has steps for the rest of k */
-    plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
-                  work->k % turn == 0;
+    plan->whole =
+        work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 && work->k % turn == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -316,14 +320,14 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     return (uint8_t)(width ? width : 1);
 }
 
+/* Of a power of two. */
 static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
 {
+    uint64_t bits = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (numbers[i] % width) {
-            return 0;
-        }
+        bits |= (uint64_t)numbers[i];
     }
-    return 1;
+    return (bits & (width - 1)) == 0;
 }
 
 static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)

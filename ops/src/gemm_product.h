@@ -18,10 +18,10 @@ typedef struct ops_matrix {
 
 typedef struct ops_product {
     const ops_gemm_options *options;
-    ops_matrix a, b, c;
-    ops_matrix inputs[OPS_GEMM_MAX_INPUTS];
     hal_type accumulator;
     uint32_t batch;
+    ops_matrix a, b, c;
+    ops_matrix inputs[OPS_GEMM_MAX_INPUTS]; /* those that there are; the rest is not set */
 } ops_product;
 
 /* Views a tensor of rank 2 or 3 as matrices, broadcast to `shape` of rank 3. */

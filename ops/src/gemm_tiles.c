@@ -149,8 +149,9 @@ static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint
         const int by_m = more_m && (!more_n || t->block_m <= t->block_n);
         const uint32_t block_m = by_m ? 2u * t->block_m : t->block_m;
         const uint32_t block_n = by_m ? t->block_n : 2u * t->block_n;
-        const uint64_t rows = ((uint64_t)m + block_m - 1) / block_m;
-        const uint64_t columns = ((uint64_t)n + block_n - 1) / block_n;
+        /* Shifts: this is reached by every call. */
+        const uint64_t rows = ((uint64_t)m + block_m - 1) >> __builtin_ctz(block_m);
+        const uint64_t columns = ((uint64_t)n + block_n - 1) >> __builtin_ctz(block_n);
         if ((!more_m && !more_n) || rows * columns * batch < enough) {
             return;
         }
@@ -220,9 +221,9 @@ static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64
     t.thread_n = (uint8_t)t.block_n;
     t.strip_n = t.thread_n < t.strip_n ? t.thread_n : t.strip_n;
     t.block_m = cover(m, 1, t.block_m);
-    while (t.block_m > t.thread_m && (uint64_t)((m + t.block_m - 1) / t.block_m) *
-                                             ((n + t.block_n - 1) / t.block_n) * batch <
-                                         GROUPS_OF_A_UNIT * info->compute_units) {
+    while (t.block_m > t.thread_m &&
+           (uint64_t)((m + t.block_m - 1) / t.block_m) * ((n + t.block_n - 1) / t.block_n) * batch <
+               GROUPS_OF_A_UNIT * info->compute_units) {
         t.block_m /= 2;
     }
     t.thread_m = t.block_m < t.thread_m ? (uint8_t)t.block_m : t.thread_m;
