@@ -49,6 +49,7 @@ static void free_numbers(step_numbers *n);
 static bool make(recurrence *r, const step_numbers *n);
 static bool make_graph(recurrence *r);
 static void destroy(recurrence *r);
+static hal_status rehearse(ops_context *context, void *user);
 static ops_array *step(const recurrence *r, ops_array *state, ops_array *input);
 static bool check_states(recurrence *r, step_numbers *n);
 static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row);
@@ -163,7 +164,19 @@ static bool make(recurrence *r, const step_numbers *n)
     if (!well) {
         return bench_fail(r->bench, "an input of the step: %s", hal_status_message());
     }
-    return r->way < GRAPH || make_graph(r);
+    return r->way < GRAPH ? bench_ok(r->bench, ops_prepare(context, rehearse, r), "ops_prepare")
+                          : make_graph(r);
+}
+
+/* So that the measured steps' kernels exist. */
+static hal_status rehearse(ops_context *context, void *user)
+{
+    const recurrence *r = user;
+    ops_array *next = step(r, r->start, r->inputs[0]);
+    const hal_status status = ops_array_evaluate(&next, 1);
+    ops_array_release(next);
+    (void)context;
+    return status;
 }
 
 /* One step, or RING steps in a row; the inputs of the graph are the state and what comes in. */

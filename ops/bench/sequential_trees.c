@@ -1,6 +1,6 @@
 /* sequential_trees.c: random expressions on 1,024 floats, each unlike all before, as programs meet
- * them whose shape depends on data; what the first run of one costs, and the second; sequential.h
- * says who calls it.
+ * them whose shape depends on data: what the first run of one costs, the second, the making of its
+ * kernel ahead and a run with it; sequential.h says who calls it.
  *
  * A tree has 8 to 40 operations over 2 to 6 inputs. A new operation takes the results that nobody
  * has taken yet, or inputs; in the end the open results are added up. Conditions compare inputs, so
@@ -27,12 +27,20 @@ typedef struct tree {
     int count, inputs; /* the last node is the result */
 } tree;
 
+/* What is timed: the first two runs, ops_prepare, a run after it, and one without fusion whose
+ * kernels exist. */
+enum { NEW, AGAIN, PREPARED, FUSED, UNFUSED, TIMES };
+static const char *const names[TIMES] = {"random tree, new", "random tree, again",
+                                         "random tree, its kernels made ahead",
+                                         "random tree, fused", "random tree, unfused"};
+
 typedef struct tree_place {
     bench_state *bench;
     bench_place place;
     ops_array *inputs[INPUTS];
-    double samples[4][TREES]; /* fused: new, again; unfused: new, again */
-    uint64_t kernels[2], compiled[2];
+    const tree *newest;
+    double samples[TIMES][TREES];
+    uint64_t kernels[TIMES], compiled[TIMES];
 } tree_place;
 
 static float numbers[INPUTS][SEQUENTIAL_ELEMENTS];
@@ -41,9 +49,10 @@ static uint64_t choose_seed(const bench_state *bench);
 static bool make_inputs(bench_state *bench, tree_place *p);
 static void grow(tree *t, uint64_t *state);
 static bool run_tree(tree_place *p, const tree *t, int at);
-static bool run_once(tree_place *p, const tree *t, double *seconds);
+static bool run_once(tree_place *p, const tree *t);
+static hal_status rehearse(ops_context *context, void *user);
 static ops_array *build(tree_place *p, const tree *t);
-static bool check(bench_state *bench, const tree *t, int at, const float *values);
+static bool check(tree_place *p, const tree *t, int at);
 static void work_out(const tree *t, int element, estimate *value);
 static void add_rows(bench_state *bench, tree_place *all, int places);
 
@@ -151,42 +160,49 @@ static void grow(tree *t, uint64_t *state)
     }
 }
 
-/* Twice fused and twice without fusion; then once more, for the values. */
+/* The values are checked with the kernels of the first run, fused and single. */
 static bool run_tree(tree_place *p, const tree *t, int at)
 {
-    for (int way = 0; way < 2; way++) {
+    p->newest = t;
+    for (int what = NEW; what < TIMES; what++) {
         ops_array_statistics before, after;
-        float values[SEQUENTIAL_ELEMENTS];
-        ops_context_set_fusion(p->place.ops, way == 0);
+        ops_context_set_fusion(p->place.ops, what != UNFUSED);
+        if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
+            return false;
+        }
         ops_context_statistics(p->place.ops, &before);
-        if (!run_once(p, t, &p->samples[2 * way][at])) {
-            return false;
-        }
-        ops_context_statistics(p->place.ops, &after);
-        p->compiled[way] += after.compiled - before.compiled;
-        p->kernels[way] += after.kernels - before.kernels;
-        if (!run_once(p, t, &p->samples[2 * way + 1][at])) {
-            return false;
-        }
-        ops_array *result = build(p, t);
+        const double start = measure_now();
         const bool well =
-            bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
-        ops_array_release(result);
-        if (!well || !check(p->bench, t, at, values)) {
+            what == PREPARED
+                ? bench_ok(p->bench, ops_prepare(p->place.ops, rehearse, p), "ops_prepare")
+                : run_once(p, t);
+        p->samples[what][at] = measure_now() - start;
+        ops_context_statistics(p->place.ops, &after);
+        p->compiled[what] += after.compiled - before.compiled;
+        p->kernels[what] += after.kernels - before.kernels;
+        if (!well || ((what == AGAIN || what == FUSED) && !check(p, t, at))) {
             return false;
         }
     }
     return true;
 }
 
-static bool run_once(tree_place *p, const tree *t, double *seconds)
+static bool run_once(tree_place *p, const tree *t)
 {
-    const double start = measure_now();
     ops_array *result = build(p, t);
     const bool well = sequential_finish(p->bench, &p->place, result);
-    *seconds = measure_now() - start;
     ops_array_release(result);
     return well;
+}
+
+static hal_status rehearse(ops_context *context, void *user)
+{
+    tree_place *p = user;
+    ops_array *result = build(p, p->newest);
+    const hal_status status = ops_array_evaluate(&result, 1);
+    ops_array_release(result);
+    (void)context;
+    return status;
 }
 
 static ops_array *build(tree_place *p, const tree *t)
@@ -217,16 +233,21 @@ static ops_array *build(tree_place *p, const tree *t)
     return result;
 }
 
-static bool check(bench_state *bench, const tree *t, int at, const float *values)
+static bool check(tree_place *p, const tree *t, int at)
 {
     estimate expected[SEQUENTIAL_ELEMENTS], nodes[NODES];
+    float values[SEQUENTIAL_ELEMENTS];
     char what[64];
+    ops_array *result = build(p, t);
+    const bool well =
+        bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
+    ops_array_release(result);
     for (int e = 0; e < SEQUENTIAL_ELEMENTS; e++) {
         work_out(t, e, nodes);
         expected[e] = nodes[t->count - 1];
     }
     snprintf(what, sizeof what, "random tree %d", at);
-    return estimate_check(bench, what, values, expected, SEQUENTIAL_ELEMENTS);
+    return well && estimate_check(p->bench, what, values, expected, SEQUENTIAL_ELEMENTS);
 }
 
 static void work_out(const tree *t, int element, estimate *value)
@@ -255,10 +276,7 @@ static void work_out(const tree *t, int element, estimate *value)
 
 static void add_rows(bench_state *bench, tree_place *all, int places)
 {
-    static const char *const names[4] = {"random tree, new", "random tree, again",
-                                         "random tree, unfused, new",
-                                         "random tree, unfused, again"};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < TIMES; i++) {
         bench_row *row = bench_add(bench, names[i], HAL_TYPE_F32);
         if (row == NULL) {
             return;
@@ -275,10 +293,11 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
     for (int i = 0; i < places; i++) {
         const tree_place *p = &all[i];
         bench_note(bench,
-                   "%d random trees on %s: %llu kernels, %llu of them made; unfused %llu, of which "
-                   "%llu made.",
+                   "%d random trees on %s: new, %llu kernels, %llu of them made; %llu made ahead; "
+                   "fused, %llu kernels; unfused, %llu.",
                    TREES, hal_device_plugin_name(p->place.device),
-                   (unsigned long long)p->kernels[0], (unsigned long long)p->compiled[0],
-                   (unsigned long long)p->kernels[1], (unsigned long long)p->compiled[1]);
+                   (unsigned long long)p->kernels[NEW], (unsigned long long)p->compiled[NEW],
+                   (unsigned long long)p->compiled[PREPARED], (unsigned long long)p->kernels[FUSED],
+                   (unsigned long long)p->kernels[UNFUSED]);
     }
 }

@@ -16,7 +16,7 @@ JSON
 grep -q 'cpu, fused: all of 10000 operations evaluated' "$folder/log"
 grep -q 'cpu, unfused: all of 10000 operations evaluated, in 10000 kernels' "$folder/log"
 for row in '10000 unary operations' 'one operation and its 4 KB read back' \
-    'step, batch 1, hidden 16, graph of 16' 'random tree, again'; do
+    'step, batch 1, hidden 16, graph of 16' 'random tree, fused'; do
     grep -q "\"case\": \"$row\"" "$folder/rows.json" || { echo "no row '$row'"; exit 1; }
 done
 joined=$(grep -c '"other": {"median_us": 12.5,' "$folder/rows.json")
