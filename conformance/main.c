@@ -23,12 +23,14 @@ typedef struct program_options {
     unsigned levels;
     uint64_t seed;
     unsigned jobs, seconds, every;
+    unsigned part, parts;
     bool seed_given, list, table;
 } program_options;
 
 static int parse_options(int count, char **arguments, program_options *options);
 static int parse_level(const char *text, unsigned *levels);
 static bool parse_number(const char *text, uint64_t *number);
+static bool parse_part(const char *text, program_options *options);
 static void take_seed_of_filter(program_options *options);
 static bool is_selected(const program_options *options, const case_entry *entry);
 static size_t select_cases(const program_options *options, const case_list *list,
@@ -45,8 +47,10 @@ static const char usage[] =
     "  --plugin FILE.so    test this plugin: it is put in front of HAL_PLUGIN_PATH\n"
     "  --device SELECTION  test this device, such as cpu:0 (else HAL_BACKEND, else the default)\n"
     "  --level LEVELS      core, ops, stress, or several with commas (core,ops)\n"
-    "  --filter TEXT       only cases whose name holds TEXT, or fits it when it has * or ?\n"
+    "  --filter TEXT       only cases whose name or group holds TEXT, or fits it when it has *\n"
+    "                      or ?\n"
     "  --every N           of these, the first of each group and every N-th after it (1)\n"
+    "  --part I/N          of these, the I-th and every N-th after it: N such runs do them all\n"
     "  --seed N            another seed for all random inputs (1)\n"
     "  --expect FILE       known failures (else hal_NAME.expect.txt beside hal_NAME.so)\n"
     "  --json FILE         write the results as JSON\n"
@@ -60,7 +64,8 @@ static const char usage[] =
 int main(int count, char **arguments)
 {
     program_options options = {
-        .levels = CASE_LEVEL_CORE | CASE_LEVEL_OPS, .seed = DEFAULT_SEED, .jobs = 1, .seconds = 60, .every = 1};
+        .levels = CASE_LEVEL_CORE | CASE_LEVEL_OPS, .seed = DEFAULT_SEED, .jobs = 1, .seconds = 60, .every = 1,
+        .part = 1, .parts = 1};
     const int parsed = parse_options(count, arguments, &options);
     if (parsed != 0) {
         return parsed < 0 ? 0 : 2;
@@ -92,6 +97,7 @@ static int parse_options(int count, char **arguments, program_options *options)
         LEVEL,
         FILTER,
         EVERY,
+        PART,
         SEED,
         EXPECT,
         JSON,
@@ -107,7 +113,7 @@ static int parse_options(int count, char **arguments, program_options *options)
         {"filter", 1, NULL, FILTER}, {"seed", 1, NULL, SEED},     {"expect", 1, NULL, EXPECT},
         {"json", 1, NULL, JSON},     {"junit", 1, NULL, JUNIT},   {"list", 0, NULL, LIST},
         {"table", 0, NULL, TABLE},   {"jobs", 1, NULL, JOBS},     {"timeout", 1, NULL, TIMEOUT},
-        {"every", 1, NULL, EVERY},   {"help", 0, NULL, HELP},
+        {"every", 1, NULL, EVERY},   {"part", 1, NULL, PART},     {"help", 0, NULL, HELP},
         {NULL, 0, NULL, 0}};
     int option;
     uint64_t number = 1;
@@ -129,6 +135,9 @@ static int parse_options(int count, char **arguments, program_options *options)
         case EVERY:
             well = parse_number(optarg, &number) && number >= 1 && number <= 1000000;
             options->every = (unsigned)number;
+            break;
+        case PART:
+            well = parse_part(optarg, options);
             break;
         case SEED:
             well = parse_number(optarg, &options->seed);
@@ -209,6 +218,13 @@ static bool parse_number(const char *text, uint64_t *number)
     return errno == 0 && end != text && *end == 0 && text[0] != '-';
 }
 
+static bool parse_part(const char *text, program_options *options)
+{
+    int end = 0;
+    return sscanf(text, "%3u/%3u%n", &options->part, &options->parts, &end) == 2 &&
+           text[end] == 0 && options->part >= 1 && options->part <= options->parts;
+}
+
 /* A case's name holds its seed, so the name alone brings the same run back. */
 static void take_seed_of_filter(program_options *options)
 {
@@ -225,9 +241,11 @@ static bool is_selected(const program_options *options, const case_entry *entry)
         if (strcmp(options->filter, entry->name) == 0) {
             return true;
         }
-        const bool named = strpbrk(options->filter, "*?") != NULL
-                               ? fnmatch(options->filter, entry->name, 0) == 0
-                               : strstr(entry->name, options->filter) != NULL;
+        const bool pattern = strpbrk(options->filter, "*?") != NULL;
+        const bool named = pattern ? fnmatch(options->filter, entry->name, 0) == 0 ||
+                                         fnmatch(options->filter, entry->group, 0) == 0
+                                   : strstr(entry->name, options->filter) != NULL ||
+                                         strstr(entry->group, options->filter) != NULL;
         if (!named) {
             return false;
         }
@@ -239,7 +257,7 @@ static size_t select_cases(const program_options *options, const case_list *list
                            report_result *results)
 {
     const case_entry *first = NULL; /* of the group, as far as they are selected */
-    size_t count = 0, in_group = 0;
+    size_t count = 0, in_group = 0, sampled = 0;
     for (size_t i = 0; i < list->count; i++) {
         const case_entry *entry = &list->entries[i];
         if (!is_selected(options, entry)) {
@@ -249,7 +267,8 @@ static size_t select_cases(const program_options *options, const case_list *list
             first = entry;
             in_group = 0;
         }
-        if (in_group++ % options->every == 0) {
+        if (in_group++ % options->every == 0 &&
+            sampled++ % options->parts == options->part - 1) {
             results[count++] = (report_result){.entry = entry};
         }
     }
