@@ -102,7 +102,7 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
 {
     const uint32_t warp = 32, wide = width > 4 ? 2 : 1;
     ops_gemm_tiles t = {.block_k = (uint16_t)(wide == 2 ? 2 : 4)};
-    if (info->kind == HAL_DEVICE_CPU ||
+    if (info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0 ||
         ((m > SLICED_SIDE && n > SLICED_SIDE) &&
          (uint64_t)m * (uint64_t)n * batch > (uint64_t)SLICED_ELEMENTS * info->compute_units)) {
         return 0;

@@ -125,14 +125,49 @@ ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, 
     }
 }
 
+enum { V(ROW_VECTORS) = 8 };
+
+/* One row by eight vectors of B as it lies: a row of a tile has too few sums to hide how long one
+ * multiply-add takes. Each element is summed as a tile sums it. */
+ALWAYS_INLINE void V(row)(const struct cpu_gemm_strip *s, const T *b, T *c)
+{
+    const T *a = s->a;
+    const V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
+    V(vec) sum[V(ROW_VECTORS)];
+
+    UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
+        sum[j] = V(splat)(0);
+    }
+    for (int64_t k = s->k; k > 0; k--) {
+        const V(vec) av = V(splat)(*a);
+        UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
+            sum[j] = V(fma)(av, V(load)(b + j * LANES), sum[j]);
+        }
+        a += s->a_col;
+        b += s->b_row;
+    }
+    UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
+        sum[j] *= alpha;
+        if (s->beta != 0) {
+            sum[j] = V(fma)(beta, V(load)(c + j * LANES), sum[j]);
+        }
+        V(store)(c + j * LANES, sum[j]);
+    }
+}
+
 static void V(strip)(const struct cpu_gemm_strip *s)
 {
-    const int nr = NV * LANES;
+    const int nr = NV * LANES, wide = V(ROW_VECTORS) * LANES;
     const V(mask) whole = V(mask_of)(LANES);
     const T *b = s->b;
     T *c = s->c;
     int64_t cols = s->cols;
 
+    if (s->rows == 1 && s->b_panel == nr) { /* panels are neighbours */
+        for (; cols >= wide; cols -= wide, b += wide, c += wide) {
+            V(row)(s, b, c);
+        }
+    }
     for (; cols >= nr; cols -= nr, b += s->b_panel, c += nr) {
         V(tile_of)(s, b, c, whole, NV);
     }
