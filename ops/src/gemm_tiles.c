@@ -108,6 +108,9 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
         return 0;
     }
     choose_block(info, m, n, batch, &t);
+    if (((uint64_t)n + t.block_n - 1) / t.block_n > info->max_grid[0]) {
+        return 0; /* wider tiles may fit in the grid */
+    }
     t.thread_m = (uint8_t)(t.block_m < 8 ? t.block_m : 8);
     t.thread_n = (uint8_t)(t.block_n < 4 ? t.block_n : 4);
     t.strip_m = (uint8_t)(a_along_k ? 1 : t.thread_m < 4 ? t.thread_m : 4);

@@ -332,6 +332,7 @@ static void slices(void **state)
         faked.compute_units = units[i % 3];
         faked.max_group_items = i % 2 ? kept->max_group_items : 64;
         faked.shared_bytes = i % 5 ? kept->shared_bytes : 4 << 10;
+        faked.max_grid[0] = i % 11 ? kept->max_grid[0] : 40; /* slices of 512 columns need more */
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 4 ? 1 : 3, n[0], n[1], n[2], i / 3 % 3,
                          i / 9 % 3, i % 7 == 0);
         if (i % 8 > 2) {
