@@ -119,8 +119,10 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
     t.lanes_n = (uint8_t)(t.block_n / t.thread_n);
 
     const uint32_t lanes = (uint32_t)t.lanes_m * t.lanes_n;
-    const uint32_t items =
-        SLICED_ITEMS < info->max_group_items ? SLICED_ITEMS : info->max_group_items;
+    uint32_t items = SLICED_ITEMS;
+    while (items > info->max_group_items || items > info->max_group_size[0]) {
+        items /= 2;
+    }
     while (t.block_k > 1 && k < (int64_t)(t.block_k * warp / lanes)) {
         t.block_k /= 2;
     }
