@@ -54,6 +54,12 @@ static chain_run measure(const hal_plugin_queue *queue, const hal_command *comma
                          uint32_t count);
 static bool equal(const void *one, const void *other, uint64_t bytes);
 static void *append(uint8_t *at, const void *words, uint64_t bytes);
+static bool equal_commands(const hal_command *known, const hal_command *commands, uint32_t count);
+static uint32_t piece_locked(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_command *commands, uint32_t count);
+static uint32_t period_of(const uint64_t *marks, uint32_t count);
+static uint32_t find_anchor(hal_plugin_queue *queue, const uint64_t *marks, uint32_t period);
+static uint64_t mark_command(const hal_batch *batch, const hal_command *command);
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
 static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                        uint32_t count, cuda_chain **chain);
@@ -73,6 +79,18 @@ static void keep(chain_node *node, const hal_command *command, const uint8_t *bl
 static hal_status enable(cuda_chain *chain, uint32_t count);
 static void release(cuda_chain *chain);
 static cuda_node_launch describe(const hal_command *command, void **parameters);
+
+uint32_t cuda_chain_piece(hal_plugin_queue *queue, const hal_batch *batch,
+                          const hal_command *commands, uint32_t count)
+{
+    if (count < queue->device->chain_from) {
+        return count;
+    }
+    pthread_rwlock_rdlock(&queue->device->unloading);
+    const uint32_t piece = piece_locked(queue, batch, commands, count);
+    pthread_rwlock_unlock(&queue->device->unloading);
+    return piece;
+}
 
 hal_status cuda_chain_run(hal_plugin_queue *queue, const hal_batch *batch,
                           const hal_command *commands, uint32_t count)
@@ -132,7 +150,7 @@ static bool holds(const hal_plugin_queue *queue, const cuda_chain *chain, const 
                   *scalars = bindings + known->binding_bytes;
     return run.gone == known->gone && run.binding_bytes == known->binding_bytes &&
            run.scalar_bytes == known->scalar_bytes &&
-           equal(known->words, commands, run.command_bytes) &&
+           equal_commands((const hal_command *)(const void *)known->words, commands, count) &&
            equal(bindings, batch->bindings + commands->binding_first, run.binding_bytes) &&
            equal(scalars, batch->scalars + commands->scalar_first, run.scalar_bytes);
 }
@@ -186,6 +204,27 @@ static bool equal(const void *one, const void *other, uint64_t bytes)
     return bytes == 0 || memcmp(one, other, bytes) == 0;
 }
 
+/* In the same batch or in another place of one. */
+static bool equal_commands(const hal_command *known, const hal_command *commands, uint32_t count)
+{
+    const uint32_t bindings = commands->binding_first - known->binding_first,
+                   scalars = commands->scalar_first - known->scalar_first;
+    if (bindings == 0 && scalars == 0) {
+        return equal(known, commands, count * sizeof *commands);
+    }
+    bool same = true;
+    for (uint32_t i = 0; i < count && same; i++) {
+        const hal_command *one = &known[i], *other = &commands[i];
+        same = one->kernel == other->kernel && one->grid[0] == other->grid[0] &&
+               one->grid[1] == other->grid[1] && one->grid[2] == other->grid[2] &&
+               one->binding_count == other->binding_count &&
+               one->scalar_bytes == other->scalar_bytes &&
+               one->binding_first + bindings == other->binding_first &&
+               one->scalar_first + scalars == other->scalar_first;
+    }
+    return same;
+}
+
 static void *append(uint8_t *at, const void *words, uint64_t bytes)
 {
     if (bytes > 0) {
@@ -194,25 +233,83 @@ static void *append(uint8_t *at, const void *words, uint64_t bytes)
     return at + bytes;
 }
 
+static uint32_t piece_locked(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_command *commands, uint32_t count)
+{
+    uint64_t marks[CUDA_CHAIN_MOST];
+    const cuda_chain *then = queue->last_chain != NULL ? queue->last_chain->then : NULL;
+    const uint32_t known = then != NULL ? then->run.count : 0;
+    if (known > 0 && known <= count && known >= count / 2 &&
+        holds(queue, then, batch, commands, known)) {
+        return known;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        marks[i] = mark_command(batch, &commands[i]);
+    }
+    const uint32_t period = period_of(marks, count);
+    if (period > count / 2) {
+        return count;
+    }
+    const uint32_t anchor = find_anchor(queue, marks, period);
+    return anchor > 0 ? anchor : count / period * period;
+}
+
+/* The smallest distance at which all marks repeat: what is left of the run without the longest part
+ * that it both begins and ends with, as D. Knuth, J. Morris and V. Pratt find it. */
+static uint32_t period_of(const uint64_t *marks, uint32_t count)
+{
+    uint16_t borders[CUDA_CHAIN_MOST]; /* of the run's first parts: how long theirs are */
+    uint32_t border = 0;
+    borders[0] = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        while (border > 0 && marks[i] != marks[border]) {
+            border = borders[border - 1];
+        }
+        border += marks[i] == marks[border];
+        borders[i] = (uint16_t)border;
+    }
+    return count - border;
+}
+
+/* Where in the first turn an earlier loop was cut; else this one is, where it begins. */
+static uint32_t find_anchor(hal_plugin_queue *queue, const uint64_t *marks, uint32_t period)
+{
+    for (uint32_t i = 0; i < period; i++) {
+        for (uint32_t k = 0; k < CUDA_ANCHORS; k++) {
+            if (queue->anchors[k] == marks[i]) {
+                return i;
+            }
+        }
+    }
+    queue->anchors[queue->next_anchor++ % CUDA_ANCHORS] = marks[0];
+    return 0;
+}
+
+/* Tells dispatches apart well enough; what is taken for equal is compared before it is relied on. */
+static uint64_t mark_command(const hal_batch *batch, const hal_command *command)
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    uint64_t mark = command->kernel->serial + ((uint64_t)command->grid[0] << 32);
+    for (uint32_t k = 0; k < command->binding_count; k++) {
+        mark = (mark + (bindings[k].memory ? bindings[k].memory->address : 0) +
+                bindings[k].offset) *
+               0x9e3779b97f4a7c15;
+    }
+    if (command->scalar_bytes > 0) {
+        const uint32_t bytes = command->scalar_bytes < 8 ? command->scalar_bytes : 8;
+        uint64_t word = 0;
+        memcpy(&word, batch->scalars + command->scalar_first, bytes);
+        mark = (mark ^ mark >> 32 ^ word) * 0x9e3779b97f4a7c15;
+    }
+    return mark;
+}
+
 /* Tells runs apart well enough to find the chain that holds the same one; never 0. */
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count)
 {
     uint64_t mark = count;
     for (uint32_t i = 0; i < count; i++) {
-        const hal_command *command = &commands[i];
-        const hal_binding *bindings = batch->bindings + command->binding_first;
-        uint64_t word = command->kernel->serial;
-        for (uint32_t k = 0; k < command->binding_count; k++) {
-            word = (word + (bindings[k].memory ? bindings[k].memory->address : 0) +
-                    bindings[k].offset) *
-                   0x9e3779b97f4a7c15;
-        }
-        mark = (mark ^ word ^ mark >> 32) * 0xc2b2ae3d27d4eb4f;
-        if (command->scalar_bytes > 0) {
-            const uint32_t bytes = command->scalar_bytes < 8 ? command->scalar_bytes : 8;
-            memcpy(&word, batch->scalars + command->scalar_first, bytes);
-            mark = (mark ^ word) * 0x9e3779b97f4a7c15;
-        }
+        mark = (mark ^ mark >> 32 ^ mark_command(batch, &commands[i])) * 0xc2b2ae3d27d4eb4f;
     }
     return mark | 1;
 }

@@ -50,6 +50,7 @@ struct hal_plugin_kernel {
 #define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
 
 typedef struct cuda_chain cuda_chain; /* chain.h */
+enum { CUDA_ANCHORS = 4 };            /* places in loops where runs are cut */
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
@@ -61,6 +62,8 @@ struct hal_plugin_queue {
     cuda_event events[CUDA_EVENTS]; /* after batch v, at v modulo CUDA_EVENTS; made when needed */
     cuda_chain *chains;
     cuda_chain *last_chain; /* the last that ran */
+    uint64_t anchors[CUDA_ANCHORS]; /* marks of the dispatches that loops begin with */
+    uint32_t next_anchor;
     uint64_t chain_uses;
 };
 

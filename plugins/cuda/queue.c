@@ -153,8 +153,9 @@ static hal_status run(hal_plugin_queue *queue, const hal_batch *batch)
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
         const hal_command *command = &batch->commands[i];
-        const uint32_t dispatches = count_dispatches(batch, i);
+        uint32_t dispatches = count_dispatches(batch, i);
         if (dispatches > 0) {
+            dispatches = cuda_chain_piece(queue, batch, command, dispatches);
             status = run_dispatches(queue, batch, command, dispatches);
             i += dispatches;
             continue;

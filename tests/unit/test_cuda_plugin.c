@@ -364,6 +364,43 @@ static void test_runs_that_look_alike(void **state)
     plugin->kernel_destroy(device, kernel);
 }
 
+/* A loop of 37 dispatches in batches of 1,000, which end somewhere in it: its whole turns come again
+ * as the same run, and only what is left at both ends of a batch is set anew. */
+static void test_loops(void **state)
+{
+    (void)state;
+    enum { TURN = 37, COUNT = 1000, BATCHES = 40 };
+    static hal_command commands[COUNT];
+    static uint64_t scalars[COUNT];
+    hal_plugin_kernel *kernel = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    const hal_binding binding = {.memory = memory, .length = BYTES, .access = HAL_ACCESS_WRITE};
+    uint32_t set = 0;
+    for (uint32_t at = 0; at < BATCHES * COUNT; at += COUNT) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            scalars[i] = (at + i) % TURN;
+            commands[i] = (hal_command){.kind = HAL_COMMAND_DISPATCH,
+                                        .binding_count = 1,
+                                        .scalar_bytes = 4,
+                                        .scalar_first = 8 * i,
+                                        .grid = {1, 1, 1},
+                                        .kernel = kernel};
+        }
+        set = at == BATCHES / 2 * COUNT ? mock->nodes_set : set;
+        mock->launch_count = 0;
+        submit(commands, COUNT, &binding, 1, (const uint8_t *)scalars, 8 * COUNT);
+        assert_int_equal(mock->launch_count, COUNT);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            uint32_t scalar = 0;
+            memcpy(&scalar, mock->launches[i].block + 8, 4);
+            assert_int_equal(scalar, (at + i) % TURN);
+        }
+    }
+    assert_in_range(mock->nodes_set - set, 0, BATCHES / 2 * 2 * TURN);
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
 /* Never a chain, or always one. */
 static void test_chain_variable(void **state)
 {
@@ -719,6 +756,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_without_memory, begin, end),
         cmocka_unit_test_setup_teardown(test_kernels_that_are_gone, begin, end),
         cmocka_unit_test_setup_teardown(test_runs_that_look_alike, begin, end),
+        cmocka_unit_test_setup_teardown(test_loops, begin, end),
         cmocka_unit_test_setup_teardown(test_chain_variable, begin, end),
         cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
         cmocka_unit_test_setup_teardown(test_points, begin, end),
