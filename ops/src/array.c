@@ -33,6 +33,9 @@ void ops_arrays_destroy(ops_context *context)
     if (!arrays) {
         return;
     }
+    if (arrays->recording) {
+        ops_graph_drop(context); /* the queue goes on */
+    }
     free_slabs(arrays);
     for (uint32_t i = 0; i < OPS_CONSTANTS; i++) {
         hal_buffer_release(arrays->constants[i].buffer);
@@ -387,7 +390,11 @@ ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank, co
         hal_buffer_release(one.buffer);
         return NULL;
     }
-    return hold(context, &all);
+    ops_array *array = hold(context, &all);
+    if (array) {
+        array->operation = OPS_OPERATION_CONSTANT;
+    }
+    return array;
 }
 
 ops_array *ops_array_number(ops_context *context, hal_type type, double value)
@@ -525,6 +532,8 @@ static ops_array *view_of(ops_array *x, const ops_tensor *view)
     }
     array->view = *view;
     array->view.buffer = hal_buffer_retain(x->view.buffer);
+    array->operation = x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT
+                                                              : OPS_OPERATION_NONE;
     if (x->state == OPS_ARRAY_DEFERRED) {
         /* Offset and strides hold for the array at the root of a chain of views. */
         x = x->operation == OPS_OPERATION_VIEW ? x->operands[0] : x;

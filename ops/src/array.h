@@ -25,7 +25,8 @@ typedef enum ops_operation {
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
     OPS_OPERATION_MATMUL, /* `function` is the precision */
-    OPS_OPERATION_VIEW    /* offset and strides hold for the operand's elements, row by row */
+    OPS_OPERATION_VIEW,   /* offset and strides hold for the operand's elements, row by row */
+    OPS_OPERATION_CONSTANT /* of memory that other arrays of the same value have too */
 } ops_operation;
 
 /* What one kernel may have at most: operations, so that a compiler's time stays bounded, and arrays
@@ -126,5 +127,8 @@ ops_context *ops_array_operands(const char *function, ops_array *const *operands
 
 /* Records what computes the arrays, which have one context (evaluate.c). */
 hal_status ops_evaluate(ops_array *const *arrays, uint32_t count);
+
+/* Ends a recording and drops what it kept (graph.c). */
+hal_status ops_graph_drop(ops_context *context);
 
 #endif

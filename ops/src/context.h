@@ -21,7 +21,7 @@ enum {
 };
 
 /* All that decides what a kernel looks like, as words; equal signatures share a kernel. */
-#define OPS_SIGNATURE_WORDS 512u
+#define OPS_SIGNATURE_WORDS 640u
 typedef struct ops_signature {
     uint32_t count;
     uint64_t words[OPS_SIGNATURE_WORDS];
@@ -132,6 +132,10 @@ hal_ir_value ops_scalar(hal_ir_builder *builder, const char *name, uint32_t i, u
 
 /* "f32[3, 4]" into `text`, which is given back. */
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES]);
+
+/* Checks that a type, rank and shape are such, with bytes that 63 bits can count; gives the bytes. */
+hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
+                           uint64_t *bytes);
 
 /* Checks that a tensor is one of the context's device and lies within its buffer. `function` and
  * `argument` name it in the message. */

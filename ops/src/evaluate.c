@@ -165,7 +165,9 @@ static ops_array *plan_after(job *j)
 {
     ops_group *group = &j->after;
     j->has_after = 1;
-    ops_group_gather(group, j->roots, 1); /* limits are kept since the root was noted */
+    if (!ops_group_gather(group, j->roots, 1)) {
+        return group->cut;
+    }
     ops_group_choose_outputs(group, j->roots, 1, most_outputs(j));
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         ops_array *leaf = group->leaves[i];
@@ -209,7 +211,9 @@ static ops_array *plan_main(job *j)
         }
         return NULL;
     }
-    ops_group_gather(&j->before, &x, 1);
+    if (!ops_group_gather(&j->before, &x, 1)) {
+        return x;
+    }
     ops_group_choose_outputs(&j->before, &x, 1, OPS_MAX_OUTPUTS);
     uint32_t bindings = j->before.leaf_count + REDUCTION_BINDINGS +
                         (j->has_after ? j->after.leaf_count - 1 : 0);

@@ -76,12 +76,10 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
     if (!status) {
         status = finish(context, inputs, input_count, whole, output_count, graph);
     } else {
-        hal_graph *dropped = NULL;
         char cause[512];
         strncpy(cause, hal_status_message(), sizeof cause - 1);
         cause[sizeof cause - 1] = 0;
-        hal_graph_end(context->queue, NULL, 0, &dropped);
-        hal_graph_destroy(dropped);
+        ops_graph_drop(context);
         hal_status_set(status, "%s", cause);
     }
     for (uint32_t i = 0; whole && i < output_count; i++) {
@@ -146,11 +144,17 @@ hal_status ops_prepare(ops_context *context,
         return status;
     }
     status = program(context, user);
-    hal_graph *rehearsal = NULL;
-    hal_status ended = hal_graph_end(context->queue, NULL, 0, &rehearsal);
-    hal_graph_destroy(rehearsal);
+    hal_status ended = ops_graph_drop(context);
     end_recording(context);
     return status ? status : ended;
+}
+
+hal_status ops_graph_drop(ops_context *context)
+{
+    hal_graph *dropped = NULL;
+    hal_status status = hal_graph_end(context->queue, NULL, 0, &dropped);
+    hal_graph_destroy(dropped);
+    return status;
 }
 
 static hal_status check_end(ops_context *context, ops_array *const *inputs, uint32_t input_count,
@@ -165,12 +169,16 @@ static hal_status check_end(ops_context *context, ops_array *const *inputs, uint
     for (uint32_t i = 0; i < input_count; i++) {
         const ops_array *input = inputs[i];
         if (!input || input->context != context || input->state != OPS_ARRAY_MEMORY ||
+            input->operation == OPS_OPERATION_CONSTANT ||
             input->generation == context->arrays->generation || !is_whole(input)) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                                   "ops_graph_end: inputs[%u] is %s", i,
                                   !input ? "null"
-                                         : "not an array that was made before the recording and "
-                                           "lies in one piece from the beginning of its memory");
+                                  : input->operation == OPS_OPERATION_CONSTANT
+                                      ? "a constant, whose memory others share; make it with "
+                                        "ops_array_from_host"
+                                      : "not an array that was made before the recording and "
+                                        "lies in one piece from the beginning of its memory");
         }
     }
     for (uint32_t i = 0; i < output_count; i++) {
@@ -190,7 +198,8 @@ static hal_status settle_outputs(ops_context *context, ops_array *const *outputs
 {
     hal_status status = ops_evaluate(outputs, count);
     for (uint32_t i = 0; i < count && !status; i++) {
-        int is_own = is_whole(outputs[i]) && outputs[i]->operation != OPS_OPERATION_NONE;
+        int is_own = is_whole(outputs[i]) && outputs[i]->operation != OPS_OPERATION_NONE &&
+                     outputs[i]->operation != OPS_OPERATION_CONSTANT;
         for (uint32_t j = 0; j < i; j++) {
             is_own = is_own && whole[j]->view.buffer != outputs[i]->view.buffer;
         }
@@ -210,10 +219,8 @@ static hal_status finish(ops_context *context, ops_array *const *inputs, uint32_
                          ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
 {
     ops_graph *made = new_graph(context, input_count, output_count);
-    hal_graph *kept = NULL;
     if (!made) {
-        hal_graph_end(context->queue, NULL, 0, &kept);
-        hal_graph_destroy(kept);
+        ops_graph_drop(context);
         return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_graph_end: no host memory");
     }
     for (uint32_t i = 0; i < input_count + output_count; i++) {

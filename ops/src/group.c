@@ -11,6 +11,7 @@ typedef struct visit {
     uint32_t next; /* operand */
 } visit;
 
+static int cut(ops_group *group, ops_array *entered);
 static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp);
 static int same_shape(const ops_array *x, const ops_array *y);
 static int is_wanted(const ops_array *x);
@@ -37,7 +38,9 @@ int ops_group_may_follow(const ops_array *array, const ops_array *x)
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count)
 {
     visit path[OPS_GROUP_OPERATIONS + 1];
-    uint32_t stamp = ++roots[0]->context->arrays->stamp;
+    struct ops_arrays *arrays = roots[0]->context->arrays;
+    arrays->stamp += arrays->stamp == UINT32_MAX ? 2 : 1; /* 0: not met by any */
+    uint32_t stamp = arrays->stamp;
     group->node_count = group->leaf_count = group->output_count = 0;
     for (uint32_t i = 0; i < root_count; i++) {
         if (roots[i]->stamp == stamp && !(roots[i]->place & LEAF)) {
@@ -52,7 +55,7 @@ int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_co
             visit *at = &path[depth - 1];
             if (at->next == at->array->operand_count) {
                 if (group->node_count == OPS_GROUP_OPERATIONS) {
-                    return 0;
+                    return cut(group, at->array);
                 }
                 at->array->place = (uint16_t)group->node_count;
                 group->nodes[group->node_count++] = at->array;
@@ -62,12 +65,12 @@ int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_co
             ops_array *x = at->array->operands[at->next++];
             int is_new = x->stamp != stamp;
             if (is_new && !meet(group, roots[i], x, stamp)) {
-                return 0;
+                return cut(group, at->array);
             }
             x->seen++;
             if (is_new && !(x->place & LEAF)) {
                 if (depth == OPS_GROUP_OPERATIONS) {
-                    return 0;
+                    return cut(group, at->array);
                 }
                 path[depth++] = (visit){x, 0};
             }
@@ -179,6 +182,13 @@ static hal_ir_value emit(hal_ir_builder *b, const ops_array *node, const hal_ir_
     default:
         return ops_cast_value(b, node->function, in[0]);
     }
+}
+
+/* Ends a gathering that went too far: what is complete comes first, else what was just entered. */
+static int cut(ops_group *group, ops_array *entered)
+{
+    group->cut = group->node_count ? group->nodes[group->node_count - 1] : entered;
+    return 0;
 }
 
 /* Makes an operand that was not met before a leaf, or a node to be visited. 0 without room. */

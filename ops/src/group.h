@@ -11,6 +11,7 @@ typedef struct ops_group {
     ops_array *nodes[OPS_GROUP_OPERATIONS]; /* operands before what uses them */
     ops_array *leaves[OPS_GROUP_LEAVES];    /* arrays that are read */
     uint8_t outputs[OPS_MAX_OUTPUTS];       /* places of nodes that get memory */
+    ops_array *cut; /* of what is more than one kernel may have: an operation to compute first */
 } ops_group;
 
 /* Whether x, an operand of `array`, can be computed in the same kernel as it is needed. */
@@ -21,7 +22,8 @@ int ops_group_may_join(const ops_array *array, const ops_array *x);
 int ops_group_may_follow(const ops_array *array, const ops_array *x);
 
 /* Gathers what computes the roots, which are pointwise and of one shape. 0 when it is more than one
- * kernel may have; the roots' operands are not looked at beyond that. */
+ * kernel may have: a root was noted within the limits, but what was computed since is now read where
+ * it was computed along, and there may be more of it. */
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count);
 
 /* Makes leaf number `leaf` the first one. */

@@ -183,6 +183,12 @@ static ops_array *note(ops_operation operation, uint32_t function, ops_array *co
                        uint32_t count, const result *out)
 {
     ops_context *context = operands[0]->context;
+    uint64_t bytes;
+    /* Of one operand's shape and at most its type's size there is one already. */
+    if (operation != OPS_OPERATION_UNARY &&
+        ops_check_shape("The array's result", out->type, out->rank, out->shape, &bytes)) {
+        return NULL;
+    }
     ops_array *made = ops_array_new(context);
     if (!made) {
         return NULL;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status check_shape(const char *function, hal_type type, uint32_t rank,
-                              const int64_t *shape, uint64_t *bytes);
 static void describe_contiguous(ops_tensor *tensor, hal_type type, uint32_t rank,
                                 const int64_t *shape);
 static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view);
@@ -26,7 +24,7 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
                               context ? "tensor" : "context");
     }
     uint64_t bytes;
-    hal_status status = check_shape("ops_tensor_create", type, rank, shape, &bytes);
+    hal_status status = ops_check_shape("ops_tensor_create", type, rank, shape, &bytes);
     if (status) {
         return status;
     }
@@ -249,6 +247,11 @@ hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int
                               "first",
                               ops_describe(tensor, text));
     }
+    uint64_t bytes;
+    status = ops_check_shape("ops_tensor_reshape", tensor->type, rank, wanted, &bytes);
+    if (status) {
+        return status; /* without elements, the other axes may be of any length */
+    }
     ops_tensor made;
     describe_contiguous(&made, tensor->type, rank, wanted);
     made.buffer = tensor->buffer;
@@ -263,7 +266,7 @@ hal_status ops_tensor_broadcast(const ops_tensor *tensor, uint32_t rank, const i
     hal_status status = check_view("ops_tensor_broadcast", tensor, view);
     uint64_t bytes;
     if (!status) {
-        status = check_shape("ops_tensor_broadcast", tensor->type, rank, shape, &bytes);
+        status = ops_check_shape("ops_tensor_broadcast", tensor->type, rank, shape, &bytes);
     }
     if (!status) {
         status = ops_check_broadcast("ops_tensor_broadcast", "tensor", tensor, rank, shape);
@@ -280,8 +283,9 @@ hal_status ops_tensor_broadcast(const ops_tensor *tensor, uint32_t rank, const i
     return HAL_OK;
 }
 
-static hal_status check_shape(const char *function, hal_type type, uint32_t rank,
-                              const int64_t *shape, uint64_t *bytes)
+/* Lengths of 0 count as 1: strides do not overflow either. */
+hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
+                           uint64_t *bytes)
 {
     if (hal_type_size(type) == 0) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type %u is none", function, type);
@@ -299,9 +303,7 @@ static hal_status check_shape(const char *function, hal_type type, uint32_t rank
                                   (long long)shape[i], i);
         }
         empty |= shape[i] == 0;
-    }
-    for (uint32_t i = 0; i < rank && !empty; i++) {
-        if (__builtin_mul_overflow(count, shape[i], &count)) {
+        if (__builtin_mul_overflow(count, shape[i] ? shape[i] : 1, &count)) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                                   "%s: the shape has more bytes than 63 bits can count (axis %u of "
                                   "length %lld)",

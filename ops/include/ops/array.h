@@ -13,7 +13,8 @@
  *     ops_array_release(h);
  *
  * Ownership: each call that makes an array gives one reference. It belongs to the innermost open
- * scope of the context, which releases it at its end, or, without a scope, to the caller.
+ * scope of the context, which releases it at its end, or, without a scope, to the caller. Arrays end
+ * with their context, and graphs must not be launched after it.
  *
  * Errors: a call that fails gives null, and hal_status_message() says why, with the shapes. A null
  * operand gives null and leaves the message alone, so that of a nested expression the first failure

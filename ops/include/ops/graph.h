@@ -33,9 +33,10 @@ HAL_API hal_status ops_graph_begin(ops_context *context);
  * INVALID_STATE; they are still to be released.
  * Ownership: the graph is the caller's, until ops_graph_destroy, and keeps what it uses alive.
  * Threads: the queue's.
- * Errors: INVALID_STATE without a begin; INVALID_ARGUMENT for an input that is not used or is not
- * contiguous from the beginning of its memory, and for an output that was not made in between; what
- * the evaluation meets. The recording is dropped then. */
+ * Errors: INVALID_STATE without a begin; INVALID_ARGUMENT for an input that is not used, is not
+ * contiguous from the beginning of its memory or is a constant (ops_array_full: all of one value
+ * share memory), and for an output that was not made in between; what the evaluation meets. The
+ * recording is dropped then. */
 HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
                                  uint32_t input_count, ops_array *const *outputs,
                                  uint32_t output_count, ops_graph **graph);
