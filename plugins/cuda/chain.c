@@ -33,6 +33,7 @@ struct cuda_chain {
     cuda_executable executable;
     uint32_t capacity;
     uint32_t enabled; /* the first nodes run, the others do not */
+    uint32_t early;   /* its kernels start before the one in front of them is done */
     uint32_t kept;    /* made for the run that it holds: no node was ever changed or switched off */
     uint32_t same;    /* how often the run came again */
     uint64_t mark;    /* of the run that it holds */
@@ -64,9 +65,13 @@ static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uin
 static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                        uint32_t count, cuda_chain **chain);
 static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
-                          uint32_t *alike);
-static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
-                        const hal_command *commands, uint32_t count, cuda_chain **chain);
+                          uint32_t early, uint32_t *alike);
+static uint32_t can_be_early(const hal_plugin_queue *queue, const hal_command *commands,
+                             uint32_t count);
+static cuda_result add_node(cuda_chain *chain, uint32_t index, const cuda_node_launch *launch);
+static hal_status build(hal_plugin_queue *queue, uint32_t capacity, uint32_t early,
+                        const hal_batch *batch, const hal_command *commands, uint32_t count,
+                        cuda_chain **chain);
 static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                      uint32_t count, cuda_chain **chain);
 static hal_status set_all(hal_plugin_queue *queue, cuda_chain *chain, const hal_batch *batch,
@@ -319,9 +324,10 @@ static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const ha
                        uint32_t count, cuda_chain **chain)
 {
     const uint64_t mark = mark_of(batch, commands, count);
+    const uint32_t early = can_be_early(queue, commands, count);
     uint32_t capacity = SMALLEST, alike = 0;
     for (cuda_chain *known = queue->chains; known != NULL; known = known->next) {
-        if (known->mark == mark && known->enabled == count) {
+        if (known->mark == mark && known->enabled == count && known->early == early) {
             *chain = known;
             return HAL_OK;
         }
@@ -329,9 +335,9 @@ static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const ha
     while (capacity < count) {
         capacity *= 2;
     }
-    *chain = oldest(queue, capacity, 0, &alike);
+    *chain = oldest(queue, capacity, 0, early, &alike);
     const hal_status status =
-        alike < ALIKE ? build(queue, capacity, batch, commands, 1, chain) : HAL_OK;
+        alike < ALIKE ? build(queue, capacity, early, batch, commands, 1, chain) : HAL_OK;
     if (status == HAL_OK) {
         (*chain)->mark = mark;
         (*chain)->same = 0;
@@ -339,15 +345,28 @@ static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const ha
     return status;
 }
 
-/* The chain of a capacity (of any, if it is 0) that was used the longest time ago, and how many there
- * are. */
+/* Whether kernels may start while the one in front of them is on its way out: all of them wait for
+ * it by themselves. */
+static uint32_t can_be_early(const hal_plugin_queue *queue, const hal_command *commands,
+                             uint32_t count)
+{
+    uint32_t early = count >= queue->device->early_after;
+    for (uint32_t i = 0; i < count && early; i++) {
+        early = commands[i].kernel->waits;
+    }
+    return early;
+}
+
+/* The chain of a capacity (of any, early or not, if it is 0) that was used the longest time ago, and
+ * how many there are. */
 static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
-                          uint32_t *alike)
+                          uint32_t early, uint32_t *alike)
 {
     cuda_chain *found = NULL;
     *alike = 0;
     for (cuda_chain *chain = queue->chains; chain != NULL; chain = chain->next) {
-        if (chain->kept == kept && (capacity == 0 || chain->capacity == capacity)) {
+        if (chain->kept == kept &&
+            (capacity == 0 || (chain->capacity == capacity && chain->early == early))) {
             found = found == NULL || chain->used < found->used ? chain : found;
             ++*alike;
         }
@@ -356,8 +375,9 @@ static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint
 }
 
 /* A chain whose first nodes hold `count` dispatches, and the others the first of them. */
-static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_batch *batch,
-                        const hal_command *commands, uint32_t count, cuda_chain **chain)
+static hal_status build(hal_plugin_queue *queue, uint32_t capacity, uint32_t early,
+                        const hal_batch *batch, const hal_command *commands, uint32_t count,
+                        cuda_chain **chain)
 {
     const cuda_driver *cu = cuda_functions();
     cuda_chain *made = calloc(1, sizeof *made + capacity * sizeof made->nodes[0]);
@@ -367,6 +387,7 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
                          capacity);
     }
     made->capacity = made->enabled = capacity;
+    made->early = early;
     made->unloads = queue->device->unloads;
     cuda_result result = cu->cuGraphCreate(&made->graph, 0);
     for (uint32_t i = 0; i < capacity && result == 0; i++) {
@@ -376,8 +397,7 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
         void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes,
                                CUDA_LAUNCH_END};
         const cuda_node_launch launch = describe(command, parameters);
-        result = cu->cuGraphAddKernelNode(&made->nodes[i].node, made->graph,
-                                          i ? &made->nodes[i - 1].node : NULL, i ? 1 : 0, &launch);
+        result = add_node(made, i, &launch);
         keep(&made->nodes[i], command, block, (uint32_t)bytes);
     }
     if (result == 0) {
@@ -393,19 +413,34 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, const hal_ba
     return HAL_OK;
 }
 
+/* A node behind the last one. An early one begins as soon as every group of the one in front is done
+ * or gone; what that wrote is seen behind the kernel's own wait. */
+static cuda_result add_node(cuda_chain *chain, uint32_t index, const cuda_node_launch *launch)
+{
+    const cuda_driver *cu = cuda_functions();
+    const cuda_node *front = index ? &chain->nodes[index - 1].node : NULL;
+    cuda_node *node = &chain->nodes[index].node;
+    if (!chain->early || front == NULL) {
+        return cu->cuGraphAddKernelNode(node, chain->graph, front, front != NULL, launch);
+    }
+    const cuda_edge edge = {.from_port = CUDA_PORT_PROGRAMMATIC, .type = CUDA_EDGE_PROGRAMMATIC};
+    const cuda_result result = cu->cuGraphAddKernelNode(node, chain->graph, NULL, 0, launch);
+    return result ? result : cu->cuGraphAddDependencies_v2(chain->graph, front, node, &edge, 1);
+}
+
 /* A run that comes again and again gets a chain of its own, which the driver runs faster than one
  * whose nodes were changed. Without it the run goes on as it did. */
 static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                      uint32_t count, cuda_chain **chain)
 {
     uint32_t kept = 0;
-    cuda_chain *own = NULL, *last = oldest(queue, 0, 1, &kept);
+    cuda_chain *own = NULL, *last = oldest(queue, 0, 1, 0, &kept);
     if (kept >= KEPT) {
         cuda_functions()->cuStreamSynchronize(queue->stream); /* it may be running */
         unlink_chain(queue, last);
         release(last);
     }
-    if (build(queue, count, batch, commands, count, &own) == HAL_OK) {
+    if (build(queue, count, (*chain)->early, batch, commands, count, &own) == HAL_OK) {
         own->kept = 1;
         own->mark = (*chain)->mark;
         (*chain)->mark = 0;

@@ -19,6 +19,7 @@ struct hal_plugin_device {
     bool stream_writes;   /* a stream can write a counter that the host reads */
     uint32_t chain_from;  /* dispatches in a row that are submitted as a graph */
     uint32_t keep_after;  /* equal runs after which one gets a graph of its own */
+    uint32_t early_after; /* dispatches in a row that may start early; UINT32_MAX: none may */
     char id[64];
     _Atomic uint64_t kernels;   /* made so far, for their serial numbers */
     pthread_rwlock_t unloading; /* written while a module goes, read while a chain is launched */
@@ -44,6 +45,7 @@ struct hal_plugin_kernel {
     uint32_t scalar_bytes;    /* of the parameter block, behind the addresses */
     uint32_t parameter_bytes; /* of the whole block */
     uint32_t dynamic_shared;
+    uint32_t waits; /* for the kernel in front of it by itself, and so may start early */
 };
 
 /* The largest block of parameters: addresses, then scalars. */

@@ -314,8 +314,17 @@ static hal_status read_variables(hal_plugin_device *device)
     }
     device->stream_writes = !events && cuda_functions()->cuStreamWriteValue64_v2 != NULL &&
                             attribute(device->device, CUDA_DEVICE_STREAM_WRITES_64) != 0;
-    const hal_status status = read_count("HAL_CUDA_CHAIN", CHAIN_FROM, &device->chain_from);
-    return status == HAL_OK ? read_count("HAL_CUDA_KEEP", KEEP_AFTER, &device->keep_after) : status;
+    hal_status status = read_count("HAL_CUDA_CHAIN", CHAIN_FROM, &device->chain_from);
+    if (status == HAL_OK) {
+        status = read_count("HAL_CUDA_KEEP", KEEP_AFTER, &device->keep_after);
+    }
+    if (status == HAL_OK) {
+        status = read_count("HAL_CUDA_EARLY", 1, &device->early_after);
+    }
+    if (cuda_functions()->cuGraphAddDependencies_v2 == NULL) {
+        device->early_after = UINT32_MAX;
+    }
+    return status;
 }
 
 /* A number of dispatches or runs; 0 stands for never. */

@@ -17,6 +17,13 @@ typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
 typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphNode_st *cuda_node;
+
+enum { CUDA_PORT_PROGRAMMATIC = 1, CUDA_EDGE_PROGRAMMATIC = 1 };
+
+/* How a node follows another one: from which event of it on, and what kind of order that is. */
+typedef struct cuda_edge {
+    uint8_t from_port, to_port, type, reserved[5];
+} cuda_edge;
 typedef struct CUgraphExec_st *cuda_executable;
 
 typedef struct cuda_uuid {

@@ -29,6 +29,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
     }
     describe(device, made, ir);
+    made->waits = device->sm >= CUDA_EARLY_SM;
     hal_status status = cuda_enter(device);
     if (status == HAL_OK) {
         status = compile(device, ir, made);

@@ -148,8 +148,11 @@ static void declare(const cuda_lowering *l, kit_text *text)
     cuda_layout layout;
     cuda_lay_out(kernel, &layout);
     kit_text_add(text, ".version %s\n.target sm_%u\n.address_size 64\n",
-                 l->sm >= 75 ? "7.0" : "6.0",
-                 l->sm >= 80   ? 80
+                 l->sm >= CUDA_EARLY_SM ? "7.8"
+                 : l->sm >= 75          ? "7.0"
+                                        : "6.0",
+                 l->sm >= CUDA_EARLY_SM ? CUDA_EARLY_SM
+                 : l->sm >= 80   ? 80
                  : l->sm >= 75 ? 75
                                : 70);
     if (layout.dynamic_shared) {
@@ -173,6 +176,11 @@ static void declare(const cuda_lowering *l, kit_text *text)
         if (l->used[i]) {
             kit_text_add(text, ".reg %s<%u>;\n", classes[i], l->used[i]);
         }
+    }
+    if (l->sm >= CUDA_EARLY_SM) {
+        /* In a chain the kernel starts before the one in front of it is done: see chain.c. All
+         * work-items wait, so that whatever follows them comes after both. */
+        kit_text_add(text, "griddepcontrol.wait;\n");
     }
 }
 

@@ -10,6 +10,9 @@
 
 #define CUDA_ENTRY "hal_kernel"
 
+/* From this compute capability on, kernels wait by themselves for the one in front of them. */
+#define CUDA_EARLY_SM 90u
+
 /* Shared memory up to here may be declared in the text; more has to be asked for at the launch. */
 #define CUDA_STATIC_SHARED (48u * 1024u)
 

@@ -15,6 +15,7 @@ static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32
 static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value index);
 static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value index);
 static void load(cuda_lowering *l, uint32_t index);
+static const char *load_of(const cuda_lowering *l, uint32_t memory);
 static void load_words(cuda_lowering *l, uint32_t index, const place *p);
 static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
                    uint32_t element);
@@ -158,12 +159,19 @@ static void load(cuda_lowering *l, uint32_t index)
     for (uint32_t i = 1; i < r->width; i++) {
         registers[i] = (cuda_operand){registers[0].kind, registers[0].bits + i};
     }
-    const int constant = !hal_ir_is_shared(l->kernel, r->aux) && memory->access == HAL_ACCESS_READ;
-    access(l,
-           constant            ? "ld.global.nc"
-           : p.space[1] == 's' ? "ld.shared"
-                               : "ld.global",
-           word_type(memory->type), r->b, &p, registers, r->width, 1);
+    access(l, load_of(l, r->aux), word_type(memory->type), r->b, &p, registers, r->width, 1);
+}
+
+/* Of a binding that is only read: through the read-only path, which takes the memory to be constant as
+ * long as the kernel is there. A kernel that starts early is there before its inputs are. */
+static const char *load_of(const cuda_lowering *l, uint32_t memory)
+{
+    if (hal_ir_is_shared(l->kernel, memory)) {
+        return "ld.shared";
+    }
+    return l->kernel->memories[memory].access == HAL_ACCESS_READ && l->sm < CUDA_EARLY_SM
+               ? "ld.global.nc"
+               : "ld.global";
 }
 
 /* Elements of one or two bytes: whole words where there are four bytes or more. */
@@ -179,15 +187,10 @@ static void load_words(cuda_lowering *l, uint32_t index, const place *p)
     for (uint32_t i = 0; i < words; i++) {
         registers[i] = as_is ? first : cuda_fresh(l, CUDA_WORD);
     }
-    const int constant = !hal_ir_is_shared(l->kernel, r->aux) && memory->access == HAL_ACCESS_READ;
     const char *type = bytes == 1   ? memory->type == HAL_TYPE_I8 ? ".s8" : ".u8"
                        : bytes == 2 ? as_is && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
                                     : ".b32";
-    access(l,
-           constant             ? "ld.global.nc"
-           : p->space[1] == 's' ? "ld.shared"
-                                : "ld.global",
-           type, r->b, p, registers, words, 1);
+    access(l, load_of(l, r->aux), type, r->b, p, registers, words, 1);
     for (uint32_t i = 0; i < r->width && !as_is; i++) {
         unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i}, registers[i * size / 4],
                i * size % 4 / size);

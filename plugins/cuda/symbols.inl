@@ -65,6 +65,8 @@ SYMBOL(cuGraphCreate, (cuda_graph * graph, unsigned flags))
 SYMBOL(cuGraphDestroy, (cuda_graph graph))
 SYMBOL(cuGraphAddKernelNode, (cuda_node * node, cuda_graph graph, const cuda_node *after,
                               size_t after_count, const cuda_node_launch *launch))
+OPTIONAL(cuGraphAddDependencies_v2, (cuda_graph graph, const cuda_node *from, const cuda_node *to,
+                                     const cuda_edge *edges, size_t count))
 SYMBOL(cuGraphInstantiateWithFlags,
        (cuda_executable * executable, cuda_graph graph, unsigned long long flags))
 SYMBOL(cuGraphExecKernelNodeSetParams,

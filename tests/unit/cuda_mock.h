@@ -19,7 +19,7 @@ typedef struct cuda_mock_launch {
 typedef struct cuda_mock {
     cuda_mock_launch launches[CUDA_MOCK_LAUNCHES];
     uint32_t launch_count;
-    uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built;
+    uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
     uint32_t linked, loaded, live_modules, live_objects;
     int streams; /* made and not destroyed */
     int contexts;     /* on the thread's stack; 0 between calls of the plugin */

@@ -255,6 +255,7 @@ static void test_chains(void **state)
     dispatch_many(kernel, memory, 100, 5);
     assert_int_equal(mock->graph_launches, 1);
     assert_int_equal(mock->graphs_built, 1);
+    assert_int_equal(mock->early_edges, 127);
     assert_int_equal(mock->nodes_switched, 28);
     const uint32_t set = mock->nodes_set;
     dispatch_many(kernel, memory, 100, 5);
@@ -591,13 +592,19 @@ static void test_cache(void **state)
 static void test_native(void **state)
 {
     (void)state;
-    hal_ir_kernel *signature = parse("kernel native\ngroup 32 1 1\nbinding out f32 write\n"
+    hal_ir_kernel *signature = parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
                                      "scalar n u32\n%i = local_id u32 x\n"
                                      "%f = constant f32 1\nstore out[%i], %f\n");
     hal_plugin_kernel *kernel = NULL;
     const char code[] = ".visible .entry mine()";
     does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", signature,
                                       &kernel));
+    /* It does not wait for what is in front of it: a chain with it in starts nothing early. */
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    dispatch_many(kernel, memory, 50, 5);
+    assert_int_equal(mock->graph_launches, 1);
+    assert_int_equal(mock->early_edges, 0);
+    plugin->memory_free(device, memory);
     plugin->kernel_destroy(device, kernel);
     fails(plugin->kernel_create_native(device, "spirv", code, sizeof code - 1, "mine", signature,
                                        &kernel),

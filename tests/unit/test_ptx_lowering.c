@@ -130,6 +130,7 @@ static void test_texts(void **state)
         check(names[i], 80);
     }
     check("matrix", 80);
+    check("vectors", 90);
 }
 
 static void test_layout(void **state)
