@@ -11,6 +11,7 @@ static void link_to(ops_scope *scope, ops_array *array);
 static void unlink_from_scope(ops_array *array);
 static void drop(ops_array *array);
 static void free_slabs(struct ops_arrays *arrays);
+static void forget_constants(struct ops_arrays *arrays);
 static hal_status constant(ops_context *context, hal_type type, double value, hal_buffer **buffer);
 static ops_array *hold(ops_context *context, const ops_tensor *tensor);
 static ops_array *view_of(ops_array *x, const ops_tensor *view);
@@ -37,9 +38,7 @@ void ops_arrays_destroy(ops_context *context)
         ops_graph_drop(context); /* the queue goes on */
     }
     free_slabs(arrays);
-    for (uint32_t i = 0; i < OPS_CONSTANTS; i++) {
-        hal_buffer_release(arrays->constants[i].buffer);
-    }
+    forget_constants(arrays);
     ops_scope *lists[2] = {arrays->scope, arrays->spare_scopes};
     for (uint32_t i = 0; i < 2; i++) {
         while (lists[i]) {
@@ -50,6 +49,14 @@ void ops_arrays_destroy(ops_context *context)
     }
     free(arrays);
     context->arrays = NULL;
+}
+
+hal_status ops_arrays_failed(ops_context *context, hal_status status)
+{
+    if (context->arrays) {
+        forget_constants(context->arrays);
+    }
+    return status;
 }
 
 ops_array *ops_array_new(ops_context *context)
@@ -237,6 +244,14 @@ static void free_slabs(struct ops_arrays *arrays)
     }
 }
 
+static void forget_constants(struct ops_arrays *arrays)
+{
+    for (uint32_t i = 0; i < OPS_CONSTANTS; i++) {
+        hal_buffer_release(arrays->constants[i].buffer);
+        arrays->constants[i].buffer = NULL;
+    }
+}
+
 static void link_to(ops_scope *scope, ops_array *array)
 {
     array->in_scope = 1;
@@ -288,7 +303,10 @@ hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
         status = hal_status_set(HAL_ERROR_INVALID_STATE,
                                 "ops_array_read: a graph is being recorded; end it first");
     }
-    return status ? status : ops_tensor_read(array->context, &tensor, elements, bytes);
+    if (!status && (status = ops_tensor_read(array->context, &tensor, elements, bytes)) != HAL_OK) {
+        ops_arrays_failed(array->context, status);
+    }
+    return status;
 }
 
 hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
@@ -360,7 +378,11 @@ ops_array *ops_array_from_host(ops_context *context, hal_type type, uint32_t ran
                                const int64_t *shape, const void *elements)
 {
     ops_tensor tensor;
-    if (ops_tensor_from_host(context, type, rank, shape, elements, &tensor)) {
+    hal_status status = ops_tensor_from_host(context, type, rank, shape, elements, &tensor);
+    if (status) {
+        if (context) {
+            ops_arrays_failed(context, status);
+        }
         return NULL;
     }
     return hold(context, &tensor);

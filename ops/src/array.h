@@ -96,6 +96,10 @@ void ops_arrays_destroy(ops_context *context);
  * alone when it has no buffer); null, and an error, without memory. */
 ops_array *ops_array_new(ops_context *context);
 
+/* After a failure: the batch that filled constants may have been dropped, so they are made anew.
+ * Gives the status back. */
+hal_status ops_arrays_failed(ops_context *context, hal_status status);
+
 /* Gives a deferred array its memory: the buffer's reference becomes the array's, and its operands
  * lose a use. */
 void ops_array_settle(ops_array *array, hal_buffer *buffer);

@@ -74,7 +74,10 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
         return HAL_ERROR_INVALID_STATE;
     }
     hal_status status = ops_evaluate(arrays, count);
-    return status || context->arrays->recording ? status : hal_queue_flush(context->queue, NULL);
+    if (!status && !context->arrays->recording) {
+        status = hal_queue_flush(context->queue, NULL);
+    }
+    return status ? ops_arrays_failed(context, status) : HAL_OK;
 }
 
 void ops_context_set_fusion(ops_context *context, int fusion)
@@ -101,7 +104,7 @@ hal_status ops_evaluate(ops_array *const *arrays, uint32_t count)
             status = evaluate(arrays[i], arrays + i + 1, count - i - 1);
         }
     }
-    return status;
+    return status ? ops_arrays_failed(arrays[0]->context, status) : HAL_OK;
 }
 
 /* Computes a deferred array, and others with it where they fit into its kernel. What it follows from

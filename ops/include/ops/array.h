@@ -73,7 +73,8 @@ HAL_API int64_t ops_array_elements(const ops_array *array);
 /* Records what computes the arrays, together where that takes fewer kernels; hands it to the device.
  * Null arrays are errors. An array that was computed before costs nothing.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, what kernels and dispatches meet; what was not
- * recorded stays to be computed. */
+ * recorded stays to be computed. Of a batch that the device did not take (hal_queue_flush), here and
+ * in every call that records, the arrays computed in it have no defined values. */
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
