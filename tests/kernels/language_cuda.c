@@ -1,5 +1,5 @@
-/* language_cuda.c: PTX as the CUDA plugin writes it, for cards of 8.0 and newer and for those
- * before. Called through languages.c. */
+/* language_cuda.c: PTX as the CUDA plugin writes it: for cards before 8.0, before 9.0, and newer
+ * ones. Called through languages.c. */
 #include "languages.h"
 
 #include <cuda/lower.h>
@@ -27,4 +27,9 @@ void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, 
 void *language_cuda_75(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes)
 {
     return lower(kernel, 75, length, message, bytes);
+}
+
+void *language_cuda_90(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes)
+{
+    return lower(kernel, 90, length, message, bytes);
 }

@@ -19,6 +19,7 @@ static const language known[] = {
 #ifdef KERNELS_CUDA
     {"ptx", "ptx", language_cuda},
     {"ptx75", "ptx", language_cuda_75},
+    {"ptx90", "ptx", language_cuda_90},
 #endif
 };
 

@@ -21,5 +21,6 @@ void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message
 void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_cuda_75(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+void *language_cuda_90(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 
 #endif

@@ -5,7 +5,8 @@ vendors.py VENDOR PROGRAM [--short] [--results FILE]
 
 VENDOR    intel: OpenCL C by ocloc. amd: OpenCL C by clang's amdgcn target and libclc.
           spirv: SPIR-V by spirv-val. radv: pipelines by Mesa's driver for AMD GPUs, which makes
-          devices without hardware and compiles for them in earnest. nvidia, nvidia_before_80: PTX by ptxas.
+          devices without hardware and compiles for them in earnest. nvidia, nvidia_before_80,
+          nvidia_from_90: PTX by ptxas.
 PROGRAM   kernel-corpus, which writes the kernels
 --short   some kernels of every family
 --results writes what the compilers say of registers and spills, as JSON
@@ -99,7 +100,7 @@ class Nvidia:
     """ptxas of the CUDA toolkit; a kernel that spills or needs local memory has failed. Below 8.0
     the text is another one."""
     language, devices = "ptx", ("subgroups", "copies")
-    targets = ("sm_80", "sm_90", "sm_100")
+    targets = ("sm_80",)
 
     def __init__(self):
         self.ptxas = tool("ptxas", "nvidia-cuda-toolkit, or NVIDIA's own packages")
@@ -124,6 +125,11 @@ class Nvidia:
 class NvidiaBefore80(Nvidia):
     """The same without asynchronous copies and matrix units."""
     language, devices, targets = "ptx75", ("subgroups",), ("sm_75",)
+
+
+class NvidiaFrom90(Nvidia):
+    """Kernels wait by themselves for the one in front, and load by no read-only path."""
+    language, targets = "ptx90", ("sm_90", "sm_100")
 
 
 class Radv:
@@ -169,7 +175,7 @@ class Radv:
 
 
 VENDORS = {"intel": Intel, "amd": Amd, "spirv": Spirv, "nvidia": Nvidia,
-           "nvidia_before_80": NvidiaBefore80, "radv": Radv}
+           "nvidia_before_80": NvidiaBefore80, "nvidia_from_90": NvidiaFrom90, "radv": Radv}
 
 
 def main():
