@@ -18,7 +18,7 @@ typedef struct limit {
     uint64_t value;
 } limit;
 
-enum { LIMITS = 12 };
+enum { LIMITS = 13 };
 
 static void print_text(const hal_registry_report *report);
 static void print_device(const hal_plugin_report *plugin, uint32_t index);
@@ -306,6 +306,7 @@ static void list_limits(const hal_device_info *info, limit limits[LIMITS])
         {"binding alignment", "binding_alignment", info->binding_alignment},
         {"vector bytes", "max_vector_bytes", info->max_vector_bytes},
         {"item vector bytes", "item_vector_bytes", info->item_vector_bytes},
+        {"item register bytes", "item_register_bytes", info->item_register_bytes},
         {"queues at once", "max_queues", info->max_queues},
         {"own f32 functions", "math_f32", (uint64_t)__builtin_popcount(info->math_f32)},
         {"own f64 functions", "math_f64", (uint64_t)__builtin_popcount(info->math_f64)},

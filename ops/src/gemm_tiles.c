@@ -61,6 +61,11 @@ enum {
     SLICED_VALUES = 96
 };
 
+/* Where the device says how many registers a work-item has: the part of them that sums may take
+ * beside two sets of operands and what is on its way to shared memory, and the part for the values
+ * that slices have under way. Intel's compiler spills nothing with these, and does with more. */
+enum { SUMS_SHARE = 4, VALUES_SHARE = 2 };
+
 static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                          ops_gemm_tiles *t);
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
@@ -131,10 +136,12 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
         t.slices /= 2;
     }
     t.resident = 1; /* registers for all loads under way: a compiler would rather wait for some */
+    const uint32_t most = info->item_register_bytes ? info->item_register_bytes / (4 * VALUES_SHARE)
+                                                    : SLICED_VALUES;
     const uint32_t values = (uint32_t)(t.thread_m + t.thread_n) * t.block_k * wide;
     t.unroll = 1;
     while (t.unroll < 4 && (int64_t)t.unroll * t.slices * t.block_k < k &&
-           2 * t.unroll * values <= SLICED_VALUES) {
+           2 * t.unroll * values <= most) {
         t.unroll *= 2;
     }
     *tiles = t;
@@ -240,8 +247,9 @@ static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t w
 {
     uint32_t items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
     uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
+    uint32_t most = info->item_register_bytes ? info->item_register_bytes / SUMS_SHARE : 512;
     int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
-    return items <= info->max_group_items && items <= info->max_group_size[0] && registers <= 512 &&
+    return items <= info->max_group_items && items <= info->max_group_size[0] && registers <= most &&
            ops_gemm_shared_elements(t) * width <= info->shared_bytes && (t->stages <= 2 || copies);
 }
 

@@ -114,6 +114,10 @@ static void describe_limits(opencl_card *card)
     info->max_queues = 8;
 }
 
+/* Intel's threads have 128 registers of 32 bytes, and compilers take 8 work-items into one of them
+ * where a kernel needs many. */
+enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
+
 /* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All of
  * Intel's GPUs have 16. */
 static void describe_subgroups(opencl_card *card, const answers *a)
@@ -211,6 +215,7 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
         info->item_vector_bytes = floats > 1 ? (uint32_t)floats * 4 : 0;
     } else {
         info->kind = a->unified ? HAL_DEVICE_INTEGRATED : HAL_DEVICE_DISCRETE;
+        info->item_register_bytes = has(a, "cl_intel_subgroups") ? INTEL_ITEM_REGISTERS : 0;
     }
     if (card->quirks & OPENCL_QUIRK_SOFTWARE) {
         info->kind = HAL_DEVICE_SOFTWARE;

@@ -26,7 +26,8 @@ extern "C" {
 
 /* Major in the high half, minor in the low half. A minor only appends. */
 #define HAL_PLUGIN_ABI_MAJOR 0u
-/* 2: hal_device_info.matrix_types; 3: device_reaches; 4: hal_device_info.item_vector_bytes */
+/* 2: hal_device_info.matrix_types; 3: device_reaches; 4: hal_device_info.item_vector_bytes and
+ * item_register_bytes */
 #define HAL_PLUGIN_ABI_MINOR 4u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
@@ -92,7 +93,8 @@ typedef struct hal_device_info {
     uint32_t matrix_types;       /* HAL_TYPE_BIT of what MATRIX_MULTIPLY takes: F16, BF16, F32 */
     uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
                                   * work-item's arithmetic; 0: a work-item's operations are scalar */
-    uint32_t reserved[6];
+    uint32_t item_register_bytes; /* what one work-item may hold in registers; 0: not known */
+    uint32_t reserved[5];
 } hal_device_info;
 
 /* ---- What a queue runs ---- */
