@@ -38,6 +38,10 @@ static const struct {
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
+    {"ops/array", CASE_LEVEL_OPS, cases_ops_array},
+    {"ops/array_values", CASE_LEVEL_OPS, cases_ops_array_values},
+    {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},
+    {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
 };
 
 void case_list_fill(case_list *list)

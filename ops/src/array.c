@@ -22,8 +22,10 @@ static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shap
 struct ops_arrays *ops_arrays_of(ops_context *context)
 {
     if (!context->arrays && !(context->arrays = calloc(1, sizeof *context->arrays))) {
-        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "The host has no %zu bytes for the arrays of a "
-                       "context", sizeof *context->arrays);
+        hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                       "The host has no %zu bytes for the arrays of a "
+                       "context",
+                       sizeof *context->arrays);
     }
     return context->arrays;
 }
@@ -144,9 +146,9 @@ hal_status ops_scope_begin(ops_context *context)
 {
     struct ops_arrays *arrays = context ? ops_arrays_of(context) : NULL;
     if (!arrays) {
-        return context ? HAL_ERROR_OUT_OF_MEMORY
-                       : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                        "ops_scope_begin: context is null");
+        return context
+                   ? HAL_ERROR_OUT_OF_MEMORY
+                   : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_scope_begin: context is null");
     }
     ops_scope *scope = arrays->spare_scopes;
     if (scope) {
@@ -165,8 +167,10 @@ hal_status ops_scope_end(ops_context *context)
     struct ops_arrays *arrays = context ? context->arrays : NULL;
     if (!arrays || !arrays->scope) {
         return hal_status_set(context ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_scope_end: %s", context ? "no scope is open; call "
-                              "ops_scope_begin first" : "context is null");
+                              "ops_scope_end: %s",
+                              context ? "no scope is open; call "
+                                        "ops_scope_begin first"
+                                      : "context is null");
     }
     ops_scope *scope = arrays->scope;
     while (scope->head.next != &scope->head) {
@@ -321,8 +325,8 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "The array is null; the last call that failed said: %s", cause);
     }
-    hal_status status = ops_array_operands("ops_array_tensor", &array, 1) ? HAL_OK
-                                                                          : HAL_ERROR_INVALID_STATE;
+    hal_status status =
+        ops_array_operands("ops_array_tensor", &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
     if (!status && array->state == OPS_ARRAY_DEFERRED) {
         status = ops_evaluate(&array, 1);
     }
@@ -554,8 +558,8 @@ static ops_array *view_of(ops_array *x, const ops_tensor *view)
     }
     array->view = *view;
     array->view.buffer = hal_buffer_retain(x->view.buffer);
-    array->operation = x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT
-                                                              : OPS_OPERATION_NONE;
+    array->operation =
+        x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
     if (x->state == OPS_ARRAY_DEFERRED) {
         /* Offset and strides hold for the array at the root of a chain of views. */
         x = x->operation == OPS_OPERATION_VIEW ? x->operands[0] : x;

@@ -24,8 +24,8 @@ typedef enum ops_operation {
     OPS_OPERATION_REDUCE, /* `function` is the ops_reduction */
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
-    OPS_OPERATION_MATMUL, /* `function` is the precision */
-    OPS_OPERATION_VIEW,   /* offset and strides hold for the operand's elements, row by row */
+    OPS_OPERATION_MATMUL,  /* `function` is the precision */
+    OPS_OPERATION_VIEW,    /* offset and strides hold for the operand's elements, row by row */
     OPS_OPERATION_CONSTANT /* of memory that other arrays of the same value have too */
 } ops_operation;
 

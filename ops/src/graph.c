@@ -10,7 +10,7 @@ struct ops_graph {
     ops_context *context;
     hal_graph *graph;
     uint32_t input_count, output_count;
-    ops_tensor *tensors; /* inputs, then outputs, as they were recorded; without references */
+    ops_tensor *tensors;  /* inputs, then outputs, as they were recorded; without references */
     hal_buffer **buffers; /* of a launch */
 };
 
@@ -31,9 +31,9 @@ hal_status ops_graph_begin(ops_context *context)
 {
     struct ops_arrays *arrays = context ? ops_arrays_of(context) : NULL;
     if (!arrays) {
-        return context ? HAL_ERROR_OUT_OF_MEMORY
-                       : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                        "ops_graph_begin: context is null");
+        return context
+                   ? HAL_ERROR_OUT_OF_MEMORY
+                   : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_begin: context is null");
     }
     /* What is computed late would be recorded in the graph, and not be there without it. */
     hal_status status = HAL_OK;
@@ -59,13 +59,11 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
                          ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
 {
     if (!context || !context->arrays || !context->arrays->recording) {
-        return hal_status_set(context ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_end: %s",
-                              context ? "no graph is being recorded; call ops_graph_begin first"
-                                      : "context is null");
+        return hal_status_set(
+            context ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: %s",
+            context ? "no graph is being recorded; call ops_graph_begin first" : "context is null");
     }
-    hal_status status =
-        check_end(context, inputs, input_count, outputs, output_count, graph);
+    hal_status status = check_end(context, inputs, input_count, outputs, output_count, graph);
     ops_array **whole = calloc(output_count ? output_count : 1, sizeof *whole);
     if (!status && !whole) {
         status = hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_graph_end: no host memory");
@@ -171,8 +169,7 @@ static hal_status check_end(ops_context *context, ops_array *const *inputs, uint
         if (!input || input->context != context || input->state != OPS_ARRAY_MEMORY ||
             input->operation == OPS_OPERATION_CONSTANT ||
             input->generation == context->arrays->generation || !is_whole(input)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_graph_end: inputs[%u] is %s", i,
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: inputs[%u] is %s", i,
                                   !input ? "null"
                                   : input->operation == OPS_OPERATION_CONSTANT
                                       ? "a constant, whose memory others share; make it with "

@@ -26,8 +26,8 @@ int ops_group_may_join(const ops_array *array, const ops_array *x)
 int ops_group_may_follow(const ops_array *array, const ops_array *x)
 {
     if ((x->operation != OPS_OPERATION_REDUCE && x->operation != OPS_OPERATION_MATMUL) ||
-        x->state != OPS_ARRAY_DEFERRED || !ops_array_is_pointwise(array) ||
-        !same_shape(array, x) || array->context->arrays->unfused) {
+        x->state != OPS_ARRAY_DEFERRED || !ops_array_is_pointwise(array) || !same_shape(array, x) ||
+        array->context->arrays->unfused) {
         return 0;
     }
     /* A product is stored as what it adds up, or as its operands are. */

@@ -73,11 +73,12 @@ ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y)
         return NULL;
     }
     if (condition->view.type != HAL_TYPE_BOOL || x->view.type != y->view.type) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_where: condition is %s, x %s, y %s; a bool and two of one type are "
-                       "meant",
-                       hal_type_name(condition->view.type), hal_type_name(x->view.type),
-                       hal_type_name(y->view.type));
+        hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "ops_array_where: condition is %s, x %s, y %s; a bool and two of one type are "
+            "meant",
+            hal_type_name(condition->view.type), hal_type_name(x->view.type),
+            hal_type_name(y->view.type));
         return NULL;
     }
     if (broadcast_shapes("ops_array_where", operands, 3, &out)) {
@@ -162,7 +163,8 @@ ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
                                      : note(OPS_OPERATION_MATMUL, precision, operands, 2, &out);
 }
 
-static ops_array *softmax(ops_operation operation, const char *function, uint32_t axis, ops_array *x)
+static ops_array *softmax(ops_operation operation, const char *function, uint32_t axis,
+                          ops_array *x)
 {
     if (!ops_array_operands(function, &x, 1) || check_axis(function, axis, x)) {
         return NULL;
@@ -290,8 +292,7 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
     take_shape(operands[0], out);
     for (uint32_t i = 1; i < count; i++) {
         const ops_tensor *x = &operands[i]->view;
-        if (x->rank == out->rank &&
-            memcmp(x->shape, out->shape, x->rank * sizeof *x->shape) == 0) {
+        if (x->rank == out->rank && memcmp(x->shape, out->shape, x->rank * sizeof *x->shape) == 0) {
             continue;
         }
         uint32_t rank = x->rank > out->rank ? x->rank : out->rank;
@@ -319,10 +320,10 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
 static hal_status check_axis(const char *function, uint32_t axis, const ops_array *x)
 {
     char text[OPS_TEXT_BYTES];
-    return axis < x->view.rank ? HAL_OK
-                               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                                "%s: axis %u is beyond those of x, %s", function,
-                                                axis, ops_describe(&x->view, text));
+    return axis < x->view.rank
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: axis %u is beyond those of x, %s",
+                                function, axis, ops_describe(&x->view, text));
 }
 
 static hal_status product_shape(const ops_array *a, const ops_array *b, result *out)
@@ -335,10 +336,11 @@ static hal_status product_shape(const ops_array *a, const ops_array *b, result *
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
         char text[2][OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_array_matmul: a %s and b %s do not fit: [m, k] and [k, n] of one "
-                              "float type are meant, each with a batch in front or not",
-                              ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "ops_array_matmul: a %s and b %s do not fit: [m, k] and [k, n] of one "
+            "float type are meant, each with a batch in front or not",
+            ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     out->type = x->type;
     out->axis = 0;

@@ -101,14 +101,15 @@ static void make(ops_context *context, ops_array *made[RESULTS])
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, a);
     ops_array *m = ops_array_from_host(context, HAL_TYPE_F32, 2, square, w);
     /* The mock's products do nothing. */
-    const int has_products = strncmp(hal_device_get_info(ops_context_device(context))->name, "Mock",
-                                     4) != 0;
-    ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_sum(m, 0)), *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_abs(x));
+    const int has_products =
+        strncmp(hal_device_get_info(ops_context_device(context))->name, "Mock", 4) != 0;
+    ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_sum(m, 0)),
+              *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_abs(x));
     made[0] = ops_tanh(ops_add(product, ops_array_number(context, HAL_TYPE_F32, 0.25)));
     made[1] = ops_div(ops_array_softmax(0, x), sum);
     made[2] = ops_array_reshape(ops_array_transpose(ops_neg(made[1]), 0, 1), 2, shape);
-    made[3] = ops_array_where(ops_gt(x, product), made[0], ops_array_slice(x, 1, COLUMNS - 1,
-                                                                         COLUMNS, -1));
+    made[3] = ops_array_where(ops_gt(x, product), made[0],
+                              ops_array_slice(x, 1, COLUMNS - 1, COLUMNS, -1));
     for (int i = 0; i < RESULTS; i++) {
         ops_array_keep(made[i]);
     }

@@ -56,8 +56,7 @@ static void shapes_beyond_counting_are_refused(void **state)
     ops_array *bytes = constant(HAL_TYPE_I8, FAR, FAR >> 18); /* 2^62 */
     nothing(ops_array_cast(HAL_TYPE_F64, bytes), "63 bits");
     nothing(ops_array_reduce(OPS_REDUCE_ARGMAX, 0, 0,
-                             made(ops_array_broadcast(bytes, 3,
-                                                      (int64_t[]){1, FAR, FAR >> 18}))),
+                             made(ops_array_broadcast(bytes, 3, (int64_t[]){1, FAR, FAR >> 18}))),
             "63 bits");
     nothing(ops_array_full(test_context, HAL_TYPE_F32, 2, (int64_t[]){FAR, FAR}, 0), "63 bits");
     ok(ops_scope_end(test_context));
@@ -68,8 +67,7 @@ static void shapes_beyond_counting_are_refused(void **state)
 static void empty_shapes_do_not_overflow(void **state)
 {
     (void)state;
-    static const int64_t shapes[][4] = {
-        {0, FAR, FAR, FAR}, {FAR, FAR, FAR, 0}, {FAR, 0, FAR, FAR}};
+    static const int64_t shapes[][4] = {{0, FAR, FAR, FAR}, {FAR, FAR, FAR, 0}, {FAR, 0, FAR, FAR}};
     ok(ops_scope_begin(test_context));
     for (int i = 0; i < 3; i++) {
         ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 4, shapes[i], 1);
@@ -85,7 +83,8 @@ static void empty_shapes_do_not_overflow(void **state)
     nothing(ops_tensor_create(test_context, HAL_TYPE_F32, 4, shapes[0], &tensor) ? NULL : (void *)1,
             "63 bits");
     ops_array *thin = made(ops_array_full(test_context, HAL_TYPE_F32, 2, (int64_t[]){0, FAR}, 1));
-    ops_array *cube = made(ops_array_full(test_context, HAL_TYPE_F32, 3, (int64_t[]){0, 1, FAR}, 1));
+    ops_array *cube =
+        made(ops_array_full(test_context, HAL_TYPE_F32, 3, (int64_t[]){0, 1, FAR}, 1));
     ops_array *zeros = made(ops_sum(thin, 0));
     assert_int_equal(ops_array_length(zeros, 0), FAR);
     assert_true(ops_array_evaluate(&zeros, 1) != HAL_OK); /* no machine has 4 TiB for it */

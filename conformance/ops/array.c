@@ -1,0 +1,444 @@
+/* array.c: arrays whose programs are of one kind each: chains and trees beyond what one kernel takes,
+ * several results, work before and after reductions and products, views of what is still to be
+ * computed, odd shapes; and that what nobody can read is not run. */
+#include <inttypes.h>
+
+#include "cases.h"
+#include "ops/array_case.h"
+
+enum { ROWS = 7, COLUMNS = 9, LEAVES = 20 };
+
+typedef struct kind {
+    const char *name;
+    bool (*make)(array_run *r, ops_array *const *x); /* in a scope */
+} kind;
+
+static void run_kind(case_run *run, const void *parameters);
+static bool in_scope(array_run *r);
+static bool long_chain(array_run *r, ops_array *const *x);
+static bool wide_tree(array_run *r, ops_array *const *x);
+static bool several_results(array_run *r, ops_array *const *x);
+static bool shared_middle(array_run *r, ops_array *const *x);
+static bool product_epilogue(array_run *r, ops_array *const *x);
+static bool batched_product(array_run *r, ops_array *const *x);
+static bool reduction_both_sides(array_run *r, ops_array *const *x);
+static bool reduction_kinds(array_run *r, ops_array *const *x);
+static bool normalisation(array_run *r, ops_array *const *x);
+static bool softmax_chain(array_run *r, ops_array *const *x);
+static bool views_of_deferred(array_run *r, ops_array *const *x);
+static bool reshaped_copies(array_run *r, ops_array *const *x);
+static bool constants(array_run *r, ops_array *const *x);
+static bool casts(array_run *r, ops_array *const *x);
+static bool comparisons(array_run *r, ops_array *const *x);
+static bool no_elements(array_run *r, ops_array *const *x);
+static bool rank_0(array_run *r, ops_array *const *x);
+static bool rank_8(array_run *r, ops_array *const *x);
+static bool read_in_between(array_run *r, ops_array *const *x);
+static void run_sums(case_run *run, const void *parameters);
+static void run_unread(case_run *run, const void *parameters);
+static void run_scopes(case_run *run, const void *parameters);
+static void run_refusals(case_run *run, const void *parameters);
+
+static const kind kinds[] = {{"long_chain", long_chain},
+                             {"wide_tree", wide_tree},
+                             {"several_results", several_results},
+                             {"shared_middle", shared_middle},
+                             {"product_epilogue", product_epilogue},
+                             {"batched_product", batched_product},
+                             {"reduction_both_sides", reduction_both_sides},
+                             {"reduction_kinds", reduction_kinds},
+                             {"normalisation", normalisation},
+                             {"softmax_chain", softmax_chain},
+                             {"views_of_deferred", views_of_deferred},
+                             {"reshaped_copies", reshaped_copies},
+                             {"constants", constants},
+                             {"casts", casts},
+                             {"comparisons", comparisons},
+                             {"no_elements", no_elements},
+                             {"rank_0", rank_0},
+                             {"rank_8", rank_8},
+                             {"read_in_between", read_in_between}};
+
+void cases_ops_array(case_list *list)
+{
+    const unsigned long long seed = list->seed;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        case_add(list, run_kind, &kinds[i], sizeof kinds[i], "ops/array(%s,seed=%llu)",
+                 kinds[i].name, seed);
+    }
+    case_add(list, run_sums, NULL, 0, "ops/array(exact_sums,seed=%llu)", seed);
+    case_add(list, run_unread, NULL, 0, "ops/array(unread_work,seed=%llu)", seed);
+    case_add(list, run_scopes, NULL, 0, "ops/array(scopes,seed=%llu)", seed);
+    case_add(list, run_refusals, NULL, 0, "ops/array(refusals,seed=%llu)", seed);
+}
+
+/* Twenty leaves of one shape; a case takes of them what it wants. */
+static void run_kind(case_run *run, const void *parameters)
+{
+    const int64_t shape[2] = {ROWS, COLUMNS};
+    array_run r = {
+        .run = run, .context = run->ops, .parameters = parameters, .random = {run->seed}};
+    bool well = true;
+    for (int i = 0; i < LEAVES && well; i++) {
+        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -2.0, 2.0, NULL);
+    }
+    if (well) {
+        array_run_both_ways(&r, in_scope, NULL);
+    }
+    array_release_leaves(&r);
+}
+
+static bool in_scope(array_run *r)
+{
+    const kind *tested = r->parameters;
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
+    }
+    const bool well = tested->make(r, r->leaves);
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+static bool long_chain(array_run *r, ops_array *const *x)
+{
+    static const ops_unary_function links[] = {OPS_NEG, OPS_SIN, OPS_ABS, OPS_SQUARE, OPS_RELU};
+    ops_array *y = x[0];
+    for (int i = 0; i < 160; i++) {
+        y = i % 11 == 10 ? ops_sub(y, x[1]) : ops_array_unary(links[i % 5], y);
+    }
+    return array_note(r, y, "160 operations");
+}
+
+static bool wide_tree(array_run *r, ops_array *const *x)
+{
+    ops_array *level[LEAVES];
+    uint32_t count = LEAVES;
+    for (uint32_t i = 0; i < LEAVES; i++) {
+        level[i] = x[i];
+    }
+    for (; count > 1; count = (count + 1) / 2) {
+        for (uint32_t i = 0; i < count; i += 2) {
+            level[i / 2] = i + 1 == count ? level[i]
+                           : i % 4 == 0   ? ops_mul(level[i], level[i + 1])
+                                          : ops_sub(level[i], level[i + 1]);
+        }
+    }
+    return array_note(r, level[0], "a tree of 20 leaves");
+}
+
+static bool several_results(array_run *r, ops_array *const *x)
+{
+    ops_array *all[4];
+    all[0] = ops_exp(x[0]);
+    all[1] = ops_neg(all[0]);
+    all[2] = ops_gt(all[1], x[1]);
+    all[3] = ops_sum(all[0], 0);
+    bool well = array_is_made(r->run, all[2], "a comparison") &&
+                array_is_made(r->run, all[3], "a sum") &&
+                case_ok(r->run, ops_array_evaluate(all, 4), "ops_array_evaluate of four");
+    for (int i = 0; i < 4 && well; i++) {
+        well = array_note(r, all[i], "one of four results");
+    }
+    return well;
+}
+
+/* A value in the middle that two results use, and that is held beyond its scope. */
+static bool shared_middle(array_run *r, ops_array *const *x)
+{
+    ops_array *middle = ops_array_retain(ops_mul(ops_sin(x[0]), x[1]));
+    bool well =
+        array_is_made(r->run, middle, "the middle") &&
+        array_note(r, ops_abs(middle), "above the middle") &&
+        array_note(r, ops_sub(middle, ops_array_transpose(ops_array_transpose(middle, 0, 1), 0, 1)),
+                   "the middle less itself") &&
+        array_note(r, middle, "the middle");
+    ops_array_release(middle);
+    return well;
+}
+
+static bool product_epilogue(array_run *r, ops_array *const *x)
+{
+    ops_array *product = ops_matmul(x[0], ops_array_transpose(x[1], 0, 1)); /* 7 by 7 */
+    ops_array *square = ops_array_slice(x[2], 1, 0, ROWS, 1);
+    ops_array *row = ops_array_slice(ops_array_slice(x[3], 1, 1, ROWS, 1), 0, 2, 1, 1);
+    ops_array *y = ops_mul(ops_tanh(ops_add(product, row)), square);
+    y = ops_array_where(ops_gt(y, row), y, ops_neg(square));
+    return array_note(r, y, "a product and what follows");
+}
+
+static bool batched_product(array_run *r, ops_array *const *x)
+{
+    const int64_t wide[3] = {3, ROWS, COLUMNS}, one[3] = {1, COLUMNS, ROWS};
+    ops_array *batch = ops_mul(ops_array_broadcast(x[0], 3, wide), x[1]);
+    ops_array *right = ops_array_transpose(x[2], 0, 1);
+    return array_note(r, ops_relu(ops_matmul(batch, right)), "a batch and one matrix") &&
+           array_note(r, ops_matmul(ops_array_reshape(right, 3, one), batch),
+                      "one matrix and a batch");
+}
+
+static bool reduction_both_sides(array_run *r, ops_array *const *x)
+{
+    ops_array *before = ops_square(ops_sub(ops_mul(x[0], x[1]), x[2]));
+    ops_array *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, before);
+    ops_array *column = ops_array_slice(x[3], 1, 4, 1, 1);
+    return array_note(r, ops_sqrt(ops_add(ops_abs(column), sum)), "work before and after a sum");
+}
+
+static bool reduction_kinds(array_run *r, ops_array *const *x)
+{
+    bool well = true;
+    for (int reduction = 0; reduction < OPS_REDUCTION_COUNT && well; reduction++) {
+        const uint32_t axis = (uint32_t)reduction % 2;
+        ops_array *y = ops_array_reduce((ops_reduction)reduction, axis, 0, ops_neg(x[reduction]));
+        well = array_note(r, ops_abs(y), "a reduction of each kind");
+    }
+    return well;
+}
+
+static bool normalisation(array_run *r, ops_array *const *x)
+{
+    ops_array *centre = ops_sub(x[0], ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, x[0]));
+    ops_array *spread = ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, ops_square(centre));
+    ops_array *little = ops_array_number(r->context, HAL_TYPE_F32, 1e-5);
+    ops_array *y = ops_mul(centre, ops_rsqrt(ops_add(spread, little)));
+    return array_note(r, ops_add(ops_mul(y, x[1]), x[2]), "a normalisation");
+}
+
+static bool softmax_chain(array_run *r, ops_array *const *x)
+{
+    ops_array *y = ops_array_softmax(1, ops_mul(x[0], x[1]));
+    return array_note(r, ops_matmul(ops_array_transpose(y, 0, 1), x[2]), "softmax and a product") &&
+           array_note(r, ops_neg(ops_array_log_softmax(0, ops_abs(y))), "the logarithm of softmax");
+}
+
+static bool views_of_deferred(array_run *r, ops_array *const *x)
+{
+    ops_array *y = ops_add(x[0], x[1]);
+    ops_array *back = ops_array_slice(y, 1, COLUMNS - 1, COLUMNS, -1);
+    ops_array *part = ops_array_slice(ops_array_slice(back, 0, 1, 3, 2), 1, 0, 4, 2);
+    return array_note(r, ops_mul(back, x[2]), "a sum backwards") &&
+           array_note(r, part, "a part of it") &&
+           array_note(r, ops_array_transpose(ops_neg(part), 0, 1), "that turned") &&
+           array_note(r, ops_sub(y, back), "the sum and itself backwards");
+}
+
+static bool reshaped_copies(array_run *r, ops_array *const *x)
+{
+    const int64_t flat[1] = {-1}, turned[3] = {3, -1, 3};
+    ops_array *y = ops_array_reshape(ops_array_transpose(ops_abs(x[0]), 0, 1), 3, turned);
+    ops_array *z = ops_array_reshape(ops_array_slice(x[1], 1, 0, 3, 3), 1, flat);
+    return array_note(r, ops_neg(y), "a turned array in another shape") &&
+           array_note(r, ops_add(ops_array_reshape(y, 1, flat), ops_array_slice(z, 0, 3, 1, 1)),
+                      "flat arrays");
+}
+
+static bool constants(array_run *r, ops_array *const *x)
+{
+    const int64_t shape[2] = {ROWS, COLUMNS};
+    ops_array *two = ops_array_full(r->context, HAL_TYPE_F32, 2, shape, 2.0);
+    ops_array *half = ops_array_number(r->context, HAL_TYPE_F32, 0.5);
+    return array_note(r, ops_mul(ops_sub(x[0], two), half), "an array and constants") &&
+           array_note(r, ops_mul(half, half), "constants alone") &&
+           array_note(r, ops_sum(two, 0), "a sum of a constant");
+}
+
+static bool casts(array_run *r, ops_array *const *x)
+{
+    ops_array *whole = ops_array_cast(HAL_TYPE_I32, ops_mul(x[0], ops_mul(x[1], x[1])));
+    ops_array *sum = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, ops_square(whole));
+    return array_note(r, sum, "squares of whole numbers") &&
+           array_note(r, ops_array_cast(HAL_TYPE_F32, ops_add(whole, sum)), "and back to floats") &&
+           array_note(r, ops_array_cast(HAL_TYPE_U32, ops_array_cast(HAL_TYPE_F32, sum)),
+                      "and to another type");
+}
+
+static bool comparisons(array_run *r, ops_array *const *x)
+{
+    ops_array *less = ops_lt(x[0], x[1]), *more = ops_ge(x[2], x[3]);
+    ops_array *both = ops_array_binary(OPS_AND, less, ops_array_unary(OPS_NOT, more));
+    return array_note(r, ops_array_where(both, ops_max(x[0], x[1]), ops_min(x[2], x[3])),
+                      "a choice") &&
+           array_note(r, ops_array_reduce(OPS_REDUCE_SUM, 1, 0, ops_array_cast(HAL_TYPE_I32, both)),
+                      "how many were chosen");
+}
+
+static bool no_elements(array_run *r, ops_array *const *x)
+{
+    ops_array *none = ops_array_slice(ops_abs(x[0]), 1, 3, 0, 1); /* 7 by 0 */
+    ops_array *row = ops_array_slice(x[1], 0, 0, 0, 1);           /* 0 by 9 */
+    return array_note(r, ops_exp(none), "a function of nothing") &&
+           array_note(r, ops_sum(none, 1), "sums of nothing") &&
+           array_note(r, ops_sum(none, 0), "no sums") &&
+           array_note(r, ops_neg(ops_matmul(none, row)), "a product over nothing") &&
+           array_note(r, ops_add(row, x[2] ? ops_array_slice(x[2], 0, 0, 1, 1) : NULL),
+                      "nothing and a row");
+}
+
+static bool rank_0(array_run *r, ops_array *const *x)
+{
+    ops_array *total = ops_sum(ops_sum(ops_mul(x[0], x[1]), 1), 0);
+    const int64_t one[1] = {1};
+    return array_note(r, ops_neg(total), "a number") &&
+           array_note(r, ops_div(x[0], ops_exp(ops_array_permute(total, NULL))),
+                      "an array and a number") &&
+           array_note(r, ops_array_reshape(total, 1, one), "a number as an array");
+}
+
+static bool rank_8(array_run *r, ops_array *const *x)
+{
+    const int64_t shape[8] = {1, 3, 1, 3, 1, 7, 1, 1}, wide[8] = {2, 3, 1, 3, 2, 7, 1, 2};
+    const uint32_t axes[8] = {7, 1, 6, 3, 5, 4, 2, 0};
+    ops_array *y = ops_mul(ops_array_reshape(ops_array_transpose(x[0], 0, 1), 8, shape),
+                           ops_array_reshape(x[1], 8, shape));
+    ops_array *z = ops_add(ops_array_broadcast(y, 8, wide), ops_array_reshape(x[2], 8, shape));
+    return array_note(r, ops_abs(ops_array_permute(z, axes)), "eight axes in another order") &&
+           array_note(r, ops_array_reduce(OPS_REDUCE_MAX, 4, 1, ops_neg(z)), "a reduction of them");
+}
+
+/* Nodes that were read become leaves: more of them than a kernel may have. */
+static bool read_in_between(array_run *r, ops_array *const *x)
+{
+    enum { NODES = 14 };
+    ops_array *nodes[NODES], *sum = x[0];
+    bool well = true;
+    for (int i = 0; i < NODES; i++) {
+        nodes[i] = ops_array_retain(i > 0 ? ops_sub(x[i % 2], nodes[i - 1]) : ops_neg(x[0]));
+        sum = ops_add(sum, nodes[i]);
+    }
+    for (int i = 0; i < NODES; i++) {
+        well = well && array_note(r, nodes[i], "a node");
+    }
+    well = well && array_note(r, sum, "the sum of all nodes");
+    for (int i = 0; i < NODES; i++) {
+        ops_array_release(nodes[i]);
+    }
+    return well;
+}
+
+/* Small whole numbers, which are added up without rounding, against the host. */
+static void run_sums(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t shape[2] = {ROWS, COLUMNS};
+    int32_t a[ROWS][COLUMNS], b[ROWS][COLUMNS], got[COLUMNS];
+    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    if (array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, a) &&
+        array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, b) &&
+        case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
+        ops_array *y = ops_sum(ops_mul(r.leaves[0], ops_sub(r.leaves[1], r.leaves[0])), 0);
+        const bool well = array_is_made(run, y, "a sum") &&
+                          case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read");
+        for (int k = 0; k < COLUMNS && well; k++) {
+            int32_t sum = 0;
+            for (int i = 0; i < ROWS; i++) {
+                sum += a[i][k] * (b[i][k] - a[i][k]);
+            }
+            case_check(run, got[k] == sum, "column %d: %" PRId32 " instead of %" PRId32, k, got[k],
+                       sum);
+        }
+        case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+    }
+    array_release_leaves(&r);
+}
+
+static void run_unread(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t shape[2] = {ROWS, ROWS};
+    float got[ROWS * ROWS];
+    ops_array_statistics before, after;
+    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
+        case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
+        ops_array *x = r.leaves[0];
+        ops_context_statistics(run->ops, &before);
+        ops_array *unread = ops_sum(ops_array_softmax(1, ops_matmul(ops_exp(x), ops_sin(x))), 0);
+        ops_array *read = ops_array_retain(ops_cos(x));
+        array_is_made(run, unread, "what is not read");
+        case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+        if (array_is_made(run, read, "a cosine") &&
+            case_ok(run, ops_array_read(read, got, sizeof got), "ops_array_read")) {
+            ops_context_statistics(run->ops, &after);
+            case_check(run, after.recorded - before.recorded == 6,
+                       "%" PRIu64 " operations were noted instead of 6",
+                       after.recorded - before.recorded);
+            case_check(run, after.evaluated - before.evaluated == 1,
+                       "%" PRIu64 " operations were run, and only one could be read",
+                       after.evaluated - before.evaluated);
+            case_check(run, after.dropped - before.dropped == 5,
+                       "%" PRIu64 " operations were dropped instead of 5",
+                       after.dropped - before.dropped);
+        }
+        ops_array_release(read);
+    }
+    array_release_leaves(&r);
+}
+
+static void run_scopes(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    ops_array_statistics before, inside, after;
+    ops_context_statistics(run->ops, &before);
+    float got = 0.0f;
+    if (!case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
+        return;
+    }
+    ops_array *number = ops_array_number(run->ops, HAL_TYPE_F32, 3.0);
+    case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin in a scope");
+    ops_array *kept = ops_array_keep(ops_neg(ops_square(number)));
+    case_ok(run, ops_scope_end(run->ops), "ops_scope_end of the inner one");
+    case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+    ops_context_statistics(run->ops, &inside);
+    case_expect(run, ops_scope_end(run->ops), HAL_ERROR_INVALID_STATE, "scope", "one end too many");
+    if (array_is_made(run, kept, "a negation")) {
+        case_ok(run, ops_array_read(kept, &got, sizeof got), "ops_array_read");
+        case_check(run, got == -9.0f, "-(3 * 3) was %g", (double)got);
+        case_check(run, inside.arrays == before.arrays + 3,
+                   "%" PRIu64 " arrays lived beyond their scopes instead of 3",
+                   inside.arrays - before.arrays);
+    }
+    ops_array_release(kept);
+    ops_context_statistics(run->ops, &after);
+    case_check(run, after.arrays == before.arrays, "an array was left");
+}
+
+/* Null, and a sentence that names what is wrong. */
+static void refused(case_run *run, const ops_array *array, const char *mention, const char *what)
+{
+    case_check(run, array == NULL, "%s was taken", what);
+    case_expect(run, HAL_ERROR_INVALID_ARGUMENT, HAL_ERROR_INVALID_ARGUMENT, mention, what);
+}
+
+static void run_refusals(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t far[2] = {INT64_C(1) << 40, 1}, wide[2] = {1, INT64_C(1) << 40};
+    const int64_t shape[2] = {3, 4}, other[2] = {5, 4};
+    if (!case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
+        return;
+    }
+    ops_array *x = ops_array_full(run->ops, HAL_TYPE_F32, 2, shape, 1.0);
+    ops_array *y = ops_array_full(run->ops, HAL_TYPE_F32, 2, other, 1.0);
+    ops_array *i = ops_array_full(run->ops, HAL_TYPE_I32, 2, shape, 1.0);
+    if (array_is_made(run, x, "a constant") && array_is_made(run, y, "a constant") &&
+        array_is_made(run, i, "a constant")) {
+        refused(run, ops_add(x, y), "f32[3, 4] and f32[5, 4]", "a sum of 3x4 and 5x4");
+        refused(run, ops_relu(ops_add(x, ops_mul(y, x))), "f32[5, 4] and f32[3, 4]",
+                "the first failure of an expression");
+        refused(run, ops_add(x, i), "cast", "f32 plus i32");
+        refused(run, ops_exp(i), "exp", "exp of i32");
+        refused(run, ops_matmul(x, y), "do not fit", "3x4 times 5x4");
+        refused(run, ops_sum(x, 2), "axis 2", "a sum along axis 2 of two");
+        refused(run, ops_array_slice(x, 0, 2, 5, 1), "do not fit", "a slice beyond the end");
+        refused(run, ops_array_where(x, x, x), "condition", "a condition of floats");
+        refused(run,
+                ops_add(ops_array_full(run->ops, HAL_TYPE_F32, 2, far, 1.0),
+                        ops_array_full(run->ops, HAL_TYPE_F32, 2, wide, 1.0)),
+                "63 bits", "2^80 elements");
+        float got[12];
+        case_expect(run, ops_array_read(x, got, 5), HAL_ERROR_INVALID_ARGUMENT, "48",
+                    "5 bytes for 12 floats");
+        case_expect(run, ops_array_read(NULL, got, 48), HAL_ERROR_INVALID_ARGUMENT, NULL,
+                    "reading null");
+    }
+    case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+}

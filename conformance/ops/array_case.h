@@ -1,0 +1,60 @@
+/* array_case.h: what the cases of arrays share: leaves, and running one program over them several
+ * ways. Called by array.c, array_program.c, array_values.c. */
+#ifndef HAL_CONFORMANCE_OPS_ARRAY_CASE_H
+#define HAL_CONFORMANCE_OPS_ARRAY_CASE_H
+
+#include <ops/graph.h>
+
+#include "case.h"
+#include "number.h"
+#include "random.h"
+
+#define ARRAY_LEAVES 32u
+#define ARRAY_VALUES 64u
+#define ARRAY_VALUE_BYTES 4096u
+
+/* What a program computed: the bits of each array that it noted. */
+typedef struct array_values {
+    uint32_t count;
+    struct {
+        hal_type type;
+        size_t elements;
+        uint8_t bits[ARRAY_VALUE_BYTES];
+    } all[ARRAY_VALUES];
+} array_values;
+
+/* A run of a program. Its random numbers are the same in every run. */
+typedef struct array_run {
+    case_run *run;
+    ops_context *context;
+    ops_array *leaves[ARRAY_LEAVES];
+    uint32_t leaf_count;
+    const void *parameters;
+    random_state random;
+    bool is_rehearsal; /* while a graph is recorded: nothing can be read */
+    array_values *values;
+} array_run;
+
+/* Makes arrays of leaves and notes some. False after reporting. Arrays that it makes outside of
+ * scopes it has to release. */
+typedef bool (*array_program)(array_run *r);
+
+/* Whether an array was made; otherwise reports `what` with hal's sentence. */
+bool array_is_made(case_run *run, const ops_array *array, const char *what);
+
+/* Adds a leaf of random elements in [low, high), of integer types whole ones. Its elements are
+ * copied to `bits` unless null. False after reporting. */
+bool array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *shape, double low,
+                    double high, void *bits);
+
+void array_release_leaves(array_run *r);
+
+/* Computes an array, and keeps its elements in the values of the run. */
+bool array_note(array_run *r, ops_array *array, const char *what);
+
+/* Runs a program with fusion and without, and compares all that it notes: the same bits. It is
+ * rehearsed before, so that also a device whose kernels take long to make uses the fused ones.
+ * `fused` (may be null) gets the values. The program has to leave no arrays behind. */
+bool array_run_both_ways(array_run *r, array_program program, array_values *fused);
+
+#endif

@@ -1,0 +1,215 @@
+/* array_program.c: random programs over arrays, with pools of live arrays, scopes and releases at
+ * random; the same bits with fusion and without. */
+#include <stdlib.h>
+
+#include "cases.h"
+#include "ops/array_case.h"
+
+enum { POOL = 8, LEAVES = 6, STEPS = 15, SIDE = 5, MOST_ELEMENTS = 2 * SIDE * SIDE };
+
+typedef struct program_case {
+    hal_type type;
+    int part;
+} program_case;
+
+static void run_program(case_run *run, const void *parameters);
+static bool program(array_run *r);
+static bool step(array_run *r, ops_array **pool, uint32_t number);
+static ops_array *operation(array_run *r, ops_array *x, ops_array *y);
+static ops_array *unary(array_run *r, ops_array *x);
+static ops_array *binary(array_run *r, ops_array *x, ops_array *y);
+static ops_array *view(array_run *r, ops_array *x);
+static ops_array *reduction(array_run *r, ops_array *x);
+static ops_array *product(array_run *r, ops_array *x, ops_array *y);
+static ops_array *partner(ops_array *x, ops_array *y);
+static uint32_t below(array_run *r, uint32_t limit);
+
+void cases_ops_array_program(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64,
+                                     HAL_TYPE_I32, HAL_TYPE_I8,  HAL_TYPE_U8,   HAL_TYPE_BOOL};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (int part = 0; part < (t % 4 == 0 ? 2 : 1); part++) { /* twice of f32 and i32 */
+            const program_case tested = {types[t], part};
+            case_add(list, run_program, &tested, sizeof tested,
+                     "ops/array_program(type=%s,part=%d,seed=%llu)", number_type_name(types[t]),
+                     part, (unsigned long long)list->seed);
+        }
+    }
+}
+
+static void run_program(case_run *run, const void *parameters)
+{
+    static const int64_t shapes[LEAVES][2] = {{SIDE, SIDE}, {SIDE, SIDE}, {1, SIDE},
+                                              {SIDE, 1},    {SIDE, 0},    {0, 0}};
+    static const uint32_t ranks[LEAVES] = {2, 2, 2, 2, 1, 0};
+    const program_case *tested = parameters;
+    const hal_type type = tested->type;
+    case_claim_storage(run, type);
+    case_claim_arithmetic(run, type);
+    case_claim_storage(run, HAL_TYPE_BOOL);
+    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    bool well = true;
+    for (uint32_t i = 0; i < LEAVES && well; i++) {
+        well =
+            array_add_leaf(&r, i == 1 && tested->part == 1 ? (hal_type)HAL_TYPE_F32 : type,
+                           ranks[i], shapes[i], hal_type_is_signed(type) ? -3.0 : 0.0, 3.0, NULL);
+    }
+    if (well) {
+        array_run_both_ways(&r, program, NULL);
+    }
+    array_release_leaves(&r);
+}
+
+static bool program(array_run *r)
+{
+    ops_array *pool[POOL];
+    for (uint32_t i = 0; i < POOL; i++) {
+        pool[i] = ops_array_retain(r->leaves[i % LEAVES]);
+    }
+    bool well = true;
+    for (uint32_t i = 0; i < STEPS && well; i++) {
+        well = step(r, pool, i);
+    }
+    for (uint32_t i = 0; i < POOL; i++) {
+        well = well && array_note(r, pool[i], "a value of the pool");
+        ops_array_release(pool[i]);
+    }
+    return well;
+}
+
+/* One to three operations in a scope; the last result takes a place of the pool. */
+static bool step(array_run *r, ops_array **pool, uint32_t number)
+{
+    const uint32_t at = below(r, POOL);
+    ops_array *x = pool[below(r, POOL)], *y = pool[below(r, POOL)];
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
+    }
+    ops_array *z = operation(r, x, y);
+    for (uint32_t more = below(r, 3); more > 0 && z != NULL; more--) {
+        z = operation(r, z, below(r, 3) != 0 ? y : z);
+    }
+    bool well = array_is_made(r->run, z, "an operation");
+    if (well && ops_array_elements(z) <= MOST_ELEMENTS) {
+        ops_array_retain(z);
+        ops_array_release(pool[at]);
+        pool[at] = z;
+    }
+    if (well && number % 6 == 5) {
+        well = array_note(r, pool[at], "a value in between");
+    }
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
+{
+    const hal_type type = ops_array_type(x);
+    switch (below(r, 12)) {
+    case 0:
+    case 1:
+    case 2:
+        return unary(r, x);
+    case 3:
+    case 4:
+    case 5:
+        return binary(r, x, partner(x, y));
+    case 6:
+        y = partner(x, y);
+        return ops_array_where(type == HAL_TYPE_BOOL ? x : ops_ge(x, ops_array_cast(type, y)), x,
+                               ops_array_cast(type, y));
+    case 7:
+    case 8:
+        return view(r, x);
+    case 9:
+        return ops_array_cast(below(r, 2) != 0 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
+    case 10:
+        return reduction(r, x);
+    default:
+        return product(r, x, y);
+    }
+}
+
+static ops_array *unary(array_run *r, ops_array *x)
+{
+    static const ops_unary_function floats[] = {OPS_NEG,     OPS_ABS,  OPS_SQUARE, OPS_RELU,
+                                                OPS_SIGMOID, OPS_TANH, OPS_FLOOR,  OPS_EXP};
+    static const ops_unary_function integers[] = {OPS_NEG, OPS_ABS, OPS_SQUARE, OPS_RELU};
+    const hal_type type = ops_array_type(x);
+    return type == HAL_TYPE_BOOL     ? ops_array_unary(OPS_NOT, x)
+           : hal_type_is_float(type) ? ops_array_unary(floats[below(r, 8)], x)
+                                     : ops_array_unary(integers[below(r, 4)], x);
+}
+
+static ops_array *binary(array_run *r, ops_array *x, ops_array *y)
+{
+    static const ops_binary_function functions[] = {OPS_ADD, OPS_SUB, OPS_MUL,
+                                                    OPS_MIN, OPS_MAX, OPS_LT};
+    const hal_type type = ops_array_type(x);
+    y = ops_array_type(y) == type ? y : ops_array_cast(type, y);
+    return type == HAL_TYPE_BOOL ? ops_array_binary(below(r, 2) != 0 ? OPS_AND : OPS_XOR, x, y)
+                                 : ops_array_binary(functions[below(r, 6)], x, y);
+}
+
+static ops_array *view(array_run *r, ops_array *x)
+{
+    static const int64_t flat[1] = {-1}, wide[3] = {2, SIDE, SIDE};
+    const uint32_t rank = ops_array_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    switch (below(r, 4)) {
+    case 0:
+        return rank > 0 ? ops_array_slice(x, axis, 0, (ops_array_length(x, axis) + 1) / 2, 1) : x;
+    case 1:
+        return rank > 1 ? ops_array_transpose(x, 0, rank - 1) : x;
+    case 2:
+        return ops_array_reshape(x, 1, flat);
+    default:
+        for (uint32_t i = 0; i < rank; i++) {
+            const int64_t length = ops_array_length(x, i);
+            if (rank > 2 || (length != SIDE && length != 1)) {
+                return x;
+            }
+        }
+        return ops_array_broadcast(x, 3, wide);
+    }
+}
+
+static ops_array *reduction(array_run *r, ops_array *x)
+{
+    const uint32_t rank = ops_array_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    const hal_type type = ops_array_type(x);
+    if (rank == 0 || type == HAL_TYPE_BOOL) {
+        return unary(r, x);
+    }
+    return below(r, 3) == 0 && hal_type_is_float(type)
+               ? ops_array_softmax(axis, x)
+               : ops_array_reduce(below(r, 2) != 0 ? OPS_REDUCE_MAX : OPS_REDUCE_SUM, axis,
+                                  below(r, 2) == 0, x);
+}
+
+static ops_array *product(array_run *r, ops_array *x, ops_array *y)
+{
+    const hal_type type = ops_array_type(x);
+    return ops_array_rank(x) == 2 && hal_type_is_float(type) && ops_array_rank(y) == 2 &&
+                   ops_array_type(y) == type && ops_array_length(y, 0) == ops_array_length(x, 1)
+               ? ops_matmul(x, y)
+               : unary(r, x);
+}
+
+/* y, or x itself where their shapes do not go together or become large. */
+static ops_array *partner(ops_array *x, ops_array *y)
+{
+    const uint32_t rank = ops_array_rank(x), other = ops_array_rank(y);
+    for (uint32_t i = 1; i <= rank && i <= other; i++) {
+        const int64_t a = ops_array_length(x, rank - i), b = ops_array_length(y, other - i);
+        if (a != b && a != 1 && b != 1) {
+            return x;
+        }
+    }
+    return ops_array_elements(x) * ops_array_elements(y) > MOST_ELEMENTS * MOST_ELEMENTS / 2 ? x
+                                                                                             : y;
+}
+
+static uint32_t below(array_run *r, uint32_t limit)
+{
+    return (uint32_t)random_below(&r->random, limit);
+}
