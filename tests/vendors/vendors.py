@@ -33,8 +33,9 @@ class Missing(Exception):
 
 
 class Intel:
-    """ocloc with Intel's graphics compiler: no doubles, which most of its GPUs emulate or lack."""
-    language, devices, targets = "opencl", ("single", "narrow"), ("tgllp", "dg2")
+    """ocloc with Intel's graphics compiler: no doubles, which most of its GPUs emulate or lack. A
+    kernel that spills has failed."""
+    language, devices, targets = "opencl", ("narrow",), ("tgllp", "dg2")
 
     def __init__(self):
         self.ocloc = tool("ocloc", "intel-opencl-icd")
@@ -51,7 +52,9 @@ class Intel:
                    (("registers", "grf_count"), ("simd", "simd_size"), ("shared", "slm_size"))
                    if (found := re.search(text + r": *(\d+)", binary))}
         spilled = re.search(r"spilled around (\d+)", log)
-        return figures | {"spills": int(spilled.group(1)) if spilled else 0}
+        if spilled:
+            raise RuntimeError(f"{spilled.group(1)} words of registers are spilled")
+        return figures | {"spills": 0}
 
 
 class Amd:
