@@ -41,6 +41,12 @@ hal_status ops_walk_plan(const ops_context *context, const char *function, const
     walk->lines = 1;
     walk->deep = 0;
     walk->tail = 0;
+    /* Few elements are spread over the units first: each then has less to do, and less code. */
+    const uint64_t items = (uint64_t)ops_space_elements(space);
+    while (walk->width > 1 &&
+           items < (uint64_t)walk->width * walk->group * info->compute_units) {
+        walk->width /= 2;
+    }
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     walk->rows =
         space->rank > 1 && (lanes ? fit_lanes(space, walk) : inner / walk->width >= LEAST_ROW);
