@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chains of one capacity that a queue keeps, and such as were made for one run. */
-enum { SMALLEST = 4, ALIKE = 4, KEPT = 16 };
+/* Chains of one capacity that a queue keeps, and such as were made for one run; runs after which one
+ * of these that did not come again may go. */
+enum { SMALLEST = 4, ALIKE = 4, KEPT = 32, FORGOTTEN = 8 * KEPT };
 
 /* What a node of the executable holds at present. */
 typedef struct chain_node {
@@ -35,7 +36,8 @@ struct cuda_chain {
     uint32_t enabled; /* the first nodes run, the others do not */
     uint32_t early;   /* its kernels start before the one in front of them is done */
     uint32_t kept;    /* made for the run that it holds: no node was ever changed or switched off */
-    uint32_t same;    /* how often the run came again */
+    uint32_t same;    /* how often the run came again, one after the other */
+    uint32_t again;   /* and in all */
     uint64_t mark;    /* of the run that it holds */
     uint64_t used;    /* serial number of its last use */
     uint64_t changes; /* of nodes */
@@ -64,6 +66,7 @@ static uint64_t mark_command(const hal_batch *batch, const hal_command *command)
 static uint64_t mark_of(const hal_batch *batch, const hal_command *commands, uint32_t count);
 static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *commands,
                        uint32_t count, cuda_chain **chain);
+static uint32_t note_mark(hal_plugin_queue *queue, uint64_t mark);
 static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
                           uint32_t early, uint32_t *alike);
 static uint32_t can_be_early(const hal_plugin_queue *queue, const hal_command *commands,
@@ -121,7 +124,8 @@ static hal_status run_locked(hal_plugin_queue *queue, const hal_batch *batch,
     if (status != HAL_OK) {
         return status;
     }
-    if (!chain->kept && chain->same >= queue->device->keep_after) {
+    if (!chain->kept && (chain->same >= queue->device->keep_after ||
+                         chain->again >= queue->device->keep_after)) {
         keep_run(queue, batch, commands, count, &chain);
     }
     chain->used = ++queue->chain_uses;
@@ -341,8 +345,22 @@ static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const ha
     if (status == HAL_OK) {
         (*chain)->mark = mark;
         (*chain)->same = 0;
+        (*chain)->again = note_mark(queue, mark);
     }
     return status;
+}
+
+/* How often a run came before, as far as others have not taken its place in the table: more different
+ * ones may take turns than there are chains to hold them. */
+static uint32_t note_mark(hal_plugin_queue *queue, uint64_t mark)
+{
+    const uint32_t at = mark >> 8 & (CUDA_MARKS - 1);
+    if (queue->marks[at] != mark) {
+        queue->marks[at] = mark;
+        queue->mark_counts[at] = 0;
+        return 0;
+    }
+    return ++queue->mark_counts[at];
 }
 
 /* Whether kernels may start while the one in front of them is on its way out: all of them wait for
@@ -435,7 +453,11 @@ static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_
 {
     uint32_t kept = 0;
     cuda_chain *own = NULL, *last = oldest(queue, 0, 1, 0, &kept);
+    (*chain)->same = (*chain)->again = 0;
     if (kept >= KEPT) {
+        if (last->used + FORGOTTEN > queue->chain_uses) {
+            return; /* a turn of more runs than can be kept would only drive them out */
+        }
         cuda_functions()->cuStreamSynchronize(queue->stream); /* it may be running */
         unlink_chain(queue, last);
         release(last);
@@ -446,7 +468,6 @@ static void keep_run(hal_plugin_queue *queue, const hal_batch *batch, const hal_
         (*chain)->mark = 0;
         *chain = own;
     }
-    (*chain)->same = 0;
 }
 
 static void unlink_chain(hal_plugin_queue *queue, cuda_chain *chain)

@@ -52,7 +52,8 @@ struct hal_plugin_kernel {
 #define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
 
 typedef struct cuda_chain cuda_chain; /* chain.h */
-enum { CUDA_ANCHORS = 4 };            /* places in loops where runs are cut */
+enum { CUDA_ANCHORS = 4, /* places in loops where runs are cut */
+       CUDA_MARKS = 256 };
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
@@ -67,6 +68,8 @@ struct hal_plugin_queue {
     uint64_t anchors[CUDA_ANCHORS]; /* marks of the dispatches that loops begin with */
     uint32_t next_anchor;
     uint64_t chain_uses;
+    uint64_t marks[CUDA_MARKS]; /* of runs, and how often they came again */
+    uint32_t mark_counts[CUDA_MARKS];
 };
 
 /* status.c: the host's services and the driver's functions; failing with a sentence. cuda_failed
