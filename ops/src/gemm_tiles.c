@@ -233,9 +233,12 @@ static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64
     t.thread_n = (uint8_t)t.block_n;
     t.strip_n = t.thread_n < t.strip_n ? t.thread_n : t.strip_n;
     t.block_m = cover(m, 1, t.block_m);
+    const uint64_t enough = GROUPS_OF_A_UNIT * (uint64_t)info->compute_units;
+    const uint64_t columns = (uint64_t)(n + t.block_n - 1) / t.block_n * batch;
+    const uint32_t items = info->max_group_size[1];
     while (t.block_m > t.thread_m &&
-           (uint64_t)((m + t.block_m - 1) / t.block_m) * ((n + t.block_n - 1) / t.block_n) * batch <
-               GROUPS_OF_A_UNIT * info->compute_units) {
+           (t.block_m > t.thread_m * items ||
+            (uint64_t)(m + t.block_m - 1) / t.block_m * columns < enough)) {
         t.block_m /= 2;
     }
     t.thread_m = t.block_m < t.thread_m ? (uint8_t)t.block_m : t.thread_m;

@@ -75,6 +75,21 @@ static inline int open_third_context(void **state)
     return failed;
 }
 
+/* A processor whose compiler makes vectors of a work-item's arithmetic. */
+static inline int open_vectors_context(void **state)
+{
+    static hal_device_info vectors;
+    int failed = open_context(state);
+    if (!failed) {
+        vectors = *test_context->info;
+        vectors.item_vector_bytes = 64;
+        vectors.max_vector_bytes = 4;
+        vectors.subgroup_width = 0;
+        test_context->info = &vectors;
+    }
+    return failed;
+}
+
 /* The processor and the other kind with 64-bit indices, which only tensors of gigabytes need. */
 static inline int open_wide_context(void **state)
 {
@@ -98,6 +113,7 @@ static inline int open_other_wide_context(void **state)
     (cmocka_run_group_tests_name("processor", tests, open_context, close_context) +            \
      cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context) +     \
      cmocka_run_group_tests_name("third kind", tests, open_third_context, close_context) +     \
+     cmocka_run_group_tests_name("vectors", tests, open_vectors_context, close_context) +      \
      cmocka_run_group_tests_name("processor, wide", tests, open_wide_context, close_context) + \
      cmocka_run_group_tests_name("other kind, wide", tests, open_other_wide_context,           \
                                  close_context))

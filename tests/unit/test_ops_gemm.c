@@ -2,6 +2,8 @@
  * layouts, types, batches, alpha, beta, epilogues, operands that must be copied, bad arguments. */
 #include "ops_fixture.h"
 
+#include <gemm_kernel.h>
+
 /* One product; strides as the boxes have them. */
 typedef struct product {
     int64_t batch, m, n, k;
@@ -188,6 +190,20 @@ static void every_tile(void **state)
         release(&p);
     }
     test_context->info = kept;
+}
+
+/* Work-items that follow each other down the rows lie in the second dimension of the group. */
+static void groups_keep_to_each_dimension(void **state)
+{
+    (void)state;
+    hal_device_info info = *test_context->info;
+    info.item_vector_bytes = 64;
+    for (uint32_t most = 1; most <= 64; most *= 4) {
+        ops_gemm_tiles tiles;
+        info.max_group_size[1] = most;
+        ops_gemm_choose_tiles(&info, 4096, 4096, 1, 4, 0, &tiles);
+        assert_in_range(tiles.block_m / tiles.thread_m, most < 16 ? most : 16, most);
+    }
 }
 
 /* Shapes at which operands are exchanged or turned first. */
@@ -559,6 +575,7 @@ int main(void)
         cmocka_unit_test(bad_arguments),    cmocka_unit_test(plain_options),
     };
     const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes),
+                                        cmocka_unit_test(groups_keep_to_each_dimension),
                                         cmocka_unit_test(every_tile), cmocka_unit_test(slices),
                                         cmocka_unit_test(slices_of_all_types)};
     return RUN_ON_ALL(tests) + cmocka_run_group_tests(growth, open_context, close_context);
