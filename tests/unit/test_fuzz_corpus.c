@@ -12,7 +12,7 @@
 #include <string.h>
 
 typedef int target(const uint8_t *data, size_t size);
-target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise;
+target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise, run_fuzz_ops_array;
 
 /* A copy of exactly the bytes, so that a sanitizer sees a read behind them. */
 static void run_exactly(target *run, const uint8_t *data, size_t size)
@@ -86,12 +86,28 @@ static void records(void **state)
     }
 }
 
+static void arrays(void **state)
+{
+    (void)state;
+    run_folder(run_fuzz_ops_array, FUZZ_CORPUS "/fuzz_ops_array");
+    /* Every call with every byte behind it. */
+    for (uint32_t call = 0; call < 24; call++) {
+        for (uint32_t byte = 0; byte < 256; byte += 5) {
+            uint8_t data[24] = {6, 0, 12, 2, 3, 4, 101, 1};
+            memset(data + 8, (int)byte, sizeof data - 8);
+            data[8] = data[16] = (uint8_t)call;
+            run_exactly(run_fuzz_ops_array, data, sizeof data);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text),
         cmocka_unit_test(legalise),
         cmocka_unit_test(records),
+        cmocka_unit_test(arrays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

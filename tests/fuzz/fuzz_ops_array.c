@@ -1,0 +1,320 @@
+/* Fuzz target: the shapes of array calls. Bytes are a program of calls with any types, ranks, lengths,
+ * axes and operands. No call crashes; one that fails says why; what was made has a shape that can be
+ * counted, can be read, and is gone when it was released; no kernel reaches beyond its arrays. The
+ * device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_array. */
+#include <dlfcn.h>
+#include <ops/graph.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mock.h"
+
+enum { POOL = 12, MOST_ELEMENTS = 2048, MOST_CALLS = 64 };
+
+typedef struct machine {
+    const uint8_t *data, *end;
+    ops_array *pool[POOL];
+    uint8_t is_far[POOL]; /* so many elements that only shapes are looked at */
+    uint32_t scopes;
+    int recording;
+} machine;
+
+static ops_context *context;
+static const mock_state *mock;
+
+static void open_context(void);
+static void call(machine *m);
+static ops_array *make(machine *m, uint32_t what, int *is_far);
+static ops_array *make_view(machine *m, uint32_t what, ops_array *x);
+static void place(machine *m, ops_array *made, int is_far, int may_be_far);
+static void read_one(machine *m);
+static void toggle_recording(machine *m);
+static uint32_t next(machine *m);
+static int64_t next_length(machine *m);
+static uint32_t next_shape(machine *m, int64_t *shape);
+static uint32_t pick(machine *m, int *is_far);
+static void must_say_why(void);
+static void must(int holds);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int64_t shape[2] = {3, 4};
+    machine m = {.data = data, .end = data + size};
+    ops_array_statistics statistics;
+    open_context();
+    m.pool[0] = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
+    must(m.pool[0] != NULL);
+    for (int i = 0; i < MOST_CALLS && m.data < m.end; i++) {
+        call(&m);
+    }
+    if (m.recording) {
+        toggle_recording(&m);
+    }
+    ops_context_set_fusion(context, 1);
+    for (; m.scopes > 0; m.scopes--) {
+        must(ops_scope_end(context) == HAL_OK);
+    }
+    for (int i = 0; i < POOL; i++) {
+        ops_array_release(m.pool[i]);
+    }
+    ops_context_statistics(context, &statistics);
+    must(statistics.arrays == 0 && statistics.deferred == 0);
+    must(mock->misuses == 0 && mock->problem[0] == 0);
+    return 0;
+}
+
+static void open_context(void)
+{
+    static hal_device *device;
+    static hal_queue *queue;
+    if (!context) {
+        setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock", 1);
+        void *library = dlopen(TEST_PLUGINS "/mock/hal_mock.so", RTLD_NOW | RTLD_LOCAL);
+        must(library != NULL);
+        mock = dlsym(library, MOCK_STATE_SYMBOL);
+        must(hal_device_open("mock", &device) == HAL_OK &&
+             hal_queue_create(device, &queue) == HAL_OK &&
+             ops_context_create(queue, &context) == HAL_OK);
+    }
+}
+
+static void call(machine *m)
+{
+    const uint32_t what = next(m) % 24;
+    int is_far = 0;
+    switch (what) {
+    case 0:
+        if (m->scopes < 8) {
+            must(ops_scope_begin(context) == HAL_OK);
+            m->scopes++;
+        }
+        break;
+    case 1:
+        if (m->scopes > 0) {
+            must(ops_scope_end(context) == HAL_OK);
+            m->scopes--;
+        } else {
+            must(ops_scope_end(context) == HAL_ERROR_INVALID_STATE);
+        }
+        break;
+    case 2:
+        ops_context_set_fusion(context, next(m) % 2 != 0);
+        break;
+    case 3:
+        toggle_recording(m);
+        break;
+    case 4:
+    case 5:
+        read_one(m);
+        break;
+    default: {
+        ops_array *made = make(m, what, &is_far);
+        if (!made) {
+            must_say_why();
+        } else {
+            /* Views and constants of any size hold no memory and take no time. */
+            place(m, made, is_far, what == 6 || (what >= 16 && what < 20));
+        }
+        break;
+    }
+    }
+}
+
+/* One call; `is_far` is set when an operand is. */
+static ops_array *make(machine *m, uint32_t what, int *is_far)
+{
+    static const uint8_t zeros[MOST_ELEMENTS * 8];
+    int64_t shape[16];
+    const uint32_t first = pick(m, is_far);
+    ops_array *x = m->pool[first];
+    switch (what) {
+    case 6: {
+        const hal_type type = (hal_type)(next(m) % 16);
+        const uint32_t rank = next_shape(m, shape);
+        return ops_array_full(context, type, rank, shape, (double)next(m) - 100);
+    }
+    case 7: {
+        const hal_type type = (hal_type)(next(m) % 16);
+        const uint32_t rank = next_shape(m, shape);
+        uint64_t elements = 1;
+        for (uint32_t i = 0; i < rank && elements <= MOST_ELEMENTS; i++) {
+            elements = shape[i] < 0 || shape[i] > MOST_ELEMENTS ? MOST_ELEMENTS + 1
+                                                                : elements * (uint64_t)shape[i];
+        }
+        /* What the host has not got it cannot give. */
+        return elements > MOST_ELEMENTS ? ops_array_full(context, type, rank, shape, 0)
+                                        : ops_array_from_host(context, type, rank, shape, zeros);
+    }
+    case 8:
+        return ops_array_unary((ops_unary_function)(next(m) % (OPS_UNARY_COUNT + 2)), x);
+    case 9:
+    case 10: {
+        const ops_binary_function function =
+            (ops_binary_function)(next(m) % (OPS_BINARY_COUNT + 2));
+        return ops_array_binary(function, x, m->pool[pick(m, is_far)]);
+    }
+    case 11: {
+        ops_array *y = m->pool[pick(m, is_far)];
+        return ops_array_where(x, y, m->pool[pick(m, is_far)]);
+    }
+    case 12:
+        return ops_array_cast((hal_type)(next(m) % 16), x);
+    case 13: {
+        const ops_reduction reduction = (ops_reduction)(next(m) % (OPS_REDUCTION_COUNT + 1));
+        const uint32_t axis = next(m) % 9;
+        return ops_array_reduce(reduction, axis, next(m) % 2 != 0, x);
+    }
+    case 14:
+        return next(m) % 2 ? ops_array_softmax(next(m) % 9, x)
+                           : ops_array_log_softmax(next(m) % 9, x);
+    case 15: {
+        ops_array *y = m->pool[pick(m, is_far)];
+        return ops_array_matmul(x, y, next(m) % 4);
+    }
+    default:
+        return make_view(m, what, x);
+    }
+}
+
+static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
+{
+    int64_t shape[16];
+    uint32_t axes[8];
+    switch (what) {
+    case 16: {
+        const uint32_t axis = next(m) % 9;
+        const int64_t start = next_length(m), count = next_length(m);
+        return ops_array_slice(x, axis, start, count, next_length(m));
+    }
+    case 17:
+        for (uint32_t i = 0; i < 8; i++) {
+            axes[i] = next(m) % 9;
+        }
+        return ops_array_permute(x, axes);
+    case 18: {
+        const uint32_t axis = next(m) % 9;
+        return ops_array_transpose(x, axis, next(m) % 9);
+    }
+    case 19: {
+        const uint32_t rank = next_shape(m, shape);
+        return ops_array_broadcast(x, rank, shape);
+    }
+    default: {
+        const uint32_t rank = next_shape(m, shape);
+        return ops_array_reshape(x, rank, shape);
+    }
+    }
+}
+
+/* Puts an array into the pool in place of another one, or releases it. */
+static void place(machine *m, ops_array *made, int is_far, int may_be_far)
+{
+    must(ops_array_rank(made) <= OPS_MAX_RANK && ops_array_elements(made) >= 0 &&
+         hal_type_size(ops_array_type(made)) > 0);
+    is_far |= ops_array_elements(made) > MOST_ELEMENTS;
+    const uint32_t at = next(m) % POOL;
+    if (is_far && !may_be_far) {
+        ops_array_release(made);
+        return;
+    }
+    ops_array_keep(made);
+    ops_array_release(m->pool[at]);
+    m->pool[at] = made;
+    m->is_far[at] = is_far != 0;
+}
+
+static void read_one(machine *m)
+{
+    static uint8_t elements[MOST_ELEMENTS * 8];
+    int is_far = 0;
+    ops_array *x = m->pool[pick(m, &is_far)];
+    if (is_far || !x) {
+        return;
+    }
+    const uint64_t bytes = (uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x));
+    const hal_status status = ops_array_read(x, elements, bytes);
+    if (status) {
+        must(hal_status_message()[0] != 0);
+        /* Only what was made for a graph cannot be read, or while one is recorded. */
+        must(status == HAL_ERROR_INVALID_STATE || status == HAL_ERROR_UNSUPPORTED);
+    }
+}
+
+/* A graph of one array of the pool, if it can be had, launched once. */
+static void toggle_recording(machine *m)
+{
+    ops_graph *graph = NULL;
+    ops_array *output = NULL;
+    int is_far = 0;
+    if (!m->recording) {
+        m->recording = ops_graph_begin(context) == HAL_OK;
+        return;
+    }
+    m->recording = 0;
+    ops_array *x = m->pool[pick(m, &is_far)];
+    if (ops_graph_end(context, NULL, 0, &x, is_far ? 0 : 1, &graph)) {
+        must_say_why();
+    } else {
+        must(ops_graph_launch(graph, NULL, 0, &output, 1) == HAL_OK);
+        ops_array_release(output);
+    }
+    ops_graph_destroy(graph);
+}
+
+static uint32_t next(machine *m)
+{
+    return m->data < m->end ? *m->data++ : 0;
+}
+
+static int64_t next_length(machine *m)
+{
+    static const int64_t odd[] = {-1,
+                                  -2,
+                                  INT64_MIN,
+                                  INT64_MAX,
+                                  INT32_MAX,
+                                  INT32_MIN,
+                                  INT64_C(1) << 31,
+                                  INT64_C(1) << 32,
+                                  100000,
+                                  65536,
+                                  INT64_C(3) << 40,
+                                  INT64_C(1) << 61,
+                                  -3,
+                                  1000,
+                                  (INT64_C(1) << 62) - 1,
+                                  64};
+    const uint32_t byte = next(m);
+    return byte >= 240 ? odd[byte - 240] : (int64_t)(byte % 8);
+}
+
+static uint32_t next_shape(machine *m, int64_t *shape)
+{
+    const uint32_t rank = next(m) % 11;
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = next_length(m);
+    }
+    return rank;
+}
+
+/* A place of the pool; empty ones stand for null. */
+static uint32_t pick(machine *m, int *is_far)
+{
+    const uint32_t at = next(m) % POOL;
+    *is_far |= m->is_far[at];
+    return at;
+}
+
+static void must_say_why(void)
+{
+    must(hal_status_message()[0] != 0);
+}
+
+static void must(int holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
