@@ -22,6 +22,7 @@ static hal_status finish(ops_context *context, ops_array *const *inputs, uint32_
                          ops_array *const *outputs, uint32_t output_count, ops_graph **graph);
 static ops_graph *new_graph(ops_context *context, uint32_t input_count, uint32_t output_count);
 static int is_whole(const ops_array *array);
+static int fills_memory(const ops_array *array);
 static void end_recording(ops_context *context);
 static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
                                uint32_t input_count, ops_array **outputs, uint32_t output_count);
@@ -168,14 +169,14 @@ static hal_status check_end(ops_context *context, ops_array *const *inputs, uint
         const ops_array *input = inputs[i];
         if (!input || input->context != context || input->state != OPS_ARRAY_MEMORY ||
             input->operation == OPS_OPERATION_CONSTANT ||
-            input->generation == context->arrays->generation || !is_whole(input)) {
+            input->generation == context->arrays->generation || !fills_memory(input)) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: inputs[%u] is %s", i,
                                   !input ? "null"
                                   : input->operation == OPS_OPERATION_CONSTANT
                                       ? "a constant, whose memory others share; make it with "
                                         "ops_array_from_host"
                                       : "not an array that was made before the recording and "
-                                        "lies in one piece from the beginning of its memory");
+                                        "lies in one piece in the whole of its memory");
         }
     }
     for (uint32_t i = 0; i < output_count; i++) {
@@ -195,7 +196,7 @@ static hal_status settle_outputs(ops_context *context, ops_array *const *outputs
 {
     hal_status status = ops_evaluate(outputs, count);
     for (uint32_t i = 0; i < count && !status; i++) {
-        int is_own = is_whole(outputs[i]) && outputs[i]->operation != OPS_OPERATION_NONE &&
+        int is_own = fills_memory(outputs[i]) && outputs[i]->operation != OPS_OPERATION_NONE &&
                      outputs[i]->operation != OPS_OPERATION_CONSTANT;
         for (uint32_t j = 0; j < i; j++) {
             is_own = is_own && whole[j]->view.buffer != outputs[i]->view.buffer;
@@ -256,6 +257,13 @@ static ops_graph *new_graph(ops_context *context, uint32_t input_count, uint32_t
 static int is_whole(const ops_array *array)
 {
     return array->view.offset == 0 && ops_tensor_is_contiguous(&array->view);
+}
+
+/* The front of a larger array does not: what stands for it in a launch has memory of its own size. */
+static int fills_memory(const ops_array *array)
+{
+    uint64_t bytes = (uint64_t)ops_tensor_elements(&array->view) * hal_type_size(array->view.type);
+    return is_whole(array) && hal_buffer_bytes(array->view.buffer) == (bytes ? bytes : 4);
 }
 
 /* What was made in the meantime holds nothing. */

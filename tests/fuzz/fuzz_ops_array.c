@@ -4,21 +4,25 @@
  * device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_array. */
 #include <dlfcn.h>
 #include <ops/graph.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mock.h"
 
-enum { POOL = 12, MOST_ELEMENTS = 2048, MOST_CALLS = 64 };
+enum { POOL = 12, MOST_ELEMENTS = 64, MOST_CALLS = 64 };
 
 typedef struct machine {
     const uint8_t *data, *end;
     ops_array *pool[POOL];
     uint8_t is_far[POOL]; /* so many elements that only shapes are looked at */
     uint32_t scopes;
-    int recording;
+    int recording, unfused;
+    ops_array *spare; /* for places of the pool that are empty */
+    int is_null_given;
 } machine;
 
+static hal_queue *queue;
 static ops_context *context;
 static const mock_state *mock;
 
@@ -33,7 +37,7 @@ static uint32_t next(machine *m);
 static int64_t next_length(machine *m);
 static uint32_t next_shape(machine *m, int64_t *shape);
 static uint32_t pick(machine *m, int *is_far);
-static void must_say_why(void);
+static ops_array *operand(machine *m, int *is_far);
 static void must(int holds);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     machine m = {.data = data, .end = data + size};
     ops_array_statistics statistics;
     open_context();
-    m.pool[0] = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
-    must(m.pool[0] != NULL);
+    m.spare = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
+    must(m.spare != NULL);
     for (int i = 0; i < MOST_CALLS && m.data < m.end; i++) {
         call(&m);
     }
@@ -59,8 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < POOL; i++) {
         ops_array_release(m.pool[i]);
     }
+    ops_array_release(m.spare);
     ops_context_statistics(context, &statistics);
     must(statistics.arrays == 0 && statistics.deferred == 0);
+    must(hal_queue_wait(queue, HAL_WAIT_FOREVER) == HAL_OK);
     must(mock->misuses == 0 && mock->problem[0] == 0);
     return 0;
 }
@@ -68,7 +74,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void open_context(void)
 {
     static hal_device *device;
-    static hal_queue *queue;
     if (!context) {
         setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock", 1);
         void *library = dlopen(TEST_PLUGINS "/mock/hal_mock.so", RTLD_NOW | RTLD_LOCAL);
@@ -100,7 +105,8 @@ static void call(machine *m)
         }
         break;
     case 2:
-        ops_context_set_fusion(context, next(m) % 2 != 0);
+        m->unfused = next(m) % 2 == 0;
+        ops_context_set_fusion(context, !m->unfused);
         break;
     case 3:
         toggle_recording(m);
@@ -110,9 +116,10 @@ static void call(machine *m)
         read_one(m);
         break;
     default: {
+        m->is_null_given = 0;
         ops_array *made = make(m, what, &is_far);
         if (!made) {
-            must_say_why();
+            must(m->is_null_given || hal_status_message()[0] != 0);
         } else {
             /* Views and constants of any size hold no memory and take no time. */
             place(m, made, is_far, what == 6 || (what >= 16 && what < 20));
@@ -127,8 +134,7 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
     static const uint8_t zeros[MOST_ELEMENTS * 8];
     int64_t shape[16];
-    const uint32_t first = pick(m, is_far);
-    ops_array *x = m->pool[first];
+    ops_array *x = operand(m, is_far);
     switch (what) {
     case 6: {
         const hal_type type = (hal_type)(next(m) % 16);
@@ -153,11 +159,11 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
     case 10: {
         const ops_binary_function function =
             (ops_binary_function)(next(m) % (OPS_BINARY_COUNT + 2));
-        return ops_array_binary(function, x, m->pool[pick(m, is_far)]);
+        return ops_array_binary(function, x, operand(m, is_far));
     }
     case 11: {
-        ops_array *y = m->pool[pick(m, is_far)];
-        return ops_array_where(x, y, m->pool[pick(m, is_far)]);
+        ops_array *y = operand(m, is_far);
+        return ops_array_where(x, y, operand(m, is_far));
     }
     case 12:
         return ops_array_cast((hal_type)(next(m) % 16), x);
@@ -170,7 +176,7 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
         return next(m) % 2 ? ops_array_softmax(next(m) % 9, x)
                            : ops_array_log_softmax(next(m) % 9, x);
     case 15: {
-        ops_array *y = m->pool[pick(m, is_far)];
+        ops_array *y = operand(m, is_far);
         return ops_array_matmul(x, y, next(m) % 4);
     }
     default:
@@ -254,8 +260,8 @@ static void toggle_recording(machine *m)
     }
     m->recording = 0;
     ops_array *x = m->pool[pick(m, &is_far)];
-    if (ops_graph_end(context, NULL, 0, &x, is_far ? 0 : 1, &graph)) {
-        must_say_why();
+    if (ops_graph_end(context, NULL, 0, &x, is_far ? 0 : 1, &graph) != HAL_OK) {
+        must(hal_status_message()[0] != 0);
     } else {
         must(ops_graph_launch(graph, NULL, 0, &output, 1) == HAL_OK);
         ops_array_release(output);
@@ -299,7 +305,7 @@ static uint32_t next_shape(machine *m, int64_t *shape)
     return rank;
 }
 
-/* A place of the pool; empty ones stand for null. */
+/* A place of the pool. */
 static uint32_t pick(machine *m, int *is_far)
 {
     const uint32_t at = next(m) % POOL;
@@ -307,14 +313,28 @@ static uint32_t pick(machine *m, int *is_far)
     return at;
 }
 
-static void must_say_why(void)
+/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far arrays
+ * are none to compute with. */
+static ops_array *operand(machine *m, int *is_far)
 {
-    must(hal_status_message()[0] != 0);
+    int far = 0;
+    if (m->data < m->end && *m->data == 255) {
+        m->data++;
+        m->is_null_given = 1;
+        return NULL;
+    }
+    ops_array *x = m->pool[pick(m, &far)];
+    if (!x || (far && m->unfused)) {
+        return m->spare;
+    }
+    *is_far |= far;
+    return x;
 }
 
 static void must(int holds)
 {
     if (!holds) {
+        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
         abort();
     }
 }

@@ -504,6 +504,38 @@ static void graphs_of_odd_inputs(void **state)
     ops_array_release(x);
 }
 
+/* The front of a larger array lies in one piece from the beginning, but does not fill its memory. */
+static void graphs_of_fronts(void **state)
+{
+    (void)state;
+    const int64_t shape[1] = {9};
+    ops_graph *graph = NULL;
+    float values[9], got[3];
+    ops_array *x = floats(1, shape, 1), *front = made(ops_array_slice(x, 0, 0, 3, 1)), *out;
+    ok(ops_array_read(x, values, sizeof values));
+    ok(ops_graph_begin(test_context));
+    ops_array *y = made(ops_neg(x)), *part = made(ops_array_slice(y, 0, 0, 3, 1));
+    ok(ops_graph_end(test_context, &x, 1, &part, 1, &graph));
+    ops_array_release(y);
+    ops_array_release(part);
+    ok(ops_graph_launch(graph, &x, 1, &out, 1));
+    ok(ops_array_read(out, got, sizeof got));
+    for (int i = 0; i < 3; i++) {
+        assert_true(got[i] == -values[i]);
+    }
+    ops_array_release(out);
+    ops_graph_destroy(graph);
+    graph = NULL;
+    ok(ops_graph_begin(test_context));
+    y = made(ops_neg(front));
+    refused(ops_graph_end(test_context, &front, 1, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
+            "its memory");
+    assert_null(graph);
+    ops_array_release(y);
+    ops_array_release(front);
+    ops_array_release(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +553,7 @@ int main(void)
         cmocka_unit_test(constants_are_no_inputs),
         cmocka_unit_test(scopes_across_recordings),
         cmocka_unit_test(graphs_of_odd_inputs),
+        cmocka_unit_test(graphs_of_fronts),
         cmocka_unit_test(recordings_end_with_their_context),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +

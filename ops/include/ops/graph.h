@@ -34,7 +34,7 @@ HAL_API hal_status ops_graph_begin(ops_context *context);
  * Ownership: the graph is the caller's, until ops_graph_destroy, and keeps what it uses alive.
  * Threads: the queue's.
  * Errors: INVALID_STATE without a begin; INVALID_ARGUMENT for an input that is not used, is not
- * contiguous from the beginning of its memory or is a constant (ops_array_full: all of one value
+ * contiguous in the whole of its memory or is a constant (ops_array_full: all of one value
  * share memory), and for an output that was not made in between; what the evaluation meets. The
  * recording is dropped then. */
 HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
