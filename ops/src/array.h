@@ -117,6 +117,13 @@ static inline int ops_array_is_kept(const ops_array *array)
     return array->holders > array->in_scope;
 }
 
+/* Arrays that a kernel of pointwise operations may read on the context's device. */
+static inline uint32_t ops_group_most_leaves(const ops_context *context)
+{
+    uint32_t most = context->info->max_bindings - 1;
+    return most < OPS_GROUP_LEAVES ? most : OPS_GROUP_LEAVES;
+}
+
 static inline int ops_array_is_pointwise(const ops_array *array)
 {
     return array->state == OPS_ARRAY_DEFERRED && array->operation >= OPS_OPERATION_UNARY &&

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Of a kernel: what a device binds at most, and what a reduction needs beside its inputs. */
+/* Of a kernel: what a device binds at most, and what a reduction or product needs beside what comes
+ * before and after it. */
 #define MOST_BINDINGS 24u
 #define REDUCTION_BINDINGS 3u
 
@@ -44,8 +45,7 @@ static hal_status run_singly(const job *j);
 static void place_operands(job *j);
 static void sign(const job *j, ops_signature *signature);
 static void sign_shape(const ops_tensor *tensor, ops_signature *signature);
-static void sign_input(const job *j, uint32_t i, const ops_tensor *usual,
-                       ops_signature *signature);
+static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_signature *signature);
 static hal_status record(job *j);
 static hal_status make_outputs(job *j);
 static hal_status call(job *j);
@@ -190,6 +190,7 @@ static ops_array *plan_after(job *j)
 static int can_take_after(const job *j, const ops_array *x)
 {
     return ops_group_may_follow(j->roots[0], x) && j->after.output_count == 1 &&
+           j->after.leaf_count - 1 + REDUCTION_BINDINGS <= j->context->info->max_bindings &&
            is_needed_once(x, x->seen);
 }
 
@@ -218,8 +219,8 @@ static ops_array *plan_main(job *j)
         return x;
     }
     ops_group_choose_outputs(&j->before, &x, 1, OPS_MAX_OUTPUTS);
-    uint32_t bindings = j->before.leaf_count + REDUCTION_BINDINGS +
-                        (j->has_after ? j->after.leaf_count - 1 : 0);
+    uint32_t bindings =
+        j->before.leaf_count + REDUCTION_BINDINGS + (j->has_after ? j->after.leaf_count - 1 : 0);
     if (j->before.output_count > 1 || bindings > j->context->info->max_bindings ||
         bindings > MOST_BINDINGS) {
         return x;
@@ -416,8 +417,8 @@ static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_si
     }
     int is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
                    memcmp(view->stride, usual->stride, view->rank * sizeof *view->stride) == 0;
-    ops_sign(signature, view->type | (uint64_t)view->rank << 8 | alias << 16 |
-                            (uint64_t)is_usual << 24);
+    ops_sign(signature,
+             view->type | (uint64_t)view->rank << 8 | alias << 16 | (uint64_t)is_usual << 24);
     for (uint32_t axis = 0; !is_usual && axis < view->rank; axis++) {
         ops_sign(signature, (uint64_t)view->shape[axis]);
         ops_sign(signature, (uint64_t)view->stride[axis]);
@@ -456,8 +457,8 @@ static hal_status call(job *j)
     }
     if (!status && j->has_after) {
         place_operands(j); /* notes the places of the group after again */
-        status = ops_group_expression(
-            &j->after, j->main->operation == OPS_OPERATION_MATMUL ? 3 : 0, &after);
+        status = ops_group_expression(&j->after, j->main->operation == OPS_OPERATION_MATMUL ? 3 : 0,
+                                      &after);
     }
     if (!status) {
         status = call_main(j, before, after);
@@ -481,8 +482,8 @@ static hal_status call_pointwise(job *j)
     for (uint32_t i = 0; i < j->output_count; i++) {
         outputs[i] = output_tensor(j, i);
     }
-    status = ops_pointwise(j->context, expression, inputs, j->input_count, outputs,
-                           j->output_count);
+    status =
+        ops_pointwise(j->context, expression, inputs, j->input_count, outputs, j->output_count);
     ops_expression_destroy(expression);
     return status;
 }

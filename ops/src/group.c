@@ -198,7 +198,7 @@ static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp)
     x->seen = 0;
     x->place = 0;
     if (!ops_group_may_join(root, x)) {
-        if (group->leaf_count == OPS_GROUP_LEAVES) {
+        if (group->leaf_count == ops_group_most_leaves(root->context)) {
             x->stamp = 0;
             return 0;
         }

@@ -240,7 +240,8 @@ static hal_status limit_group(ops_array *array)
 {
     hal_status status = HAL_OK;
     while (!status && array->state == OPS_ARRAY_DEFERRED) {
-        if (array->operations > OPS_GROUP_OPERATIONS || array->leaves > OPS_GROUP_LEAVES) {
+        if (array->operations > OPS_GROUP_OPERATIONS ||
+            array->leaves > ops_group_most_leaves(array->context)) {
             ops_group group;
             if (ops_group_gather(&group, &array, 1)) {
                 array->operations = (uint16_t)group.node_count;

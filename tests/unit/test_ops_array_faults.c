@@ -354,6 +354,50 @@ static void each_malloc_fails(void **state)
     }
 }
 
+/* A device that binds few arrays gets kernels that read few. */
+static void few_bindings(void **state)
+{
+    (void)state;
+    enum { LEAVES = 14, LENGTH = 6 };
+    static const int64_t shape[2] = {2, 3};
+    ops_array *leaves[LEAVES];
+    float data[LENGTH], got[LENGTH], want[LENGTH] = {0};
+    mock_reset(mock);
+    place p = open_place("mock");
+    hal_device_info info = *p.context->info;
+    info.max_bindings = 6;
+    p.context->info = &info;
+    for (int i = 0; i < LEAVES; i++) {
+        for (int k = 0; k < LENGTH; k++) {
+            data[k] = (float)(i * k % 7);
+            want[k] += data[k];
+        }
+        leaves[i] = ops_array_from_host(p.context, HAL_TYPE_F32, 2, shape, data);
+    }
+    assert_int_equal(ops_scope_begin(p.context), HAL_OK);
+    ops_array *sum = leaves[0];
+    for (int i = 1; i < LEAVES; i++) {
+        sum = ops_add(sum, leaves[i]);
+    }
+    ops_array *rows = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, sum);
+    for (int i = 0; i < LEAVES; i++) {
+        rows = ops_add(rows, ops_array_slice(leaves[i], 1, 0, 1, 1));
+    }
+    if (ops_array_read(sum, got, sizeof got) || ops_array_read(rows, data, 8)) {
+        fail_msg("%s", hal_status_message());
+    }
+    assert_memory_equal(got, want, sizeof want);
+    assert_true(data[0] == want[0] + want[1] + want[2] + want[0]);
+    assert_int_equal(ops_scope_end(p.context), HAL_OK);
+    for (uint32_t i = 0; i < mock->logged_count; i++) {
+        assert_true(mock->logged[i].command.binding_count <= 6);
+    }
+    for (int i = 0; i < LEAVES; i++) {
+        ops_array_release(leaves[i]);
+    }
+    close_place(&p);
+}
+
 static int begin(void **state)
 {
     mock_begin(state);
@@ -368,6 +412,7 @@ int main(void)
         cmocka_unit_test(memory_ends),
         cmocka_unit_test(the_device_is_lost),
         cmocka_unit_test(graphs_fail),
+        cmocka_unit_test(few_bindings),
         cmocka_unit_test(each_malloc_fails),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
