@@ -160,8 +160,12 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, uint32_t axis, int64_t sta
     made.offset += count ? start * tensor->stride[axis] : 0;
     made.shape[axis] = count;
     made.stride[axis] = count > 1 ? tensor->stride[axis] * step : tensor->stride[axis];
-    *view = made;
-    return HAL_OK;
+    uint64_t bytes; /* steps of 0 make any number of elements */
+    status = ops_check_shape("ops_tensor_slice", made.type, made.rank, made.shape, &bytes);
+    if (!status) {
+        *view = made;
+    }
+    return status;
 }
 
 hal_status ops_tensor_permute(const ops_tensor *tensor, const uint32_t *axes, ops_tensor *view)

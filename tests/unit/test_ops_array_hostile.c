@@ -59,6 +59,7 @@ static void shapes_beyond_counting_are_refused(void **state)
                              made(ops_array_broadcast(bytes, 3, (int64_t[]){1, FAR, FAR >> 18}))),
             "63 bits");
     nothing(ops_array_full(test_context, HAL_TYPE_F32, 2, (int64_t[]){FAR, FAR}, 0), "63 bits");
+    nothing(ops_array_slice(row, 1, 0, INT64_MAX, 0), "63 bits");
     ok(ops_scope_end(test_context));
     assert_int_equal(statistics().arrays, before);
 }
