@@ -321,10 +321,13 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
 static hal_status check_axis(const char *function, uint32_t axis, const ops_array *x)
 {
     char text[OPS_TEXT_BYTES];
-    return axis < x->view.rank
-               ? HAL_OK
-               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: axis %u is beyond those of x, %s",
-                                function, axis, ops_describe(&x->view, text));
+    if (axis < x->view.rank && x->view.shape[axis] <= INT32_MAX) {
+        return HAL_OK;
+    }
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: axis %u %s, %s", function, axis,
+                          axis < x->view.rank ? "has a length above 2^31 - 1 in x"
+                                              : "is beyond those of x",
+                          ops_describe(&x->view, text));
 }
 
 static hal_status product_shape(const ops_array *a, const ops_array *b, result *out)
@@ -342,6 +345,14 @@ static hal_status product_shape(const ops_array *a, const ops_array *b, result *
             "ops_array_matmul: a %s and b %s do not fit: [m, k] and [k, n] of one "
             "float type are meant, each with a batch in front or not",
             ops_describe(x, text[0]), ops_describe(y, text[1]));
+    }
+    for (uint32_t i = 0; i < x->rank + y->rank; i++) {
+        if ((i < x->rank ? x->shape[i] : y->shape[i - x->rank]) > INT32_MAX) {
+            char text[2][OPS_TEXT_BYTES];
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_array_matmul: a %s or b %s has a length above 2^31 - 1",
+                                  ops_describe(x, text[0]), ops_describe(y, text[1]));
+        }
     }
     out->type = x->type;
     out->axis = 0;

@@ -52,7 +52,9 @@ static void shapes_beyond_counting_are_refused(void **state)
     ops_array *column = constant(HAL_TYPE_F32, FAR, 1), *row = constant(HAL_TYPE_F32, 1, FAR);
     nothing(ops_add(column, row), "63 bits");
     nothing(ops_array_where(ops_gt(column, column), column, row), "63 bits");
-    nothing(ops_matmul(column, row), "63 bits");
+    nothing(ops_matmul(column, row), "above 2^31 - 1");
+    nothing(ops_sum(row, 1), "above 2^31 - 1");
+    nothing(ops_array_softmax(0, column), "above 2^31 - 1");
     ops_array *bytes = constant(HAL_TYPE_I8, FAR, FAR >> 18); /* 2^62 */
     nothing(ops_array_cast(HAL_TYPE_F64, bytes), "63 bits");
     nothing(ops_array_reduce(OPS_REDUCE_ARGMAX, 0, 0,
