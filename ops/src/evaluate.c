@@ -36,6 +36,7 @@ static hal_status evaluate_view(ops_array *view);
 static ops_array *plan(job *j);
 static ops_array *plan_after(job *j);
 static ops_array *plan_main(job *j);
+static ops_array *find_inside(const ops_group *group);
 static int can_take_after(const job *j, const ops_array *x);
 static int is_needed_once(const ops_array *x, uint32_t uses);
 static void add_roots(job *j, ops_array *const *others, uint32_t count);
@@ -172,6 +173,10 @@ static ops_array *plan_after(job *j)
         return group->cut;
     }
     ops_group_choose_outputs(group, j->roots, 1, most_outputs(j));
+    ops_array *inside = find_inside(group);
+    if (inside) {
+        return inside;
+    }
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         ops_array *leaf = group->leaves[i];
         if (leaf->state != OPS_ARRAY_DEFERRED) {
@@ -182,6 +187,26 @@ static ops_array *plan_after(job *j)
             return leaf;
         }
         j->main = leaf;
+    }
+    return NULL;
+}
+
+/* An operation of the group that one of its leaves is computed from as well, and so has to be in
+ * memory before: such as the state that a step of a loop multiplies and adds to. Null when there is
+ * none. */
+static ops_array *find_inside(const ops_group *group)
+{
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        const ops_array *leaf = group->leaves[i];
+        for (uint32_t k = 0; k < leaf->operand_count; k++) {
+            ops_array *x = leaf->operands[k];
+            x = x->state == OPS_ARRAY_DEFERRED && x->operation == OPS_OPERATION_VIEW
+                    ? x->operands[0]
+                    : x;
+            if (ops_group_has(group, x)) {
+                return x;
+            }
+        }
     }
     return NULL;
 }

@@ -79,6 +79,11 @@ int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_co
     return 1;
 }
 
+int ops_group_has(const ops_group *group, const ops_array *x)
+{
+    return x->place < group->node_count && group->nodes[x->place] == x;
+}
+
 void ops_group_lead_with(ops_group *group, uint32_t leaf)
 {
     ops_array *first = group->leaves[0];

@@ -26,6 +26,9 @@ int ops_group_may_follow(const ops_array *array, const ops_array *x);
  * it was computed along, and there may be more of it. */
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count);
 
+/* Whether x is one of the operations that were gathered last. */
+int ops_group_has(const ops_group *group, const ops_array *x);
+
 /* Makes leaf number `leaf` the first one. */
 void ops_group_lead_with(ops_group *group, uint32_t leaf);
 

@@ -194,6 +194,29 @@ static void reductions_and_products_take_pointwise_work(void **state)
     ops_array_release(bias);
 }
 
+/* A state that is multiplied and added to in every step: each step is one kernel. */
+static void recurrent_steps_are_one_kernel(void **state)
+{
+    (void)state;
+    ops_array *h = ramp(HAL_TYPE_F32, 2, 8, -1, 1), *w = ramp(HAL_TYPE_F32, 8, 8, -0.3, 0.3);
+    ops_array *x = ramp(HAL_TYPE_F32, 2, 8, -1, 1);
+    const ops_array_statistics before = statistics();
+    for (int i = 0; i < 40; i++) {
+        ok(ops_scope_begin(test_context));
+        ops_array *bent = ops_tanh(ops_add(ops_matmul(h, w), x));
+        ops_array *next = ops_array_keep(made(ops_add(h, ops_mul(ops_sub(bent, h), x))));
+        ok(ops_scope_end(test_context));
+        ops_array_release(h);
+        h = next;
+    }
+    ok(ops_array_evaluate(&h, 1));
+    assert_int_equal(statistics().kernels, before.kernels + 40);
+    assert_int_equal(statistics().evaluated, before.evaluated + 40 * 6);
+    ops_array_release(h);
+    ops_array_release(w);
+    ops_array_release(x);
+}
+
 /* Ten thousand operations in a loop: kernels of 64, and flat counts. */
 static void long_chains_are_cut(void **state)
 {
@@ -662,6 +685,7 @@ int main(void)
         cmocka_unit_test(held_values_are_outputs),
         cmocka_unit_test(arrays_asked_for_together_share_a_kernel),
         cmocka_unit_test(reductions_and_products_take_pointwise_work),
+        cmocka_unit_test(recurrent_steps_are_one_kernel),
         cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(fused_and_unfused_give_the_same_bits),
         cmocka_unit_test(large_sums_have_the_same_bits),
