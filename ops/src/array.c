@@ -76,6 +76,7 @@ ops_array *ops_array_new(ops_context *context)
     array->operation = OPS_OPERATION_NONE;
     array->operand_count = 0;
     array->in_scope = 0;
+    array->needs_memory = 0;
     array->was_computed = 0;
     array->depth = 0;
     array->operations = 0;

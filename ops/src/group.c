@@ -19,8 +19,8 @@ static hal_ir_value emit(hal_ir_builder *b, const ops_array *node, const hal_ir_
 
 int ops_group_may_join(const ops_array *array, const ops_array *x)
 {
-    return ops_array_is_pointwise(x) && ops_array_is_pointwise(array) && same_shape(array, x) &&
-           !array->context->arrays->unfused;
+    return ops_array_is_pointwise(x) && !x->needs_memory && ops_array_is_pointwise(array) &&
+           same_shape(array, x) && !array->context->arrays->unfused;
 }
 
 int ops_group_may_follow(const ops_array *array, const ops_array *x)

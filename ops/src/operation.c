@@ -204,6 +204,8 @@ static ops_array *note(ops_operation operation, uint32_t function, ops_array *co
     made->operand_count = (uint8_t)count;
     for (uint32_t i = 0; i < count; i++) {
         made->operands[i] = operands[i];
+        operands[i]->needs_memory |=
+            operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_MATMUL;
         ops_array_use(operands[i]);
     }
     arrays->statistics.recorded++;
