@@ -13,6 +13,11 @@ static void drop(ops_array *array);
 static void free_slabs(struct ops_arrays *arrays);
 static void forget_constants(struct ops_arrays *arrays);
 static hal_status constant(ops_context *context, hal_type type, double value, hal_buffer **buffer);
+typedef hal_status (*random_fill)(ops_context *context, ops_random_key key, double first,
+                                  double second, const ops_tensor *y);
+static ops_array *random_array(random_fill fill, ops_context *context, hal_type type, uint32_t rank,
+                               const int64_t *shape, ops_random_key key, double first,
+                               double second);
 static ops_array *hold(ops_context *context, const ops_tensor *tensor);
 static ops_array *view_of(ops_array *x, const ops_tensor *view);
 static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shape);
@@ -432,25 +437,24 @@ ops_array *ops_array_number(ops_context *context, hal_type type, double value)
 ops_array *ops_array_uniform(ops_context *context, hal_type type, uint32_t rank,
                              const int64_t *shape, ops_random_key key, double low, double high)
 {
-    ops_tensor tensor;
-    if (ops_tensor_create(context, type, rank, shape, &tensor)) {
-        return NULL;
-    }
-    if (ops_random_uniform(context, key, low, high, &tensor)) {
-        ops_tensor_release(&tensor);
-        return NULL;
-    }
-    return hold(context, &tensor);
+    return random_array(ops_random_uniform, context, type, rank, shape, key, low, high);
 }
 
 ops_array *ops_array_normal(ops_context *context, hal_type type, uint32_t rank,
                             const int64_t *shape, ops_random_key key, double mean, double deviation)
 {
+    return random_array(ops_random_normal, context, type, rank, shape, key, mean, deviation);
+}
+
+static ops_array *random_array(random_fill fill, ops_context *context, hal_type type, uint32_t rank,
+                               const int64_t *shape, ops_random_key key, double first,
+                               double second)
+{
     ops_tensor tensor;
     if (ops_tensor_create(context, type, rank, shape, &tensor)) {
         return NULL;
     }
-    if (ops_random_normal(context, key, mean, deviation, &tensor)) {
+    if (fill(context, key, first, second, &tensor)) {
         ops_tensor_release(&tensor);
         return NULL;
     }
