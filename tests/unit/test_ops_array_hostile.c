@@ -268,7 +268,11 @@ static void the_largest_kernels_are_told_apart(void **state)
 
 /* ---- Chains of any length ---- */
 
-enum { CHAIN = 20000 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { CHAIN = 3000, HELD = 500, WIDTH = 1000 }; /* links take ten times as long */
+#else
+enum { CHAIN = 20000, HELD = 3000, WIDTH = 5000 };
+#endif
 
 static ops_array *link(int kind, ops_array *x, ops_array *leaf)
 {
@@ -329,7 +333,6 @@ static void chains_of_any_length(void **state)
 static void long_chains_that_are_held(void **state)
 {
     (void)state;
-    enum { HELD = 3000 };
     const int64_t shape[2] = {4, 6};
     const uint64_t before = statistics().arrays;
     for (int kind = 0; kind < 10; kind++) {
@@ -349,7 +352,6 @@ static void long_chains_that_are_held(void **state)
 static void wide_programs(void **state)
 {
     (void)state;
-    enum { WIDTH = 5000 };
     static ops_array *users[WIDTH];
     const int64_t shape[1] = {3};
     float got[3], want[3];
