@@ -361,8 +361,8 @@ static hal_status run_singly(const job *j)
     return status;
 }
 
-/* Lists what is read and written. Groups leave notes in their arrays, which a later one may share:
- * the one before is gathered last, and its own part of the signature comes first. */
+/* Lists what is read and written. Groups leave notes in their arrays, which a later one may share: the
+ * one after is gathered again here, the one before when it is signed. */
 static void place_operands(job *j)
 {
     j->input_count = j->output_count = 0;
