@@ -13,7 +13,7 @@ int ops_cold_is_rented(ops_context *context, const uint64_t key[2], uint32_t ker
                        uint64_t bytes)
 {
     struct ops_cold *cold = context->cold;
-    if (cold->making_ns < OPS_COLD_LEAST) {
+    if (cold->making_ns < cold->least_ns) {
         return OPS_COLD_NO;
     }
     const hal_device_info *info = context->info;

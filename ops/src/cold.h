@@ -21,6 +21,7 @@
 
 #define OPS_COLD_SIGNATURES 1024u
 struct ops_cold {
+    uint64_t least_ns;  /* OPS_COLD_LEAST; tests that count kernels raise it, for no clock's sake */
     uint64_t making_ns; /* what kernels took to make lately; 0: none was made */
     int refuse;         /* kernels are not made now */
     struct {

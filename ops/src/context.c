@@ -50,6 +50,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
         free(made);
         return status;
     }
+    made->cold->least_ns = OPS_COLD_LEAST;
     *context = made;
     return HAL_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <cold.h>
 #include <context.h>
 #include <math.h>
 #include <ops/ops.h>
@@ -35,6 +36,7 @@ static inline int open_context(void **state)
         fprintf(stderr, "%s\n", hal_status_message());
         return -1;
     }
+    test_context->cold->least_ns = UINT64_MAX; /* kernels are made at once, however busy the machine */
     return 0;
 }
 

@@ -3,7 +3,6 @@
 #include "ops_fixture.h"
 
 #include <array.h>
-#include <cold.h>
 #include <ops/graph.h>
 
 static ops_array_statistics statistics(void)
