@@ -26,6 +26,23 @@ foreach(mock mock mock_two)
     target_link_libraries(test_plugin_${mock} PRIVATE m)
 endforeach()
 
+# wrapping_plugin(FOLDER NAME SOURCES...): hal_NAME.so around the cpu plugin, see wrap.h.
+function(wrapping_plugin folder name)
+    add_library(test_plugin_${name} MODULE ${ARGN} ${PROJECT_SOURCE_DIR}/tests/plugins/wrap.c)
+    set_target_properties(test_plugin_${name} PROPERTIES
+        PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so
+        LIBRARY_OUTPUT_DIRECTORY ${test_plugins}/${folder})
+    target_include_directories(test_plugin_${name} PRIVATE
+        ${PROJECT_SOURCE_DIR}/hal/include ${PROJECT_SOURCE_DIR}/tests/plugins)
+    target_compile_definitions(test_plugin_${name} PRIVATE
+        WRAP_TARGET="${HALYARD_PLUGIN_OUTPUT_DIR}/hal_cpu.so")
+    target_link_libraries(test_plugin_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+    add_dependencies(test_plugin_${name} hal_cpu)
+    add_dependencies(test_plugins test_plugin_${name})
+endfunction()
+
+wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
+
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
          bad_status bad_info bad_stride old_minor counts other_name needy)
