@@ -23,9 +23,6 @@ static hal_status take_infos(hal_module *module, const char *records, uint32_t c
 static hal_status check_info(const hal_module *module, uint32_t index, hal_device_info *info);
 static void keep_failure(hal_module *module, hal_status status);
 
-/* What a plugin's record of a device may have grown to; the fields that older ones lack are 0. */
-#define INFO_STRIDE (sizeof(hal_device_info) + 1024)
-
 hal_module *hal_module_create(const char *path)
 {
     hal_module *module = calloc(1, sizeof *module);
@@ -140,8 +137,10 @@ static hal_status take_table(hal_module *module, const hal_plugin *table)
                         HAL_PLUGIN_ABI_MINOR);
     }
     memset(&module->table, 0, sizeof module->table);
+    /* Whole pointers alone: an entry that the stated size cuts through is not there. */
+    const size_t whole = table->size - table->size % sizeof(void *);
     memcpy(&module->table, table,
-           table->size < sizeof module->table ? table->size : sizeof module->table);
+           whole < sizeof module->table ? whole : sizeof module->table);
     const hal_status status = check_entries(module);
     if (status != HAL_OK) {
         return status;
@@ -203,7 +202,7 @@ static hal_status ask_devices(hal_module *module)
     uint32_t capacity = 16;
     for (int attempt = 0; attempt < 3; attempt++) {
         uint32_t count = 0;
-        char *records = calloc(capacity, INFO_STRIDE);
+        char *records = calloc(capacity, HAL_DEVICE_INFO_MAX_BYTES);
         if (!records) {
             return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
                             module->table.name);
@@ -233,7 +232,7 @@ static hal_status take_infos(hal_module *module, const char *records, uint32_t c
 {
     uint32_t stride;
     memcpy(&stride, records, sizeof stride);
-    if (stride < offsetof(hal_device_info, reserved) || stride > INFO_STRIDE) {
+    if (stride < offsetof(hal_device_info, reserved) || stride > HAL_DEVICE_INFO_MAX_BYTES) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
                         "plugin %s: describes a device in %u bytes, hal expects %zu",
                         module->table.name, stride, sizeof(hal_device_info));

@@ -22,7 +22,9 @@ enum {
     OLD_MINOR,
     COUNTS,
     OTHER_NAME,
-    NEEDY
+    NEEDY,
+    OLDER,
+    CUT
 };
 
 #define TEXT_OF(word) #word
@@ -87,7 +89,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     if (BROKEN == NO_TABLE) {
         return NULL;
     }
-    if (BROKEN == NEWER && host_abi >> 16 != 7) {
+    if ((BROKEN == NEWER && host_abi >> 16 != 7) || (BROKEN == OLDER && host_abi >> 16 != 0)) {
         return NULL;
     }
     table = (hal_plugin){
@@ -117,11 +119,17 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     case NEWER:
         table.abi = 7u << 16 | 3;
         break;
+    case OLDER:
+        table.abi = 4;
+        break;
     case OTHER_MAJOR:
-        table.abi = HAL_PLUGIN_ABI + (9u << 16);
+        table.abi = 9u << 16;
         break;
     case SHORT:
         table.size = offsetof(hal_plugin, submit);
+        break;
+    case CUT: /* through the middle of a pointer */
+        table.size = offsetof(hal_plugin, submit) + sizeof(void *) / 2;
         break;
     case MISSING:
         table.kernel_destroy = NULL;
@@ -129,7 +137,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     case TINY:
         table.size = 4;
         break;
-    case OLD_MINOR: /* of the first minor: nothing behind `wait` */
+    case OLD_MINOR: /* nothing behind `wait` */
         table.size = offsetof(hal_plugin, queue_elapsed);
         table.gemm = (hal_status(*)(hal_plugin_device *, const hal_gemm_description *,
                                     hal_plugin_kernel **, uint64_t *))(void (*)(void))nothing;

@@ -45,7 +45,7 @@ wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
-         bad_status bad_info bad_stride old_minor counts other_name needy)
+         bad_status bad_info bad_stride old_minor counts other_name needy older cut)
 set(number 0)
 foreach(way IN LISTS ways)
     math(EXPR number "${number} + 1")

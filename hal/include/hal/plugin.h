@@ -3,15 +3,18 @@
  * Stands alone with status.h and ir.h. A plugin links neither hal nor ops: it exports one symbol,
  * hal_plugin_query, and everything else crosses as tables and plain data.
  *
- * Rules:
- *  - every table begins with its own size; fields are only appended; an entry beyond the size that
- *    the other side states, or a null one, is "not offered";
+ * Rules, which docs/plugin-abi.md explains:
+ *  - every table begins with its own size; fields are only appended; an entry that is not wholly
+ *    within the size that the other side states, or is null, is "not offered";
+ *  - what lies in arrays (commands, bindings, waits, records of the IR) keeps its size within a
+ *    major version; values of enums never change, new ones are appended, and neither side hands
+ *    over one that the other's minor does not have;
  *  - required entries are marked (required); hal falls back or answers UNSUPPORTED for the others;
  *  - plain data has fixed width: no bool, no size_t, no bit-fields;
  *  - a plugin reports a failure by its status, after host->fail has been given the sentence;
  *  - a plugin never aborts, exits or prints, and shows no other symbol.
  *
- * Threads: hal calls `enumerate` and `device_open` from one thread at a time; allocation, kernel and
+ * Threads: hal calls `enumerate`, `device_open` and `device_close` from one thread at a time; allocation, kernel and
  * wait entries of one device from any threads at once; the entries of one queue from one thread at
  * a time, different queues at once. */
 #ifndef HAL_PLUGIN_H
@@ -24,11 +27,10 @@
 extern "C" {
 #endif
 
-/* Major in the high half, minor in the low half. A minor only appends. */
-#define HAL_PLUGIN_ABI_MAJOR 0u
-/* 2: hal_device_info.matrix_types; 3: device_reaches; 4: hal_device_info.item_vector_bytes and
- * item_register_bytes */
-#define HAL_PLUGIN_ABI_MINOR 4u
+/* Major in the high half, minor in the low half. A minor only appends; docs/plugin-abi.md has the
+ * rules and the log of what each one appended. */
+#define HAL_PLUGIN_ABI_MAJOR 1u
+#define HAL_PLUGIN_ABI_MINOR 0u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -62,6 +64,10 @@ enum { /* hal_device_info.abilities */
     HAL_ABILITY_FAST_MATH = 16    /* has its own fast versions for HAL_IR_FAST */
 };
 
+/* What no record of a device grows beyond in this major version: `enumerate` has this much room
+ * for each. */
+#define HAL_DEVICE_INFO_MAX_BYTES 2048u
+
 /* Filled by enumerate. All counts and sizes are what one dispatch or allocation may use. */
 typedef struct hal_device_info {
     uint32_t size;               /* sizeof(hal_device_info) of the plugin */
@@ -94,7 +100,7 @@ typedef struct hal_device_info {
     uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
                                   * work-item's arithmetic; 0: a work-item's operations are scalar */
     uint32_t item_register_bytes; /* what one work-item may hold in registers; 0: not known */
-    uint32_t reserved[5];
+    uint32_t reserved[6];         /* 0 */
 } hal_device_info;
 
 /* ---- What a queue runs ---- */
@@ -126,7 +132,7 @@ typedef struct hal_binding {
     uint64_t offset;
     uint64_t length;
     uint32_t access;
-    uint32_t reserved;
+    uint32_t reserved; /* 0 */
 } hal_binding;
 
 /* One command. Bindings and scalars lie in the batch's arrays. */
@@ -165,7 +171,7 @@ typedef struct hal_plugin_wait {
  * column * column_stride + batch * batch_stride elements; a stride of 0 broadcasts. */
 typedef struct hal_gemm_input {
     hal_type type;
-    uint8_t reserved[7];
+    uint8_t reserved[7]; /* 0 */
     int64_t row_stride, column_stride, batch_stride;
 } hal_gemm_input;
 
@@ -193,13 +199,12 @@ typedef struct hal_gemm_description {
     uint8_t transpose_a, transpose_b; /* 0 or 1: A is stored k x m, B is stored n x k */
     uint8_t beta_is_zero;             /* 1: C is never read, whatever beta the scalars hold */
     uint8_t precision;
-    uint8_t reserved[5];
+    uint8_t reserved[5]; /* 0 */
     uint32_t batch;
+    uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c; /* of the batch */
-    uint32_t input_count;                 /* further inputs of the epilogue */
-    uint32_t reserved2;
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     const hal_ir_kernel *epilogue;
 } hal_gemm_description;
@@ -237,8 +242,9 @@ typedef struct hal_plugin {
     const char *version;  /* for people */
     const char *build_id; /* changes whenever the plugin's code does: part of the cache's key */
 
-    /* (required) Writes up to `capacity` infos, their full number to *count. With no device: an
-     * error LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE or TOO_OLD with its sentence. */
+    /* (required) Writes up to `capacity` infos, one after the other, each of the size that it
+     * states, their full number to *count. With no device: an error LIBRARY_MISSING,
+     * DRIVER_MISSING, NO_DEVICE or TOO_OLD with its sentence. */
     hal_status (*enumerate)(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 
     /* (required) Opens device `index` of enumerate; close comes after all that belongs to it. */

@@ -1,0 +1,132 @@
+#!/bin/bash
+# headers.sh COMPILER INCLUDES: the three headers of the plugin interface, away from all others and
+# with a compiler's own headers alone, in each language that they promise, every warning an error;
+# and their layout as layout.c pins it.
+# headers.sh --self-test COMPILER INCLUDES: changes that break compiled plugins, each noticed.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+self_test=
+if [ "$1" = --self-test ]; then
+    self_test=yes
+    shift
+fi
+c=$1 includes=$2
+
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wcast-align
+          -Wundef -Wpadded -Wdouble-promotion -Wwrite-strings -Werror)
+
+# The C++ compiler that belongs to a C compiler, where it is installed.
+plus_plus() {
+    local name=${c##*/} folder=
+    [ "$name" = "$c" ] || folder=${c%/*}/
+    case $name in
+        *clang*) name=${name/clang/clang++} ;;
+        *gcc*) name=${name/gcc/g++} ;;
+        cc) name=c++ ;;
+        *) return 0 ;;
+    esac
+    command -v "$folder$name" || true
+}
+
+# compile COMPILER LANGUAGE STANDARD FILE FLAGS...
+compile() {
+    local compiler=$1 language=$2 standard=$3 file=$4
+    shift 4
+    "$compiler" -x "$language" "-std=$standard" "${warnings[@]}" -I "$scratch" "$@" -c -o /dev/null \
+        "$file"
+}
+
+# Both in each language; the words of the compiler on the first failure.
+check() {
+    local standard cxx alone
+    alone=(-ffreestanding -nostdinc -isystem "$("$c" -print-file-name=include)")
+    for standard in c11 c17 c2x; do
+        compile "$c" c $standard "$scratch/alone.c" "${alone[@]}" -Wstrict-prototypes || return 1
+        compile "$c" c $standard "$here/layout.c" || return 1
+    done
+    cxx=$(plus_plus)
+    if [ -z "$cxx" ]; then
+        [ -n "$self_test" ] || echo "no C++ compiler beside $c: C alone was tried"
+        return 0
+    fi
+    compile "$cxx" c++ c++17 "$scratch/alone.c" "${alone[@]}" || return 1
+    compile "$cxx" c++ c++17 "$here/layout.c" || return 1
+}
+
+# Every name with a value and every structure has its line in layout.c.
+complete() {
+    local name missing=0 macro='^#define HAL_[A-Z0-9_]+ +[^ ].*'
+    for name in $({ grep -ohE 'HAL_[A-Z0-9_]+ = -?[0-9]' "$scratch"/hal/*.h
+                    grep -ohE "$macro" "$scratch"/hal/*.h | grep -v '__attribute__' |
+                        sed 's/^#define //'; } | sed 's/ .*//' | sort -u); do
+        grep -qE "^VALUE\(((sizeof )?$name)(,| )" "$here/layout.c" ||
+            { echo "layout.c has no line for $name"; missing=1; }
+    done
+    for name in $(sed -nE 's/^typedef struct (\w+) \{.*/\1/p' "$scratch"/hal/*.h); do
+        grep -q "^SIZE($name," "$here/layout.c" || { echo "layout.c has no line for $name"; missing=1; }
+    done
+    return $missing
+}
+
+copy() {
+    rm -rf "$scratch/hal"
+    mkdir "$scratch/hal"
+    cp "$includes"/hal/{plugin,ir,status}.h "$scratch/hal"
+}
+
+# noticed WHAT SED-SCRIPT: the change applies, and then the checks fail.
+noticed() {
+    copy
+    sed -i -E "$2" "$scratch"/hal/*.h
+    if cmp -s "$scratch/hal/plugin.h" "$includes/hal/plugin.h" &&
+        cmp -s "$scratch/hal/ir.h" "$includes/hal/ir.h" &&
+        cmp -s "$scratch/hal/status.h" "$includes/hal/status.h"; then
+        echo "$1: the headers no longer have what this changes"
+        return 1
+    fi
+    if { complete && check; } >/dev/null 2>&1; then
+        echo "$1: nobody noticed"
+        return 1
+    fi
+}
+
+cat >"$scratch/alone.c" <<'C'
+#include <hal/status.h>
+#include <hal/plugin.h>
+#include <hal/ir.h>
+#include <hal/plugin.h>
+
+int uses(const hal_plugin *table, const hal_ir_kernel *kernel, hal_type type);
+int uses(const hal_plugin *table, const hal_ir_kernel *kernel, hal_type type)
+{
+    return HAL_PLUGIN_HAS(table, gemm) && hal_ir_group_items(kernel) > 0 &&
+           (HAL_TYPE_BIT(type) & HAL_TYPE_BIT(hal_type_of_value(type))) != 0;
+}
+C
+copy
+if [ -z "$self_test" ]; then
+    complete
+    check
+    exit
+fi
+noticed "a field in another place" \
+    's/^( *uint16_t) kind;/\1 other;/; s/^( *uint16_t) flags;/\1 kind;/; s/ other;/ flags;/'
+noticed "a field in the middle" 's/^    uint32_t access;$/&\n    uint32_t extra[2];/'
+noticed "a field at the end of what lies in arrays" 's/^\} hal_plugin_wait;/    uint64_t more;\n&/'
+noticed "a field with another type of the same size" 's/int64_t m, n, k;/uint64_t m, n, k;/'
+noticed "a hole" 's/uint8_t reserved\[5\];/uint8_t reserved[4];/'
+noticed "two entries that changed places" \
+    's/\(\*kernel_destroy\)/(*other)/; s/\(\*queue_destroy\)/(*kernel_destroy)/; s/\*other/*queue_destroy/'
+noticed "another signature" 's/hal_status \(\*wait\)\(hal_plugin_queue \*queue, /&uint32_t more, /'
+noticed "another value" 's/HAL_MEMORY_UPLOAD = 1/HAL_MEMORY_UPLOAD = 3/'
+noticed "a value that nobody pinned" 's/    HAL_MEMORY_KIND_COUNT = 4/    HAL_MEMORY_OTHER = 9,\n&/'
+noticed "a limit" 's/(#define HAL_IR_MAX_BINDINGS) 24u/\1 32u/'
+noticed "another type of a status" 's/typedef int32_t hal_status/typedef int64_t hal_status/'
+noticed "another header of hal" 's/#include <hal\/ir.h>/&\n#include <hal\/device.h>/'
+noticed "a header of the system" 's/#include <stdint.h>/&\n#include <sys\/types.h>/'
+if [ -n "$(plus_plus)" ]; then
+    noticed "a word of C++" 's/hal_type type_a,/hal_type class, type_a,/; s/reserved\[5\];/reserved[4];/'
+fi
