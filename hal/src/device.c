@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "host.h"
+#include "layer.h"
 #include "log.h"
 #include "registry.h"
 #include "selection.h"
@@ -35,9 +36,14 @@ hal_status hal_device_open(const char *selection, hal_device **device)
     hal_text tried = {0};
     hal_status first = HAL_OK;
     hal_registry_lock();
+    hal_status status = hal_layers_begin();
+    if (status != HAL_OK) {
+        hal_registry_unlock();
+        return status;
+    }
     while (!*device) {
         char item[HAL_SELECTION_ITEM_BYTES];
-        hal_status status = hal_selection_next(&rest, item);
+        status = hal_selection_next(&rest, item);
         if (status == HAL_OK && !item[0]) {
             break;
         }
@@ -50,7 +56,7 @@ hal_status hal_device_open(const char *selection, hal_device **device)
         }
     }
     hal_registry_unlock();
-    hal_status status = HAL_OK;
+    status = HAL_OK;
     if (!*device) {
         status = hal_fail(first, "%s \"%s\": %s", origin, text, hal_text_get(&tried));
     } else if (first != HAL_OK) {
@@ -239,7 +245,12 @@ static hal_status make_device(const hal_candidate *candidate, hal_device **devic
     snprintf(made->identity, sizeof made->identity, "%s %s %s %s", module->table.name,
              module->table.build_id, made->info.driver, made->info.architecture);
     const hal_device *before = hal_device_enter(made);
-    const hal_status status = made->plugin->device_open(candidate->index, &made->handle);
+    hal_event event = {.kind = HAL_EVENT_OPEN, .device = made};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = made->plugin->device_open(candidate->index, &made->handle);
+    }
+    hal_event_end(&event, status);
     hal_device_enter(before);
     if (status != HAL_OK) {
         const hal_status failed = hal_device_failed(made, status, "opening %s", made->info.name);
@@ -259,7 +270,10 @@ static void close_device(hal_device *device)
 {
     hal_kernel_table_end(device);
     hal_pool_end(&device->pool);
+    hal_event event = {.kind = HAL_EVENT_CLOSE, .device = device};
+    hal_event_begin(&event);
     device->plugin->device_close(device->handle);
+    hal_event_end(&event, HAL_OK);
     hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
     free(device);
 }

@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "ir_legalise.h"
+#include "layer.h"
 #include "log.h"
 #include "queue.h"
 #include "status.h"
@@ -399,8 +400,11 @@ static hal_status make(hal_kernel *kernel, const source *made_of)
     hal_device *device = kernel->device;
     const hal_plugin *plugin = device->plugin;
     const hal_device *before = hal_device_enter(device);
-    hal_status status;
-    if (made_of->gemm) {
+    hal_event event = {.kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel};
+    hal_status status = hal_event_begin(&event);
+    if (status != HAL_OK) {
+        ; /* refused by a layer */
+    } else if (made_of->gemm) {
         status = plugin->gemm(device->handle, made_of->gemm, &kernel->handle,
                               made_of->workspace_bytes);
     } else if (made_of->code) {
@@ -410,6 +414,7 @@ static hal_status make(hal_kernel *kernel, const source *made_of)
     } else {
         status = plugin->kernel_create(device->handle, made_of->ir, &kernel->handle);
     }
+    hal_event_end(&event, status);
     hal_device_enter(before);
     if (status != HAL_OK) {
         kernel->handle = NULL;

@@ -3,6 +3,7 @@
  * Called by programs through hal/queue.h and by queue.c. */
 #include "point.h"
 
+#include "clock.h"
 #include "device.h"
 #include "kernel.h"
 #include "log.h"
@@ -10,13 +11,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static hal_status check_point(hal_point point, const char *what);
 static int advance_queue(hal_queue *queue);
 static void skip_batch(hal_queue *queue, hal_recording *recording, hal_status status);
 static hal_use what_holds(hal_use use);
-static uint64_t now_ns(void);
 
 /* Guards the lists of held batches, never taken while commands are recorded. */
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +60,7 @@ hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
     if (status != HAL_OK || !point.queue) {
         return status;
     }
-    const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : now_ns();
+    const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
     uint64_t left = timeout_ns;
     while (status == HAL_OK) {
         hal_point_advance();
@@ -72,7 +71,7 @@ hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
         status = hal_queue_plugin_wait(use.queue, use.value, left);
         atomic_fetch_sub(&use.queue->visitors, 1);
         if (status == HAL_OK && begin) {
-            const uint64_t passed = now_ns() - begin;
+            const uint64_t passed = hal_clock_ns() - begin;
             left = passed < timeout_ns ? timeout_ns - passed : 0;
         }
     }
@@ -271,11 +270,4 @@ static hal_use what_holds(hal_use use)
     atomic_fetch_add(&use.queue->visitors, 1);
     pthread_mutex_unlock(&held_lock);
     return use;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include "device.h"
+#include "layer.h"
 #include "log.h"
 #include "queue.h"
 #include "status.h"
@@ -222,8 +223,13 @@ static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_me
 static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory)
 {
     hal_device *device = pool->device;
-    const hal_status status =
-        device->plugin->memory_allocate(device->handle, kind, bytes, &memory->handle);
+    hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = device->plugin->memory_allocate(device->handle, kind, bytes, &memory->handle);
+    }
+    event.memory = memory->handle;
+    hal_event_end(&event, status);
     if (status != HAL_OK) {
         return hal_device_failed(device, status, "allocating %llu bytes",
                                  (unsigned long long)bytes);
@@ -283,7 +289,13 @@ static void free_blocks(hal_pool *pool, hal_memory *list)
 {
     while (list) {
         hal_memory *next = list->next;
+        hal_event event = {.kind = HAL_EVENT_FREE,
+                           .device = pool->device,
+                           .memory = list->handle,
+                           .bytes = list->bytes};
+        hal_event_begin(&event);
         pool->device->plugin->memory_free(pool->device->handle, list->handle);
+        hal_event_end(&event, HAL_OK);
         hal_uses_end(&list->uses);
         free(list->description);
         free(list);

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "graph.h"
 #include "host.h"
+#include "layer.h"
 #include "log.h"
 #include "point.h"
 #include "record.h"
@@ -215,7 +216,16 @@ hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t time
     hal_status status = HAL_OK;
     atomic_fetch_add(&queue->visitors, 1);
     if (!atomic_load(&queue->closing) && atomic_load(&queue->reached) < value) {
-        status = queue->device->plugin->wait(queue->handle, value - queue->base, timeout_ns);
+        hal_event event = {.kind = HAL_EVENT_WAIT,
+                           .device = queue->device,
+                           .queue = queue,
+                           .value = value,
+                           .timeout_ns = timeout_ns};
+        status = hal_event_begin(&event);
+        if (status == HAL_OK) {
+            status = queue->device->plugin->wait(queue->handle, value - queue->base, timeout_ns);
+        }
+        hal_event_end(&event, status);
     }
     if (status == HAL_OK) {
         uint64_t reached = atomic_load(&queue->reached);
@@ -276,7 +286,17 @@ hal_status hal_queue_submit(hal_queue *queue, hal_recording *recording, uint64_t
     hal_status status = visit_waits(queue, recording, value, waits, &count);
     const hal_batch batch = hal_recording_view(recording);
     if (status == HAL_OK) {
-        status = device->plugin->submit(queue->handle, &batch, waits, count, value - queue->base);
+        hal_event event = {.kind = HAL_EVENT_SUBMIT,
+                           .device = device,
+                           .queue = queue,
+                           .recording = recording,
+                           .value = value};
+        status = hal_event_begin(&event);
+        if (status == HAL_OK) {
+            status =
+                device->plugin->submit(queue->handle, &batch, waits, count, value - queue->base);
+        }
+        hal_event_end(&event, status);
         if (status != HAL_OK) {
             status = hal_device_failed(device, status, "handing over %u commands",
                                        batch.command_count);

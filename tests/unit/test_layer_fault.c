@@ -1,0 +1,92 @@
+/* The fault layer: what HAL_FAULT names fails with a plugin's status and a sentence, once or from
+ * then on, and nothing else does. */
+#include "mock_fixture.h"
+
+static mock_state *mock;
+
+static void opening_fails(const char *layers, const char *faults, const char *words)
+{
+    hal_device *device = NULL;
+    setenv("HAL_LAYERS", layers, 1);
+    setenv("HAL_FAULT", faults, 1);
+    assert_fails(hal_device_open("mock", &device), HAL_ERROR_INVALID_ARGUMENT, words);
+    assert_null(device);
+}
+
+/* Before any device is open the variables are read again at each call. */
+static void what_cannot_be_read_is_refused(void **state)
+{
+    (void)state;
+    opening_fails("speed", "", "there is no layer \"speed\"");
+    opening_fails("fault,faul", "wait:1", "there is no layer \"faul\"");
+    static const char *const wrong[] = {"",         "wait",    "wait:",   "wait:0",  "wait:-1",
+                                        "pray:1",   "wait:1x", "wait:1,,submit:1",
+                                        "wait: 1", ":1",      "waiting:1"};
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        opening_fails("fault", wrong[i], "KIND:N");
+    }
+}
+
+static void named_calls_fail(void **state)
+{
+    (void)state;
+    setenv("HAL_LAYERS", " fault,", 1);
+    setenv("HAL_FAULT", "allocation:3,compile:2,submit:2,wait:4,lost:10+", 1);
+    hal_device *device = mock_open("mock");
+    hal_queue *queue = mock_queue(device);
+    hal_buffer *a = mock_buffer(device, 4096), *b = mock_buffer(device, 8192);
+
+    /* The third allocation fails, the pool trims and asks again: nobody sees it. */
+    hal_buffer *c = mock_buffer(device, 1 << 20);
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], 3);
+
+    hal_kernel *kernel = mock_kernel(device, 1), *none = NULL;
+    hal_ir_kernel *ir = mock_ir(2);
+    const uint32_t made = mock->calls[MOCK_KERNEL];
+    assert_fails(hal_kernel_create(device, ir, &none), HAL_ERROR_COMPILE,
+                 "number 2 of its kind, which HAL_FAULT compile:2 lets fail");
+    assert_int_equal(mock->calls[MOCK_KERNEL], made); /* the plugin was not asked */
+    assert_int_equal(hal_kernel_create(device, ir, &none), HAL_OK);
+    hal_kernel_release(none);
+    hal_ir_kernel_destroy(ir);
+
+    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* submit 1, wait 1 */
+    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "handing over 1 commands");
+    for (int i = 2; i <= 3; i++) {
+        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* 3 and 4, 2 and 3 */
+    }
+    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_INTERNAL, "wait:4");
+
+    /* Five submits and four waits have been asked for: the device is lost, and stays so. */
+    assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "lost:10+");
+    assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "was lost earlier");
+    assert_fails(mock_dispatch(queue, kernel, a, b), HAL_ERROR_DEVICE_LOST, "was lost earlier");
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_buffer_release(c);
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+}
+
+static int begin(void **state)
+{
+    const int failed = mock_begin(state);
+    mock = mock_find("mock");
+    mock_reset(mock);
+    return failed;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_read_is_refused),
+        cmocka_unit_test(named_calls_fail),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
