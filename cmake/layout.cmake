@@ -5,7 +5,29 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(HALYARD_PLUGIN_OUTPUT_DIR ${PROJECT_BINARY_DIR}/lib/halyard/plugins)
 set(HALYARD_PLUGIN_INSTALL_DIR ${CMAKE_INSTALL_LIBDIR}/halyard/plugins)
+if(NOT HAL_INSTALL)
+    set(HALYARD_SKIP_INSTALL ON)
+endif()
 
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}")
+
+# halyard_install_library(TARGET): a library with its version, for users of the CMake package.
+function(halyard_install_library target)
+    if(HAL_INSTALL)
+        install(TARGETS ${target} EXPORT halyard-targets
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+    endif()
+endfunction()
+
+# halyard_install_program(TARGET): a program with its man page, docs/man/TARGET.1.
+function(halyard_install_program target)
+    if(HAL_INSTALL)
+        install(TARGETS ${target}
+            RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+        install(FILES ${PROJECT_SOURCE_DIR}/docs/man/${target}.1
+            DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+    endif()
+endfunction()

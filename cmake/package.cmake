@@ -1,24 +1,36 @@
-# Headers, CMake package and pkg-config files of the installed libraries.
+# What is installed beside libraries, programs and plugins, by component: dev has headers, CMake
+# package, pkg-config files, the plugin kit, the template and the pages. cpack makes Debian packages
+# of the components, see debian.cmake.
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY hal/include/hal ops/include/ops DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+set(to_dev COMPONENT dev)
+install(DIRECTORY hal/include/hal ops/include/ops
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${to_dev} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY plugins/kit
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard ${to_dev} FILES_MATCHING PATTERN "*.h")
+install(TARGETS hal_kit EXPORT halyard-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_dev})
+install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES README.md LICENSE ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halyard)
 configure_package_config_file(cmake/halyard-config.cmake.in halyard-config.cmake
-    INSTALL_DESTINATION ${package_dir}
-    PATH_VARS HALYARD_PLUGIN_INSTALL_DIR)
+    INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(halyard-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/halyard-config.cmake
               ${PROJECT_BINARY_DIR}/halyard-config-version.cmake
               cmake/halyard_plugin.cmake
-        DESTINATION ${package_dir})
-install(EXPORT halyard-targets NAMESPACE halyard:: DESTINATION ${package_dir})
+        DESTINATION ${package_dir} ${to_dev})
+install(EXPORT halyard-targets NAMESPACE halyard:: DESTINATION ${package_dir} ${to_dev})
 
 # The prefix is found from the .pc file's own place, so an installed tree can be moved.
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
-foreach(pc halyard halyard-ops)
+foreach(pc halyard halyard-ops halyard-kit)
     configure_file(cmake/${pc}.pc.in ${pc}.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${to_dev})
 endforeach()
+
+include(${PROJECT_SOURCE_DIR}/cmake/debian.cmake)

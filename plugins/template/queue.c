@@ -1,0 +1,84 @@
+/* Queues: a batch has run when submit returns. Entries of the plugin's table. A chip that works
+ * beside the host hands the batch over in submit and lets `reached` follow the chip. */
+#include "template.h"
+
+#include <string.h>
+
+static hal_status run_command(const hal_batch *batch, const hal_command *command);
+static hal_status dispatch(const hal_batch *batch, const hal_command *command);
+static uint8_t *address_of(const hal_binding *binding);
+
+hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    (void)device;
+    *queue = template_new(sizeof **queue, "queue");
+    return *queue != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+}
+
+void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    (void)device;
+    template_host()->release(queue);
+}
+
+/* The values in `waits` were submitted before, so here they are reached already. */
+hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_plugin_wait *waits, uint32_t wait_count,
+                                 uint64_t value)
+{
+    (void)waits;
+    (void)wait_count;
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        /* What ran before the failure has written, so the device is not to be used any more. */
+        if (run_command(batch, &batch->commands[i]) != HAL_OK) {
+            return HAL_ERROR_DEVICE_LOST;
+        }
+    }
+    atomic_store(&queue->reached, value);
+    return HAL_OK;
+}
+
+hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    (void)timeout_ns; /* nobody waits for what was not submitted */
+    return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
+}
+
+static hal_status run_command(const hal_batch *batch, const hal_command *command)
+{
+    const hal_binding *bindings = &batch->bindings[command->binding_first];
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        return dispatch(batch, command);
+    case HAL_COMMAND_COPY:
+        memmove(address_of(&bindings[1]), address_of(&bindings[0]), bindings[0].length);
+        return HAL_OK;
+    case HAL_COMMAND_FILL:
+        for (uint64_t i = 0; i < bindings[0].length; i++) {
+            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
+        }
+        return HAL_OK;
+    default:
+        return template_fail(HAL_ERROR_UNSUPPORTED, "template: command of unknown kind %u",
+                             (unsigned)command->kind);
+    }
+}
+
+static hal_status dispatch(const hal_batch *batch, const hal_command *command)
+{
+    kit_span spans[HAL_IR_MAX_BINDINGS];
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[command->binding_first + i];
+        spans[i] = (kit_span){0};
+        if (binding->length > 0) {
+            spans[i] = (kit_span){address_of(binding), binding->length};
+        }
+    }
+    return template_kernel_run(command->kernel, command->grid, spans,
+                               batch->scalars + command->scalar_first);
+}
+
+static uint8_t *address_of(const hal_binding *binding)
+{
+    return binding->memory->address + binding->offset;
+}

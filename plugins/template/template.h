@@ -1,0 +1,66 @@
+/* What the files of the template plugin share: its four objects and the functions of each room.
+ * To make a plugin of it, copy the folder and put your own name in place of "template"; see
+ * README.md here and docs/write-a-plugin.md. */
+#ifndef TEMPLATE_H
+#define TEMPLATE_H
+
+#include <hal/plugin.h>
+#include <kit/interpret.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { TEMPLATE_SUBGROUP = 32 };
+#define TEMPLATE_MEMORY_BYTES (UINT64_C(1) << 30)
+
+struct hal_plugin_device {
+    _Atomic uint64_t used; /* bytes allocated */
+};
+
+struct hal_plugin_memory {
+    uint64_t bytes;
+    uint8_t *address;
+};
+
+struct hal_plugin_kernel {
+    hal_ir_kernel *ir; /* your chip's machine code instead */
+};
+
+struct hal_plugin_queue {
+    _Atomic uint64_t reached;
+};
+
+/* status.c */
+void template_set_host(const hal_host *host);
+const hal_host *template_host(void);
+hal_status template_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
+/* Zeroed memory of the host for an object; null after failing with OUT_OF_MEMORY. */
+void *template_new(uint64_t bytes, const char *what);
+
+/* device.c */
+hal_status template_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
+hal_status template_device_open(uint32_t index, hal_plugin_device **device);
+void template_device_close(hal_plugin_device *device);
+
+/* memory.c */
+hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                    hal_plugin_memory **memory);
+void template_memory_free(hal_plugin_device *device, hal_plugin_memory *memory);
+hal_status template_memory_map(hal_plugin_device *device, hal_plugin_memory *memory,
+                               void **pointer);
+
+/* kernel.c */
+hal_status template_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                  hal_plugin_kernel **kernel);
+void template_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
+hal_status template_kernel_run(const hal_plugin_kernel *kernel, const uint32_t grid[3],
+                               const kit_span *bindings, const void *scalars);
+
+/* queue.c */
+hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
+void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
+hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_plugin_wait *waits, uint32_t wait_count,
+                                 uint64_t value);
+hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+
+#endif
