@@ -14,24 +14,13 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* What a kernel is made of: exactly one of IR, code and description. */
-typedef struct source {
-    const hal_ir_kernel *ir; /* legalised; the signature of native code */
-    const char *format;
-    const void *code;
-    uint64_t bytes;
-    const char *entry;
-    const hal_gemm_description *gemm;
-    uint64_t *workspace_bytes;
-} source;
-
-static hal_status find_or_make(hal_device *device, const uint64_t key[2], const source *made_of,
-                               hal_kernel **kernel);
+static hal_status find_or_make(hal_device *device, const uint64_t key[2],
+                               const hal_kernel_source *made_of, hal_kernel **kernel);
 static hal_kernel *find(hal_kernel_table *table, const uint64_t key[2]);
 static hal_kernel *find_source(hal_kernel_table *table, const uint64_t built_of[2]);
 static void note_source(hal_kernel *kernel, const uint64_t built_of[2]);
-static hal_kernel *new_kernel(hal_device *device, const source *made_of);
-static hal_status make(hal_kernel *kernel, const source *made_of);
+static hal_kernel *new_kernel(hal_device *device, const hal_kernel_source *made_of);
+static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of);
 static hal_status describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir);
 static hal_status describe_gemm(hal_kernel *kernel, const hal_gemm_description *gemm);
 static hal_status check_limits(const hal_device *device, const hal_ir_kernel *ir);
@@ -77,7 +66,7 @@ hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_ke
     status = check_limits(device, legal);
     if (status == HAL_OK) {
         hal_ir_hash(legal, key);
-        status = find_or_make(device, key, &(source){.ir = legal}, kernel);
+        status = find_or_make(device, key, &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
     }
     if (status == HAL_OK) {
         note_source(*kernel, built_of);
@@ -129,8 +118,8 @@ hal_status hal_kernel_create_native(hal_device *device, const char *format, cons
     parts[5] = hash.high64;
     const XXH128_hash_t all = XXH3_128bits(parts, 6 * sizeof *parts);
     return find_or_make(device, (const uint64_t[2]){all.low64, all.high64},
-                        &(source){.ir = signature, .format = format, .code = code, .bytes = bytes,
-                                  .entry = entry},
+                        &(hal_kernel_source){.ir = signature, .format = format, .code = code,
+                                             .bytes = bytes, .entry = entry},
                         kernel);
 }
 
@@ -166,7 +155,8 @@ hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description
         }
         legal.epilogue = epilogue;
     }
-    const source made_of = {.gemm = &legal, .workspace_bytes = workspace_bytes};
+    const hal_kernel_source made_of = {
+        .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
     hal_kernel *made = new_kernel(device, &made_of);
     status = made ? make(made, &made_of) : HAL_ERROR_OUT_OF_MEMORY;
     if (status == HAL_OK) {
@@ -288,8 +278,8 @@ hal_status hal_kernel_note_use(hal_kernel *kernel, hal_queue *queue)
 }
 
 /* Others who ask for a kernel that is being made wait until it is. */
-static hal_status find_or_make(hal_device *device, const uint64_t key[2], const source *made_of,
-                               hal_kernel **kernel)
+static hal_status find_or_make(hal_device *device, const uint64_t key[2],
+                               const hal_kernel_source *made_of, hal_kernel **kernel)
 {
     hal_kernel_table *table = &device->kernels;
     pthread_mutex_lock(&table->lock);
@@ -375,7 +365,7 @@ static void note_source(hal_kernel *kernel, const uint64_t built_of[2])
 }
 
 /* A kernel that has everything but the plugin's part. */
-static hal_kernel *new_kernel(hal_device *device, const source *made_of)
+static hal_kernel *new_kernel(hal_device *device, const hal_kernel_source *made_of)
 {
     hal_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel) {
@@ -395,12 +385,13 @@ static hal_kernel *new_kernel(hal_device *device, const source *made_of)
     return kernel;
 }
 
-static hal_status make(hal_kernel *kernel, const source *made_of)
+static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of)
 {
     hal_device *device = kernel->device;
     const hal_plugin *plugin = device->plugin;
     const hal_device *before = hal_device_enter(device);
-    hal_event event = {.kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel};
+    hal_event event = {
+        .kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel, .source = made_of};
     hal_status status = hal_event_begin(&event);
     if (status != HAL_OK) {
         ; /* refused by a layer */

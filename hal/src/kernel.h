@@ -26,6 +26,18 @@ struct hal_kernel {
     char *names; /* the kernel's own, then those of its bindings, each with its zero */
 };
 
+/* What a kernel is made of: exactly one of IR, code and description. Layers see it. */
+typedef struct hal_kernel_source {
+    const hal_ir_kernel *ir;    /* legalised; the signature of native code */
+    const hal_ir_kernel *built; /* the IR, or the description's epilogue, before it was legalised */
+    const char *format;
+    const void *code;
+    uint64_t bytes;
+    const char *entry;
+    const hal_gemm_description *gemm;
+    uint64_t *workspace_bytes;
+} hal_kernel_source;
+
 #define HAL_KERNEL_BUCKETS 256
 
 typedef struct hal_kernel_table {

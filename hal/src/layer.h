@@ -23,7 +23,7 @@ enum { /* hal_event.kind: what the plugin is asked for */
     HAL_EVENT_CLOSE,    /* device; cannot fail */
     HAL_EVENT_ALLOCATE, /* device, bytes, and memory once it is there */
     HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
-    HAL_EVENT_COMPILE,  /* device, kernel, whose handle is there once it is made */
+    HAL_EVENT_COMPILE,  /* device, source, kernel, whose handle is there once it is made */
     HAL_EVENT_SUBMIT,   /* queue, recording, value */
     HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
     HAL_EVENT_COUNT
@@ -34,6 +34,7 @@ typedef struct hal_event {
     hal_device *device;
     hal_queue *queue;
     hal_kernel *kernel;
+    const struct hal_kernel_source *source;
     hal_plugin_memory *memory;
     const hal_recording *recording;
     uint64_t bytes;
