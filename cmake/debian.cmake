@@ -1,6 +1,7 @@
 # cpack: one Debian package for each component, and so for each plugin; no list of plugins is kept.
 # A plugin's CMakeLists.txt says what its package needs to know by properties of its target:
-# DEBIAN_DESCRIPTION, and DEBIAN_RECOMMENDS for what it opens at run time.
+# DEBIAN_DESCRIPTION, and DEBIAN_RECOMMENDS for what it opens at run time. A plugin runs with any
+# newer Halyard of the same plugin interface; programs and headers belong to their own version.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME halyard)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -13,7 +14,6 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # Dependencies on libraries are read from the binaries, where Debian's dpkg-dev is installed.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
-set(same_version "(= ${PROJECT_VERSION})")
 
 # debian_package(COMPONENT NAME SECTION DESCRIPTION DEPENDS RECOMMENDS)
 function(debian_package component name section description depends recommends)
@@ -24,10 +24,12 @@ function(debian_package component name section description depends recommends)
     endforeach()
     set(CPACK_COMPONENT_${upper}_DESCRIPTION "${description}" PARENT_SCOPE)
     set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} ${component} PARENT_SCOPE)
+    install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${name} RENAME copyright
+        COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
 
 set(CPACK_COMPONENTS_ALL)
-set(host "libhalyard0 ${same_version}")
+set(host "libhalyard0 (= ${PROJECT_VERSION})")
 debian_package(runtime libhalyard0 libs "Hardware abstraction layer for computing"
     "" "halyard-plugin-cpu")
 debian_package(dev libhalyard-dev libdevel "Headers and plugin kit of Halyard" "${host}" "")
@@ -44,6 +46,7 @@ foreach(plugin IN LISTS plugins)
         set(recommends "")
     endif()
     string(REPLACE _ - package halyard-plugin-${plugin})
-    debian_package(plugin_${plugin} ${package} libs "${description}" "${host}" "${recommends}")
+    debian_package(plugin_${plugin} ${package} libs "${description}"
+        "libhalyard0 (>= ${PROJECT_VERSION})" "${recommends}")
 endforeach()
 include(CPack)

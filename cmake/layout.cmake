@@ -24,6 +24,7 @@ endfunction()
 
 # halyard_install_program(TARGET): a program with its man page, docs/man/TARGET.1.
 function(halyard_install_program target)
+    set_property(GLOBAL APPEND PROPERTY HALYARD_PROGRAMS ${target})
     if(HAL_INSTALL)
         install(TARGETS ${target}
             RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)

@@ -1,0 +1,1 @@
+message(FATAL_ERROR "Halyard took the parent's module")
