@@ -22,6 +22,6 @@ fi
 
 echo "== tests and install rules are the project's own"
 expect "$(ctest --test-dir "$work/build" -N)" "Total Tests: 0"
-cmake --install "$work/build" --prefix "$work/prefix" --component Unspecified >/dev/null
+cmake --install "$work/build" --prefix "$work/prefix" >/dev/null
 installed=$(cd "$work/prefix" && find . -type f)
 [ "$installed" = ./bin/vector_add ] || fail "installed with the project: $installed"
