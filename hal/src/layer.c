@@ -12,7 +12,7 @@ static hal_status read_list(const char *list, uint32_t *on);
 
 _Atomic uint32_t hal_layers;
 
-static const hal_layer *const layers[] = {&hal_layer_fault};
+static const hal_layer *const layers[] = {&hal_layer_trace, &hal_layer_fault};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
 hal_status hal_layers_begin(void)
@@ -58,7 +58,11 @@ void hal_layers_after(const hal_event *event, hal_status status)
 
 static hal_status read_variables(uint32_t *on)
 {
+    const char *trace = secure_getenv("HAL_TRACE");
     const char *list = secure_getenv("HAL_LAYERS");
+    if (trace && trace[0]) {
+        *on |= HAL_LAYER_TRACE;
+    }
     return list ? read_list(list, on) : HAL_OK;
 }
 
@@ -79,7 +83,8 @@ static hal_status read_list(const char *list, uint32_t *on)
         }
         if (!bit) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there is fault",
+                            "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there is fault, "
+                            "and HAL_TRACE=FILE",
                             list, (int)length, at);
         }
         *on |= bit;

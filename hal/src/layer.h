@@ -1,6 +1,7 @@
 /* Layers: what watches hal's work, and may answer in a plugin's place, when the environment asks:
  *
  *     HAL_LAYERS=validate,fault   a list of layers; fault needs HAL_FAULT, see layer_fault.c
+ *     HAL_TRACE=FILE              the trace layer, see layer_trace.c
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
  * Every call into a plugin that matters is an event: the layers see it before, where they may refuse
@@ -15,7 +16,8 @@
 #include <stdatomic.h>
 
 enum { /* layers, outermost first: a call passes them in this order on its way to the plugin */
-    HAL_LAYER_FAULT = 1
+    HAL_LAYER_TRACE = 1,
+    HAL_LAYER_FAULT = 2
 };
 
 enum { /* hal_event.kind: what the plugin is asked for */
@@ -53,7 +55,7 @@ typedef struct hal_layer {
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
-extern const hal_layer hal_layer_fault;
+extern const hal_layer hal_layer_trace, hal_layer_fault;
 
 /* The layers that are on; never changes once a device is open. */
 extern _Atomic uint32_t hal_layers;
@@ -62,6 +64,13 @@ static inline int hal_layers_on(uint32_t bits)
 {
     return (atomic_load_explicit(&hal_layers, memory_order_relaxed) & bits) != 0;
 }
+
+/* ---- What the trace layer needs beside events, see layer_trace.c ---- */
+
+typedef struct hal_queue_trace hal_queue_trace;
+
+/* The queue's first command since the last batch is about to be recorded. Threads: the queue's. */
+void hal_trace_recording(hal_queue *queue);
 
 /* Reads the variables, the first time. Threads: one at a time, under the registry's lock.
  * Errors: INVALID_ARGUMENT for what cannot be read, IO for a file that cannot be written; the same

@@ -18,6 +18,7 @@
 static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
                               hal_plugin_wait *waits, uint32_t *count);
 static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
+static hal_status flush_traced(hal_queue *queue);
 static hal_queue *new_queue(void);
 static void put_aside(hal_queue *queue);
 static void begin_batch(hal_queue *queue);
@@ -120,6 +121,9 @@ hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
 
 hal_status hal_queue_flush_full(hal_queue *queue)
 {
+    if (hal_layers_on(HAL_LAYER_TRACE)) {
+        return flush_traced(queue);
+    }
     /* The device has work now, and handing over costs less in larger batches. */
     const uint64_t twice = 2 * (uint64_t)queue->batch_limit;
     queue->batch_limit = twice < queue->batch_most ? (uint32_t)twice : queue->batch_most;
@@ -134,14 +138,26 @@ hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most)
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_set_batch: %s", queue ? "first is above most" : "queue is null");
     }
-    queue->batch_first = queue->batch_limit = first;
+    queue->batch_first = first;
     queue->batch_most = most;
+    hal_queue_went_idle(queue);
     return HAL_OK;
 }
 
 void hal_queue_went_idle(hal_queue *queue)
 {
-    queue->batch_limit = queue->batch_first;
+    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : queue->batch_first;
+}
+
+/* While traced, a batch is one command, so that the device's time between two of them is that of a
+ * kernel. Its limit is 0 at first, which leads here before the command is recorded. */
+static hal_status flush_traced(hal_queue *queue)
+{
+    const hal_status status =
+        queue->recording->command_count > 0 ? hal_queue_flush(queue, NULL) : HAL_OK;
+    queue->batch_limit = 1;
+    hal_trace_recording(queue);
+    return status;
 }
 
 hal_status hal_queue_check(const hal_queue *queue, const char *what)
@@ -396,6 +412,9 @@ static void begin_batch(hal_queue *queue)
     queue->memory_bytes = 0;
     hal_hazards_clear(&queue->hazards);
     hal_recording_clear(queue->recording);
+    if (hal_layers_on(HAL_LAYER_TRACE)) {
+        queue->batch_limit = 0;
+    }
 }
 
 /* Submits the present batch, or has it held when it must come after another device's work. */

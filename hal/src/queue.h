@@ -31,6 +31,7 @@ struct hal_queue {
     uint64_t memory_limit; /* at which it is flushed */
     uint32_t batch_limit;  /* commands of the present batch; between first and most */
     uint32_t batch_first, batch_most;
+    struct hal_queue_trace *trace; /* of layer_trace.c; stays when the queue comes to life again */
     hal_hazards hazards;
 
     /* Batches that wait for other devices, under the lock of point.c. */

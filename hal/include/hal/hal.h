@@ -8,7 +8,8 @@
  *
  * Variables of the environment: HAL_BACKEND and HAL_PLUGIN_PATH (device.h), HAL_LOG (below),
  * HAL_CACHE_DIR (the compile cache's folder; else XDG_CACHE_HOME/halyard, else ~/.cache/halyard;
- * "off" for none), HAL_DUMP=ir (writes every kernel's IR to the log before and after legalising). */
+ * "off" for none), HAL_DUMP=ir (writes every kernel's IR to the log before and after legalising),
+ * HAL_TRACE=FILE and HAL_LAYERS (what is done and when; calls that fail on purpose: docs/layers.md). */
 #ifndef HAL_HAL_H
 #define HAL_HAL_H
 

@@ -1,0 +1,187 @@
+/* The trace layer: its file is JSON at every flush, and has what was recorded, handed over, run,
+ * allocated and compiled. */
+#include "mock_fixture.h"
+
+#include <pthread.h>
+
+static mock_state *mock;
+static char path[] = "/tmp/halyard_trace_XXXXXX";
+static char text[1 << 18];
+
+/* ---- JSON: where a value ends, null when it is none ---- */
+
+static const char *after_spaces(const char *at)
+{
+    return at + strspn(at, " \n");
+}
+
+static const char *value_end(const char *at);
+
+static const char *string_end(const char *at)
+{
+    if (*at++ != '"') {
+        return NULL;
+    }
+    while (*at && *at != '"' && (unsigned char)*at >= ' ') {
+        at += *at == '\\' ? 2 : 1;
+    }
+    return *at == '"' ? at + 1 : NULL;
+}
+
+static const char *list_end(const char *at, char last, int named)
+{
+    at = after_spaces(at + 1);
+    while (at && *at != last) {
+        if (named) {
+            at = string_end(at);
+            at = at && *at == ':' ? at + 1 : NULL;
+        }
+        at = at ? value_end(at) : NULL;
+        at = at ? after_spaces(at) : NULL;
+        if (at && *at == ',') {
+            at = after_spaces(at + 1);
+            at = *at == last ? NULL : at;
+        } else if (at && *at != last) {
+            at = NULL;
+        }
+    }
+    return at ? at + 1 : NULL;
+}
+
+static const char *value_end(const char *at)
+{
+    char *end;
+    switch (*at) {
+    case '[':
+        return list_end(at, ']', 0);
+    case '{':
+        return list_end(at, '}', 1);
+    case '"':
+        return string_end(at);
+    default:
+        strtod(at, &end);
+        return end > at ? end : NULL;
+    }
+}
+
+static void read_file(void)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    const char *end = value_end(text);
+    if (!end || *after_spaces(end)) {
+        fail_msg("not JSON: %s", text);
+    }
+}
+
+/* Events that have all of the words, each event being a line. */
+static int count(const char *one, const char *other)
+{
+    int found = 0;
+    for (char *line = text; *line;) {
+        char *end = strchr(line, '\n');
+        *end = 0;
+        found += strstr(line, one) && strstr(line, other);
+        *end = '\n';
+        line = end + 1;
+    }
+    return found;
+}
+
+/* ---- Tests ---- */
+
+static void files_that_cannot_be_written_are_errors(void **state)
+{
+    (void)state;
+    hal_device *device;
+    setenv("HAL_TRACE", "/nowhere/trace.json", 1);
+    assert_fails(hal_device_open("mock", &device), HAL_ERROR_IO, "/nowhere/trace.json");
+}
+
+static void *use_from_another_thread(void *queue)
+{
+    return (void *)(intptr_t)hal_queue_wait(queue, HAL_WAIT_FOREVER);
+}
+
+static void what_is_done_is_written(void **state)
+{
+    (void)state;
+    setenv("HAL_TRACE", path, 1);
+    hal_device *device = mock_open("mock");
+    hal_queue *queue = mock_queue(device);
+    hal_buffer *a = mock_buffer(device, 4096), *b = mock_buffer(device, 4096);
+    hal_kernel *kernel = mock_kernel(device, 1);
+    hal_graph *graph;
+    for (int i = 0; i < 300; i++) { /* more than are kept waiting */
+        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    }
+    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 7), HAL_OK);
+    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}),
+                     HAL_OK);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    }
+    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
+    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL);
+    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    pthread_t thread;
+    void *answer;
+    assert_int_equal(pthread_create(&thread, NULL, use_from_another_thread, queue), 0);
+    assert_int_equal(pthread_join(thread, &answer), 0);
+    assert_int_equal((intptr_t)answer, HAL_OK);
+    hal_graph_destroy(graph);
+    hal_kernel_release(kernel);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+
+    read_file();
+    assert_int_equal(count("\"open\"", "\"device\""), 1);
+    assert_int_equal(count("\"close\"", "\"device\""), 1);
+    assert_int_equal(count("\"shift\"", "\"cat\":\"compile\""), 1);
+    assert_int_equal(count("\"allocate\"", "\"bytes\":4096"), 2);
+    assert_int_equal(count("\"free\"", "\"bytes\":4096"), 2);
+    assert_int_equal(count("\"name\":\"shift\"", "\"cat\":\"record\""), 300);
+    assert_int_equal(count("\"name\":\"shift\"", "\"cat\":\"device\""), 300);
+    assert_int_equal(count("\"name\":\"fill\"", "\"cat\":\"device\""), 1);
+    assert_int_equal(count("\"name\":\"copy\"", "\"cat\":\"device\""), 1);
+    assert_int_equal(count("\"shift and 2 more\"", "\"cat\":\"device\""), 1);
+    assert_int_equal(count("\"flush\"", "\"cat\":\"flush\""), 303);
+    assert_int_equal(count("\"flush\"", "\"cat\":\"flush failed\""), 1);
+    assert_int_equal(count("\"name\":\"memory\"", "\"in use\":8192,\"pooled\":0"), 305);
+    assert_int_equal(count("\"thread_name\"", "thread 2"), 1);
+    assert_int_equal(count("\"thread_name\"", "queue 1"), 1);
+    assert_int_equal(count("\"process_name\"", "mock:0 Mock device 0"), 1);
+}
+
+static int begin(void **state)
+{
+    const int failed = mock_begin(state);
+    mock = mock_find("mock");
+    mock_reset(mock);
+    const int file = mkstemp(path);
+    return failed || file < 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_that_cannot_be_written_are_errors),
+        cmocka_unit_test(what_is_done_is_written),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
