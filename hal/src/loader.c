@@ -1,6 +1,7 @@
 /* Opening plugin files and holding them to the contract. Called by the registry. */
 #include "loader.h"
 
+#include "device_info.h"
 #include "host.h"
 #include "log.h"
 #include "status.h"
@@ -19,9 +20,9 @@ static hal_status take_table(hal_module *module, const hal_plugin *table);
 static hal_status check_entries(const hal_module *module);
 static int is_plugin_name(const char *name);
 static hal_status ask_devices(hal_module *module);
-static hal_status take_infos(hal_module *module, const char *records, uint32_t count);
-static hal_status check_info(const hal_module *module, uint32_t index, hal_device_info *info);
 static void keep_failure(hal_module *module, hal_status status);
+
+#define MOST_DEVICES 4096u /* of one plugin */
 
 hal_module *hal_module_create(const char *path)
 {
@@ -197,92 +198,39 @@ static int is_plugin_name(const char *name)
            strcmp(name, "auto") != 0 && strcmp(name, "id") != 0;
 }
 
+/* Devices may come and go between two calls, so that the number is asked for again. */
 static hal_status ask_devices(hal_module *module)
 {
+    const char *name = module->table.name;
     uint32_t capacity = 16;
+    uint32_t count = 0;
     for (int attempt = 0; attempt < 3; attempt++) {
-        uint32_t count = 0;
         char *records = calloc(capacity, HAL_DEVICE_INFO_MAX_BYTES);
         if (!records) {
             return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
-                            module->table.name);
+                            name);
         }
+        count = 0;
         hal_status status =
             module->table.enumerate((hal_device_info *)(void *)records, capacity, &count);
         if (status != HAL_OK) {
-            status = hal_host_failed(status, "plugin %s", module->table.name);
+            status = hal_host_failed(status, "plugin %s", name);
         } else if (count == 0) {
-            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: finds no device",
-                              module->table.name);
+            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: finds no device", name);
         } else if (count <= capacity) {
-            status = take_infos(module, records, count);
+            status = hal_device_infos_take(&module->table, records, count, &module->infos);
+            module->info_count = status == HAL_OK ? count : 0;
         }
         free(records);
         if (status != HAL_OK || count <= capacity) {
             return status;
         }
-        capacity = count < 4096 ? count : 4096;
+        capacity = count < MOST_DEVICES ? count : MOST_DEVICES;
     }
-    return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: gives a larger number of devices each time",
-                    module->table.name);
-}
-
-/* The records lie as far apart as the plugin says that they are long. */
-static hal_status take_infos(hal_module *module, const char *records, uint32_t count)
-{
-    uint32_t stride;
-    memcpy(&stride, records, sizeof stride);
-    if (stride < offsetof(hal_device_info, reserved) || stride > HAL_DEVICE_INFO_MAX_BYTES) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                        "plugin %s: describes a device in %u bytes, hal expects %zu",
-                        module->table.name, stride, sizeof(hal_device_info));
-    }
-    hal_device_info *infos = calloc(count, sizeof *infos);
-    if (!infos) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
-                        module->table.name);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        memcpy(&infos[i], records + (size_t)i * stride,
-               stride < sizeof *infos ? stride : sizeof *infos);
-        const hal_status status = check_info(module, i, &infos[i]);
-        if (status != HAL_OK) {
-            free(infos);
-            return status;
-        }
-    }
-    module->infos = infos;
-    module->info_count = count;
-    return HAL_OK;
-}
-
-static hal_status check_info(const hal_module *module, uint32_t index, hal_device_info *info)
-{
-    const char *wrong = NULL;
-    info->size = sizeof *info;
-    info->name[sizeof info->name - 1] = 0;
-    info->id[sizeof info->id - 1] = 0;
-    info->driver[sizeof info->driver - 1] = 0;
-    info->architecture[sizeof info->architecture - 1] = 0;
-    if (info->kind < HAL_DEVICE_DISCRETE || info->kind > HAL_DEVICE_CPU) {
-        wrong = "kind is none of HAL_DEVICE_*";
-    } else if (info->binding_alignment == 0 || info->binding_alignment > 256 ||
-               (info->binding_alignment & (info->binding_alignment - 1)) != 0) {
-        wrong = "binding_alignment is not a power of two up to 256";
-    } else if (info->max_group_items == 0 || info->max_grid[0] == 0 || info->max_grid[1] == 0 ||
-               info->max_grid[2] == 0) {
-        wrong = "max_group_items or max_grid is 0";
-    } else if (info->max_allocation == 0 || info->max_binding == 0) {
-        wrong = "max_allocation or max_binding is 0";
-    }
-    if (wrong) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: device %u: %s", module->table.name, index,
-                        wrong);
-    }
-    if (info->max_bindings > HAL_IR_MAX_BINDINGS) {
-        info->max_bindings = HAL_IR_MAX_BINDINGS;
-    }
-    return HAL_OK;
+    return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                    "plugin %s: counts a larger number of devices each time it is asked, %u in the "
+                    "end, or more than %u",
+                    name, count, MOST_DEVICES);
 }
 
 static void keep_failure(hal_module *module, hal_status status)

@@ -1,6 +1,7 @@
 /* Plugins that are wrong, each in its own way: BROKEN says how. Loaded by test_loader. */
 #include <hal/plugin.h>
 #include <stddef.h>
+#include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -24,7 +25,11 @@ enum {
     OTHER_NAME,
     NEEDY,
     OLDER,
-    CUT
+    CUT,
+    MANY,
+    FEWER,
+    UNWRITTEN,
+    ABSURD
 };
 
 #define TEXT_OF(word) #word
@@ -44,6 +49,7 @@ int some_other_symbol(void)
 EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
 
 static const hal_host *services;
+static int calls;
 
 static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
@@ -58,6 +64,27 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     case COUNTS:
         *count = capacity + 1;
         return HAL_OK;
+    case MANY:
+        *count = UINT32_MAX;
+        return HAL_OK;
+    case UNWRITTEN:
+        *count = 2;
+        return HAL_OK;
+    case ABSURD:
+        memset(infos, 0xff, sizeof *infos);
+        infos->size = sizeof *infos;
+        infos->kind = HAL_DEVICE_SOFTWARE;
+        infos->name[0] = '\n';
+        infos->binding_alignment = 256;
+        infos->subgroup_width = 0;
+        *count = 1;
+        return HAL_OK;
+    case FEWER: /* one of the devices goes while they are counted */
+        if (calls++ == 0) {
+            *count = capacity + 1;
+            return HAL_OK;
+        }
+        break;
     default:
         break;
     }
@@ -68,6 +95,7 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
                                  .max_binding = 1024,
                                  .binding_alignment = BROKEN == BAD_INFO ? 12 : 16,
                                  .max_group_items = 1,
+                                 .max_group_size = {1, 1, 1},
                                  .max_grid = {1, 1, 1}};
     *count = 1;
     return HAL_OK;

@@ -26,6 +26,21 @@ foreach(mock mock mock_two)
     target_link_libraries(test_plugin_${mock} PRIVATE m)
 endforeach()
 
+# Plugins of another minor than hal's, see abi/1.0/plugin.c.
+foreach(minor minor_0 shorter longer)
+    string(TOUPPER ${minor} way)
+    test_plugin(minors ${minor} ../abi/1.0/plugin.c ${way})
+    target_sources(test_plugin_${minor} PRIVATE
+        ${PROJECT_SOURCE_DIR}/plugins/kit/interpret.c
+        ${PROJECT_SOURCE_DIR}/plugins/kit/interpret_value.c)
+    target_include_directories(test_plugin_${minor} PRIVATE ${PROJECT_SOURCE_DIR}/plugins)
+    if(NOT minor STREQUAL longer)
+        target_include_directories(test_plugin_${minor} BEFORE PRIVATE
+            ${PROJECT_SOURCE_DIR}/tests/abi/1.0)
+    endif()
+    target_link_libraries(test_plugin_${minor} PRIVATE m)
+endforeach()
+
 # wrapping_plugin(FOLDER NAME SOURCES...): hal_NAME.so around the cpu plugin, see wrap.h.
 function(wrapping_plugin folder name)
     add_library(test_plugin_${name} MODULE ${ARGN} ${PROJECT_SOURCE_DIR}/tests/plugins/wrap.c)
@@ -43,9 +58,18 @@ endfunction()
 
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 
+# hal_without_ENTRY.so for each optional entry of the table.
+set(optional_entries version build_id memory_info queue_elapsed formats kernel_create_native gemm
+                     device_reaches)
+foreach(entry IN LISTS optional_entries)
+    wrapping_plugin(without without_${entry} ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)
+    target_compile_definitions(test_plugin_without_${entry} PRIVATE WITHOUT=${entry})
+endforeach()
+
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
-         bad_status bad_info bad_stride old_minor counts other_name needy older cut)
+         bad_status bad_info bad_stride old_minor counts other_name needy older cut many
+         fewer unwritten absurd)
 set(number 0)
 foreach(way IN LISTS ways)
     math(EXPR number "${number} + 1")

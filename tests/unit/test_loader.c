@@ -105,8 +105,42 @@ static void enumerations_that_fail(void **state)
            "the driver of nothing is not installed");
     expect(TEST_PLUGINS "/bad_status", HAL_ERROR_INTERNAL, "4711");
     expect(TEST_PLUGINS "/bad_info", HAL_ERROR_BAD_PLUGIN, "binding_alignment");
-    expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "in 3 bytes");
+    expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "it is 3 bytes long");
+    expect(TEST_PLUGINS "/unwritten", HAL_ERROR_BAD_PLUGIN, "device 0: its record states that it is 0");
+    expect(TEST_PLUGINS "/many", HAL_ERROR_BAD_PLUGIN, "4294967295 in the end, or more than 4096");
     expect(TEST_PLUGINS "/counts", HAL_ERROR_BAD_PLUGIN, "a larger number of devices each time");
+}
+
+static void a_device_that_goes_while_it_is_counted(void **state)
+{
+    (void)state;
+    hal_registry_report *report = NULL;
+    const hal_plugin_report *plugin = look(TEST_PLUGINS "/fewer", &report);
+    assert_int_equal(plugin->status, HAL_OK);
+    assert_int_equal(plugin->device_count, 1);
+    hal_registry_report_destroy(report);
+}
+
+/* Strings without an end, every bit set, limits as large as numbers are. */
+static void claims_are_cut_down_to_what_can_be(void **state)
+{
+    (void)state;
+    hal_registry_report *report = NULL;
+    const hal_plugin_report *plugin = look(TEST_PLUGINS "/absurd", &report);
+    assert_int_equal(plugin->status, HAL_OK);
+    const hal_device_info *info = plugin->devices;
+    assert_int_equal(strlen(info->name), sizeof info->name - 1);
+    assert_int_equal(info->name[0], '?');
+    assert_int_equal(strlen(info->id), sizeof info->id - 1);
+    assert_int_equal(strlen(info->driver), sizeof info->driver - 1);
+    assert_int_equal(strlen(info->architecture), sizeof info->architecture - 1);
+    assert_int_equal(info->max_bindings, HAL_IR_MAX_BINDINGS);
+    assert_int_equal(info->max_group_items, HAL_IR_MAX_GROUP_ITEMS);
+    assert_int_equal(info->preferred_group, HAL_IR_MAX_GROUP_ITEMS);
+    assert_int_equal(info->shared_bytes, HAL_IR_MAX_SHARED_BYTES);
+    assert_int_equal(info->exactness, 15);
+    assert_int_equal(info->abilities & HAL_ABILITY_TIMESTAMPS, 0);
+    hal_registry_report_destroy(report);
 }
 
 static void older_minors_work_and_their_tails_are_not_read(void **state)
@@ -199,6 +233,8 @@ int main(void)
         cmocka_unit_test(libraries_that_are_no_plugin),
         cmocka_unit_test(tables_that_do_not_fit),
         cmocka_unit_test(enumerations_that_fail),
+        cmocka_unit_test(a_device_that_goes_while_it_is_counted),
+        cmocka_unit_test(claims_are_cut_down_to_what_can_be),
         cmocka_unit_test(older_minors_work_and_their_tails_are_not_read),
         cmocka_unit_test(a_bad_plugin_hides_no_other),
         cmocka_unit_test(the_first_of_a_name_counts),

@@ -127,7 +127,7 @@ HAL_API hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns);
 HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 
 /* Device time from one point to a later one of the same queue, both reached.
- * Threads: any. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before the
+ * Threads: the queue's. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before the
  * points are reached, INVALID_ARGUMENT. Units: nanoseconds. */
 HAL_API hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds);
 
