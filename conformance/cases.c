@@ -12,6 +12,7 @@ static const struct {
 } groups[] = {
     {"hal/device", CASE_LEVEL_CORE, cases_hal_device},
     {"hal/buffer", CASE_LEVEL_CORE, cases_hal_buffer},
+    {"hal/large", CASE_LEVEL_CORE, cases_hal_large},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
     {"hal/points", CASE_LEVEL_CORE, cases_hal_points},
