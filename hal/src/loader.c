@@ -4,6 +4,7 @@
 #include "device_info.h"
 #include "host.h"
 #include "log.h"
+#include "plugin_file.h"
 #include "status.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static hal_status open_file(hal_module *module);
 static hal_status no_library(const hal_module *module, const char *words);
@@ -70,11 +70,9 @@ hal_status hal_module_enumerate(hal_module *module)
 
 static hal_status open_file(hal_module *module)
 {
-    struct stat what;
-    if (stat(module->path, &what) != 0) {
-        return hal_fail(HAL_ERROR_NOT_FOUND, "plugin %s: %s", module->path,
-                        lstat(module->path, &what) == 0 ? "a link that leads nowhere"
-                                                        : "no such file");
+    const hal_status there = hal_plugin_file_check(module->path);
+    if (there != HAL_OK) {
+        return there;
     }
     void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {

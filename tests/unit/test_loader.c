@@ -55,8 +55,9 @@ static void files_that_are_no_library(void **state)
 {
     (void)state;
     char path[128];
-    make_file("hal_text.so", "this is no shared object at all, only a line of text that is long enough to\n"
-                              "hold the header of one\n");
+    make_file("hal_text.so",
+              "this is no shared object at all, only a line of text that is long enough to\n"
+              "hold the header of one\n");
     expect_file("hal_text.so", HAL_ERROR_BAD_PLUGIN, "invalid ELF header");
     make_file("hal_empty.so", "");
     expect_file("hal_empty.so", HAL_ERROR_BAD_PLUGIN, "file too short");
@@ -66,9 +67,85 @@ static void files_that_are_no_library(void **state)
     unlink(path);
     snprintf(path, sizeof path, "%s/hal_folder.so", folder);
     assert_int_equal(mkdir(path, 0700), 0);
-    expect(folder, HAL_ERROR_BAD_PLUGIN, "hal_folder.so");
+    expect(folder, HAL_ERROR_BAD_PLUGIN, "hal_folder.so: a folder");
     rmdir(path);
+    /* Opening a pipe that nobody writes to would wait for ever. */
+    snprintf(path, sizeof path, "%s/hal_pipe.so", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_file("hal_pipe.so", HAL_ERROR_BAD_PLUGIN, "a pipe");
     expect("/nowhere/hal_missing.so", HAL_ERROR_NOT_FOUND, "no such file");
+}
+
+/* Who may read everything becomes somebody else; 0 where that is not allowed either. */
+static int become_nobody(void)
+{
+    return geteuid() != 0 || seteuid(65534) == 0;
+}
+
+static void a_file_that_may_not_be_read(void **state)
+{
+    (void)state;
+    const uid_t before = geteuid();
+    char path[128];
+    snprintf(path, sizeof path, "%s/hal_secret.so", folder);
+    make_file("hal_secret.so", "nobody reads this");
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(chmod(folder, 0711), 0);
+    const int nobody = become_nobody();
+    if (nobody) {
+        expect(path, HAL_ERROR_BAD_PLUGIN, "Permission denied");
+        assert_int_equal(seteuid(before), 0);
+        assert_int_equal(chmod(folder, 0), 0);
+        become_nobody();
+        expect(path, HAL_ERROR_NOT_FOUND, "Permission denied");
+        assert_int_equal(seteuid(before), 0);
+    }
+    assert_int_equal(chmod(folder, 0700), 0);
+    unlink(path);
+    if (!nobody) {
+        skip();
+    }
+}
+
+/* The first `bytes` bytes of the mock plugin, with byte `at` set, as hal_part.so. */
+static void make_part(size_t bytes, long at, int value)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/hal_part.so", folder);
+    FILE *from = fopen(TEST_PLUGINS "/mock/hal_mock.so", "rb");
+    FILE *to = fopen(path, "wb");
+    assert_non_null(from);
+    assert_non_null(to);
+    for (size_t i = 0; i < bytes; i++) {
+        const int byte = getc(from);
+        if (byte == EOF) {
+            break;
+        }
+        putc((long)i == at ? value : byte, to);
+    }
+    fclose(from);
+    assert_int_equal(fclose(to), 0);
+}
+
+static void files_that_were_cut_off(void **state)
+{
+    (void)state;
+    static const size_t bytes[] = {128, 1024, 4096, 4097, 9000, 16384};
+    make_part(20, -1, 0);
+    expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "file too short");
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        make_part(bytes[i], -1, 0);
+        expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "the file is cut off");
+    }
+}
+
+static void libraries_of_another_machine(void **state)
+{
+    (void)state;
+    make_part(SIZE_MAX, 18, 0xf3); /* e_machine: RISC-V */
+    expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "cannot be loaded");
+    make_part(SIZE_MAX, 4, 1); /* e_ident: 32 bits */
+    expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "wrong ELF class");
 }
 
 static void libraries_that_are_no_plugin(void **state)
@@ -106,7 +183,8 @@ static void enumerations_that_fail(void **state)
     expect(TEST_PLUGINS "/bad_status", HAL_ERROR_INTERNAL, "4711");
     expect(TEST_PLUGINS "/bad_info", HAL_ERROR_BAD_PLUGIN, "binding_alignment");
     expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "it is 3 bytes long");
-    expect(TEST_PLUGINS "/unwritten", HAL_ERROR_BAD_PLUGIN, "device 0: its record states that it is 0");
+    expect(TEST_PLUGINS "/unwritten", HAL_ERROR_BAD_PLUGIN,
+           "device 0: its record states that it is 0");
     expect(TEST_PLUGINS "/many", HAL_ERROR_BAD_PLUGIN, "4294967295 in the end, or more than 4096");
     expect(TEST_PLUGINS "/counts", HAL_ERROR_BAD_PLUGIN, "a larger number of devices each time");
 }
@@ -149,20 +227,46 @@ static void older_minors_work_and_their_tails_are_not_read(void **state)
     expect(TEST_PLUGINS "/old_minor", HAL_OK, "");
 }
 
-static void a_bad_plugin_hides_no_other(void **state)
+/* Promise 9: files and tables of every bad kind in front, and the good plugin behind them works. */
+static void bad_plugins_hide_no_other(void **state)
 {
     (void)state;
+    static const char *const bad[] = {"no_symbol", "no_table", "newer", "other_major", "short",
+                                      "missing",   "bad_name", "tiny",  "needy",       "no_device",
+                                      "no_driver", "counts",   "older", "cut"};
+    enum { BAD = sizeof bad / sizeof *bad, FILES = 3 };
+    char search[4096];
+    size_t length = (size_t)snprintf(search, sizeof search, "%s", folder);
+    for (size_t i = 0; i < BAD; i++) {
+        length += (size_t)snprintf(search + length, sizeof search - length, ":%s/%s", TEST_PLUGINS,
+                                   bad[i]);
+    }
+    snprintf(search + length, sizeof search - length, ":%s/mock", TEST_PLUGINS);
+    make_file("hal_a.so", "");
+    make_file("hal_b.so", "text");
+    make_part(5000, -1, 0);
     hal_registry_report *report = NULL;
-    look(TEST_PLUGINS "/short:" TEST_PLUGINS "/mock", &report);
-    assert_true(report->plugin_count >= 3);
-    assert_int_equal(report->plugins[0].status, HAL_ERROR_BAD_PLUGIN);
-    assert_int_equal(report->plugins[1].status, HAL_OK);
-    assert_string_equal(report->plugins[1].name, "mock");
-    assert_int_equal(report->plugins[1].device_count, 2);
-    assert_string_equal(report->plugins[2].name, "mock_two");
-    assert_string_equal(report->paths[0], TEST_PLUGINS "/short");
-    assert_string_equal(report->paths[1], TEST_PLUGINS "/mock");
+    look(search, &report);
+    assert_true(report->plugin_count >= FILES + BAD + 2);
+    for (size_t i = 0; i < FILES + BAD; i++) {
+        assert_int_not_equal(report->plugins[i].status, HAL_OK);
+        assert_int_not_equal(strlen(report->plugins[i].message), 0);
+    }
+    const hal_plugin_report *good = &report->plugins[FILES + BAD];
+    assert_int_equal(good->status, HAL_OK);
+    assert_string_equal(good->name, "mock");
+    assert_int_equal(good->device_count, 2);
+    assert_string_equal(report->choice, "mock:0");
+    hal_device *device = mock_open(NULL);
+    assert_string_equal(hal_device_plugin_name(device), "mock");
+    hal_device_release(device);
     hal_registry_report_destroy(report);
+    char path[128];
+    static const char *const files[] = {"a", "b", "part"};
+    for (size_t i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "%s/hal_%s.so", folder, files[i]);
+        unlink(path);
+    }
 }
 
 static void the_first_of_a_name_counts(void **state)
@@ -230,13 +334,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_that_are_no_library),
+        cmocka_unit_test(a_file_that_may_not_be_read),
+        cmocka_unit_test(files_that_were_cut_off),
+        cmocka_unit_test(libraries_of_another_machine),
         cmocka_unit_test(libraries_that_are_no_plugin),
         cmocka_unit_test(tables_that_do_not_fit),
         cmocka_unit_test(enumerations_that_fail),
         cmocka_unit_test(a_device_that_goes_while_it_is_counted),
         cmocka_unit_test(claims_are_cut_down_to_what_can_be),
         cmocka_unit_test(older_minors_work_and_their_tails_are_not_read),
-        cmocka_unit_test(a_bad_plugin_hides_no_other),
+        cmocka_unit_test(bad_plugins_hide_no_other),
         cmocka_unit_test(the_first_of_a_name_counts),
         cmocka_unit_test(own_folder_is_searched_last),
         cmocka_unit_test(relative_paths_are_made_whole),
