@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "number.h"
+#include "random.h"
 
 static void report(case_run *run, case_status status, const char *format, va_list arguments);
 static char *print_name(const char *format, va_list arguments);
+static void take_sizes(const case_family *family, const char *name, void *parameters);
+static int64_t size_in_name(const case_size *size, const char *name);
 
 bool case_fail(case_run *run, const char *format, ...)
 {
@@ -135,6 +138,89 @@ void case_add(case_list *list, case_function function, const void *parameters, s
     list->entries[list->count++] = entry;
 }
 
+void case_add_member(case_list *list, const case_family *family, const void *parameters)
+{
+    char name[CASE_NAME_BYTES];
+    family->print(parameters, list->seed, name, sizeof name);
+    const size_t before = list->count;
+    case_add(list, family->function, parameters, family->bytes, "%s", name);
+    if (list->count > before) {
+        list->entries[before].family = family;
+    }
+}
+
+/* Each member is given the name's sizes in turn; the right one has the name then. */
+bool case_add_by_name(case_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const case_entry member = list->entries[i];
+        uint8_t parameters[CASE_PARAMETER_BYTES];
+        char made[CASE_NAME_BYTES];
+        if (member.family == NULL) {
+            continue;
+        }
+        memcpy(parameters, member.parameters, member.family->bytes);
+        take_sizes(member.family, name, parameters);
+        member.family->print(parameters, list->seed, made, sizeof made);
+        if (strcmp(made, name) == 0 &&
+            (member.family->fits == NULL || member.family->fits(parameters))) {
+            list->group = member.group;
+            list->level = member.level;
+            case_add_member(list, member.family, parameters);
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t case_seed_of(const case_entry *entry, uint64_t seed)
+{
+    const case_family *family = entry->family;
+    uint8_t parameters[CASE_PARAMETER_BYTES];
+    char name[CASE_NAME_BYTES];
+    if (family == NULL || !family->one_stream) {
+        return random_seed_of(seed, entry->name);
+    }
+    memcpy(parameters, entry->parameters, family->bytes);
+    for (size_t i = 0; i < family->size_count; i++) {
+        case_size_set(&family->sizes[i], parameters, family->sizes[i].least);
+    }
+    family->print(parameters, seed, name, sizeof name);
+    return random_seed_of(seed, name);
+}
+
+int64_t case_size_get(const case_size *size, const void *parameters)
+{
+    const uint8_t *at = (const uint8_t *)parameters + size->offset;
+    int64_t wide;
+    int32_t narrow;
+    switch (size->bytes) {
+    case 1:
+        return *at;
+    case 4:
+        memcpy(&narrow, at, sizeof narrow);
+        return narrow;
+    default:
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    }
+}
+
+void case_size_set(const case_size *size, void *parameters, int64_t value)
+{
+    uint8_t *at = (uint8_t *)parameters + size->offset;
+    switch (size->bytes) {
+    case 1:
+        *at = (uint8_t)value;
+        break;
+    case 4:
+        memcpy(at, &(int32_t){(int32_t)value}, sizeof(int32_t));
+        break;
+    default:
+        memcpy(at, &value, sizeof value);
+    }
+}
+
 void case_covers(case_list *list, hal_type type, case_memory memory, const char *format, ...)
 {
     if (list->count == 0 || list->out_of_memory) {
@@ -176,7 +262,40 @@ static void report(case_run *run, case_status status, const char *format, va_lis
 
 static char *print_name(const char *format, va_list arguments)
 {
-    char name[256];
+    char name[CASE_NAME_BYTES];
     vsnprintf(name, sizeof name, format, arguments);
     return strdup(name);
+}
+
+static void take_sizes(const case_family *family, const char *name, void *parameters)
+{
+    for (size_t i = 0; i < family->size_count; i++) {
+        case_size_set(&family->sizes[i], parameters, size_in_name(&family->sizes[i], name));
+    }
+}
+
+static int64_t size_in_name(const case_size *size, const char *name)
+{
+    const size_t length = strlen(size->key);
+    const char *at = name;
+    while ((at = strstr(at, size->key)) != NULL) {
+        const bool begins = at > name && (at[-1] == '(' || at[-1] == ',');
+        at += length;
+        if (begins && *at == '=') {
+            break;
+        }
+    }
+    for (uint32_t i = 0; at != NULL && i <= size->place; i++) {
+        at++; /* "=", then each "x" */
+        char *end;
+        const int64_t value = strtoll(at, &end, 10);
+        if (end == at || value < 0 || value > INT32_MAX) {
+            break;
+        }
+        if (i == size->place) {
+            return value;
+        }
+        at = *end == 'x' ? end : NULL;
+    }
+    return size->least;
 }

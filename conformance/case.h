@@ -85,11 +85,40 @@ typedef struct case_cover {
     uint8_t memory;
 } case_cover;
 
+/* ---- Families: one function over sizes, so that a case that fails can be tried with smaller ones
+ * and a name with other sizes can be run ---- */
+
+/* A whole number in a case's parameters, not negative, that its name shows as "key=VALUE", or in
+ * the n-th place of "key=1x2x3". What a name leaves out has its least value. */
+typedef struct case_size {
+    const char *key;
+    uint32_t place;
+    uint32_t offset, bytes; /* in the parameters: of 1, 4 or 8 bytes */
+    int64_t least;          /* that shrinking goes down to */
+} case_size;
+
+#define CASE_SIZE(parameters, field, key, place, least) \
+    {key, place, offsetof(parameters, field), sizeof((parameters *)0)->field, least}
+
+enum { CASE_PARAMETER_BYTES = 256, CASE_NAME_BYTES = 256 };
+
+typedef struct case_family {
+    case_function function;
+    size_t bytes; /* of the parameters, at most CASE_PARAMETER_BYTES */
+    const case_size *sizes;
+    size_t size_count;
+    /* Writes the name: everything that the case depends on. */
+    void (*print)(const void *parameters, uint64_t seed, char *name, size_t bytes);
+    bool (*fits)(const void *parameters); /* null: all sizes from their least on go together */
+    bool one_stream; /* the random numbers do not depend on the sizes: fewer steps are the first */
+} case_family;
+
 typedef struct case_entry {
     char *name;
     const char *group; /* cases of a group share a process */
     unsigned level;
     case_function function;
+    const case_family *family; /* null: it stands alone */
     void *parameters;
     case_cover *covers;
     size_t cover_count;
@@ -107,6 +136,20 @@ typedef struct case_list {
 /* Adds a case to the present group; `parameters` (may be null) are copied. */
 void case_add(case_list *list, case_function function, const void *parameters, size_t bytes,
               const char *format, ...) HAL_PRINTF(5, 6);
+
+/* Adds a case of a family to the present group; the parameters are copied. */
+void case_add_member(case_list *list, const case_family *family, const void *parameters);
+
+/* Adds the case of that name when a family of the list makes it with other sizes, in the group of
+ * that family. False when none does. */
+bool case_add_by_name(case_list *list, const char *name);
+
+/* The seed of a case's random numbers, from the program's seed and the case's name. */
+uint64_t case_seed_of(const case_entry *entry, uint64_t seed);
+
+/* Reads and writes a size in parameters. */
+int64_t case_size_get(const case_size *size, const void *parameters);
+void case_size_set(const case_size *size, void *parameters, int64_t value);
 
 /* Says what the case that was added last covers. */
 void case_covers(case_list *list, hal_type type, case_memory memory, const char *format, ...)

@@ -1,15 +1,25 @@
-/* child.c: processes that may crash or hang; child.h says who calls it. */
+/* child.c: processes that may crash, hang, print or fork; child.h says who calls it. */
 #include "child.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+static void catch_output(void);
+static void describe_end(const child *ended, int status, char *text, size_t bytes);
+
+/* In the child: how much of its output has been told. */
+static off_t told;
 
 bool child_start(child *started, child_body body, void *user)
 {
@@ -29,35 +39,69 @@ bool child_start(child *started, child_body body, void *user)
     if (pid == 0) {
         const struct rlimit no_core = {0, 0};
         close(ends[0]);
+        setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setrlimit(RLIMIT_CORE, &no_core);
+        catch_output();
         body(user, ends[1]);
         close(ends[1]);
         exit(0);
     }
+    setpgid(pid, pid); /* whoever comes first */
     close(ends[1]);
     *started = (child){.pid = pid, .fd = ends[0]};
     return true;
 }
 
-void child_finish(child *ended, char *text, size_t bytes)
+void child_printed(char *text, size_t bytes)
+{
+    struct stat file;
+    text[0] = 0;
+    fflush(stdout);
+    if (fstat(STDOUT_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= told) {
+        return;
+    }
+    const ssize_t got = pread(STDOUT_FILENO, text, bytes - 1, told);
+    text[got < 0 ? 0 : got] = 0;
+    told = file.st_size;
+}
+
+bool child_has_ended(child *ended, char *text, size_t bytes)
 {
     int status = 0;
     text[0] = 0;
-    close(ended->fd);
-    while (waitpid(ended->pid, &status, 0) < 0 && errno == EINTR) {
+    const pid_t pid = waitpid(ended->pid, &status, WNOHANG);
+    if (pid == 0 || (pid < 0 && errno == EINTR)) {
+        return false;
     }
-    if (WIFSIGNALED(status)) {
-        snprintf(text, bytes, "ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
-        snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
-    }
+    kill(-ended->pid, SIGKILL);
+    describe_end(ended, status, text, bytes);
     ended->pid = 0;
+    return true;
+}
+
+void child_close(child *ended)
+{
+    close(ended->fd);
+    ended->fd = -1;
+}
+
+void child_finish(child *ended, double seconds, char *text, size_t bytes)
+{
+    const double deadline = child_now() + seconds;
+    while (!child_has_ended(ended, text, bytes)) {
+        if (!ended->killed && child_now() > deadline) {
+            child_kill(ended);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    child_close(ended);
 }
 
 void child_kill(child *hung)
 {
+    hung->killed = true;
+    kill(-hung->pid, SIGKILL);
     kill(hung->pid, SIGKILL);
 }
 
@@ -93,4 +137,63 @@ bool child_read(int fd, void *data, size_t bytes)
         bytes -= (size_t)done;
     }
     return true;
+}
+
+bool child_read_within(int fd, double seconds, void *data, size_t bytes)
+{
+    const double deadline = child_now() + seconds;
+    char *at = data;
+    while (bytes > 0) {
+        struct pollfd file = {.fd = fd, .events = POLLIN};
+        const double left = deadline - child_now();
+        if (left <= 0) {
+            return false;
+        }
+        if (poll(&file, 1, (int)(left < 1.0 ? left * 1000 + 1 : 1000)) <= 0) {
+            continue;
+        }
+        const ssize_t done = read(fd, at, bytes);
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return false;
+        }
+        at += done;
+        bytes -= (size_t)done;
+    }
+    return true;
+}
+
+double child_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* What is printed shall neither mix with the program's own output nor stay unseen. */
+static void catch_output(void)
+{
+    const int file = memfd_create("stdout", MFD_CLOEXEC);
+    if (dup2(file >= 0 ? file : STDERR_FILENO, STDOUT_FILENO) < 0) {
+        close(STDOUT_FILENO);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    told = 0;
+}
+
+static void describe_end(const child *ended, int status, char *text, size_t bytes)
+{
+    if (WIFSIGNALED(status)) {
+        snprintf(text, bytes, "ended by signal %d (%s)%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) != SIGKILL || ended->killed
+                     ? ""
+                     : ", which hal-conformance did not send: the machine may be out of memory");
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
+    }
 }

@@ -1,5 +1,6 @@
-/* child.h: processes of our own that may crash or hang without harm, and what they send back.
- * Called by runner.c for the groups of cases and by inspect.c for the first look at the device. */
+/* child.h: processes of our own that may crash, hang, print or fork without harm, and what they
+ * send back. Called by runner.c for the groups of cases and by inspect.c for the first look at the
+ * device. */
 #ifndef HAL_CONFORMANCE_CHILD_H
 #define HAL_CONFORMANCE_CHILD_H
 
@@ -10,22 +11,38 @@
 typedef struct child {
     pid_t pid; /* 0: none */
     int fd;    /* what the child writes can be read here */
+    bool killed;
 } child;
 
-/* Starts `body` in a process of its own, which ends with it (by exit, so that leak checkers run);
- * `fd` is where it writes. False with errno. */
+/* Starts `body` in a process and a process group of its own, which ends with it (by exit, so that
+ * leak checkers run); `fd` is where it writes. Its standard output is a file in memory, see
+ * child_printed. False with errno. */
 typedef void (*child_body)(void *user, int fd);
 bool child_start(child *started, child_body body, void *user);
 
-/* Waits for the end and says how it was in words: "ended by signal 11 (Segmentation fault)",
- * "ended with status 3"; "" for status 0. */
-void child_finish(child *ended, char *text, size_t bytes);
+/* In the child: what was printed to standard output since the last call, its beginning; "" when
+ * nothing was. Nobody but the program itself may print there. */
+void child_printed(char *text, size_t bytes);
 
-/* Ends a child that hangs; to be finished afterwards. */
+/* Whether the child has ended. Then `text` says how: "ended by signal 11 (Segmentation fault)",
+ * "ended with status 3"; "" for status 0. Processes that it left behind are ended; what it wrote
+ * can still be read until child_close. */
+bool child_has_ended(child *ended, char *text, size_t bytes);
+void child_close(child *ended);
+
+/* Waits for the end, but not for long: ends a child that takes more than `seconds`. Closes it. */
+void child_finish(child *ended, double seconds, char *text, size_t bytes);
+
+/* Ends a child that hangs, and what it started; to be finished afterwards. */
 void child_kill(child *hung);
 
-/* Write and read all of it; false at an error or the end. */
+/* Write and read all of it; false at an error or the end. child_read_within also gives up after
+ * some seconds. */
 bool child_write(int fd, const void *data, size_t bytes);
 bool child_read(int fd, void *data, size_t bytes);
+bool child_read_within(int fd, double seconds, void *data, size_t bytes);
+
+/* Seconds of a clock that parent and child share. */
+double child_now(void);
 
 #endif

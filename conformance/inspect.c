@@ -26,8 +26,8 @@ static void add_plugin_report(report_device *device);
 static bool same_file(const char *path, const char *other);
 static void copy_text(char *target, size_t bytes, const char *text);
 
-bool inspect_device(const char *selection, const char *plugin_path, report_device *device,
-                    char *message, size_t bytes)
+bool inspect_device(const char *selection, const char *plugin_path, unsigned seconds,
+                    report_device *device, char *message, size_t bytes)
 {
     inspection wanted = {selection, plugin_path};
     child looker;
@@ -37,20 +37,29 @@ bool inspect_device(const char *selection, const char *plugin_path, report_devic
     }
     finding *found = calloc(1, sizeof *found);
     finding *second = calloc(1, sizeof *second);
-    const bool answered =
-        found != NULL && second != NULL && child_read(looker.fd, found, sizeof *found);
-    if (answered && found->opened && child_read(looker.fd, second, sizeof *second)) {
+    const double began = child_now();
+    const bool answered = found != NULL && second != NULL &&
+                          child_read_within(looker.fd, seconds, found, sizeof *found);
+    const bool late = child_now() - began >= seconds;
+    if (answered && found->opened &&
+        child_read_within(looker.fd, seconds, second, sizeof *second)) {
         *found = *second;
     }
-    char end[128];
-    child_finish(&looker, end, sizeof end);
+    char end[192];
+    child_finish(&looker, late ? 0.0 : (double)seconds, end, sizeof end);
     const bool opened = answered && found->opened;
     if (opened) {
         *device = found->device;
     } else if (answered) {
         snprintf(message, bytes, "%s", found->message);
+    } else if (late) {
+        snprintf(message, bytes,
+                 "opening the device %s: no answer for %u seconds; the plugin hangs while it "
+                 "enumerates or opens", selection == NULL ? "" : selection, seconds);
     } else {
-        snprintf(message, bytes, "opening the device: the process %s", end);
+        snprintf(message, bytes, "opening the device %s: the process %s",
+                 selection == NULL ? "" : selection,
+                 end[0] == 0 ? "ended early with status 0: something called exit" : end);
     }
     free(found);
     free(second);

@@ -6,8 +6,9 @@
 #include "report.h"
 
 /* Opens `selection` (null: the default choice, or, with `plugin_path`, the first device of that
- * file) and tells what it is. False with a sentence in `message`. */
-bool inspect_device(const char *selection, const char *plugin_path, report_device *device,
-                    char *message, size_t bytes);
+ * file) and tells what it is; it may take `seconds` to answer. False with a sentence in
+ * `message`. */
+bool inspect_device(const char *selection, const char *plugin_path, unsigned seconds,
+                    report_device *device, char *message, size_t bytes);
 
 #endif

@@ -1,18 +1,19 @@
-/* report.c: what came out, in three forms; report.h says who calls it. */
+/* report.c: what came out, for people; report.h says who calls it. */
 #include "report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
 static void add_to(report_summary *summary, case_status status);
-static void print_group(FILE *file, const report_result *results, size_t first, size_t count);
-static void print_failures(FILE *file, const report_result *results, size_t count);
-static void write_json_text(FILE *file, const char *text);
-static void write_json_device(FILE *file, const report_device *device);
-static void write_xml_text(FILE *file, const char *text);
-static bool close_written(FILE *file, const char *path);
+static size_t end_of_group(const run_report *made, size_t first);
+static void print_group(FILE *file, const report_result *results, size_t count);
+static void print_failures(FILE *file, const run_report *made);
+static void print_again(FILE *file, const run_report *made, const char *name);
+static void print_next_steps(FILE *file, const run_report *made);
 
 const char *report_status_name(case_status status)
 {
@@ -26,6 +27,16 @@ const char *report_status_name(case_status status)
     default:
         return "failed";
     }
+}
+
+bool report_is_failure(const report_result *result)
+{
+    return result->status == CASE_FAILED || result->status == CASE_UNEXPECTED_PASS;
+}
+
+const char *report_tool_version(void)
+{
+    return TEXT(HAL_VERSION_MAJOR) "." TEXT(HAL_VERSION_MINOR) "." TEXT(HAL_VERSION_PATCH);
 }
 
 void report_apply_expectations(report_result *result, expect_list *expected)
@@ -58,13 +69,29 @@ report_summary report_count(const report_result *results, size_t count)
     return summary;
 }
 
+void report_free_results(report_result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(results[i].detail);
+        free(results[i].smallest);
+        free(results[i].smallest_detail);
+    }
+    free(results);
+}
+
 void report_progress(const report_result *result, size_t done, size_t count, bool to_terminal)
 {
+    static size_t told;
     if (!to_terminal) {
+        told = done <= 1 ? 0 : told;
+        if (10 * done / count > told && count >= 100) {
+            told = 10 * done / count;
+            fprintf(stderr, "%zu of %zu cases done\n", done, count);
+        }
         return;
     }
     fprintf(stderr, "\r\033[K");
-    if (strcmp(report_status_name(result->status), "failed") == 0) {
+    if (report_is_failure(result)) {
         fprintf(stderr, "failed: %s\n", result->entry->name);
     }
     if (done < count) {
@@ -72,84 +99,32 @@ void report_progress(const report_result *result, size_t done, size_t count, boo
     }
 }
 
-void report_print(FILE *file, const report_device *device, uint64_t seed,
-                  const report_result *results, size_t count)
+void report_print_device(FILE *file, const report_device *device)
+{
+    const char *driver = device->info.driver, *id = device->info.id;
+    fprintf(file, "%s: %s\n", device->selection, device->info.name);
+    fprintf(file, "  id %s, driver %s, plugin %s %s\n", id[0] == 0 ? "none" : id,
+            driver[0] == 0 ? "none" : driver, device->plugin, device->plugin_version);
+    fprintf(file, "  %s\n", device->plugin_path);
+}
+
+void report_print(FILE *file, const run_report *made)
 {
     fprintf(file, "\n%-24s %7s %7s %12s %9s %9s\n", "group", "passed", "failed", "unsupported",
             "expected", "seconds");
-    for (size_t first = 0; first < count;) {
-        size_t end = first;
-        while (end < count && strcmp(results[end].entry->group, results[first].entry->group) == 0) {
-            end++;
-        }
-        print_group(file, results + first, 0, end - first);
-        first = end;
+    for (size_t first = 0; first < made->count; first = end_of_group(made, first)) {
+        print_group(file, made->results + first, end_of_group(made, first) - first);
     }
-    print_failures(file, results, count);
-    const report_summary sum = report_count(results, count);
-    fprintf(file, "\n%s (%s, plugin %s %s), seed %" PRIu64 "\n", device->selection,
-            device->info.name, device->plugin, device->plugin_version, seed);
+    print_failures(file, made);
+    fputc('\n', file);
+    report_print_device(file, made->device);
+    fprintf(file, "  hal-conformance %s, library %s, seed %" PRIu64 ", %s, %.0f s\n",
+            report_tool_version(), made->device->hal_version, made->seed, made->began,
+            made->seconds);
+    const report_summary sum = report_count(made->results, made->count);
     fprintf(file, "%zu cases: %zu passed, %zu failed, %zu unsupported, %zu expected failures\n",
-            count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
-}
-
-bool report_write_json(const char *path, const report_device *device, uint64_t seed,
-                       const report_result *results, size_t count)
-{
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        return close_written(NULL, path);
-    }
-    const report_summary sum = report_count(results, count);
-    fprintf(file, "{\n\"device\": ");
-    write_json_device(file, device);
-    fprintf(file, ",\n\"seed\": %" PRIu64 ",\n", seed);
-    fprintf(file,
-            "\"summary\": {\"passed\": %zu, \"failed\": %zu, \"unsupported\": %zu, "
-            "\"expected_failures\": %zu},\n\"cases\": [",
-            sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(file, "%s\n{\"name\": ", i == 0 ? "" : ",");
-        write_json_text(file, results[i].entry->name);
-        fprintf(file, ", \"status\": \"%s\", \"detail\": ", report_status_name(results[i].status));
-        write_json_text(file, results[i].detail);
-        fprintf(file, ", \"group\": \"%s\", \"seconds\": %.6f}", results[i].entry->group,
-                results[i].seconds);
-    }
-    fprintf(file, "\n]\n}\n");
-    return close_written(file, path);
-}
-
-bool report_write_junit(const char *path, const report_device *device, uint64_t seed,
-                        const report_result *results, size_t count)
-{
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        return close_written(NULL, path);
-    }
-    const report_summary sum = report_count(results, count);
-    fprintf(file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"hal-conformance ");
-    write_xml_text(file, device->selection);
-    fprintf(file, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n", count,
-            sum.failed, sum.unsupported + sum.expected_failures);
-    fprintf(file, "<properties><property name=\"seed\" value=\"%" PRIu64 "\"/></properties>\n",
-            seed);
-    for (size_t i = 0; i < count; i++) {
-        const report_result *result = &results[i];
-        fprintf(file, "<testcase classname=\"%s\" name=\"", result->entry->group);
-        write_xml_text(file, result->entry->name);
-        fprintf(file, "\" time=\"%.6f\"", result->seconds);
-        if (result->status == CASE_PASSED) {
-            fprintf(file, "/>\n");
-            continue;
-        }
-        const bool failed = strcmp(report_status_name(result->status), "failed") == 0;
-        fprintf(file, "><%s message=\"", failed ? "failure" : "skipped");
-        write_xml_text(file, result->detail);
-        fprintf(file, "\"/></testcase>\n");
-    }
-    fprintf(file, "</testsuite>\n");
-    return close_written(file, path);
+            made->count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
+    print_next_steps(file, made);
 }
 
 static void add_to(report_summary *summary, case_status status)
@@ -169,93 +144,73 @@ static void add_to(report_summary *summary, case_status status)
     }
 }
 
-static void print_group(FILE *file, const report_result *results, size_t first, size_t count)
+static size_t end_of_group(const run_report *made, size_t first)
 {
-    report_summary sum = {0};
+    size_t end = first;
+    while (end < made->count &&
+           strcmp(made->results[end].entry->group, made->results[first].entry->group) == 0) {
+        end++;
+    }
+    return end;
+}
+
+static void print_group(FILE *file, const report_result *results, size_t count)
+{
+    const report_summary sum = report_count(results, count);
     double seconds = 0;
-    for (size_t i = first; i < first + count; i++) {
-        add_to(&sum, results[i].status);
+    for (size_t i = 0; i < count; i++) {
         seconds += results[i].seconds;
     }
-    fprintf(file, "%-24s %7zu %7zu %12zu %9zu %9.2f\n", results[first].entry->group, sum.passed,
+    fprintf(file, "%-24s %7zu %7zu %12zu %9zu %9.2f\n", results[0].entry->group, sum.passed,
             sum.failed, sum.unsupported, sum.expected_failures, seconds);
 }
 
-static void print_failures(FILE *file, const report_result *results, size_t count)
+static void print_failures(FILE *file, const run_report *made)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(report_status_name(results[i].status), "failed") == 0) {
-            fprintf(file, "\nfailed: %s\n    %s\n    again: --filter '%s'\n",
-                    results[i].entry->name, results[i].detail, results[i].entry->name);
+    for (size_t i = 0; i < made->count; i++) {
+        const report_result *result = &made->results[i];
+        if (!report_is_failure(result)) {
+            continue;
+        }
+        fprintf(file, "\nfailed: %s\n    %s\n", result->entry->name, result->detail);
+        if (result->smallest != NULL) {
+            fprintf(file, "  smallest that fails: %s\n    %s\n", result->smallest,
+                    result->smallest_detail);
+        }
+        print_again(file, made,
+                    result->smallest != NULL ? result->smallest : result->entry->name);
+    }
+}
+
+/* A seed that the name does not hold has to be said. */
+static void print_again(FILE *file, const run_report *made, const char *name)
+{
+    fprintf(file, "    again: hal-conformance");
+    if (made->plugin_file != NULL) {
+        fprintf(file, " --plugin %s", made->plugin_file);
+    }
+    fprintf(file, " --device %s", made->device->selection);
+    if (made->seed != 1 && strstr(name, "seed=") == NULL) {
+        fprintf(file, " --seed %" PRIu64, made->seed);
+    }
+    fprintf(file, " --filter '%s'\n", name);
+}
+
+/* What a stranger with failures should know. */
+static void print_next_steps(FILE *file, const run_report *made)
+{
+    const report_summary sum = report_count(made->results, made->count);
+    if (sum.failed == 0) {
+        return;
+    }
+    for (size_t i = 0; i < made->count; i++) {
+        if (report_is_failure(&made->results[i])) {
+            fprintf(file, "Begin with the first: %s. Later groups use what earlier ones test.\n",
+                    made->results[i].entry->name);
+            break;
         }
     }
-}
-
-static void write_json_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
-        if (*c == '"' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32 || *c == 127) {
-            fprintf(file, "\\u%04x", *c);
-        } else {
-            fputc(*c, file);
-        }
+    if (sum.passed == 0) {
+        fprintf(file, "Nothing passed: see what hal-info says of the device first.\n");
     }
-    fputc('"', file);
-}
-
-static void write_json_device(FILE *file, const report_device *device)
-{
-    const struct {
-        const char *key, *value;
-    } texts[] = {{"selection", device->selection},
-                 {"name", device->info.name},
-                 {"id", device->info.id},
-                 {"plugin", device->plugin},
-                 {"plugin_version", device->plugin_version},
-                 {"plugin_path", device->plugin_path},
-                 {"driver", device->info.driver},
-                 {"architecture", device->info.architecture},
-                 {"hal_version", device->hal_version}};
-    fputc('{', file);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        fprintf(file, "%s\"%s\": ", i == 0 ? "" : ", ", texts[i].key);
-        write_json_text(file, texts[i].value);
-    }
-    fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"abilities\": %u}",
-            device->info.subgroup_width, device->info.exactness, device->info.abilities);
-}
-
-static void write_xml_text(FILE *file, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
-        switch (*c) {
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        default:
-            fputc(*c < 32 ? ' ' : *c, file);
-        }
-    }
-}
-
-static bool close_written(FILE *file, const char *path)
-{
-    bool well = file != NULL && ferror(file) == 0;
-    well = (file == NULL || fclose(file) == 0) && well;
-    if (!well) {
-        fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
-    }
-    return well;
 }

@@ -1,4 +1,6 @@
-/* report.h: what came out, for people, as JSON and as JUnit XML. Called by main.c and runner.c. */
+/* report.h: what came out: for people, as JSON, JUnit XML and TAP, and beside an earlier report.
+ * Called by main.c and runner.c; report.c has the first, report_file.c those for machines and
+ * compare.c the last. */
 #ifndef HAL_CONFORMANCE_REPORT_H
 #define HAL_CONFORMANCE_REPORT_H
 
@@ -22,9 +24,21 @@ typedef struct report_result {
     const case_entry *entry;
     case_status status;
     double seconds;
-    char *detail; /* "" when there is nothing to say */
+    char *detail;                     /* "" when there is nothing to say */
+    char *smallest, *smallest_detail; /* the name with the smallest sizes that fails; null: none */
     bool done;
 } report_result;
+
+/* A run, when it is over. */
+typedef struct run_report {
+    const report_device *device;
+    const char *plugin_file; /* that was asked for by its path; null: none was */
+    const report_result *results;
+    size_t count;
+    uint64_t seed;
+    char began[32]; /* as ISO 8601 in UTC */
+    double seconds; /* that it took */
+} run_report;
 
 typedef struct report_summary {
     size_t passed, failed, unsupported, expected_failures;
@@ -32,24 +46,31 @@ typedef struct report_summary {
 
 /* "passed", "failed", "unsupported", "expected_failure". */
 const char *report_status_name(case_status status);
+bool report_is_failure(const report_result *result);
+
+/* Of this program and the library's headers that it was built with. */
+const char *report_tool_version(void);
 
 /* Turns failures that the list expects into expected ones, and passes that it does not into
  * failures. */
 void report_apply_expectations(report_result *result, expect_list *expected);
 
 report_summary report_count(const report_result *results, size_t count);
+void report_free_results(report_result *results, size_t count);
 
-/* One line on a terminal while the cases run; only failures get lines of their own. */
+/* While the cases run, on standard error. On a terminal a line that counts, and each failure;
+ * elsewhere a line for every tenth of the cases. */
 void report_progress(const report_result *result, size_t done, size_t count, bool to_terminal);
 
-/* The closing table: a line for each group, then the sums and the failures. */
-void report_print(FILE *file, const report_device *device, uint64_t seed,
-                  const report_result *results, size_t count);
+/* What is tested, before it is; and the closing table: a line for each group, then the failures
+ * and the sums. */
+void report_print_device(FILE *file, const report_device *device);
+void report_print(FILE *file, const run_report *made);
 
-/* Files for machines. False when the file cannot be written. */
-bool report_write_json(const char *path, const report_device *device, uint64_t seed,
-                       const report_result *results, size_t count);
-bool report_write_junit(const char *path, const report_device *device, uint64_t seed,
-                        const report_result *results, size_t count);
+/* Files for machines; the path "-" stands for standard output. False when it cannot be written,
+ * after saying so. */
+bool report_write_json(const char *path, const run_report *made);
+bool report_write_junit(const char *path, const run_report *made);
+bool report_write_tap(const char *path, const run_report *made);
 
 #endif

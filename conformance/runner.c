@@ -1,54 +1,43 @@
-/* runner.c: cases in child processes; runner.h says who calls it. */
+/* runner.c: the processes that cases run in; runner.h says who calls it. */
 #include "runner.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "child.h"
-#include "random.h"
+#include "worker.h"
 
 #define MAX_JOBS 64u
 
-/* What a child sends: when a case begins, and what came of it, followed by the detail's bytes. */
-typedef enum message_kind { MESSAGE_BEGIN, MESSAGE_RESULT } message_kind;
-
-typedef struct message {
-    uint32_t kind;
-    uint32_t index; /* in the results */
-    uint32_t status;
-    uint32_t detail_bytes;
-    double seconds;
-} message;
-
-/* A group's place of work: results [next, end) are still to be run, `current` is under way. */
+/* A group's place of work. */
 typedef struct group_job {
     child process;
-    const runner_options *options;
+    worker_task task;
     report_result *results;
-    size_t next, end;
-    size_t current; /* SIZE_MAX: none */
+    size_t first;   /* of the group's */
+    size_t current; /* the case under way; SIZE_MAX: none */
     double deadline;
+    bool trying; /* the sizes in task.search.tried are under way */
+    bool closed; /* the child has no more to say and is about to end */
     bool hung;
 } group_job;
 
-static void run_cases(void *user, int fd);
-static bool open_fixture(case_run *run, const runner_options *options, char *why, size_t bytes);
-static void close_fixture(case_run *run);
-static void run_case(case_run *run, const runner_options *options, const case_entry *entry);
-static void send_result(int fd, size_t index, const case_run *run, double seconds);
+static void look_after(group_job *job, short events);
+static void take_what_is_left(group_job *job);
 static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
                              size_t count, size_t *next);
 static bool restart(group_job *job);
 static bool take_message(group_job *job);
-static void end_of_child(group_job *job);
+static void take_result(group_job *job, const message *received, const char *detail);
+static void take_tried(group_job *job, bool failed, const char *detail);
+static void blame_for_fork(group_job *job);
+static void end_of_child(group_job *job, const char *end);
 static void finish(group_job *job, size_t index, case_status status, const char *detail,
                    double seconds);
-static int milliseconds_to_deadline(const group_job *jobs, unsigned count);
-static double now(void);
+static void change_to_failed(group_job *job, size_t index, const char *detail);
+static int milliseconds_to_look(const group_job *jobs, unsigned count);
 
 /* Progress is counted over the whole run. */
 static size_t done_count, all_count;
@@ -70,121 +59,65 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
                 return false;
             }
             const bool runs = jobs[i].process.pid != 0;
-            files[i] = (struct pollfd){.fd = runs ? jobs[i].process.fd : -1, .events = POLLIN};
+            const bool talks = runs && !jobs[i].closed;
+            files[i] = (struct pollfd){.fd = talks ? jobs[i].process.fd : -1, .events = POLLIN};
             active += runs;
         }
         if (active == 0) {
             return true;
         }
-        poll(files, job_count, milliseconds_to_deadline(jobs, job_count));
+        poll(files, job_count, milliseconds_to_look(jobs, job_count));
         for (unsigned i = 0; i < job_count; i++) {
-            if (files[i].fd < 0) {
-                continue;
-            }
-            if ((files[i].revents & (POLLIN | POLLHUP)) != 0) {
-                if (!take_message(&jobs[i])) {
-                    end_of_child(&jobs[i]);
-                }
-            } else if (now() > jobs[i].deadline) {
-                jobs[i].hung = true;
-                child_kill(&jobs[i].process);
-                end_of_child(&jobs[i]);
+            if (jobs[i].process.pid != 0) {
+                look_after(&jobs[i], files[i].fd < 0 ? 0 : files[i].revents);
             }
         }
     }
 }
 
-/* ---- In the child ---- */
-
-static void run_cases(void *user, int fd)
+/* The end of a child is its exit, not that of the pipe, which a process that the plugin started
+ * may hold open; and a child whose pipe is closed may still hang. */
+static void look_after(group_job *job, short events)
 {
-    const group_job *job = user;
-    case_run run = {0};
-    char why[1024] = "";
-    bool opened = open_fixture(&run, job->options, why, sizeof why);
-    for (size_t i = job->next; i < job->end; i++) {
-        const message begin = {.kind = MESSAGE_BEGIN, .index = (uint32_t)i};
-        child_write(fd, &begin, sizeof begin);
-        const double start = now();
-        run.status = CASE_PASSED;
-        run.detail[0] = 0;
-        run.lacking = NULL;
-        run.may_work = false;
-        if (opened) {
-            run_case(&run, job->options, job->results[i].entry);
-        } else {
-            case_fail(&run, "opening the device: %s", why);
-        }
-        send_result(fd, i, &run, now() - start);
-        /* What a failed case left recorded must not reach the next one. */
-        if (opened && run.status == CASE_FAILED) {
-            close_fixture(&run);
-            opened = open_fixture(&run, job->options, why, sizeof why);
-        }
+    char end[192];
+    if ((events & (POLLIN | POLLHUP)) != 0) {
+        job->closed = !take_message(job);
+        return;
     }
-    if (opened) {
-        close_fixture(&run);
+    if (child_now() > job->deadline) {
+        job->hung = true;
+        child_kill(&job->process);
+        child_finish(&job->process, 1.0, end, sizeof end);
+        end_of_child(job, end);
+        return;
+    }
+    if (child_has_ended(&job->process, end, sizeof end)) {
+        take_what_is_left(job);
+        child_close(&job->process);
+        end_of_child(job, end);
     }
 }
 
-static bool open_fixture(case_run *run, const runner_options *options, char *why, size_t bytes)
+static void take_what_is_left(group_job *job)
 {
-    run->selection = options->selection;
-    bool opened = hal_device_open(options->selection, &run->device) == HAL_OK &&
-                  hal_queue_create(run->device, &run->queue) == HAL_OK &&
-                  ops_context_create(run->queue, &run->ops) == HAL_OK;
-    if (!opened) {
-        snprintf(why, bytes, "%s", hal_status_message());
-        close_fixture(run);
-        return false;
-    }
-    run->info = hal_device_get_info(run->device);
-    return true;
-}
-
-static void close_fixture(case_run *run)
-{
-    ops_context_destroy(run->ops);
-    hal_queue_destroy(run->queue);
-    hal_device_release(run->device);
-    run->ops = NULL;
-    run->queue = NULL;
-    run->device = NULL;
-}
-
-static void run_case(case_run *run, const runner_options *options, const case_entry *entry)
-{
-    run->name = entry->name;
-    run->seed = random_seed_of(options->seed, entry->name);
-    entry->function(run, entry->parameters);
-    if (run->status == CASE_PASSED && run->lacking != NULL && !run->may_work) {
-        case_fail(run, "the device does not claim %s, and no call answered UNSUPPORTED",
-                  run->lacking);
+    struct pollfd file = {.fd = job->process.fd, .events = POLLIN};
+    while (!job->closed && poll(&file, 1, 0) == 1 && (file.revents & POLLIN) != 0) {
+        job->closed = !take_message(job);
     }
 }
-
-static void send_result(int fd, size_t index, const case_run *run, double seconds)
-{
-    const message result = {.kind = MESSAGE_RESULT,
-                            .index = (uint32_t)index,
-                            .status = (uint32_t)run->status,
-                            .detail_bytes = (uint32_t)strlen(run->detail),
-                            .seconds = seconds};
-    child_write(fd, &result, sizeof result);
-    child_write(fd, run->detail, result.detail_bytes);
-}
-
-/* ---- In the parent ---- */
 
 static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
                              size_t count, size_t *next)
 {
     const char *group = results[*next].entry->group;
-    *job = (group_job){.options = options, .results = results, .next = *next, .end = *next};
-    while (job->end < count && strcmp(results[job->end].entry->group, group) == 0) {
-        job->end++;
+    *job = (group_job){.results = results, .first = *next};
+    job->task =
+        (worker_task){.options = options, .results = results, .next = *next, .end = *next};
+    while (job->task.end < count &&
+           strcmp(results[job->task.end].entry->group, group) == 0) {
+        job->task.end++;
     }
-    *next = job->end;
+    *next = job->task.end;
     return restart(job);
 }
 
@@ -192,8 +125,10 @@ static bool restart(group_job *job)
 {
     job->current = SIZE_MAX;
     job->hung = false;
-    job->deadline = now() + job->options->seconds;
-    if (!child_start(&job->process, run_cases, job)) {
+    job->closed = false;
+    job->trying = false;
+    job->deadline = child_now() + job->task.options->seconds;
+    if (!child_start(&job->process, worker_run, &job->task)) {
         fprintf(stderr, "hal-conformance: cannot start a process: %s\n", strerror(errno));
         return false;
     }
@@ -205,48 +140,111 @@ static bool take_message(group_job *job)
 {
     message received;
     char detail[sizeof((case_run *)0)->detail];
-    if (!child_read(job->process.fd, &received, sizeof received) || received.index >= job->end ||
+    worker_task *task = &job->task;
+    if (!child_read(job->process.fd, &received, sizeof received) || received.index >= task->end ||
         received.detail_bytes >= sizeof detail ||
         !child_read(job->process.fd, detail, received.detail_bytes)) {
         return false;
     }
     detail[received.detail_bytes] = 0;
-    job->deadline = now() + job->options->seconds;
-    if (received.kind == MESSAGE_BEGIN) {
+    job->deadline = child_now() + task->options->seconds;
+    switch (received.kind) {
+    case MESSAGE_BEGIN:
+        worker_end_shrink(task);
         job->current = received.index;
-    } else {
-        job->current = SIZE_MAX;
-        job->next = received.index + 1;
-        finish(job, received.index, (case_status)received.status, detail, received.seconds);
+        return true;
+    case MESSAGE_RESULT:
+        take_result(job, &received, detail);
+        return true;
+    case MESSAGE_TRY:
+        job->trying = task->search.family != NULL && shrink_next(&task->search);
+        if (task->shrink_until + 1.0 < job->deadline) {
+            job->deadline = task->shrink_until + 1.0;
+        }
+        return true;
+    case MESSAGE_TRIED:
+        take_tried(job, received.status == CASE_FAILED, detail);
+        return true;
+    case MESSAGE_FORKED:
+        blame_for_fork(job);
+        return true;
+    default:
+        return false;
     }
-    return true;
+}
+
+static void take_result(group_job *job, const message *received, const char *detail)
+{
+    job->current = SIZE_MAX;
+    job->task.next = received->index + 1;
+    finish(job, received->index, (case_status)received->status, detail, received->seconds);
+    if (received->status == CASE_FAILED) {
+        worker_begin_shrink(&job->task, received->index);
+    }
+}
+
+/* Keeps the smallest sizes so far with which the case failed. */
+static void take_tried(group_job *job, bool failed, const char *detail)
+{
+    worker_task *task = &job->task;
+    char name[CASE_NAME_BYTES];
+    if (!job->trying) {
+        return;
+    }
+    job->trying = false;
+    shrink_tell(&task->search, failed);
+    if (failed) {
+        report_result *result = &job->results[task->shrunk];
+        task->search.family->print(task->search.smallest, task->options->seed, name, sizeof name);
+        free(result->smallest);
+        free(result->smallest_detail);
+        result->smallest = strdup(name);
+        result->smallest_detail = strdup(detail);
+    }
+}
+
+static void blame_for_fork(group_job *job)
+{
+    const size_t last = job->task.next == job->first ? job->first : job->task.next - 1;
+    const size_t guilty = job->current != SIZE_MAX ? job->current : last;
+    change_to_failed(job, guilty,
+                     "the process was forked, and the copy came back from the call: a plugin that "
+                     "starts a process has to exec in it or end it");
 }
 
 /* The case under way takes the blame; behind the last one, that does, as for a leak at exit. */
-static void end_of_child(group_job *job)
+static void end_of_child(group_job *job, const char *end)
 {
-    char end[128], text[256];
-    child_finish(&job->process, end, sizeof end);
+    worker_task *task = &job->task;
+    char text[320];
     if (job->hung) {
-        snprintf(text, sizeof text, "no answer for %u seconds", job->options->seconds);
+        snprintf(text, sizeof text, "no answer for %u seconds", task->options->seconds);
     } else {
-        snprintf(text, sizeof text, "the process %s", end[0] == 0 ? "ended early" : end);
+        snprintf(text, sizeof text, "the process %s",
+                 end[0] == 0 ? "ended early with status 0: something called exit" : end);
     }
-    if (job->current != SIZE_MAX) {
+    if (job->trying && !job->hung) {
+        take_tried(job, true, text);
+    } else if (job->trying) {
+        worker_end_shrink(task);
+    } else if (job->current != SIZE_MAX) {
         finish(job, job->current, CASE_FAILED, text, 0.0);
-        job->next = job->current + 1;
-    } else if (job->next == job->end && (end[0] != 0 || job->hung)) {
-        report_result *last = &job->results[job->end - 1];
-        last->status = CASE_FAILED;
-        free(last->detail);
-        strncat(text, " after the group's last case", sizeof text - strlen(text) - 1);
-        last->detail = strdup(text);
-        report_progress(last, done_count, all_count, job->options->to_terminal);
-    } else if (job->next < job->end) {
-        finish(job, job->next, CASE_FAILED, text, 0.0);
-        job->next++;
+        task->next = job->current + 1;
+        if (job->hung || !worker_begin_shrink(task, job->current)) {
+            worker_end_shrink(task);
+        }
+    } else if (task->next == task->end) {
+        worker_end_shrink(task);
+        if (end[0] != 0 || job->hung) {
+            strncat(text, " after the group's last case", sizeof text - strlen(text) - 1);
+            change_to_failed(job, task->end - 1, text);
+        }
+    } else {
+        worker_end_shrink(task);
+        finish(job, task->next, CASE_FAILED, text, 0.0);
+        task->next++;
     }
-    if (job->next < job->end) {
+    if (task->next < task->end || task->search.family != NULL) {
         restart(job);
     }
 }
@@ -255,28 +253,39 @@ static void finish(group_job *job, size_t index, case_status status, const char 
                    double seconds)
 {
     report_result *result = &job->results[index];
-    result->status = status;
+    if (!result->done) { /* else it was found guilty while it ran */
+        result->status = status;
+        result->detail = strdup(detail);
+    }
     result->seconds = seconds;
-    result->detail = strdup(detail);
     result->done = true;
-    report_apply_expectations(result, job->options->expected);
-    report_progress(result, ++done_count, all_count, job->options->to_terminal);
+    report_apply_expectations(result, job->task.options->expected);
+    report_progress(result, ++done_count, all_count, job->task.options->to_terminal);
 }
 
-static int milliseconds_to_deadline(const group_job *jobs, unsigned count)
+static void change_to_failed(group_job *job, size_t index, const char *detail)
 {
-    double nearest = 1.0;
+    report_result *result = &job->results[index];
+    if (result->done && result->status == CASE_FAILED) {
+        return;
+    }
+    free(result->detail);
+    result->detail = strdup(detail);
+    result->status = CASE_FAILED;
+    result->done = true;
+    if (index != job->current) {
+        report_progress(result, done_count, all_count, job->task.options->to_terminal);
+    }
+}
+
+static int milliseconds_to_look(const group_job *jobs, unsigned count)
+{
+    double nearest = 0.2;
     for (unsigned i = 0; i < count; i++) {
-        if (jobs[i].process.pid != 0 && jobs[i].deadline - now() < nearest) {
-            nearest = jobs[i].deadline - now();
+        if (jobs[i].process.pid != 0) {
+            const double left = jobs[i].closed ? 0.005 : jobs[i].deadline - child_now();
+            nearest = left < nearest ? left : nearest;
         }
     }
     return nearest < 0 ? 0 : (int)(nearest * 1000) + 1;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

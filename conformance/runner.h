@@ -1,5 +1,6 @@
 /* runner.h: runs cases in child processes, one for each group, so that a crash or a hang is the
- * result of one case and the run goes on behind it. Called by main.c. */
+ * result of one case and the run goes on behind it; then tries failed cases of families with
+ * smaller sizes. Called by main.c. */
 #ifndef HAL_CONFORMANCE_RUNNER_H
 #define HAL_CONFORMANCE_RUNNER_H
 
@@ -9,8 +10,9 @@
 typedef struct runner_options {
     const char *selection; /* that opens the device in every child */
     uint64_t seed;
-    unsigned jobs;    /* children at a time */
-    unsigned seconds; /* that one case may take */
+    unsigned jobs;           /* children at a time */
+    unsigned seconds;        /* that one case may take */
+    unsigned shrink_seconds; /* for the smallest sizes with which a case fails; 0: not looked for */
     expect_list *expected;
     bool to_terminal; /* draw a line of progress */
 } runner_options;

@@ -2,6 +2,7 @@
 #include <hal/queue.h>
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cases.h"
@@ -13,6 +14,8 @@
 
 static void chain(case_run *run, const void *parameters);
 static void random_order(case_run *run, const void *parameters);
+static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes);
+static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
                         hal_buffer *const *buffers, uint32_t (*model)[WORDS]);
 static void overwrite_read(case_run *run, const void *parameters);
@@ -25,17 +28,36 @@ static void transfer(case_run *run, const void *parameters);
 static void destroy_with_work(case_run *run, const void *parameters);
 static void nulls(case_run *run, const void *parameters);
 
+/* Their random numbers do not depend on the commands, so fewer commands are the first ones. */
+typedef struct sequence_case {
+    uint32_t turn, commands;
+} sequence_case;
+
+static const case_size sequence_sizes[] = {CASE_SIZE(sequence_case, commands, "commands", 0, 1)};
+
+static const case_family chains = {.function = chain,
+                                   .bytes = sizeof(sequence_case),
+                                   .sizes = sequence_sizes,
+                                   .size_count = 1,
+                                   .one_stream = true,
+                                   .print = print_chain};
+
+static const case_family random_orders = {.function = random_order,
+                                          .bytes = sizeof(sequence_case),
+                                          .sizes = sequence_sizes,
+                                          .size_count = 1,
+                                          .one_stream = true,
+                                          .print = print_random_order};
+
 void cases_hal_queue(case_list *list)
 {
     static const uint32_t lengths[] = {
         1, 2, 100, HAL_QUEUE_BATCH_COMMANDS - 1, HAL_QUEUE_BATCH_COMMANDS, 2500};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        case_add(list, chain, &lengths[i], sizeof lengths[i], "queue/chain(commands=%u)",
-                 lengths[i]);
+        case_add_member(list, &chains, &(sequence_case){.commands = lengths[i]});
     }
     for (uint32_t i = 0; i < 8; i++) {
-        case_add(list, random_order, &i, sizeof i, "queue/random_order(turn=%u,seed=%llu)", i,
-                 (unsigned long long)list->seed);
+        case_add_member(list, &random_orders, &(sequence_case){.turn = i, .commands = 400});
     }
     case_add(list, overwrite_read, NULL, 0, "queue/write_after_read");
     case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
@@ -48,10 +70,24 @@ void cases_hal_queue(case_list *list)
     case_add(list, nulls, NULL, 0, "queue/nulls");
 }
 
+static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    (void)seed;
+    snprintf(name, bytes, "queue/chain(commands=%u)",
+             ((const sequence_case *)parameters)->commands);
+}
+
+static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const sequence_case *tested = parameters;
+    snprintf(name, bytes, "queue/random_order(turn=%u,commands=%u,seed=%llu)", tested->turn,
+             tested->commands, (unsigned long long)seed);
+}
+
 /* Each command needs the one before: x -> y -> x -> ... */
 static void chain(case_run *run, const void *parameters)
 {
-    const uint32_t commands = *(const uint32_t *)parameters;
+    const uint32_t commands = ((const sequence_case *)parameters)->commands;
     enum { COUNT = 70 };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *buffers[2] = {words_create(run, run->queue, COUNT, 1, 1),
@@ -76,7 +112,7 @@ static void chain(case_run *run, const void *parameters)
  * same on the host. */
 static void random_order(case_run *run, const void *parameters)
 {
-    (void)parameters;
+    const uint32_t commands = ((const sequence_case *)parameters)->commands;
     static uint32_t model[BUFFERS][WORDS];
     random_state random = {run->seed};
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -89,7 +125,7 @@ static void random_order(case_run *run, const void *parameters)
             model[i][k] = k * (i + 1) + i * 1000;
         }
     }
-    for (int i = 0; i < 400 && well; i++) {
+    for (uint32_t i = 0; i < commands && well; i++) {
         well = random_step(run, &random, kernel, buffers, model);
     }
     for (uint32_t i = 0; i < BUFFERS && well; i++) {

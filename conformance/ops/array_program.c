@@ -1,18 +1,21 @@
 /* array_program.c: random programs over arrays, with pools of live arrays, scopes and releases at
  * random; the same bits with fusion and without. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cases.h"
 #include "ops/array_case.h"
 
-enum { POOL = 8, LEAVES = 6, STEPS = 15, SIDE = 5, MOST_ELEMENTS = 2 * SIDE * SIDE };
+enum { POOL = 8, LEAVES = 6, SIDE = 5, MOST_ELEMENTS = 2 * SIDE * SIDE };
 
 typedef struct program_case {
     hal_type type;
     int part;
+    int steps;
 } program_case;
 
 static void run_program(case_run *run, const void *parameters);
+static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static bool program(array_run *r);
 static bool step(array_run *r, ops_array **pool, uint32_t number);
 static ops_array *operation(array_run *r, ops_array *x, ops_array *y);
@@ -24,16 +27,24 @@ static ops_array *product(array_run *r, ops_array *x, ops_array *y);
 static ops_array *partner(ops_array *x, ops_array *y);
 static uint32_t below(array_run *r, uint32_t limit);
 
+/* A program of fewer steps begins as the longer one of its seed and name. */
+static const case_size program_sizes[] = {CASE_SIZE(program_case, steps, "steps", 0, 1)};
+
+static const case_family programs = {.function = run_program,
+                                     .bytes = sizeof(program_case),
+                                     .sizes = program_sizes,
+                                     .size_count = 1,
+                                     .one_stream = true,
+                                     .print = print_program};
+
 void cases_ops_array_program(case_list *list)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64,
                                      HAL_TYPE_I32, HAL_TYPE_I8,  HAL_TYPE_U8,   HAL_TYPE_BOOL};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (int part = 0; part < (t % 4 == 0 ? 2 : 1); part++) { /* twice of f32 and i32 */
-            const program_case tested = {types[t], part};
-            case_add(list, run_program, &tested, sizeof tested,
-                     "ops/array_program(type=%s,part=%d,seed=%llu)", number_type_name(types[t]),
-                     part, (unsigned long long)list->seed);
+            const program_case tested = {types[t], part, 15};
+            case_add_member(list, &programs, &tested);
         }
     }
 }
@@ -48,7 +59,8 @@ static void run_program(case_run *run, const void *parameters)
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
     case_claim_storage(run, HAL_TYPE_BOOL);
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    array_run r = {
+        .run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
     bool well = true;
     for (uint32_t i = 0; i < LEAVES && well; i++) {
         well =
@@ -61,14 +73,23 @@ static void run_program(case_run *run, const void *parameters)
     array_release_leaves(&r);
 }
 
+static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const program_case *tested = parameters;
+    snprintf(name, bytes, "ops/array_program(type=%s,part=%d,steps=%d,seed=%llu)",
+             number_type_name(tested->type), tested->part, tested->steps,
+             (unsigned long long)seed);
+}
+
 static bool program(array_run *r)
 {
+    const uint32_t steps = (uint32_t)((const program_case *)r->parameters)->steps;
     ops_array *pool[POOL];
     for (uint32_t i = 0; i < POOL; i++) {
         pool[i] = ops_array_retain(r->leaves[i % LEAVES]);
     }
     bool well = true;
-    for (uint32_t i = 0; i < STEPS && well; i++) {
+    for (uint32_t i = 0; i < steps && well; i++) {
         well = step(r, pool, i);
     }
     for (uint32_t i = 0; i < POOL; i++) {

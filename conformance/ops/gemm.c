@@ -19,6 +19,8 @@ static const shape shapes[] = {{1, 1, 1},     {2, 3, 4},     {1, 65, 33},   {65,
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW_SHAPES = 6 };
 
 static void add_product(case_list *list, const product *tested);
+static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes);
+static const char *door_name(ops_gemm_door door);
 static void add_classes(case_list *list, hal_type type);
 static void add_variants(case_list *list, hal_type type, ops_gemm_door door);
 static void run_product(case_run *run, const void *parameters);
@@ -133,8 +135,34 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
     }
 }
 
+static const case_size product_sizes[] = {
+    CASE_SIZE(product, m, "m", 0, 1),
+    CASE_SIZE(product, n, "n", 0, 1),
+    CASE_SIZE(product, k, "k", 0, 1),
+    CASE_SIZE(product, batch, "batch", 0, 1),
+    CASE_SIZE(product, padding, "padding", 0, 0),
+    CASE_SIZE(product, transpose_a, "ta", 0, 0),
+    CASE_SIZE(product, transpose_b, "tb", 0, 0),
+    CASE_SIZE(product, transpose_c, "tc", 0, 0),
+    CASE_SIZE(product, shared_a, "one_a", 0, 0),
+    CASE_SIZE(product, shared_b, "one_b", 0, 0),
+};
+
+static const case_family products = {.function = run_product,
+                                     .bytes = sizeof(product),
+                                     .sizes = product_sizes,
+                                     .size_count = sizeof product_sizes / sizeof product_sizes[0],
+                                     .print = print_product};
+
 static void add_product(case_list *list, const product *tested)
 {
+    case_add_member(list, &products, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door_name(tested->door));
+}
+
+static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const product *tested = parameters;
     char more[128] = "";
     size_t used = 0;
     const struct {
@@ -162,12 +190,14 @@ static void add_product(case_list *list, const product *tested)
         snprintf(more + used, sizeof more - used, ",precision=%s",
                  tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
     }
-    const char *door = tested->door == OPS_GEMM_NATIVE ? "native" : "portable";
-    case_add(list, run_product, tested, sizeof *tested,
-             "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
+    snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
              number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
-             tested->transpose_b, more, door, (unsigned long long)list->seed);
-    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door);
+             tested->transpose_b, more, door_name(tested->door), (unsigned long long)seed);
+}
+
+static const char *door_name(ops_gemm_door door)
+{
+    return door == OPS_GEMM_NATIVE ? "native" : "portable";
 }
 
 static void run_product(case_run *run, const void *parameters)

@@ -1,6 +1,7 @@
 /* reduce.c: every reduction on every type, over each axis, of odd lengths, in every layout, with
  * work before and after. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static const char *const reduction_names[OPS_REDUCTION_COUNT] = {"sum", "mean", 
                                                                  "argmax"};
 
 static void add_reduce(case_list *list, const reduce_case *tested);
+static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static void run_reduce(case_run *run, const void *parameters);
 static hal_type output_type(const reduce_case *tested);
 static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y);
@@ -73,15 +75,33 @@ void cases_ops_reduce(case_list *list)
     case_add(list, run_refusals, NULL, 0, "ops/refuses(reduce)");
 }
 
+static const case_size reduce_sizes[] = {
+    CASE_SIZE(reduce_case, shape[0], "shape", 0, 1),
+    CASE_SIZE(reduce_case, shape[1], "shape", 1, 1),
+    CASE_SIZE(reduce_case, shape[2], "shape", 2, 1),
+};
+
+static const case_family reductions = {.function = run_reduce,
+                                       .bytes = sizeof(reduce_case),
+                                       .sizes = reduce_sizes,
+                                       .size_count = 3,
+                                       .print = print_reduce};
+
 static void add_reduce(case_list *list, const reduce_case *tested)
 {
-    const char *name = reduction_names[tested->reduction];
-    case_add(list, run_reduce, tested, sizeof *tested,
-             "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,seed=%llu)", name,
-             number_type_name(tested->type), (long long)tested->shape[0],
-             (long long)tested->shape[1], (long long)(tested->rank == 3 ? tested->shape[2] : 1),
-             tested->axis, layout_name(tested->layout), (unsigned long long)list->seed);
-    case_covers(list, tested->type, CASE_BINDING, "ops %s", name);
+    case_add_member(list, &reductions, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops %s", reduction_names[tested->reduction]);
+}
+
+static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const reduce_case *tested = parameters;
+    snprintf(name, bytes,
+             "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,keeps_axis=%d,layout=%s,seed=%llu)",
+             reduction_names[tested->reduction], number_type_name(tested->type),
+             (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)(tested->rank == 3 ? tested->shape[2] : 1), tested->axis,
+             tested->keeps_axis, layout_name(tested->layout), (unsigned long long)seed);
 }
 
 static void run_reduce(case_run *run, const void *parameters)

@@ -14,7 +14,7 @@ typedef struct shape_case {
     hal_type type;
 } shape_case;
 
-static void add_shape(case_list *list, const shape_case *tested);
+static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static void run_shape(case_run *run, const void *parameters);
 static void run_broadcast(case_run *run, const void *parameters);
 static void run_outputs(case_run *run, const void *parameters);
@@ -26,6 +26,18 @@ static void run_refusals(case_run *run, const void *parameters);
 static void run_views(case_run *run, const void *parameters);
 static bool begin_expression(case_run *run, hal_ir_builder **builder);
 static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expression **made);
+
+#define SHAPE_SIZE(d) CASE_SIZE(shape_case, shape[d], "shape", d, 1)
+static const case_size shape_sizes[OPS_MAX_RANK] = {
+    SHAPE_SIZE(0), SHAPE_SIZE(1), SHAPE_SIZE(2), SHAPE_SIZE(3),
+    SHAPE_SIZE(4), SHAPE_SIZE(5), SHAPE_SIZE(6), SHAPE_SIZE(7),
+};
+
+static const case_family pointwise_shapes = {.function = run_shape,
+                                             .bytes = sizeof(shape_case),
+                                             .sizes = shape_sizes,
+                                             .size_count = OPS_MAX_RANK,
+                                             .print = print_shape};
 
 void cases_ops_shapes(case_list *list)
 {
@@ -57,7 +69,7 @@ void cases_ops_shapes(case_list *list)
             tested.y = (operand_layout)((l + 2) % LAYOUT_COUNT);
             tested.z = layout == LAYOUT_BROADCAST ? LAYOUT_PLAIN : layout;
             tested.type = l % 2 == 0 ? HAL_TYPE_F32 : HAL_TYPE_I16;
-            add_shape(list, &tested);
+            case_add_member(list, &pointwise_shapes, &tested);
         }
     }
     for (int i = 0; i < 4; i++) {
@@ -76,18 +88,19 @@ void cases_ops_shapes(case_list *list)
     case_add(list, run_views, NULL, 0, "ops/views(slice_permute_reshape_broadcast)");
 }
 
-static void add_shape(case_list *list, const shape_case *tested)
+static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
-    char text[80] = "";
+    const shape_case *tested = parameters;
+    char text[128] = "";
     size_t used = 0;
+    (void)seed;
     for (uint32_t d = 0; d < tested->rank; d++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", d == 0 ? "" : "x",
                                  (long long)tested->shape[d]);
     }
-    case_add(list, run_shape, tested, sizeof *tested,
-             "ops/shape(type=%s,shape=%s,x=%s,y=%s,out=%s)", number_type_name(tested->type),
-             tested->rank == 0 ? "scalar" : text, layout_name(tested->x), layout_name(tested->y),
-             layout_name(tested->z));
+    snprintf(name, bytes, "ops/shape(type=%s,shape=%s,x=%s,y=%s,out=%s)",
+             number_type_name(tested->type), tested->rank == 0 ? "scalar" : text,
+             layout_name(tested->x), layout_name(tested->y), layout_name(tested->z));
 }
 
 /* z = x + y, of whole numbers, so that every element has one right value. */

@@ -1,5 +1,6 @@
 /* softmax.c: softmax and its logarithm over each axis, of odd lengths and large values. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cases.h"
@@ -15,6 +16,7 @@ typedef struct softmax_case {
 } softmax_case;
 
 static void add_softmax(case_list *list, const softmax_case *tested);
+static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static void run_softmax(case_run *run, const void *parameters);
 static void reference_line(const softmax_case *tested, const operand *x, size_t first, size_t step,
                            long double *expected, double *bounds);
@@ -49,17 +51,36 @@ void cases_ops_softmax(case_list *list)
     }
 }
 
+static const case_size softmax_sizes[] = {
+    CASE_SIZE(softmax_case, shape[0], "shape", 0, 1),
+    CASE_SIZE(softmax_case, shape[1], "shape", 1, 1),
+    CASE_SIZE(softmax_case, shape[2], "shape", 2, 1),
+    CASE_SIZE(softmax_case, in_place, "in_place", 0, 0),
+};
+
+static const case_family softmaxes = {.function = run_softmax,
+                                      .bytes = sizeof(softmax_case),
+                                      .sizes = softmax_sizes,
+                                      .size_count = 4,
+                                      .print = print_softmax};
+
 static void add_softmax(case_list *list, const softmax_case *tested)
 {
-    const char *name = tested->logarithm ? "log_softmax" : "softmax";
-    case_add(
-        list, run_softmax, tested, sizeof *tested,
+    case_add_member(list, &softmaxes, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops %s",
+                tested->logarithm ? "log_softmax" : "softmax");
+}
+
+static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const softmax_case *tested = parameters;
+    snprintf(
+        name, bytes,
         "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,scale=%g,in_place=%d,seed=%llu)",
-        name, number_type_name(tested->type), (long long)tested->shape[0],
-        (long long)tested->shape[1], (long long)tested->shape[2], tested->axis,
-        layout_name(tested->layout), tested->scale, tested->in_place,
-        (unsigned long long)list->seed);
-    case_covers(list, tested->type, CASE_BINDING, "ops %s", name);
+        tested->logarithm ? "log_softmax" : "softmax", number_type_name(tested->type),
+        (long long)tested->shape[0], (long long)tested->shape[1], (long long)tested->shape[2],
+        tested->axis, layout_name(tested->layout), tested->scale, tested->in_place,
+        (unsigned long long)seed);
 }
 
 static void run_softmax(case_run *run, const void *parameters)

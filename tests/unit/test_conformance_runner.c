@@ -1,5 +1,6 @@
-/* The runner of hal-conformance: cases that crash, hang or end their process are results, the run
- * goes on behind them, and what a device claims counts. On the cpu plugin. */
+/* The runner of hal-conformance: cases that crash, hang, print, fork or end their process are
+ * results, the run goes on behind them, what a device claims counts, and what fails is shrunk. On
+ * the cpu plugin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +52,112 @@ static void leave(case_run *run, const void *parameters)
     _exit(3);
 }
 
+static void leave_with_success(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    exit(0);
+}
+
+/* As the kernel does when memory runs out. */
+static void be_killed(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    raise(SIGKILL);
+}
+
+static void print_something(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    printf("a plugin's own words");
+}
+
+/* A copy comes back into the harness; or a process is left behind that holds what it inherited. */
+static void fork_and_return(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    if (fork() > 0) {
+        usleep(200000); /* the copy comes back first */
+    }
+}
+
+static void fork_and_leave(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    if (fork() == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+}
+
+/* Nothing can be told any more, and nothing ends. */
+static void close_everything_and_hang(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    for (int fd = 0; fd < 1024; fd++) {
+        close(fd);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+static void hang_at_exit(void)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static void hang_behind_the_last(case_run *run, const void *parameters)
+{
+    (void)run;
+    (void)parameters;
+    atexit(hang_at_exit);
+}
+
+/* ---- A family ---- */
+
+typedef struct box {
+    int m, way;
+    int64_t shape[2];
+} box;
+
+static void run_box(case_run *run, const void *parameters)
+{
+    const box *tested = parameters;
+    if (tested->m < 5 || tested->shape[1] < 300 || tested->shape[1] % 2 == 0) {
+        return;
+    }
+    if (tested->way == 1) {
+        crash(run, NULL);
+    }
+    case_fail(run, "%d and %d", tested->m, (int)tested->shape[1]);
+}
+
+static void print_box(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const box *b = parameters;
+    snprintf(name, bytes, "box(way=%d,m=%d,shape=%dx%d,seed=%d)", b->way, b->m, (int)b->shape[0],
+             (int)b->shape[1], (int)seed);
+}
+
+static const case_size box_sizes[] = {CASE_SIZE(box, m, "m", 0, 1),
+                                      CASE_SIZE(box, shape[0], "shape", 0, 1),
+                                      CASE_SIZE(box, shape[1], "shape", 1, 1)};
+
+static const case_family boxes = {.function = run_box,
+                                  .bytes = sizeof(box),
+                                  .sizes = box_sizes,
+                                  .size_count = 3,
+                                  .print = print_box};
+
 static void unclaimed(case_run *run, const void *parameters)
 {
     const bool answers = *(const int *)parameters != 0;
@@ -75,18 +182,19 @@ static report_result *run_list(case_list *list, expect_list *expected, unsigned 
     for (size_t i = 0; i < list->count; i++) {
         results[i].entry = &list->entries[i];
     }
-    const runner_options options = {
-        .selection = "cpu", .seed = 1, .jobs = jobs, .seconds = 2, .expected = expected};
+    const runner_options options = {.selection = "cpu",
+                                    .seed = 1,
+                                    .jobs = jobs,
+                                    .seconds = 2,
+                                    .shrink_seconds = 60,
+                                    .expected = expected};
     assert_true(runner_run(&options, results, list->count));
     return results;
 }
 
 static void free_results(report_result *results, case_list *list)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        free(results[i].detail);
-    }
-    free(results);
+    report_free_results(results, list->count);
     case_list_free(list);
 }
 
@@ -125,10 +233,114 @@ static void crashes_and_hangs_are_results(void **state)
         const report_summary sum = report_count(results, list.count);
         assert_int_equal(sum.failed, 4);
         assert_int_equal(sum.passed, 4);
-        for (size_t i = 0; i < list.count; i++) {
-            free(results[i].detail);
+        report_free_results(results, list.count);
+    }
+    case_list_free(&list);
+}
+
+static void ill_manners_are_results(void **state)
+{
+    (void)state;
+    case_list list = {.level = CASE_LEVEL_CORE};
+    expect_list none = {0};
+    const struct {
+        case_function function;
+        const char *says;
+    } cases[] = {{leave_with_success, "something called exit"},
+                 {pass, NULL},
+                 {be_killed, "signal 9"},
+                 {pass, NULL},
+                 {print_something, "standard output, which belongs to the program"},
+                 {pass, NULL},
+                 {fork_and_return, "forked, and the copy came back"},
+                 {pass, NULL},
+                 {close_everything_and_hang, "no answer for 2 seconds"},
+                 {pass, NULL},
+                 {fork_and_leave, NULL},
+                 {pass, NULL}};
+    const size_t count = sizeof cases / sizeof cases[0];
+    for (size_t i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "case_%zu", i);
+        add(&list, "one", cases[i].function, 0, name);
+    }
+    add(&list, "two", hang_behind_the_last, 0, "hangs_at_exit");
+    report_result *results = run_list(&list, &none, 2);
+    for (size_t i = 0; i < count; i++) {
+        if (cases[i].says == NULL) {
+            assert_string_equal(results[i].detail, "");
+            assert_int_equal(results[i].status, CASE_PASSED);
+        } else {
+            assert_int_equal(results[i].status, CASE_FAILED);
+            assert_non_null(strstr(results[i].detail, cases[i].says));
         }
-        free(results);
+    }
+    assert_non_null(strstr(results[2].detail, "out of memory"));
+    assert_non_null(strstr(results[4].detail, "a plugin's own words"));
+    assert_int_equal(results[count].status, CASE_FAILED);
+    assert_non_null(strstr(results[count].detail, "after the group's last case"));
+    free_results(results, &list);
+}
+
+static void failures_are_shrunk(void **state)
+{
+    (void)state;
+    case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
+    expectation known = {.pattern = strdup("box(way=2*"), .reason = strdup("known")};
+    expect_list expected = {&known, 1};
+    for (int way = 0; way < 3; way++) {
+        case_add_member(&list, &boxes, &(box){.m = 77, .way = way, .shape = {9, 1001}});
+    }
+    case_add_member(&list, &boxes, &(box){.m = 77, .way = 0, .shape = {9, 1000}});
+    add(&list, "one", pass, 0, "behind_them");
+    report_result *results = run_list(&list, &expected, 1);
+    assert_string_equal(results[0].detail, "77 and 1001");
+    assert_string_equal(results[0].smallest_detail, "5 and 301");
+    assert_string_equal(results[0].smallest, "box(way=0,m=5,shape=1x301,seed=1)");
+    assert_non_null(strstr(results[1].detail, "signal 11"));
+    assert_non_null(strstr(results[1].smallest_detail, "signal 11"));
+    assert_string_equal(results[1].smallest, "box(way=1,m=5,shape=1x301,seed=1)");
+    assert_int_equal(results[2].status, CASE_EXPECTED_FAILURE);
+    assert_null(results[2].smallest);
+    assert_int_equal(results[3].status, CASE_PASSED);
+    assert_int_equal(results[4].status, CASE_PASSED);
+    free_results(results, &list);
+    free(known.pattern);
+    free(known.reason);
+}
+
+static void shrunk_names_run_again(void **state)
+{
+    (void)state;
+    case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
+    expect_list none = {0};
+    case_add_member(&list, &boxes, &(box){.m = 1, .shape = {1, 1}});
+    add(&list, "one", pass, 0, "alone");
+    assert_false(case_add_by_name(&list, "box(way=1,m=5,shape=1x301,seed=1)")); /* no such way */
+    assert_false(case_add_by_name(&list, "box(way=0,m=5,shape=1x301,seed=2)")); /* nor seed */
+    assert_false(case_add_by_name(&list, "box(way=0,m=-5,shape=1x301,seed=1)"));
+    assert_true(case_add_by_name(&list, "box(way=0,m=5,shape=1x301,seed=1)"));
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.entries[2].name, "box(way=0,m=5,shape=1x301,seed=1)");
+    report_result *results = run_list(&list, &none, 1);
+    assert_int_equal(results[0].status, CASE_PASSED);
+    assert_string_equal(results[2].detail, "5 and 301");
+    assert_null(results[2].smallest);
+    free_results(results, &list);
+}
+
+static void fewer_steps_have_the_same_numbers(void **state)
+{
+    (void)state;
+    case_family sequences = boxes;
+    case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
+    for (int i = 0; i < 2; i++) {
+        sequences.one_stream = i == 1;
+        case_add_member(&list, &sequences, &(box){.m = 7, .shape = {1, 1}});
+        case_add_member(&list, &sequences, &(box){.m = 9, .shape = {1, 1}});
+        const uint64_t seven = case_seed_of(&list.entries[2 * i], 1);
+        const uint64_t nine = case_seed_of(&list.entries[2 * i + 1], 1);
+        assert_int_equal(seven == nine, i == 1);
     }
     case_list_free(&list);
 }
@@ -176,6 +388,10 @@ int main(void)
     setenv("HAL_PLUGIN_PATH", CPU_PLUGIN_PATH, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crashes_and_hangs_are_results),
+        cmocka_unit_test(ill_manners_are_results),
+        cmocka_unit_test(failures_are_shrunk),
+        cmocka_unit_test(shrunk_names_run_again),
+        cmocka_unit_test(fewer_steps_have_the_same_numbers),
         cmocka_unit_test(claims_are_held),
         cmocka_unit_test(an_expected_failure_that_passes_fails),
     };

@@ -1,0 +1,38 @@
+/* json.h: reads JSON, as far as an earlier report needs it: one tree in memory. Called by
+ * compare.c. */
+#ifndef HAL_CONFORMANCE_JSON_H
+#define HAL_CONFORMANCE_JSON_H
+
+#include <stddef.h>
+
+typedef enum json_kind {
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_TEXT,
+    JSON_ARRAY,
+    JSON_OBJECT
+} json_kind;
+
+typedef struct json_value {
+    json_kind kind;
+    double number;
+    char *key;                /* in an object */
+    char *text;               /* of JSON_TEXT, UTF-8 */
+    struct json_value *first; /* of an array's or object's values, */
+    struct json_value *next;  /* in their order */
+} json_value;
+
+/* The tree of a text that ends with a zero; null with a sentence in `message` when it is no JSON,
+ * is deeper than 32 or there is no memory. Freed with json_free. */
+json_value *json_read(const char *text, char *message, size_t bytes);
+void json_free(json_value *value);
+
+/* Null when `object` is none (null is fine) or has no such key. */
+const json_value *json_find(const json_value *object, const char *key);
+
+/* The text behind a key; "" when there is none. */
+const char *json_text_of(const json_value *object, const char *key);
+
+#endif

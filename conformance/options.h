@@ -1,0 +1,21 @@
+/* options.h: what the command line of hal-conformance says. Called by main.c. */
+#ifndef HAL_CONFORMANCE_OPTIONS_H
+#define HAL_CONFORMANCE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct program_options {
+    const char *plugin, *device, *filter, *expect, *compare;
+    const char *json, *junit, *tap;
+    unsigned levels;
+    uint64_t seed;
+    unsigned jobs, seconds, shrink_seconds, every;
+    unsigned part, parts;
+    bool seed_given, list, table;
+} program_options;
+
+/* 0: go on, 1: wrong usage, which was told, -1: help or the version was printed. */
+int options_parse(int count, char **arguments, program_options *options);
+
+#endif

@@ -1,0 +1,201 @@
+/* worker.c: cases as they run in a child process; worker.h says who calls it. */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+
+/* A group may spend on shrinking what so many cases may. */
+#define SHRUNK_CASES_OF_A_GROUP 4
+
+typedef struct worker {
+    case_run run;
+    const runner_options *options;
+    int fd;
+    pid_t owner; /* who may send */
+    bool opened;
+    char why[1024]; /* it is not open */
+} worker;
+
+static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind);
+static void shrink_case(worker *w, worker_task *task);
+static void reopen_after_failure(worker *w);
+static bool open_fixture(worker *w);
+static void close_fixture(case_run *run);
+static void run_case(case_run *run, const runner_options *options, const case_entry *entry);
+static void notice_output(case_run *run);
+static void send_message(const worker *w, message sent, const char *detail);
+
+void worker_run(void *user, int fd)
+{
+    worker_task *task = user;
+    worker *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        _exit(1);
+    }
+    w->options = task->options;
+    w->fd = fd;
+    w->owner = getpid();
+    open_fixture(w);
+    if (task->search.family != NULL) {
+        shrink_case(w, task);
+    }
+    for (size_t i = task->next; i < task->end; i++) {
+        send_message(w, (message){.kind = MESSAGE_BEGIN, .index = (uint32_t)i}, "");
+        run_and_send(w, task->results[i].entry, i, MESSAGE_RESULT);
+        if (w->opened && w->run.status == CASE_FAILED) {
+            reopen_after_failure(w);
+            if (worker_begin_shrink(task, i)) {
+                shrink_case(w, task);
+            }
+        }
+    }
+    if (w->opened) {
+        close_fixture(&w->run);
+    }
+    free(w);
+}
+
+bool worker_begin_shrink(worker_task *task, size_t index)
+{
+    const case_entry *entry = task->results[index].entry;
+    const double most = task->options->shrink_seconds;
+    const double left = SHRUNK_CASES_OF_A_GROUP * most - task->shrink_spent;
+    if (entry->family == NULL || left <= 0.0 ||
+        expect_find(task->options->expected, entry->name) != NULL) {
+        return false;
+    }
+    task->shrunk = index;
+    task->shrink_began = child_now();
+    task->shrink_until = task->shrink_began + (left < most ? left : most);
+    shrink_begin(&task->search, entry);
+    return true;
+}
+
+void worker_end_shrink(worker_task *task)
+{
+    if (task->search.family != NULL) {
+        task->shrink_spent += child_now() - task->shrink_began;
+        task->search.family = NULL;
+    }
+}
+
+static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind)
+{
+    case_run *run = &w->run;
+    const double start = child_now();
+    run->status = CASE_PASSED;
+    run->detail[0] = 0;
+    run->lacking = NULL;
+    run->may_work = false;
+    if (w->opened) {
+        run_case(run, w->options, entry);
+    } else {
+        case_fail(run, "opening the device: %s", w->why);
+    }
+    notice_output(run);
+    const message sent = {.kind = kind,
+                          .index = (uint32_t)index,
+                          .status = (uint32_t)run->status,
+                          .seconds = child_now() - start};
+    send_message(w, sent, run->detail);
+}
+
+static void shrink_case(worker *w, worker_task *task)
+{
+    char name[CASE_NAME_BYTES];
+    case_entry tried = *task->results[task->shrunk].entry;
+    tried.name = name;
+    tried.parameters = task->search.tried;
+    while (child_now() < task->shrink_until && shrink_next(&task->search)) {
+        send_message(w, (message){.kind = MESSAGE_TRY, .index = (uint32_t)task->shrunk}, "");
+        tried.family->print(task->search.tried, w->options->seed, name, sizeof name);
+        run_and_send(w, &tried, task->shrunk, MESSAGE_TRIED);
+        const bool failed = w->run.status == CASE_FAILED;
+        if (failed) {
+            reopen_after_failure(w);
+        }
+        shrink_tell(&task->search, failed);
+    }
+    worker_end_shrink(task);
+}
+
+/* What a failed case left recorded must not reach the next one. */
+static void reopen_after_failure(worker *w)
+{
+    close_fixture(&w->run);
+    open_fixture(w);
+}
+
+static bool open_fixture(worker *w)
+{
+    case_run *run = &w->run;
+    run->selection = w->options->selection;
+    w->opened = hal_device_open(run->selection, &run->device) == HAL_OK &&
+                hal_queue_create(run->device, &run->queue) == HAL_OK &&
+                ops_context_create(run->queue, &run->ops) == HAL_OK;
+    if (!w->opened) {
+        snprintf(w->why, sizeof w->why, "%s", hal_status_message());
+        close_fixture(run);
+        return false;
+    }
+    run->info = hal_device_get_info(run->device);
+    return true;
+}
+
+static void close_fixture(case_run *run)
+{
+    ops_context_destroy(run->ops);
+    hal_queue_destroy(run->queue);
+    hal_device_release(run->device);
+    run->ops = NULL;
+    run->queue = NULL;
+    run->device = NULL;
+}
+
+static void run_case(case_run *run, const runner_options *options, const case_entry *entry)
+{
+    run->name = entry->name;
+    run->seed = case_seed_of(entry, options->seed);
+    entry->function(run, entry->parameters);
+    if (run->status == CASE_PASSED && run->lacking != NULL && !run->may_work) {
+        case_fail(run,
+                  "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
+                  "it in hal_device_info, or refuse it",
+                  run->lacking);
+    }
+}
+
+static void notice_output(case_run *run)
+{
+    char printed[256];
+    child_printed(printed, sizeof printed);
+    if (printed[0] != 0 && run->status != CASE_FAILED) {
+        run->status = CASE_PASSED;
+        case_fail(run,
+                  "something was printed to standard output, which belongs to the program; a "
+                  "plugin says what it has to say by the host's log: %s",
+                  printed);
+    }
+}
+
+/* A copy that fork made and that came back from the call says so, once, and is gone. */
+static void send_message(const worker *w, message sent, const char *detail)
+{
+    uint8_t bytes[sizeof sent + sizeof((case_run *)0)->detail];
+    const bool copied = getpid() != w->owner;
+    if (copied) {
+        sent.kind = MESSAGE_FORKED;
+        detail = "";
+    }
+    sent.detail_bytes = (uint32_t)strlen(detail);
+    memcpy(bytes, &sent, sizeof sent);
+    memcpy(bytes + sizeof sent, detail, sent.detail_bytes);
+    child_write(w->fd, bytes, sizeof sent + sent.detail_bytes);
+    if (copied) {
+        _exit(0);
+    }
+}

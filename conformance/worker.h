@@ -1,0 +1,45 @@
+/* worker.h: what runs in a child process: the cases of a group one after the other, and those that
+ * fail again with smaller sizes; and the messages that it sends. Called by runner.c alone. */
+#ifndef HAL_CONFORMANCE_WORKER_H
+#define HAL_CONFORMANCE_WORKER_H
+
+#include "runner.h"
+#include "shrink.h"
+
+/* A message and the bytes of its detail are one write, so that they never mix with others. */
+typedef enum message_kind {
+    MESSAGE_BEGIN,  /* of a case */
+    MESSAGE_RESULT, /* of the case */
+    MESSAGE_TRY,    /* the next smaller sizes of the case that failed */
+    MESSAGE_TRIED,  /* what came of them */
+    MESSAGE_FORKED  /* from a copy of the child that a call came back in */
+} message_kind;
+
+typedef struct message {
+    uint32_t kind;
+    uint32_t index; /* in the results */
+    uint32_t status;
+    uint32_t detail_bytes;
+    double seconds;
+} message;
+
+/* Results [next, end) are still to be run. The child works on a copy of the runner's. */
+typedef struct worker_task {
+    const runner_options *options;
+    const report_result *results;
+    size_t next, end;
+    size_t shrunk;       /* the result that `search` is about */
+    shrink search;       /* without a family: none is under way */
+    double shrink_began, shrink_until; /* by child_now */
+    double shrink_spent; /* on earlier cases of the group, in seconds */
+} worker_task;
+
+/* The body of the child; `user` is the task. */
+void worker_run(void *user, int fd);
+
+/* Begins the search for smaller sizes of a case that has failed, if its family has any, it was not
+ * expected to fail, and the group's time for it is not used up. */
+bool worker_begin_shrink(worker_task *task, size_t index);
+void worker_end_shrink(worker_task *task);
+
+#endif
