@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int extent(const ops_tensor *tensor, int64_t *first, int64_t *end);
 static int elements_overlap(const ops_tensor *tensor);
 static int meet_from(const ops_tensor *x, const ops_tensor *y, const uint32_t *order, uint32_t at,
                      int64_t distance);
@@ -47,7 +46,7 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
     /* Sizes are powers of two: a shift, as a division takes longer than all else here. */
     uint64_t bytes = hal_buffer_bytes(tensor->buffer);
     uint64_t elements = bytes >> __builtin_ctz(hal_type_size(tensor->type));
-    if (!extent(tensor, &first, &end) || first < 0 || (uint64_t)end > elements) {
+    if (!ops_extent(tensor, &first, &end) || first < 0 || (uint64_t)end > elements) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: %s, %s at offset %lld, reaches beyond its buffer of %llu bytes",
                               function, argument, ops_describe(tensor, text),
@@ -202,27 +201,22 @@ void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
     *end = high + 1;
 }
 
-/* ops_span with checks of every step, for tensors that come from outside. False on overflow; the
- * number of elements is checked too. A tensor without elements spans nothing. */
-static int extent(const ops_tensor *tensor, int64_t *first, int64_t *end)
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end)
 {
     int64_t low = tensor->offset, high = tensor->offset, count = 1;
+    int empty = 0;
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (tensor->shape[i] == 0) {
-            *first = *end = 0;
-            return 1;
-        }
-    }
-    for (uint32_t i = 0; i < tensor->rank; i++) {
+        const int64_t length = tensor->shape[i] ? tensor->shape[i] : 1;
         int64_t reach;
-        if (__builtin_mul_overflow(count, tensor->shape[i], &count) ||
-            __builtin_mul_overflow(tensor->shape[i] - 1, tensor->stride[i], &reach) ||
+        empty |= tensor->shape[i] == 0;
+        if (length < 0 || __builtin_mul_overflow(count, length, &count) ||
+            __builtin_mul_overflow(length - 1, tensor->stride[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
             return 0;
         }
     }
-    *first = low;
-    return !__builtin_add_overflow(high, 1, end) && count <= INT64_MAX / 16;
+    *first = empty ? 0 : low;
+    return !__builtin_add_overflow(empty ? -1 : high, 1, end) && count <= INT64_MAX / 16;
 }
 
 /* Whether two elements may share memory: false when each axis, ordered by stride, steps over all

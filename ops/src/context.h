@@ -167,6 +167,11 @@ int ops_overlap(const ops_tensor *x, const ops_tensor *y);
 /* The lowest and one beyond the highest element that a tensor touches, in elements. */
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
 
+/* The same for tensors that come from outside. False for a negative length, and where elements or
+ * places are beyond what 63 bits count, even if other axes have a length of 0; a tensor without
+ * elements spans nothing. */
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end);
+
 /* Finds or adds the binding of a tensor and gives its number; HAL_IR_MAX_BINDINGS when there is no
  * room. A tensor without elements gets the beginning of its buffer. */
 uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_tensor *tensor,

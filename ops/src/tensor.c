@@ -108,7 +108,12 @@ int64_t ops_tensor_elements(const ops_tensor *tensor)
     }
     int64_t count = 1;
     for (uint32_t i = 0; i < tensor->rank && i < OPS_MAX_RANK; i++) {
-        count *= tensor->shape[i];
+        if (tensor->shape[i] == 0) {
+            return 0;
+        }
+        if (__builtin_mul_overflow(count, tensor->shape[i], &count)) {
+            count = INT64_MAX;
+        }
     }
     return count;
 }
@@ -126,7 +131,9 @@ int ops_tensor_is_contiguous(const ops_tensor *tensor)
         if (tensor->shape[i] != 1 && tensor->stride[i] != stride) {
             return 0;
         }
-        stride *= tensor->shape[i];
+        if (__builtin_mul_overflow(stride, tensor->shape[i], &stride)) {
+            return 0;
+        }
     }
     return 1;
 }
@@ -339,6 +346,14 @@ static hal_status check_view(const char *function, const ops_tensor *tensor, con
     if (tensor->rank > OPS_MAX_RANK) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: tensor's rank %u is above 8",
                               function, tensor->rank);
+    }
+    int64_t first, end;
+    if (!ops_extent(tensor, &first, &end)) {
+        char text[OPS_TEXT_BYTES];
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: tensor, %s at offset %lld, has negative lengths or reaches "
+                              "further than 63 bits can count",
+                              function, ops_describe(tensor, text), (long long)tensor->offset);
     }
     return HAL_OK;
 }

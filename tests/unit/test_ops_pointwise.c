@@ -403,6 +403,34 @@ static void bad_arguments(void **state)
     box_free(&out);
 }
 
+/* Numbers that overflow when they are multiplied out; the undefined-behaviour sanitizer looks on. */
+static void uncountable_tensors(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    const int64_t far = INT64_C(1) << 40, shape[1] = {4};
+    const uint32_t axes[2] = {1, 0};
+    box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -1, 1);
+    ops_tensor view, wide = {x.t.buffer, HAL_TYPE_F32, 3, 0, {far, far, 1}, {1, 1, 1}};
+    assert_int_equal(ops_tensor_elements(&wide), INT64_MAX);
+    refused(ops_copy(test_context, &wide, &wide), bad, "reaches beyond");
+    refused(ops_tensor_slice(&wide, 0, 1, 1, 1, &view), bad, "63 bits");
+    refused(ops_tensor_permute(&wide, axes, &view), bad, "63 bits");
+    refused(ops_tensor_reshape(&wide, 1, shape, &view), bad, "63 bits");
+    wide.shape[2] = 0; /* none at all, but for strides the other axes count */
+    assert_int_equal(ops_tensor_elements(&wide), 0);
+    refused(ops_copy(test_context, &wide, &wide), bad, "reaches beyond");
+    wide.rank = 2;
+    wide.stride[0] = far;
+    assert_false(ops_tensor_is_contiguous(&wide));
+    ops_tensor steep = {x.t.buffer, HAL_TYPE_F32, 1, 0, {8}, {INT64_MAX / 2}};
+    refused(ops_tensor_slice(&steep, 0, 4, 1, 1, &view), bad, "63 bits");
+    refused(ops_tensor_transpose(&steep, 0, 0, &view), bad, "63 bits");
+    steep.shape[0] = -1;
+    refused(ops_tensor_broadcast(&steep, 1, shape, &view), bad, "negative");
+    box_free(&x);
+}
+
 static void bad_expressions(void **state)
 {
     (void)state;
@@ -486,6 +514,7 @@ int main(void)
         cmocka_unit_test(where_and_fill),
         cmocka_unit_test(casts),
         cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(uncountable_tensors),
         cmocka_unit_test(bad_expressions),
         cmocka_unit_test(many_strided_inputs),
     };
