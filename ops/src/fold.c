@@ -15,6 +15,7 @@
 #define LEAST_SHARED_STEPS_LANES 512
 
 static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most);
+static uint32_t halved_to(uint32_t size, uint32_t most);
 static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
                        ops_team *team);
 static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
@@ -35,13 +36,18 @@ void ops_team_choose(const ops_context *context, const ops_space *space, const o
     int64_t outputs = ops_space_elements(space);
     int64_t across = llabs(space->stride[lead][space->rank - 1]);
     int64_t along = llabs(axis->stride[lead]);
-    uint32_t items = info->max_group_items < 256 ? info->max_group_items : 256;
-    items = power_of_two(items, 1, 256) > items ? items / 2 : items;
+    const uint32_t items = halved_to(256, info->max_group_items);
     *team = (ops_team){1, 1, 0, 0, 0, 0};
     if (outputs == 1 || across == 0 || along < across) {
         team_along(info, outputs, axis->length, items, team);
     } else {
         team_across(info, space, axis->length, items, team);
+    }
+    /* The folds by halves need a power of two along the axis; the outputs may be any number. */
+    const uint32_t *limit = info->max_group_size;
+    team->along = halved_to(team->along, limit[team->axis_first ? 0 : 1]);
+    if (team->outputs > limit[team->axis_first ? 1 : 0]) {
+        team->outputs = limit[team->axis_first ? 1 : 0];
     }
     uint32_t lanes = info->subgroup_width;
     if (team->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
@@ -295,6 +301,15 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
     return size;
 }
 
+/* At least 1, however little there may be. */
+static uint32_t halved_to(uint32_t size, uint32_t most)
+{
+    while (size > 1 && size > most) {
+        size /= 2;
+    }
+    return size;
+}
+
 /* The axis is what lies close in memory: work-items side by side along it. */
 static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
                        ops_team *team)
@@ -303,7 +318,7 @@ static void team_along(const hal_device_info *info, int64_t outputs, int64_t len
     if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
               : outputs > 1 && length <= LEAST_SHARED_AXIS) {
         team->outputs = lanes ? ops_even_share((uint64_t)outputs, items)
-                              : power_of_two((uint64_t)outputs, 16, items);
+                              : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
         return;
     }
     team->axis_first = 1;

@@ -303,6 +303,31 @@ static void zero_sizes(void **state)
     box_free(&z);
 }
 
+/* A device may limit its groups to any number of work-items, in all and in each dimension. */
+static void groups_of_any_size(void **state)
+{
+    (void)state;
+    static hal_device_info limited;
+    static const uint32_t limits[][3] = {{48, 256, 256}, {3, 256, 256}, {100, 24, 256},
+                                         {255, 256, 7},  {1, 1, 1},     {256, 5, 1}};
+    const hal_device_info *whole = test_context->info;
+    const int64_t shape[2] = {5, 70};
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -4, 4);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        limited = *whole;
+        limited.max_group_items = limits[i][0];
+        limited.max_group_size[0] = limits[i][1];
+        limited.max_group_size[1] = limits[i][2];
+        test_context->info = &limited;
+        for (uint32_t axis = 0; axis < 2; axis++) {
+            try_reduce(OPS_REDUCE_SUM, &x, axis, HAL_TYPE_F32, 0);
+            try_reduce(OPS_REDUCE_ARGMAX, &x, axis, HAL_TYPE_I32, 1);
+        }
+    }
+    test_context->info = whole;
+    box_free(&x);
+}
+
 /* Equal inputs give equal bits, twice. */
 static void repeatable(void **state)
 {
@@ -367,6 +392,7 @@ int main(void)
         cmocka_unit_test(prologue_and_epilogue),
         cmocka_unit_test(softmax),
         cmocka_unit_test(zero_sizes),
+        cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(repeatable),
         cmocka_unit_test(bad_arguments),
     };
