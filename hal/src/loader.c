@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status open_file(hal_module *module);
+static hal_status open_file(hal_module *module, hal_plugin_query_function *query);
 static hal_status no_library(const hal_module *module, const char *words);
 static hal_status no_table(const hal_module *module, hal_plugin_query_function query);
 static hal_status take_table(hal_module *module, const hal_plugin *table);
@@ -46,7 +46,19 @@ hal_status hal_module_load(hal_module *module)
     if (module->loaded) {
         return HAL_OK;
     }
-    const hal_status status = open_file(module);
+    hal_plugin_query_function query = NULL;
+    const hal_status status = open_file(module, &query);
+    if (status != HAL_OK) {
+        keep_failure(module, status);
+        return status;
+    }
+    return hal_module_ask(module, query);
+}
+
+hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query)
+{
+    const hal_plugin *table = query(HAL_PLUGIN_ABI, hal_host_services());
+    const hal_status status = table ? take_table(module, table) : no_table(module, query);
     keep_failure(module, status);
     if (status == HAL_OK) {
         module->loaded = 1;
@@ -68,7 +80,7 @@ hal_status hal_module_enumerate(hal_module *module)
     return status;
 }
 
-static hal_status open_file(hal_module *module)
+static hal_status open_file(hal_module *module, hal_plugin_query_function *query)
 {
     const hal_status there = hal_plugin_file_check(module->path);
     if (there != HAL_OK) {
@@ -80,16 +92,14 @@ static hal_status open_file(hal_module *module)
         return no_library(module, words ? words : "the loader does not say why");
     }
     /* Never closed: drivers leave threads and handlers behind that would be unmapped. */
-    hal_plugin_query_function query = NULL;
     void *symbol = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
     if (!symbol) {
         const char *words = dlerror();
         return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: does not export %s: %s", module->path,
                         HAL_PLUGIN_QUERY_SYMBOL, words ? words : "the symbol is null");
     }
-    memcpy(&query, &symbol, sizeof query);
-    const hal_plugin *table = query(HAL_PLUGIN_ABI, hal_host_services());
-    return table ? take_table(module, table) : no_table(module, query);
+    memcpy(query, &symbol, sizeof *query);
+    return HAL_OK;
 }
 
 /* The loader speaks of the file itself, or of a library that the file needs. */

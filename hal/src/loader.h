@@ -29,6 +29,9 @@ hal_module *hal_module_create(const char *path);
  * Errors: NOT_FOUND, LIBRARY_MISSING, BAD_PLUGIN, TOO_NEW, TOO_OLD; kept in the module too. */
 hal_status hal_module_load(hal_module *module);
 
+/* The part of loading that comes after the file: asks for the table, checks and keeps it. */
+hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query);
+
 /* Loads and asks for the devices; kept likewise. Errors: as load, and what the plugin answers. */
 hal_status hal_module_enumerate(hal_module *module);
 
