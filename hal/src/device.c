@@ -249,6 +249,7 @@ static hal_status make_device(const hal_candidate *candidate, hal_device **devic
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
         status = made->plugin->device_open(candidate->index, &made->handle);
+        status = hal_host_made(status, made->handle);
     }
     hal_event_end(&event, status);
     hal_device_enter(before);

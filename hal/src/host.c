@@ -58,6 +58,13 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
     return hal_fail(status, "%s: %s", what, words);
 }
 
+hal_status hal_host_made(hal_status status, const void *object)
+{
+    return status == HAL_OK && !object
+               ? host_fail(HAL_ERROR_INTERNAL, "the plugin reports success and gives nothing")
+               : status;
+}
+
 static void *host_allocate(uint64_t bytes, uint64_t alignment)
 {
     void *memory = NULL;

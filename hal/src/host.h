@@ -13,6 +13,9 @@ const hal_host *hal_host_services(void);
  * Gives `status` back; a number that is no status becomes INTERNAL. Threads: any. */
 hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 
+/* What a call that makes an object has answered: HAL_OK with none is INTERNAL, in words. */
+hal_status hal_host_made(hal_status status, const void *object);
+
 /* A number that changes in each forked child, where nothing of the parent's may be used. */
 extern _Atomic uint32_t hal_host_forks;
 static inline uint32_t hal_host_generation(void)

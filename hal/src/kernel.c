@@ -405,6 +405,7 @@ static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of)
     } else {
         status = plugin->kernel_create(device->handle, made_of->ir, &kernel->handle);
     }
+    status = hal_host_made(status, kernel->handle);
     hal_event_end(&event, status);
     hal_device_enter(before);
     if (status != HAL_OK) {

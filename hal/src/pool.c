@@ -116,12 +116,13 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
 hal_status hal_memory_map(hal_device *device, hal_memory *memory, void **pointer)
 {
     if (!memory->pointer) {
-        const hal_status status =
+        hal_status status =
             device->plugin->memory_map(device->handle, memory->handle, &memory->pointer);
-        if (status != HAL_OK || !memory->pointer) {
+        status = hal_host_made(status, memory->pointer);
+        if (status != HAL_OK) {
             memory->pointer = NULL;
-            return hal_device_failed(device, status ? status : HAL_ERROR_INTERNAL,
-                                     "mapping %llu bytes", (unsigned long long)memory->bytes);
+            return hal_device_failed(device, status, "mapping %llu bytes",
+                                     (unsigned long long)memory->bytes);
         }
     }
     *pointer = memory->pointer;
@@ -227,6 +228,7 @@ static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
         status = device->plugin->memory_allocate(device->handle, kind, bytes, &memory->handle);
+        status = hal_host_made(status, memory->handle);
     }
     event.memory = memory->handle;
     hal_event_end(&event, status);

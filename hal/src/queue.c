@@ -51,6 +51,7 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
     }
     hal_plugin_queue *handle = NULL;
     status = device->plugin->queue_create(device->handle, &handle);
+    status = hal_host_made(status, handle);
     if (status != HAL_OK) {
         put_aside(made);
         return hal_device_failed(device, status, "hal_queue_create");

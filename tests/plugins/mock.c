@@ -93,6 +93,11 @@ static hal_status call(enum mock_entry entry)
     return HAL_OK;
 }
 
+static hal_status answer(hal_status status)
+{
+    return status == MOCK_NOTHING ? HAL_OK : status;
+}
+
 static void misuse(const char *what)
 {
     atomic_fetch_add(&state.misuses, 1);
@@ -116,7 +121,7 @@ static hal_status device_open(uint32_t index, hal_plugin_device **device)
 {
     const hal_status status = call(MOCK_DEVICE_OPEN);
     if (status != HAL_OK) {
-        return status;
+        return answer(status);
     }
     *device = calloc(1, sizeof **device);
     (*device)->index = index;
@@ -145,7 +150,7 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 {
     const hal_status status = call(MOCK_ALLOCATE);
     if (status != HAL_OK) {
-        return status;
+        return answer(status);
     }
     if (atomic_fetch_add(&state.memory_bytes, bytes) + bytes > atomic_load(&state.memory_limit)) {
         atomic_fetch_sub(&state.memory_bytes, bytes);
@@ -183,8 +188,8 @@ static hal_status memory_map(hal_plugin_device *device, hal_plugin_memory *memor
         !(state.infos[device->index].abilities & HAL_ABILITY_MAP_DEVICE)) {
         misuse("memory mapped that the device does not map");
     }
-    *pointer = memory->data;
-    return status;
+    *pointer = status == MOCK_NOTHING ? NULL : memory->data;
+    return answer(status);
 }
 
 static void *copy_of(const void *data, uint64_t bytes)
@@ -214,7 +219,7 @@ static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *
         atomic_fetch_add(&state.live_kernels, 1);
         *kernel = made;
     }
-    return status;
+    return answer(status);
 }
 
 static void kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
@@ -242,7 +247,7 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
         (*queue)->device = device->index;
         atomic_fetch_add(&state.live_queues, 1);
     }
-    return status;
+    return answer(status);
 }
 
 /* Marks what a batch uses, or with -1 takes the marks away. */

@@ -10,6 +10,9 @@
 #define MOCK_DEVICES 4u
 #define MOCK_LOGGED 4096u
 
+/* For fail_with: HAL_OK, and no object. */
+#define MOCK_NOTHING 1000
+
 enum mock_entry {
     MOCK_ENUMERATE,
     MOCK_DEVICE_OPEN,
@@ -36,7 +39,7 @@ typedef struct mock_state {
     uint32_t device_count;
     hal_device_info infos[MOCK_DEVICES];
     _Atomic int fail_in[MOCK_ENTRIES]; /* the n-th call from now on fails; 0: none */
-    _Atomic int fail_with;             /* with this status */
+    _Atomic int fail_with;             /* with this status, or MOCK_NOTHING */
     _Atomic int hold;                  /* work that was handed over does not begin */
     _Atomic int slow;                  /* it runs late: some time while it is waited for */
     _Atomic uint64_t memory_limit;     /* bytes in all */

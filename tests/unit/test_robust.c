@@ -13,6 +13,45 @@ static hal_buffer *buffer;
 static hal_buffer *foreign;
 static hal_kernel *kernel;
 
+/* A plugin that reports success and gives no object: an error, and nothing is left behind. */
+static void success_without_an_object(void **state)
+{
+    (void)state;
+    const char *const words = "the plugin reports success and gives nothing";
+    const hal_status status = HAL_ERROR_INTERNAL;
+    mock->fail_with = MOCK_NOTHING;
+    hal_device *made_device = NULL;
+    hal_buffer *made_buffer = NULL;
+    hal_queue *made_queue = NULL;
+    hal_kernel *made_kernel = NULL;
+    void *pointer = NULL;
+    mock->fail_in[MOCK_DEVICE_OPEN] = 1;
+    assert_fails(hal_device_open("mock:2", &made_device), status, words);
+    assert_null(made_device);
+    mock->fail_in[MOCK_ALLOCATE] = 1;
+    assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 3 << 20, &made_buffer), status,
+                 words);
+    assert_null(made_buffer);
+    mock->fail_in[MOCK_QUEUE] = 1;
+    assert_fails(hal_queue_create(device, &made_queue), status, words);
+    assert_null(made_queue);
+    mock->fail_in[MOCK_KERNEL] = 1;
+    hal_ir_kernel *ir = mock_ir(4711);
+    assert_fails(hal_kernel_create(device, ir, &made_kernel), status, words);
+    assert_null(made_kernel);
+    assert_int_equal(hal_kernel_create(device, ir, &made_kernel), HAL_OK);
+    hal_kernel_release(made_kernel);
+    hal_ir_kernel_destroy(ir);
+    assert_int_equal(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 3 << 20, &made_buffer), HAL_OK);
+    mock->fail_in[MOCK_MAP] = 1;
+    assert_fails(hal_buffer_map_begin(made_buffer, &pointer), status, words);
+    assert_null(pointer);
+    assert_int_equal(hal_buffer_map_begin(made_buffer, &pointer), HAL_OK);
+    assert_int_equal(hal_buffer_map_end(made_buffer), HAL_OK);
+    hal_buffer_release(made_buffer);
+    mock_reset(mock);
+}
+
 static void null_handles_are_named(void **state)
 {
     (void)state;
@@ -304,8 +343,7 @@ static void a_forked_child_is_told(void **state)
         hal_memory_statistics now;
         int wrong = hal_device_memory(device, &now) != HAL_ERROR_INVALID_STATE;
         wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
-        wrong |= (hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1) !=
-                  HAL_ERROR_INVALID_STATE)
+        wrong |= (hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1) != HAL_ERROR_INVALID_STATE)
                  << 2;
         wrong |= (hal_queue_flush(queue, NULL) != HAL_ERROR_INVALID_STATE) << 3;
         hal_kernel_release(kernel);
@@ -351,6 +389,7 @@ static void the_version_is_told(void **state)
 static int begin(void **state)
 {
     mock = mock_find("mock");
+    mock->device_count = 3;
     mock_begin(state);
     device = mock_open("mock");
     second = mock_open("mock:1");
@@ -385,6 +424,7 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(success_without_an_object, reset),
         cmocka_unit_test_setup(null_handles_are_named, reset),
         cmocka_unit_test_setup(null_is_released_and_asked, reset),
         cmocka_unit_test_setup(sizes_of_buffers, reset),
