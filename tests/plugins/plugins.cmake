@@ -66,6 +66,12 @@ foreach(entry IN LISTS optional_entries)
     target_compile_definitions(test_plugin_without_${entry} PRIVATE WITHOUT=${entry})
 endforeach()
 
+foreach(claim most least)
+    string(TOUPPER ${claim} way)
+    wrapping_plugin(claims claims_${claim} ${CMAKE_CURRENT_SOURCE_DIR}/abi/claims.c)
+    target_compile_definitions(test_plugin_claims_${claim} PRIVATE ${way})
+endforeach()
+
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
          bad_status bad_info bad_stride old_minor counts other_name needy older cut many
