@@ -58,17 +58,14 @@ check() {
 
 # Every name with a value and every structure has its line in layout.c.
 complete() {
-    local name missing=0 macro='^#define HAL_[A-Z0-9_]+ +[^ ].*'
-    for name in $({ grep -ohE 'HAL_[A-Z0-9_]+ = -?[0-9]' "$scratch"/hal/*.h
-                    grep -ohE "$macro" "$scratch"/hal/*.h | grep -v '__attribute__' |
-                        sed 's/^#define //'; } | sed 's/ .*//' | sort -u); do
-        grep -qE "^VALUE\(((sizeof )?$name)(,| )" "$here/layout.c" ||
-            { echo "layout.c has no line for $name"; missing=1; }
-    done
-    for name in $(sed -nE 's/^typedef struct (\w+) \{.*/\1/p' "$scratch"/hal/*.h); do
-        grep -q "^SIZE($name," "$here/layout.c" || { echo "layout.c has no line for $name"; missing=1; }
-    done
-    return $missing
+    local missing
+    missing=$(comm -23 \
+        <({ grep -ohE 'HAL_[A-Z0-9_]+ = -?[0-9]' "$scratch"/hal/*.h | sed 's/ .*//'
+            grep -hE '^#define HAL_[A-Z0-9_]+ ' "$scratch"/hal/*.h | grep -v __attribute__ |
+                sed -E 's/^#define (\w+).*/\1/'
+            sed -nE 's/^typedef struct (\w+) \{.*/\1/p' "$scratch"/hal/*.h; } | sort -u) \
+        <(sed -nE 's/^(VALUE|SIZE)\((sizeof )?(\w+), .*/\3/p' "$here/layout.c" | sort -u))
+    [ -z "$missing" ] || { echo "layout.c has no line for" $missing; return 1; }
 }
 
 copy() {
@@ -128,5 +125,5 @@ noticed "another type of a status" 's/typedef int32_t hal_status/typedef int64_t
 noticed "another header of hal" 's/#include <hal\/ir.h>/&\n#include <hal\/device.h>/'
 noticed "a header of the system" 's/#include <stdint.h>/&\n#include <sys\/types.h>/'
 if [ -n "$(plus_plus)" ]; then
-    noticed "a word of C++" 's/hal_type type_a,/hal_type class, type_a,/; s/reserved\[5\];/reserved[4];/'
+    noticed "a word of C++" 's/const char \*entry,/const char *class,/'
 fi
