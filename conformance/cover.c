@@ -22,6 +22,7 @@ static const char *const atomic_rows[HAL_IR_ATOMIC_COUNT] = {
     "atomic add", "atomic min", "atomic max",      "atomic and",
     "atomic or",  "atomic xor", "atomic exchange", "atomic compare"};
 
+static cover_table required_rows(void);
 static void add_row(cover_table *table, uint8_t memory, uint32_t types, const char *format, ...)
     HAL_PRINTF(4, 5);
 static void require_values(cover_table *table);
@@ -90,14 +91,25 @@ unsigned cover_operands_of(uint32_t opcode)
     }
 }
 
+void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user)
+{
+    cover_table table = required_rows();
+    for (size_t i = 0; i < table.count; i++) {
+        const cover_row *row = &table.rows[i];
+        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+            if ((row->types & HAL_TYPE_BIT(type)) != 0) {
+                case_cover cell = {.type = type, .memory = row->memory};
+                memcpy(cell.row, row->name, sizeof cell.row);
+                visit(user, &cell);
+            }
+        }
+    }
+    free(table.rows);
+}
+
 size_t cover_print(FILE *file, const case_list *list)
 {
-    cover_table table = {0};
-    require_values(&table);
-    require_conversions(&table);
-    require_control(&table);
-    require_memory(&table);
-    require_ops(&table);
+    cover_table table = required_rows();
     count_cases(&table, list);
     fprintf(file, "Cases that cover each cell; '.': the row has no such type.\n");
     fprintf(file, "\nValues\n");
@@ -111,6 +123,17 @@ size_t cover_print(FILE *file, const case_list *list)
     fprintf(file, "\n%zu empty cells\n", empty);
     free(table.rows);
     return empty;
+}
+
+static cover_table required_rows(void)
+{
+    cover_table table = {0};
+    require_values(&table);
+    require_conversions(&table);
+    require_control(&table);
+    require_memory(&table);
+    require_ops(&table);
+    return table;
 }
 
 static void add_row(cover_table *table, uint8_t memory, uint32_t types, const char *format, ...)

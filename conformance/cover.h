@@ -28,6 +28,9 @@ uint32_t cover_types_of(uint32_t opcode);
 /* Operands of such an opcode: 1, 2 or 3. */
 unsigned cover_operands_of(uint32_t opcode);
 
+/* Calls `visit` for every cell that has to be covered. */
+void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user);
+
 /* Prints the table; the number of empty cells. */
 size_t cover_print(FILE *file, const case_list *list);
 

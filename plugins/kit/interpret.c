@@ -15,6 +15,7 @@ typedef struct copy {
     uint32_t shared, binding, width, set;
     uint64_t to, from;
     int guarded_off;
+    const hal_ir_record *record;
 } copy;
 
 typedef struct item {
@@ -70,6 +71,9 @@ static void write_element(run *r, uint32_t memory, uint64_t element, uint64_t va
 static hal_status fail(run *r, const item *w, hal_status status, const char *format, ...)
     HAL_PRINTF(4, 5);
 static int meets(uint32_t opcode);
+static int stands(const run *r, const item *w);
+static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value);
+static void show(const run *r, const hal_ir_record *record, uint64_t *values);
 static uint64_t sign_extended(hal_type type, uint64_t bits);
 
 hal_status kit_interpret(const kit_dispatch *dispatch, kit_problem *problem)
@@ -221,8 +225,7 @@ static hal_status run_group(run *r)
 static hal_status run_to_meeting(run *r, item *w)
 {
     hal_status status = HAL_OK;
-    while (status == HAL_OK && w->at < r->kernel->record_count &&
-           !meets(r->kernel->records[w->at].opcode)) {
+    while (status == HAL_OK && w->at < r->kernel->record_count && !stands(r, w)) {
         status = step(r, w);
     }
     return status;
@@ -280,6 +283,7 @@ static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, u
             source = (lane ^ (uint32_t)record->imm) % r->lanes;
         }
         w->values[r->slots[index]] = values[source < lanes ? source : lane];
+        show(r, record, &w->values[r->slots[index]]);
     }
 }
 
@@ -316,6 +320,7 @@ static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, u
             memcpy(&result_bits, &result, sizeof result);
             values[r->slots[index] + i] = result_bits;
         }
+        show(r, record, &values[r->slots[index]]);
     }
 }
 
@@ -371,12 +376,17 @@ static hal_status step(run *r, item *w)
     case HAL_IR_GET:
         *out = a;
         break;
+    case HAL_IR_BARRIER: /* passed by */
+        break;
     case HAL_IR_SET:
         w->values[r->slots[record->a]] = b;
         break;
     default:
         *out = kit_operate(record, kernel->records[record->a].type, a, b, c);
         break;
+    }
+    if (record->type != HAL_TYPE_NONE) {
+        show(r, record, out);
     }
     w->at++;
     return HAL_OK;
@@ -385,21 +395,26 @@ static hal_status step(run *r, item *w)
 static hal_status step_control(run *r, item *w, const hal_ir_record *record)
 {
     const uint32_t match = r->matches[w->at];
+    const hal_ir_record *other = &r->kernel->records[match];
     switch (record->opcode) {
     case HAL_IR_FOR:
         return enter_loop(r, w, record);
     case HAL_IR_IF:
         /* To the records behind ELSE, or to END itself. */
-        w->at = w->values[r->slots[record->a]] ? w->at + 1
-                : r->kernel->records[match].opcode == HAL_IR_ELSE ? match + 1
-                                                                  : match;
+        if (seen(r, record, w->values[r->slots[record->a]])) {
+            w->at++;
+        } else if (other->opcode == HAL_IR_ELSE) {
+            w->at = seen(r, other, 1) ? match + 1 : r->matches[match];
+        } else {
+            w->at = match;
+        }
         return HAL_OK;
     case HAL_IR_ELSE: /* reached from the first part: the second is passed over. An ELSE is both
                        * ends of a block; its match is the END, which was noted last. */
         w->at = match;
         return HAL_OK;
     default:
-        if (r->kernel->records[match].opcode == HAL_IR_FOR) {
+        if (other->opcode == HAL_IR_FOR) {
             return next_round(r, w, match);
         }
         w->at++;
@@ -409,14 +424,15 @@ static hal_status step_control(run *r, item *w, const hal_ir_record *record)
 
 static hal_status enter_loop(run *r, item *w, const hal_ir_record *record)
 {
-    const int64_t start = (int64_t)sign_extended(record->type, w->values[r->slots[record->a]]);
+    const uint64_t first = seen(r, record, w->values[r->slots[record->a]]);
+    const int64_t start = (int64_t)sign_extended(record->type, first);
     const int64_t end = (int64_t)sign_extended(record->type, w->values[r->slots[record->b]]);
     const int64_t by = (int64_t)sign_extended(record->type, w->values[r->slots[record->c]]);
     if (by <= 0) {
         return fail(r, w, HAL_ERROR_INVALID_ARGUMENT, "the step is %lld, not above 0",
                     (long long)by);
     }
-    w->values[r->slots[w->at]] = w->values[r->slots[record->a]];
+    w->values[r->slots[w->at]] = first;
     w->at = start < end ? w->at + 1 : r->matches[w->at] + 1;
     return HAL_OK;
 }
@@ -458,6 +474,7 @@ static hal_status step_memory(run *r, item *w, const hal_ir_record *record)
 static hal_status load_or_store(run *r, item *w, const hal_ir_record *record)
 {
     const int load = record->opcode == HAL_IR_LOAD;
+    uint64_t stored[8];
     uint64_t *value = &w->values[r->slots[load ? w->at : record->c]];
     uint64_t element = 0;
     if (record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]) {
@@ -468,12 +485,20 @@ static hal_status load_or_store(run *r, item *w, const hal_ir_record *record)
     }
     hal_status status =
         locate(r, w, record->aux, record->a, record->imm, record->width, &element);
+    if (!load) {
+        memcpy(stored, value, record->width * sizeof *value);
+        value = stored;
+        show(r, record, value);
+    }
     for (uint32_t i = 0; i < record->width && status == HAL_OK; i++) {
         if (load) {
             value[i] = read_element(r, record->aux, element + i);
         } else {
             write_element(r, record->aux, element + i, value[i]);
         }
+    }
+    if (load && status == HAL_OK) {
+        show(r, record, value);
     }
     return status;
 }
@@ -500,7 +525,7 @@ static hal_status do_atomic(run *r, item *w, const hal_ir_record *record)
                old != w->values[r->slots[record->d]]) {
         fresh = old;
     }
-    write_element(r, record->aux, element, fresh);
+    write_element(r, record->aux, element, seen(r, record, fresh));
     *out = old;
     return HAL_OK;
 }
@@ -512,6 +537,7 @@ static hal_status begin_copy(run *r, item *w, const hal_ir_record *record)
                  .binding = (uint32_t)record->imm,
                  .width = record->width,
                  .set = w->sets,
+                 .record = record,
                  .guarded_off =
                      record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]};
     hal_status status = locate(r, w, made.shared, record->a, 0, made.width, &made.to);
@@ -543,8 +569,9 @@ static void wait_for_copies(run *r, item *w, uint32_t under_way)
             continue;
         }
         for (uint32_t k = 0; k < one->width; k++) {
-            write_element(r, one->shared, one->to + k,
-                          one->guarded_off ? 0 : read_element(r, one->binding, one->from + k));
+            const uint64_t value =
+                one->guarded_off ? 0 : read_element(r, one->binding, one->from + k);
+            write_element(r, one->shared, one->to + k, seen(r, one->record, value));
         }
     }
     w->copy_count = kept;
@@ -691,6 +718,29 @@ static int meets(uint32_t opcode)
 {
     return opcode == HAL_IR_BARRIER || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
            opcode == HAL_IR_SUBGROUP_REDUCE || opcode == HAL_IR_MATRIX_MULTIPLY;
+}
+
+/* Whether a work-item has come to something that all of its group have to come to. */
+static int stands(const run *r, const item *w)
+{
+    const hal_ir_record *record = &r->kernel->records[w->at];
+    return meets(record->opcode) && (record->opcode != HAL_IR_BARRIER || seen(r, record, 1));
+}
+
+/* A single value, as the witness leaves it. */
+static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
+{
+    if (r->dispatch->witness != NULL) {
+        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, &value, 1);
+    }
+    return value;
+}
+
+static void show(const run *r, const hal_ir_record *record, uint64_t *values)
+{
+    if (r->dispatch->witness != NULL) {
+        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, values, record->width);
+    }
 }
 
 static uint64_t sign_extended(hal_type type, uint64_t bits)

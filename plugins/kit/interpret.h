@@ -13,12 +13,21 @@ typedef struct kit_span {
     uint64_t bytes;
 } kit_span;
 
+/* Sees what a kernel does, and may change it: for debuggers, and for tests of those who judge.
+ * `values` are those that the record made for one work-item, `width` of them; what a store, an
+ * atomic or an asynchronous copy is about to write; where a FOR begins. Or one truth: the condition
+ * of an IF, and 1 for an ELSE that is entered and for a BARRIER that is met; 0 passes it by. */
+typedef void (*kit_witness)(void *user, const hal_ir_kernel *kernel, const hal_ir_record *record,
+                            uint64_t *values, uint32_t width);
+
 typedef struct kit_dispatch {
     const hal_ir_kernel *kernel; /* verified, no fragment */
     uint32_t grid[3];            /* groups */
     uint32_t subgroup_width;     /* a power of two up to 128; 0: HAL_IR_EMULATED_SUBGROUP */
     const kit_span *bindings;    /* as many as the kernel has */
     const void *scalars;         /* scalar_bytes of them */
+    kit_witness witness;         /* null: nobody looks */
+    void *witness_user;
 } kit_dispatch;
 
 /* What went wrong, where: kernel, record, group and work-item. */

@@ -270,7 +270,7 @@ static void mark(pending *batch, int by)
     }
 }
 
-static void run_kernel(const pending *batch, const hal_command *command)
+static void run_kernel(const pending *batch, const hal_command *command, uint32_t device)
 {
     const hal_ir_kernel *ir = &command->kernel->ir;
     kit_span spans[HAL_IR_MAX_BINDINGS];
@@ -282,6 +282,9 @@ static void run_kernel(const pending *batch, const hal_command *command)
         }
     }
     kit_dispatch dispatch = {.kernel = ir,
+                             .subgroup_width = state.infos[device].subgroup_width,
+                             .witness = state.spoil.opcode != 0 ? spoil_witness : NULL,
+                             .witness_user = &state.spoil,
                              .bindings = spans,
                              .scalars = batch->scalars + command->scalar_first};
     memcpy(dispatch.grid, command->grid, sizeof dispatch.grid);
@@ -291,7 +294,7 @@ static void run_kernel(const pending *batch, const hal_command *command)
     }
 }
 
-static void run(const pending *batch)
+static void run(const pending *batch, uint32_t device)
 {
     for (uint32_t c = 0; c < batch->command_count; c++) {
         const hal_command *command = &batch->commands[c];
@@ -305,7 +308,7 @@ static void run(const pending *batch)
                        sizeof command->pattern);
             }
         } else {
-            run_kernel(batch, command);
+            run_kernel(batch, command, device);
         }
     }
 }
@@ -342,7 +345,7 @@ static void progress(hal_plugin_queue *queue)
     queue->busy = 1;
     while (queue->first && may_begin(queue->first)) {
         pending *batch = queue->first;
-        run(batch);
+        run(batch, queue->device);
         mark(batch, -1);
         queue->done = batch->value;
         queue->first = batch->next;

@@ -6,6 +6,8 @@
 #include <hal/plugin.h>
 #include <stdatomic.h>
 
+#include "spoil.h"
+
 #define MOCK_STATE_SYMBOL "mock_state_of_plugin"
 #define MOCK_DEVICES 4u
 #define MOCK_LOGGED 4096u
@@ -45,6 +47,7 @@ typedef struct mock_state {
     _Atomic uint64_t memory_limit;     /* bytes in all */
     _Atomic int no_words;              /* failures say no sentence */
     _Atomic int reach;                 /* devices reach one another */
+    spoil_cell spoil;                  /* what kernels get wrong */
 
     /* What a test sees. */
     _Atomic uint32_t calls[MOCK_ENTRIES];

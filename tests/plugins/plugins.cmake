@@ -20,6 +20,7 @@ test_plugin(mock mock mock.c)
 test_plugin(mock mock_two mock.c "MOCK_NAME=\"mock_two\"")
 foreach(mock mock mock_two)
     target_sources(test_plugin_${mock} PRIVATE
+        ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoil.c
         ${PROJECT_SOURCE_DIR}/plugins/kit/interpret.c
         ${PROJECT_SOURCE_DIR}/plugins/kit/interpret_value.c)
     target_include_directories(test_plugin_${mock} PRIVATE ${PROJECT_SOURCE_DIR}/plugins)
