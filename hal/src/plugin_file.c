@@ -11,8 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static hal_status check_length(const char *path, uint64_t bytes);
-static uint64_t needed_bytes(int file);
+typedef ElfW(Ehdr) elf_header;
+typedef ElfW(Phdr) elf_segment;
+
+static hal_status check_content(const char *path, uint64_t bytes);
+static int is_native_elf(const elf_header *header);
+static uint64_t needed_bytes(int file, const elf_header *header);
+
+/* This library's own header, which the linker provides: what plugins have to match. */
+extern const elf_header __ehdr_start __attribute__((visibility("hidden")));
 
 hal_status hal_plugin_file_check(const char *path)
 {
@@ -28,19 +35,28 @@ hal_status hal_plugin_file_check(const char *path)
         return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: %s, no file that could be loaded", path,
                         S_ISDIR(what.st_mode) ? "a folder" : "a pipe, socket or device");
     }
-    return check_length(path, (uint64_t)what.st_size);
+    return check_content(path, (uint64_t)what.st_size);
 }
 
 /* The system's loader maps what the headers name; touching a page that the file does not reach ends
- * the process. */
-static hal_status check_length(const char *path, uint64_t bytes)
+ * the process. Of a file for another machine it says that it is not there. */
+static hal_status check_content(const char *path, uint64_t bytes)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return HAL_OK;
     }
-    const uint64_t needed = needed_bytes(file);
+    elf_header header;
+    const int native =
+        pread(file, &header, sizeof header, 0) == sizeof header && is_native_elf(&header);
+    const uint64_t needed = native ? needed_bytes(file, &header) : 0;
     close(file);
+    if (native && header.e_machine != __ehdr_start.e_machine) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: made for another machine: its ELF header names number %u, this "
+                        "process is of number %u",
+                        path, header.e_machine, __ehdr_start.e_machine);
+    }
     if (needed > bytes) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
                         "plugin %s: the file is cut off: %llu bytes of at least %llu are there; "
@@ -50,19 +66,20 @@ static hal_status check_length(const char *path, uint64_t bytes)
     return HAL_OK;
 }
 
-/* How far the segments of an ELF file of this machine's kind reach; 0 where that cannot be told. */
-static uint64_t needed_bytes(int file)
+/* Whether the fields are as wide, and their bytes in the order, that ElfW has. */
+static int is_native_elf(const elf_header *header)
 {
-    ElfW(Ehdr) header;
-    if (pread(file, &header, sizeof header, 0) != sizeof header ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_phentsize != sizeof(ElfW(Phdr))) {
-        return 0;
-    }
-    uint64_t needed = header.e_phoff + (uint64_t)header.e_phnum * sizeof(ElfW(Phdr));
-    for (uint32_t i = 0; i < header.e_phnum; i++) {
-        ElfW(Phdr) segment;
-        const uint64_t at = header.e_phoff + i * sizeof segment;
+    return memcmp(header->e_ident, __ehdr_start.e_ident, EI_VERSION) == 0 &&
+           header->e_phentsize == sizeof(elf_segment);
+}
+
+/* How far the program headers and the segments reach. */
+static uint64_t needed_bytes(int file, const elf_header *header)
+{
+    uint64_t needed = header->e_phoff + (uint64_t)header->e_phnum * sizeof(elf_segment);
+    for (uint32_t i = 0; i < header->e_phnum; i++) {
+        elf_segment segment;
+        const uint64_t at = header->e_phoff + i * sizeof segment;
         if (pread(file, &segment, sizeof segment, (off_t)at) != sizeof segment) {
             return needed;
         }
