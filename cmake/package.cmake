@@ -1,5 +1,5 @@
 # What is installed beside libraries, programs and plugins, by component: dev has headers, CMake
-# package, pkg-config files, the plugin kit, the template and the pages. cpack makes Debian packages
+# package, pkg-config files, the plugin kit, the template, the examples and the pages. cpack makes Debian packages
 # of the components, see debian.cmake.
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +11,8 @@ install(DIRECTORY plugins/kit
 install(TARGETS hal_kit EXPORT halyard-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_dev})
 install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
+    REGEX "/examples/CMakeLists.txt$" EXCLUDE PATTERN data EXCLUDE)
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 install(FILES README.md LICENSE ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 

@@ -1,11 +1,10 @@
 #!/bin/bash
-# debian.sh SOURCE_TREE BUILD_TREE COMPILER: makes the Debian packages, unpacks runtime, tools and the
+# debian.sh BUILD_TREE COMPILER: makes the Debian packages, unpacks runtime, tools and the
 # cpu plugin alone into an empty root, and runs hal-info and an example there; the example is built
 # against the unpacked -dev package. The ctest `consumer_debian` runs it.
 . "$(dirname "$0")/common.sh"
-source_tree=$1
-build_tree=$2
-compiler=$3
+build_tree=$1
+compiler=$2
 for tool in dpkg-deb dpkg-shlibdeps; do
     command -v "$tool" >/dev/null || { echo "skipped: there is no $tool (dpkg, dpkg-dev)"; exit 77; }
 done
@@ -43,7 +42,7 @@ for name in libhalyard0 halyard-tools halyard-plugin-cpu; do
 done
 "$root/usr/bin/hal-info" --json >"$work/info.json"
 plugins=$(grep -o '"path": *"[^"]*"' "$work/info.json")
-[ "$plugins" = "\"path\": \"$(echo "$root"/usr/lib*/halyard/plugins/hal_cpu.so)\"" ] ||
+[ "$plugins" = "\"path\": \"$(find "$root" -name hal_cpu.so)\"" ] ||
     fail "hal-info sees other plugins than the cpu's: $plugins"
 
 echo "== an example, built with the -dev package, run with the others"
@@ -53,7 +52,7 @@ pc=$(find "$work/dev" -name halyard.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 # The flags are words to be split.
 # shellcheck disable=SC2046
-"$compiler" -std=c17 "$source_tree/examples/vector_add/vector_add.c" -o "$root/usr/bin/vector_add" \
+"$compiler" -std=c17 "$work/dev/usr/share/doc/halyard/examples/vector_add/vector_add.c" -o "$root/usr/bin/vector_add" \
     $(pkg-config --cflags --libs halyard)
 rm -r "$work/dev"
 libdir=$(find "$root" -name libhalyard.so.0)

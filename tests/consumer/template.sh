@@ -1,7 +1,9 @@
 #!/bin/bash
 # template.sh PREFIX COMPILER: the template, copied out of the moved package into an
 # empty folder and built there, by find_package and by pkg-config with a plain compiler line; each
-# is loaded by name and passes conformance. The ctest `consumer_template` runs it. (promise 18)
+# is loaded by name and passes conformance. The ctest `consumer_template` runs it. (promises 12: it is
+# software and no default; 18: built from what is installed; 19: the installed tool takes --plugin; 25:
+# it shows no other symbol)
 . "$(dirname "$0")/common.sh"
 prefix=$1
 compiler=$2
@@ -28,6 +30,7 @@ cp -r "$prefix" "$work/own"
 cmake --install "$work/build" --prefix "$work/own"
 said=$("$work/own/bin/hal-info")
 expect "$said" "template:0"
+[[ $said != *"Choice without a selection: template"* ]] || fail "the template is the default"
 rm "$(find "$work/own" -name hal_template.so)"
 [[ $("$work/own/bin/hal-info") != *template:0* ]] || fail "template:0 came from somewhere else"
 
