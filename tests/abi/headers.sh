@@ -1,7 +1,7 @@
 #!/bin/bash
 # headers.sh COMPILER INCLUDES: the three headers of the plugin interface, away from all others and
 # with a compiler's own headers alone, in each language that they promise, every warning an error;
-# and their layout as layout.c pins it.
+# and their layout as layout.c pins it. With that a plugin needs no other header (promise 18).
 # headers.sh --self-test COMPILER INCLUDES: changes that break compiled plugins, each noticed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
