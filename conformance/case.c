@@ -86,6 +86,7 @@ bool case_ok(case_run *run, hal_status status, const char *what)
     if (status == HAL_ERROR_UNSUPPORTED && run->lacking != NULL) {
         return case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
     }
+    run->failure = case_is_well(run) ? status : run->failure;
     return case_fail(run, "%s gave %s: %s", what, hal_status_name(status), hal_status_message());
 }
 
@@ -241,12 +242,23 @@ void case_covers(case_list *list, hal_type type, case_memory memory, const char 
     va_end(arguments);
 }
 
+void case_has_faults(case_list *list, const char *format, ...)
+{
+    if (list->count > 0 && !list->out_of_memory) {
+        va_list arguments;
+        va_start(arguments, format);
+        list->entries[list->count - 1].faults = print_name(format, arguments);
+        va_end(arguments);
+    }
+}
+
 void case_list_free(case_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->entries[i].name);
         free(list->entries[i].parameters);
         free(list->entries[i].covers);
+        free(list->entries[i].faults);
     }
     free(list->entries);
     *list = (case_list){0};

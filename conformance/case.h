@@ -36,6 +36,7 @@ typedef struct case_run {
     case_status status;
     const char *lacking; /* what the case needs and the device does not claim; null: nothing */
     bool may_work;       /* though the device lacks it: hal may rewrite it */
+    hal_status failure;  /* that case_ok reported first */
     char detail[1536];
 } case_run;
 
@@ -122,6 +123,7 @@ typedef struct case_entry {
     void *parameters;
     case_cover *covers;
     size_t cover_count;
+    char *faults; /* HAL_FAULT of the case's own process, where no device is open; null: none */
 } case_entry;
 
 typedef struct case_list {
@@ -154,6 +156,10 @@ void case_size_set(const case_size *size, void *parameters, int64_t value);
 /* Says what the case that was added last covers. */
 void case_covers(case_list *list, hal_type type, case_memory memory, const char *format, ...)
     HAL_PRINTF(4, 5);
+
+/* Gives the case that was added last a process of its own, in which hal's fault layer does what
+ * the text says, as in HAL_FAULT. Its run has no device: the case opens what it needs. */
+void case_has_faults(case_list *list, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Adds all cases there are (cases.c); case_list_free frees them. */
 void case_list_fill(case_list *list);

@@ -21,6 +21,7 @@ static const struct {
     {"hal/kernel", CASE_LEVEL_CORE, cases_hal_kernel},
     {"hal/lifetimes", CASE_LEVEL_CORE, cases_hal_lifetimes},
     {"hal/threads", CASE_LEVEL_CORE, cases_hal_threads},
+    {"hal/faults", CASE_LEVEL_CORE, cases_hal_faults},
     {"hal/stress", CASE_LEVEL_STRESS, cases_hal_stress},
     {"ir/ids", CASE_LEVEL_CORE, cases_ir_ids},
     {"ir/elementwise", CASE_LEVEL_CORE, cases_ir_elementwise},

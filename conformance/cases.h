@@ -14,6 +14,7 @@ void cases_hal_graph(case_list *list);
 void cases_hal_kernel(case_list *list);
 void cases_hal_lifetimes(case_list *list);
 void cases_hal_threads(case_list *list);
+void cases_hal_faults(case_list *list);
 void cases_hal_transfer(case_list *list);
 void cases_hal_stress(case_list *list);
 

@@ -107,7 +107,9 @@ static bool first_of_file(const char *path, char *selection, size_t bytes, char 
         }
         found = plugin->status == HAL_OK && plugin->device_count > 0;
         snprintf(selection, bytes, "%s:0", plugin->name);
-        snprintf(message, message_bytes, "%s: %s", path, plugin->message);
+        const bool has_path = strstr(plugin->message, plugin->path) != NULL;
+        snprintf(message, message_bytes, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
+                 plugin->message);
     }
     hal_registry_report_destroy(report);
     return found;

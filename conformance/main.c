@@ -1,5 +1,6 @@
 /* main.c: hal-conformance: holds a device to what hal's and the op library's headers promise and
  * to what the device itself claims. docs/conformance.md explains how to read what it prints. */
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static size_t select_cases(const program_options *options, const case_list *list
                            report_result *results);
 static void print_selected(const program_options *options, const case_list *list);
 static int run_on_device(const program_options *options, const case_list *list);
+static bool look_there_first(const char *file);
 static int run_selected(const program_options *options, const case_list *list,
                         const report_device *device, compare_report *earlier);
 static bool read_expectations(const program_options *options, const report_device *device,
@@ -125,8 +127,9 @@ static int run_on_device(const program_options *options, const case_list *list)
     char message[2048];
     report_device device = {0};
     compare_report *earlier = NULL;
-    if (options->plugin != NULL) {
-        setenv("HAL_PLUGIN_PATH", options->plugin, 1);
+    if (options->plugin != NULL && !look_there_first(options->plugin)) {
+        fprintf(stderr, "hal-conformance: no plugin %s: %s\n", options->plugin, strerror(errno));
+        return 2;
     }
     if (!inspect_device(options->device, options->plugin, options->seconds, &device, message,
                         sizeof message)) {
@@ -137,6 +140,22 @@ static int run_on_device(const program_options *options, const case_list *list)
         read_earlier(options, &earlier) ? run_selected(options, list, &device, earlier) : 2;
     compare_free(earlier);
     return status;
+}
+
+/* Puts a file in front of HAL_PLUGIN_PATH. False with errno when there is none. */
+static bool look_there_first(const char *file)
+{
+    const char *others = getenv("HAL_PLUGIN_PATH");
+    const size_t bytes = strlen(file) + (others == NULL ? 0 : strlen(others)) + 2;
+    char *path = access(file, R_OK) == 0 ? malloc(bytes) : NULL;
+    if (path == NULL) {
+        return false;
+    }
+    snprintf(path, bytes, "%s%s%s", file, others == NULL || others[0] == 0 ? "" : ":",
+             others == NULL ? "" : others);
+    const bool well = setenv("HAL_PLUGIN_PATH", path, 1) == 0;
+    free(path);
+    return well;
 }
 
 static int run_selected(const program_options *options, const case_list *list,

@@ -113,10 +113,11 @@ static bool start_next_group(group_job *job, const runner_options *options, repo
     *job = (group_job){.results = results, .first = *next};
     job->task =
         (worker_task){.options = options, .results = results, .next = *next, .end = *next};
-    while (job->task.end < count &&
-           strcmp(results[job->task.end].entry->group, group) == 0) {
+    do {
         job->task.end++;
-    }
+    } while (job->task.end < count && results[job->task.end].entry->faults == NULL &&
+             results[job->task.end - 1].entry->faults == NULL &&
+             strcmp(results[job->task.end].entry->group, group) == 0);
     *next = job->task.end;
     return restart(job);
 }

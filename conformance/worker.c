@@ -17,12 +17,14 @@ typedef struct worker {
     int fd;
     pid_t owner; /* who may send */
     bool opened;
+    bool alone; /* the case opens what it needs */
     char why[1024]; /* it is not open */
 } worker;
 
 static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind);
 static void shrink_case(worker *w, worker_task *task);
 static void reopen_after_failure(worker *w);
+static void ask_for_faults(const char *faults);
 static bool open_fixture(worker *w);
 static void close_fixture(case_run *run);
 static void run_case(case_run *run, const runner_options *options, const case_entry *entry);
@@ -39,7 +41,12 @@ void worker_run(void *user, int fd)
     w->options = task->options;
     w->fd = fd;
     w->owner = getpid();
-    open_fixture(w);
+    if (task->next < task->end && task->results[task->next].entry->faults != NULL) {
+        ask_for_faults(task->results[task->next].entry->faults);
+        w->alone = true;
+    } else {
+        open_fixture(w);
+    }
     if (task->search.family != NULL) {
         shrink_case(w, task);
     }
@@ -91,7 +98,8 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
     run->detail[0] = 0;
     run->lacking = NULL;
     run->may_work = false;
-    if (w->opened) {
+    if (w->opened || w->alone) {
+        run->selection = w->options->selection;
         run_case(run, w->options, entry);
     } else {
         case_fail(run, "opening the device: %s", w->why);
@@ -128,6 +136,17 @@ static void reopen_after_failure(worker *w)
 {
     close_fixture(&w->run);
     open_fixture(w);
+}
+
+/* Beside the layers that the user asked for. */
+static void ask_for_faults(const char *faults)
+{
+    char layers[256];
+    const char *others = getenv("HAL_LAYERS");
+    snprintf(layers, sizeof layers, "%s%sfault", others == NULL ? "" : others,
+             others == NULL || others[0] == 0 ? "" : ",");
+    setenv("HAL_LAYERS", layers, 1);
+    setenv("HAL_FAULT", faults, 1);
 }
 
 static bool open_fixture(worker *w)
