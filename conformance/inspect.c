@@ -30,6 +30,9 @@ bool inspect_device(const char *selection, const char *plugin_path, unsigned sec
                     report_device *device, char *message, size_t bytes)
 {
     inspection wanted = {selection, plugin_path};
+    const char *what = selection != NULL     ? selection
+                       : plugin_path != NULL ? plugin_path
+                                             : "the default device";
     child looker;
     if (!child_start(&looker, look, &wanted)) {
         snprintf(message, bytes, "cannot start a process");
@@ -54,11 +57,11 @@ bool inspect_device(const char *selection, const char *plugin_path, unsigned sec
         snprintf(message, bytes, "%s", found->message);
     } else if (late) {
         snprintf(message, bytes,
-                 "opening the device %s: no answer for %u seconds; the plugin hangs while it "
-                 "enumerates or opens", selection == NULL ? "" : selection, seconds);
+                 "opening %s: no answer for %u seconds; the plugin hangs while it is loaded, "
+                 "enumerates or opens",
+                 what, seconds);
     } else {
-        snprintf(message, bytes, "opening the device %s: the process %s",
-                 selection == NULL ? "" : selection,
+        snprintf(message, bytes, "opening %s: the process %s", what,
                  end[0] == 0 ? "ended early with status 0: something called exit" : end);
     }
     free(found);

@@ -1,6 +1,7 @@
 /* A plugin over host memory that does as the unit tests tell it: fails the n-th call, holds work
  * back, is lost, claims any ability; records what it is handed and notices what hal must not do.
- * Kernels run through the kit's interpreter. Built as hal_mock.so and hal_mock_two.so; loaded by the unit tests. */
+ * Kernels run through the kit's interpreter. Built as hal_mock.so, hal_mock_two.so
+ * and, with a fault of its own, hal_wrong.so; loaded by the unit tests and tests/conformance. */
 #include "mock.h"
 
 #include <kit/interpret.h>
@@ -71,6 +72,9 @@ mock_state mock_state_of_plugin = {
     .infos = {INFO(0), INFO(1), INFO(2), INFO(3)},
     .fail_with = HAL_ERROR_INTERNAL,
     .memory_limit = UINT64_C(1) << 30,
+#ifdef MOCK_SPOIL
+    .spoil = {MOCK_SPOIL},
+#endif
 };
 
 #define state mock_state_of_plugin

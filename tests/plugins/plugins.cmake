@@ -18,7 +18,9 @@ endfunction()
 
 test_plugin(mock mock mock.c)
 test_plugin(mock mock_two mock.c "MOCK_NAME=\"mock_two\"")
-foreach(mock mock mock_two)
+# Rounds the sums of f32 wrongly, by the lowest bit.
+test_plugin(wrong wrong mock.c "MOCK_NAME=\"wrong\"" "MOCK_SPOIL=HAL_IR_ADD,HAL_TYPE_F32")
+foreach(mock mock mock_two wrong)
     target_sources(test_plugin_${mock} PRIVATE
         ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoil.c
         ${PROJECT_SOURCE_DIR}/plugins/kit/interpret.c
@@ -81,6 +83,12 @@ set(number 0)
 foreach(way IN LISTS ways)
     math(EXPR number "${number} + 1")
     test_plugin(${way} ${way} broken.c BROKEN=${number} NAME=${way})
+endforeach()
+
+set(number 0)
+foreach(way hangs crashes exits)
+    math(EXPR number "${number} + 1")
+    test_plugin(rude ${way} rude.c RUDE=${number})
 endforeach()
 
 add_library(needed SHARED ${CMAKE_CURRENT_SOURCE_DIR}/plugins/needed.c)

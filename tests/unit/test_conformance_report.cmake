@@ -5,4 +5,4 @@ target_sources(${test} PRIVATE
     ${room}/case.c ${room}/random.c ${room}/number.c)
 target_include_directories(${test} PRIVATE ${room} ${PROJECT_SOURCE_DIR}/ops/include)
 target_compile_definitions(${test} PRIVATE
-    REPORT_CHECKER="${CMAKE_CURRENT_SOURCE_DIR}/unit/check_reports.py")
+    REPORT_CHECKER="${CMAKE_CURRENT_SOURCE_DIR}/conformance/check_reports.py")

@@ -1,5 +1,6 @@
 """Reads report.json, report.xml and report.tap in a folder, as strictly as their formats are, and
-compares what they say. Called by test_conformance_report; status 77 where a parser is missing."""
+compares what they say. Called by test_conformance_report and program.sh; status 77 where a parser
+is missing."""
 import re
 import sys
 
