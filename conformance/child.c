@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +17,8 @@
 static void catch_output(void);
 static void describe_end(const child *ended, int status, char *text, size_t bytes);
 
-/* In the child: how much of its output has been told. */
+/* In the child: whether its output is caught, and how much of it has been told. */
+static bool catching;
 static off_t told;
 
 bool child_start(child *started, child_body body, void *user)
@@ -55,15 +55,18 @@ bool child_start(child *started, child_body body, void *user)
 
 void child_printed(char *text, size_t bytes)
 {
-    struct stat file;
-    text[0] = 0;
+    char part[4096];
+    ssize_t got;
+    size_t kept = 0;
     fflush(stdout);
-    if (fstat(STDOUT_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= told) {
-        return;
+    while (catching && (got = pread(STDOUT_FILENO, part, sizeof part, told)) > 0) {
+        const size_t more = (size_t)got < bytes - 1 - kept ? (size_t)got : bytes - 1 - kept;
+        memcpy(text + kept, part, more);
+        kept += more;
+        told += got;
+        child_write(STDERR_FILENO, part, (size_t)got);
     }
-    const ssize_t got = pread(STDOUT_FILENO, text, bytes - 1, told);
-    text[got < 0 ? 0 : got] = 0;
-    told = file.st_size;
+    text[kept] = 0;
 }
 
 bool child_has_ended(child *ended, char *text, size_t bytes)
@@ -182,6 +185,7 @@ static void catch_output(void)
     if (file >= 0) {
         close(file);
     }
+    catching = file >= 0;
     told = 0;
 }
 

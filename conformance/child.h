@@ -21,7 +21,7 @@ typedef void (*child_body)(void *user, int fd);
 bool child_start(child *started, child_body body, void *user);
 
 /* In the child: what was printed to standard output since the last call, its beginning; "" when
- * nothing was. Nobody but the program itself may print there. */
+ * nothing was. Nobody but the program itself may print there. All of it goes to standard error. */
 void child_printed(char *text, size_t bytes);
 
 /* Whether the child has ended. Then `text` says how: "ended by signal 11 (Segmentation fault)",

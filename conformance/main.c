@@ -173,6 +173,7 @@ static int run_selected(const program_options *options, const case_list *list,
                                         .seconds = options->seconds,
                                         .shrink_seconds = options->shrink_seconds,
                                         .expected = &expected,
+                                        .in_process = options->in_process,
                                         .to_terminal = isatty(STDERR_FILENO) == 1};
         run_report made = {.device = device,
                            .plugin_file = options->plugin,
@@ -183,7 +184,8 @@ static int run_selected(const program_options *options, const case_list *list,
         strftime(made.began, sizeof made.began, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
         const double start = child_now();
         if (count == 0) {
-            fprintf(stderr, "hal-conformance: no case has this name and level\n");
+            fprintf(stderr, "hal-conformance: no case has this name and level; see --list. A whole name "
+                            "may differ from a listed one by its sizes and its seed alone\n");
         } else {
             FILE *people = output_for_people(options);
             const bool ran = runner_run(&running, results, count);

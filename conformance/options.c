@@ -40,6 +40,7 @@ static const option_row rows[] = {
     {"jobs", NUMBER, OF(jobs), 1, 64},
     {"timeout", NUMBER, OF(seconds), 1, 86400},
     {"shrink", NUMBER, OF(shrink_seconds), 0, 86400},
+    {"in-process", FLAG, OF(in_process), 0, 0},
     {"version", VERSION, 0, 0, 0},
     {"help", HELP, 0, 0, 0},
 };
@@ -62,6 +63,7 @@ static const char usage[] =
     "  --jobs N            processes at a time (1)\n"
     "  --timeout SECONDS   that one case may take (60)\n"
     "  --shrink SECONDS    to look for the smallest sizes with which a case fails; 0: do not (5)\n"
+    "  --in-process        without processes of their own, for a debugger: a crash ends it\n"
     "What to say\n"
     "  --json FILE         write the results as JSON; - is standard output\n"
     "  --junit FILE        write the results as JUnit XML\n"

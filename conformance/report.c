@@ -12,7 +12,7 @@ static void add_to(report_summary *summary, case_status status);
 static size_t end_of_group(const run_report *made, size_t first);
 static void print_group(FILE *file, const report_result *results, size_t count);
 static void print_failures(FILE *file, const run_report *made);
-static void print_again(FILE *file, const run_report *made, const char *name);
+static void print_again(FILE *file, const run_report *made, const char *program, const char *name);
 static void print_next_steps(FILE *file, const run_report *made);
 
 const char *report_status_name(case_status status)
@@ -177,15 +177,18 @@ static void print_failures(FILE *file, const run_report *made)
             fprintf(file, "  smallest that fails: %s\n    %s\n", result->smallest,
                     result->smallest_detail);
         }
-        print_again(file, made,
-                    result->smallest != NULL ? result->smallest : result->entry->name);
+        const char *name = result->smallest != NULL ? result->smallest : result->entry->name;
+        print_again(file, made, "again: hal-conformance", name);
+        if (strstr(result->detail, "ended by signal") != NULL) {
+            print_again(file, made, "in a debugger: gdb --args hal-conformance --in-process", name);
+        }
     }
 }
 
 /* A seed that the name does not hold has to be said. */
-static void print_again(FILE *file, const run_report *made, const char *name)
+static void print_again(FILE *file, const run_report *made, const char *program, const char *name)
 {
-    fprintf(file, "    again: hal-conformance");
+    fprintf(file, "    %s", program);
     if (made->plugin_file != NULL) {
         fprintf(file, " --plugin %s", made->plugin_file);
     }

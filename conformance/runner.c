@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "worker.h"
@@ -29,6 +31,7 @@ static void take_what_is_left(group_job *job);
 static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
                              size_t count, size_t *next);
 static bool restart(group_job *job);
+static bool run_here(group_job *job);
 static bool take_message(group_job *job);
 static void take_result(group_job *job, const message *received, const char *detail);
 static void take_tried(group_job *job, bool failed, const char *detail);
@@ -63,7 +66,7 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
             files[i] = (struct pollfd){.fd = talks ? jobs[i].process.fd : -1, .events = POLLIN};
             active += runs;
         }
-        if (active == 0) {
+        if (active == 0 && next == count) {
             return true;
         }
         poll(files, job_count, milliseconds_to_look(jobs, job_count));
@@ -129,10 +132,30 @@ static bool restart(group_job *job)
     job->closed = false;
     job->trying = false;
     job->deadline = child_now() + job->task.options->seconds;
+    if (job->task.options->in_process) {
+        return run_here(job);
+    }
     if (!child_start(&job->process, worker_run, &job->task)) {
         fprintf(stderr, "hal-conformance: cannot start a process: %s\n", strerror(errno));
         return false;
     }
+    return true;
+}
+
+/* The messages go to a file, and are read when the group is over. */
+static bool run_here(group_job *job)
+{
+    job->process = (child){.fd = memfd_create("messages", MFD_CLOEXEC)};
+    if (job->process.fd < 0) {
+        fprintf(stderr, "hal-conformance: no place for messages: %s\n", strerror(errno));
+        return false;
+    }
+    worker_task copy = job->task;
+    worker_run(&copy, job->process.fd);
+    lseek(job->process.fd, 0, SEEK_SET);
+    while (take_message(job)) {
+    }
+    child_close(&job->process);
     return true;
 }
 

@@ -14,6 +14,7 @@ typedef struct runner_options {
     unsigned seconds;        /* that one case may take */
     unsigned shrink_seconds; /* for the smallest sizes with which a case fails; 0: not looked for */
     expect_list *expected;
+    bool in_process;  /* no children: a crash or a hang is the program's own */
     bool to_terminal; /* draw a line of progress */
 } runner_options;
 

@@ -17,9 +17,13 @@ typedef struct worker {
     int fd;
     pid_t owner; /* who may send */
     bool opened;
-    bool alone; /* the case opens what it needs */
+    bool alone;   /* the case opens what it needs */
+    bool is_late; /* it needs a process of its own and has none */
     char why[1024]; /* it is not open */
 } worker;
+
+/* Whether a device was opened in this process before: hal reads its layers then. */
+static bool was_used;
 
 static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind);
 static void shrink_case(worker *w, worker_task *task);
@@ -41,12 +45,15 @@ void worker_run(void *user, int fd)
     w->options = task->options;
     w->fd = fd;
     w->owner = getpid();
-    if (task->next < task->end && task->results[task->next].entry->faults != NULL) {
+    if (task->next == task->end || task->results[task->next].entry->faults == NULL) {
+        open_fixture(w);
+    } else if (was_used) {
+        w->is_late = true;
+    } else {
         ask_for_faults(task->results[task->next].entry->faults);
         w->alone = true;
-    } else {
-        open_fixture(w);
     }
+    was_used = true;
     if (task->search.family != NULL) {
         shrink_case(w, task);
     }
@@ -101,6 +108,8 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
     if (w->opened || w->alone) {
         run->selection = w->options->selection;
         run_case(run, w->options, entry);
+    } else if (w->is_late) {
+        case_unsupported(run, "this case needs a process of its own: choose it alone");
     } else {
         case_fail(run, "opening the device: %s", w->why);
     }

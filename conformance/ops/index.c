@@ -1,5 +1,6 @@
 /* index.c: gather, concatenate, copy, iota and one_hot on every type. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cases.h"
@@ -9,10 +10,22 @@ typedef struct gather_case {
     hal_type type, index_type;
     uint32_t axis;
     operand_layout layout;
+    int64_t shape[3];
+    int64_t picks; /* indices along the axis */
 } gather_case;
+
+typedef struct join_case {
+    hal_type type;
+    uint32_t axis;
+    operand_layout layout;
+    int64_t shape[3]; /* but along the axis: */
+    int64_t lengths[3];
+} join_case;
 
 static void run_gather(case_run *run, const void *parameters);
 static void run_concatenate(case_run *run, const void *parameters);
+static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes);
+static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static void run_copy(case_run *run, const void *parameters);
 static void run_iota(case_run *run, const void *parameters);
 static void run_one_hot(case_run *run, const void *parameters);
@@ -20,21 +33,54 @@ static void run_refusals(case_run *run, const void *parameters);
 static void fill_bits(operand *o, random_state *random);
 static bool check_bits(case_run *run, const operand *o, const void *expected);
 
+static const case_size gather_sizes[] = {
+    CASE_SIZE(gather_case, shape[0], "shape", 0, 1),
+    CASE_SIZE(gather_case, shape[1], "shape", 1, 1),
+    CASE_SIZE(gather_case, shape[2], "shape", 2, 1),
+    CASE_SIZE(gather_case, picks, "picks", 0, 1),
+};
+
+static const case_family gathers = {.function = run_gather,
+                                    .bytes = sizeof(gather_case),
+                                    .sizes = gather_sizes,
+                                    .size_count = 4,
+                                    .print = print_gather};
+
+static const case_size join_sizes[] = {
+    CASE_SIZE(join_case, shape[0], "shape", 0, 1),
+    CASE_SIZE(join_case, shape[1], "shape", 1, 1),
+    CASE_SIZE(join_case, shape[2], "shape", 2, 1),
+    CASE_SIZE(join_case, lengths[0], "parts", 0, 1),
+    CASE_SIZE(join_case, lengths[1], "parts", 1, 0),
+    CASE_SIZE(join_case, lengths[2], "parts", 2, 1),
+};
+
+static const case_family joins = {.function = run_concatenate,
+                                  .bytes = sizeof(join_case),
+                                  .sizes = join_sizes,
+                                  .size_count = 6,
+                                  .print = print_join};
+
 void cases_ops_index(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         const char *name = hal_type_name(type);
         for (uint32_t axis = 0; axis < 3; axis++) {
-            const gather_case tested = {type, axis == 1 ? HAL_TYPE_I64 : HAL_TYPE_I32, axis,
-                                        (operand_layout)((type + axis) % LAYOUT_COUNT)};
-            case_add(list, run_gather, &tested, sizeof tested,
-                     "ops/gather(type=%s,axis=%u,indices=%s,layout=%s)", name, axis,
-                     hal_type_name(tested.index_type), layout_name(tested.layout));
+            const operand_layout layout = (operand_layout)((type + axis) % LAYOUT_COUNT);
+            const gather_case tested = {.type = type,
+                                        .index_type = axis == 1 ? HAL_TYPE_I64 : HAL_TYPE_I32,
+                                        .axis = axis,
+                                        .layout = layout,
+                                        .shape = {6, 9, 11},
+                                        .picks = 19};
+            case_add_member(list, &gathers, &tested);
             case_covers(list, type, CASE_BINDING, "ops gather");
-            const gather_case joined = {type, HAL_TYPE_NONE, axis, tested.layout};
-            case_add(list, run_concatenate, &joined, sizeof joined,
-                     "ops/concatenate(type=%s,axis=%u,layout=%s)", name, axis,
-                     layout_name(joined.layout));
+            const join_case joined = {.type = type,
+                                      .axis = axis,
+                                      .layout = layout,
+                                      .shape = {3, 5, 8},
+                                      .lengths = {4, axis == 1 ? 0 : 1, 7}};
+            case_add_member(list, &joins, &joined);
             case_covers(list, type, CASE_BINDING, "ops concatenate");
         }
         case_add(list, run_copy, &type, sizeof type, "ops/copy(type=%s)", name);
@@ -63,14 +109,36 @@ static bool check_bits(case_run *run, const operand *o, const void *expected)
            ops_report(run, &found, "result");
 }
 
-/* 19 indices along an axis, some of them out of range on either side. */
+static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const gather_case *tested = parameters;
+    (void)seed;
+    snprintf(name, bytes,
+             "ops/gather(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,layout=%s)",
+             hal_type_name(tested->type), (long long)tested->shape[0],
+             (long long)tested->shape[1], (long long)tested->shape[2], (long long)tested->picks,
+             tested->axis, hal_type_name(tested->index_type), layout_name(tested->layout));
+}
+
+static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const join_case *tested = parameters;
+    (void)seed;
+    snprintf(name, bytes,
+             "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
+             hal_type_name(tested->type), (long long)tested->shape[0],
+             (long long)tested->shape[1], (long long)tested->shape[2],
+             (long long)tested->lengths[0], (long long)tested->lengths[1],
+             (long long)tested->lengths[2], tested->axis, layout_name(tested->layout));
+}
+
+/* Indices along an axis, some of them out of range on either side. */
 static void run_gather(case_run *run, const void *parameters)
 {
     const gather_case *tested = parameters;
-    enum { PICKS = 19 };
-    const int64_t shape[3] = {6, 9, 11}, picks[1] = {PICKS};
-    int64_t out[3] = {6, 9, 11};
-    out[tested->axis] = PICKS;
+    const int64_t *shape = tested->shape, picks[1] = {tested->picks};
+    int64_t out[3] = {shape[0], shape[1], shape[2]};
+    out[tested->axis] = tested->picks;
     operand x = {0}, indices = {0}, y = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
@@ -82,7 +150,7 @@ static void run_gather(case_run *run, const void *parameters)
     uint8_t *expected = made ? calloc(y.count, 8) : NULL;
     if (expected != NULL) {
         fill_bits(&x, &random);
-        for (size_t i = 0; i < PICKS; i++) {
+        for (size_t i = 0; i < indices.count; i++) {
             const double limit = (double)shape[tested->axis];
             const double index = i == 3    ? -1.0
                                  : i == 7  ? limit
@@ -95,13 +163,14 @@ static void run_gather(case_run *run, const void *parameters)
                     "ops_gather") &&
             operand_download(run, &y, "result")) {
             for (size_t i = 0; i < y.count; i++) {
+                const size_t rows = (size_t)shape[1], columns = (size_t)shape[2];
                 size_t at[3] = {i / (size_t)(out[1] * out[2]), i / (size_t)out[2] % (size_t)out[1],
                                 i % (size_t)out[2]};
                 const double index = operand_get(&indices, at[tested->axis]);
                 if (index >= 0.0 && index < (double)shape[tested->axis]) {
                     at[tested->axis] = (size_t)index;
-                    number_store(y.type, expected, i,
-                                 number_load(x.type, x.elements, (at[0] * 9 + at[1]) * 11 + at[2]));
+                    const size_t from = (at[0] * rows + at[1]) * columns + at[2];
+                    number_store(y.type, expected, i, number_load(x.type, x.elements, from));
                 }
             }
             check_bits(run, &y, expected);
@@ -113,12 +182,13 @@ static void run_gather(case_run *run, const void *parameters)
     free(expected);
 }
 
-/* Three parts, of lengths 4, 0 or 1, and 7, of different layouts. */
+/* Three parts of different layouts, one of them of length 0 or 1. */
 static void run_concatenate(case_run *run, const void *parameters)
 {
-    const gather_case *tested = parameters;
-    const int64_t lengths[3] = {4, tested->axis == 1 ? 0 : 1, 7};
-    int64_t shape[3] = {3, 5, 8}, out[3] = {3, 5, 8};
+    const join_case *tested = parameters;
+    const int64_t *lengths = tested->lengths;
+    int64_t shape[3] = {tested->shape[0], tested->shape[1], tested->shape[2]};
+    int64_t out[3] = {shape[0], shape[1], shape[2]};
     operand parts[3] = {0}, y = {0};
     ops_tensor tensors[3];
     random_state random = {run->seed};

@@ -70,6 +70,10 @@ says "1 cases: 1 passed"
 run 1 --plugin "$wrong" --shrink 0 --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,door=portable'
 ! grep -q smallest "$scratch/out" || fail "it looked for a smaller case"
 
+# In its own process, for a debugger.
+run 1 --plugin "$wrong" --in-process --filter 'ir/add*'
+says "5 passed, 1 failed"
+
 # Reports, and what changed from the right plugin to the wrong one.
 some=(--filter 'ir/add*' --json report.json --junit report.xml --tap report.tap)
 run 0 --plugin "$right" "${some[@]}"
