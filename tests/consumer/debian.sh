@@ -5,8 +5,8 @@
 . "$(dirname "$0")/common.sh"
 build_tree=$1
 compiler=$2
-for tool in dpkg-deb dpkg-shlibdeps; do
-    command -v "$tool" >/dev/null || { echo "skipped: there is no $tool (dpkg, dpkg-dev)"; exit 77; }
+for tool in dpkg-deb dpkg-shlibdeps file; do
+    command -v "$tool" >/dev/null || { echo "skipped: no $tool (dpkg, dpkg-dev, file)"; exit 77; }
 done
 
 echo "== cpack"
