@@ -1,0 +1,161 @@
+/* batch.c: faults in how the commands of a batch are carried out: edges of copies and fills,
+ * offsets, bindings, scalars, grids, barriers inside a batch. */
+#include "mutant.h"
+
+#include <string.h>
+
+static hal_binding *binding_of(wrap_batch *batch, uint32_t command, uint32_t index)
+{
+    return &batch->bindings[batch->commands[command].binding_first + index];
+}
+
+static void swap_commands(wrap_batch *batch, uint32_t first, uint32_t second)
+{
+    const hal_command kept = batch->commands[first];
+    batch->commands[first] = batch->commands[second];
+    batch->commands[second] = kept;
+}
+
+/* None: what is only copied is still right. */
+static void none(wrap_batch *batch)
+{
+    (void)batch;
+}
+
+/* A copy works in pieces of 16 bytes and takes the bytes behind the last one for whole words. */
+static void copy_tail(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_COPY) {
+            for (uint32_t side = 0; side < 2; side++) {
+                hal_binding *binding = binding_of(batch, i, side);
+                binding->length -= binding->length > 256 ? binding->length % 16 % 4 : 0;
+            }
+        }
+    }
+}
+
+/* A fill works in pieces of 16 bytes and forgets the last word where three are left. */
+static void fill_end(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        hal_binding *binding = binding_of(batch, i, 0);
+        if (batch->commands[i].kind == HAL_COMMAND_FILL && binding->length % 16 == 12) {
+            binding->length -= 4;
+        }
+    }
+}
+
+/* A fill that begins at an odd word writes the bytes of the pattern in another order. */
+static void fill_pattern(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        hal_command *command = &batch->commands[i];
+        if (command->kind == HAL_COMMAND_FILL && binding_of(batch, i, 0)->offset % 8 == 4) {
+            command->pattern = command->pattern << 16 | command->pattern >> 16;
+        }
+    }
+}
+
+/* The offset of a kernel's binding is kept in 24 bits. */
+static void binding_far(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        for (uint32_t k = 0; k < command->binding_count; k++) {
+            if (command->kind == HAL_COMMAND_DISPATCH) {
+                binding_of(batch, i, k)->offset &= 0xffffff;
+            }
+        }
+    }
+}
+
+/* The device has room for 256 bytes of scalars; what lies behind them comes as zero. */
+static void scalars_256(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        if (command->scalar_bytes > 256) {
+            memset(batch->scalars + command->scalar_first + 256, 0, command->scalar_bytes - 256u);
+        }
+    }
+}
+
+/* Bindings from the 17th on lie in a second table, whose first two entries are swapped. */
+static void binding_17(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].binding_count > 17) {
+            const hal_binding kept = *binding_of(batch, i, 16);
+            *binding_of(batch, i, 16) = *binding_of(batch, i, 17);
+            *binding_of(batch, i, 17) = kept;
+        }
+    }
+}
+
+/* A grid that is large in one dimension loses the last layer of the third one. */
+static void grid_z(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        uint32_t *grid = batch->commands[i].grid;
+        grid[2] -= grid[2] > 1 && grid[0] * grid[1] > 6;
+    }
+}
+
+/* The number of groups is kept in 16 bits. */
+static void grid_16_bits(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        uint32_t *grid = batch->commands[i].grid;
+        grid[0] = (grid[0] & 0xffff) != 0 ? grid[0] & 0xffff : grid[0];
+    }
+}
+
+/* The barrier before a fill is lost: it overtakes the kernel before it. */
+static void barrier_fill(wrap_batch *batch)
+{
+    for (uint32_t i = 1; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_FILL &&
+            batch->commands[i - 1].kind == HAL_COMMAND_DISPATCH) {
+            swap_commands(batch, i - 1, i);
+        }
+    }
+}
+
+/* The barrier is lost where a list of 256 commands is full: the next one overtakes the last. */
+static void barrier_256(wrap_batch *batch)
+{
+    for (uint32_t i = 256; i < batch->batch.command_count; i += 256) {
+        swap_commands(batch, i - 1, i);
+    }
+}
+
+/* No fault: commands between two barriers may run in any order, so they do in the other one. */
+static void reversed(wrap_batch *batch)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i <= batch->batch.command_count; i++) {
+        if (i < batch->batch.command_count &&
+            (batch->commands[i].flags & HAL_COMMAND_AFTER) == 0) {
+            continue;
+        }
+        for (uint32_t low = first, high = i - 1; low < high; low++, high--) {
+            swap_commands(batch, low, high);
+        }
+        first = i;
+    }
+}
+
+const mutant mutants_batch[] = {{.name = "none", .batch = none},
+                                {.name = "reversed", .batch = reversed},
+                                {.name = "copy_tail", .batch = copy_tail},
+                                {.name = "fill_end", .batch = fill_end},
+                                {.name = "fill_pattern", .batch = fill_pattern},
+                                {.name = "binding_far", .batch = binding_far},
+                                {.name = "scalars_256", .batch = scalars_256},
+                                {.name = "binding_17", .batch = binding_17},
+                                {.name = "grid_z", .batch = grid_z},
+                                {.name = "grid_16_bits", .batch = grid_16_bits},
+                                {.name = "barrier_fill", .batch = barrier_fill},
+                                {.name = "barrier_256", .batch = barrier_256},
+                                {.name = NULL}};

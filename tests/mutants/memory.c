@@ -1,0 +1,186 @@
+/* memory.c: faults in the life of memory, and in what a device says of its limits. */
+#include "mutant.h"
+
+#include <pthread.h>
+
+#define LARGE (UINT64_C(1) << 20)
+#define ALIASED 24u /* live blocks of one size from which on they share */
+
+/* What goes with memory. */
+typedef struct block {
+    hal_plugin_memory *memory;
+    struct block *next; /* of all live ones */
+    uint32_t kind, users;
+    uint64_t bytes;
+} block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static block *blocks;
+
+/* ---- Memory is never given back ---- */
+
+static hal_status allocate_noting_size(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                       hal_plugin_memory **memory)
+{
+    const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
+    block *made = status == HAL_OK ? wrap_keep(*memory, sizeof(*made)) : NULL;
+    if (made != NULL) {
+        made->bytes = bytes;
+    }
+    return status;
+}
+
+static void free_small_ones(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    const block *known = wrap_find(memory);
+    if (known == NULL || known->bytes < LARGE) {
+        wrap_drop(memory);
+        wrap_inside()->memory_free(device, memory);
+    }
+}
+
+static void leak_large(hal_plugin *table)
+{
+    table->memory_allocate = allocate_noting_size;
+    table->memory_free = free_small_ones;
+}
+
+/* ---- The kernels' code is never given back ---- */
+
+static void destroy_nothing(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    (void)device;
+    (void)kernel;
+}
+
+static void leak_kernel(hal_plugin *table)
+{
+    table->kernel_destroy = destroy_nothing;
+}
+
+/* ---- Two live blocks are one ---- */
+
+static block *find_shared(uint32_t kind, uint64_t bytes)
+{
+    uint32_t live = 0;
+    block *last = NULL;
+    for (block *one = blocks; one != NULL; one = one->next) {
+        if (one->kind == kind && one->bytes == bytes) {
+            live += one->users;
+            last = one;
+        }
+    }
+    return live + 1 >= ALIASED ? last : NULL;
+}
+
+static hal_status allocate_aliased(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                   hal_plugin_memory **memory)
+{
+    pthread_mutex_lock(&lock);
+    hal_status status = HAL_OK;
+    block *one = find_shared(kind, bytes);
+    if (one != NULL) {
+        *memory = one->memory;
+        one->users++;
+    } else {
+        status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
+        one = status == HAL_OK ? wrap_keep(*memory, sizeof(*one)) : NULL;
+        if (one != NULL) {
+            *one = (block){.memory = *memory, .kind = kind, .users = 1, .bytes = bytes};
+            one->next = blocks;
+            blocks = one;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void free_aliased(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    block *one = wrap_find(memory);
+    if (one == NULL || --one->users == 0) {
+        for (block **place = &blocks; one != NULL && *place != NULL; place = &(*place)->next) {
+            if (*place == one) {
+                *place = one->next;
+                break;
+            }
+        }
+        wrap_drop(memory);
+        wrap_inside()->memory_free(device, memory);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void memory_aliased(hal_plugin *table)
+{
+    table->memory_allocate = allocate_aliased;
+    table->memory_free = free_aliased;
+}
+
+/* ---- What the device says ---- */
+
+static hal_status info_swapped(hal_plugin_device *device, uint64_t *free_bytes,
+                               uint64_t *total_bytes)
+{
+    return wrap_inside()->memory_info(device, total_bytes, free_bytes);
+}
+
+static void memory_info(hal_plugin *table)
+{
+    table->memory_info = info_swapped;
+}
+
+static hal_status enumerate_group(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].max_group_items *= 2;
+    }
+    return status;
+}
+
+/* Groups of twice the size that it can run. */
+static void claim_group(hal_plugin *table)
+{
+    table->enumerate = enumerate_group;
+}
+
+static hal_status enumerate_shared(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].shared_bytes *= 2;
+    }
+    return status;
+}
+
+static hal_status create_within_shared(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                       hal_plugin_kernel **kernel)
+{
+    hal_device_info info[1] = {{0}};
+    uint32_t count = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
+        bytes += (uint64_t)ir->memories[i].count * hal_type_size(ir->memories[i].type);
+    }
+    if (wrap_inside()->enumerate(info, 1, &count) == HAL_OK && bytes > info[0].shared_bytes) {
+        return wrap_host()->fail(HAL_ERROR_DEVICE_LOST, "mutant: there is no such shared memory");
+    }
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+/* Shared memory of twice the size that it has. */
+static void claim_shared(hal_plugin *table)
+{
+    table->enumerate = enumerate_shared;
+    table->kernel_create = create_within_shared;
+}
+
+const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
+                                 {.name = "leak_kernel", .table = leak_kernel},
+                                 {.name = "memory_aliased", .table = memory_aliased},
+                                 {.name = "memory_info", .table = memory_info},
+                                 {.name = "claim_group", .table = claim_group},
+                                 {.name = "claim_shared", .table = claim_shared},
+                                 {.name = NULL}};

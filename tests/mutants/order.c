@@ -1,0 +1,288 @@
+/* order.c: faults between batches and queues. The cpu plugin runs a batch inside `submit`; here it
+ * runs when it is waited for, as on a device that works beside the host, and only then can a lost
+ * wait be seen. */
+#include "mutant.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PENDING 64u /* batches of a queue */
+
+/* A batch that has not run yet. */
+typedef struct pending {
+    struct pending *next;
+    wrap_batch batch;
+    hal_plugin_wait *waits;
+    uint32_t wait_count;
+    uint64_t value;
+} pending;
+
+/* What goes with a queue. */
+typedef struct timeline {
+    pending *first;
+    uint32_t count;
+    uint64_t reached;
+    uint32_t device; /* number of the device */
+} timeline;
+
+static hal_status run_first(hal_plugin_queue *queue, timeline *line);
+
+/* Guards all timelines. Whoever holds it may run batches, which wait for others. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static struct {
+    bool waits_dropped;       /* a batch does not wait for other queues */
+    bool other_device_only;   /* but for those of its own device */
+    bool limit_lies;          /* a wait that ends by its limit says that all is done */
+    uint32_t early_from;      /* a wait does without the last batch from so many on; 0: never */
+    bool scalars_stale;       /* scalars are read when the batch runs, from where they lay */
+} faults;
+
+static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
+{
+    hal_status status = HAL_OK;
+    const timeline *own = wrap_find(queue);
+    for (uint32_t i = 0; i < batch->wait_count && status == HAL_OK; i++) {
+        timeline *other = wrap_find(batch->waits[i].queue);
+        if (faults.waits_dropped &&
+            (!faults.other_device_only || own->device != other->device)) {
+            continue;
+        }
+        while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
+            status = run_first(batch->waits[i].queue, other);
+        }
+    }
+    return status;
+}
+
+static hal_status run_first(hal_plugin_queue *queue, timeline *line)
+{
+    pending *batch = line->first;
+    if (batch == NULL) {
+        return wrap_host()->fail(HAL_ERROR_INVALID_STATE,
+                                 "mutant: a wait for a value that was never submitted");
+    }
+    hal_status status = wait_for_others(queue, batch);
+    if (status == HAL_OK) {
+        status = wrap_inside()->submit(queue, &batch->batch.batch, NULL, 0, batch->value);
+    }
+    line->first = batch->next;
+    line->count--;
+    line->reached = batch->value;
+    wrap_batch_free(&batch->batch);
+    free(batch->waits);
+    free(batch);
+    return status;
+}
+
+static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    pending *made = calloc(1, sizeof(*made));
+    hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
+    if (made == NULL || others == NULL || !wrap_batch_copy(&made->batch, batch)) {
+        free(others);
+        free(made);
+        return NULL;
+    }
+    if (wait_count > 0) {
+        memcpy(others, waits, wait_count * sizeof(*waits));
+    }
+    made->waits = others;
+    made->wait_count = wait_count;
+    return made;
+}
+
+/* The host's array is that of the next batch by now. */
+static void spoil_scalars(const timeline *line, const pending *next)
+{
+    for (pending *batch = line->first; batch != NULL; batch = batch->next) {
+        const uint32_t old = batch->batch.batch.scalar_bytes;
+        const uint32_t new = next->batch.batch.scalar_bytes;
+        memcpy(batch->batch.scalars, next->batch.scalars, old < new ? old : new);
+    }
+}
+
+static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    timeline *line = wrap_find(queue);
+    pending *made = keep(batch, waits, wait_count);
+    if (made == NULL) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+    }
+    hal_status status = HAL_OK;
+    made->value = value;
+    pthread_mutex_lock(&lock);
+    if (line->count >= MOST_PENDING) {
+        status = run_first(queue, line);
+    }
+    if (faults.scalars_stale) {
+        spoil_scalars(line, made);
+    }
+    pending **end = &line->first;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = made;
+    line->count++;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    timeline *line = wrap_find(queue);
+    hal_status status = HAL_OK;
+    if (faults.limit_lies && timeout_ns != 0 && timeout_ns != UINT64_MAX) {
+        return HAL_OK;
+    }
+    pthread_mutex_lock(&lock);
+    const bool early = faults.early_from > 0 && line->count >= faults.early_from;
+    while (line->reached < value && status == HAL_OK) {
+        if (early && timeout_ns != 0 && line->count == 1) {
+            break;
+        }
+        status = run_first(queue, line);
+        if (timeout_ns == 0) {
+            break;
+        }
+    }
+    if (status == HAL_OK && !early && line->reached < value) {
+        status = HAL_ERROR_TIMEOUT;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    hal_status status = wrap_inside()->queue_create(device, queue);
+    timeline *line = status == HAL_OK ? wrap_keep(*queue, sizeof(*line)) : NULL;
+    if (status == HAL_OK && line == NULL) {
+        wrap_inside()->queue_destroy(device, *queue);
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a queue");
+    }
+    if (line != NULL) {
+        const uint32_t *number = wrap_find(device);
+        line->device = number != NULL ? *number : 0;
+    }
+    return status;
+}
+
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    wrap_drop(queue);
+    wrap_inside()->queue_destroy(device, queue);
+}
+
+/* No fault by itself. */
+static void deferred(hal_plugin *table)
+{
+    table->queue_create = queue_create;
+    table->queue_destroy = queue_destroy;
+    table->submit = submit;
+    table->wait = wait;
+}
+
+static void wait_dropped(hal_plugin *table)
+{
+    faults.waits_dropped = true;
+    deferred(table);
+}
+
+static void wait_limit(hal_plugin *table)
+{
+    faults.limit_lies = true;
+    deferred(table);
+}
+
+static void wait_early(hal_plugin *table)
+{
+    faults.early_from = 8;
+    deferred(table);
+}
+
+static void scalars_stale(hal_plugin *table)
+{
+    faults.scalars_stale = true;
+    deferred(table);
+}
+
+/* ---- Two devices that reach one another ---- */
+
+static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity >= 2) {
+        infos[1] = infos[0];
+        strcpy(infos[1].id, "the second one");
+    }
+    *count = 2;
+    return status;
+}
+
+static hal_status open_one_of_two(uint32_t index, hal_plugin_device **device)
+{
+    const hal_status status = wrap_inside()->device_open(0, device);
+    uint32_t *number = status == HAL_OK ? wrap_keep(*device, sizeof(*number)) : NULL;
+    if (number != NULL) {
+        *number = index;
+    }
+    return status;
+}
+
+static void close_one_of_two(hal_plugin_device *device)
+{
+    wrap_drop(device);
+    wrap_inside()->device_close(device);
+}
+
+static uint32_t reaches(hal_plugin_device *device, hal_plugin_device *other)
+{
+    (void)device;
+    (void)other;
+    return 1;
+}
+
+/* No fault by itself. */
+static void two(hal_plugin *table)
+{
+    table->enumerate = enumerate_two;
+    table->device_open = open_one_of_two;
+    table->device_close = close_one_of_two;
+    table->device_reaches = reaches;
+    deferred(table);
+}
+
+static void two_waits(hal_plugin *table)
+{
+    faults.waits_dropped = true;
+    faults.other_device_only = true;
+    two(table);
+}
+
+/* ---- Time ---- */
+
+/* The time since the queue was made, not since the first point. */
+static hal_status elapsed_since_start(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                      uint64_t *nanoseconds)
+{
+    (void)first;
+    return wrap_inside()->queue_elapsed(queue, 1, second, nanoseconds);
+}
+
+static void elapsed_total(hal_plugin *table)
+{
+    table->queue_elapsed = elapsed_since_start;
+}
+
+const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
+                                {.name = "two", .table = two},
+                                {.name = "wait_dropped", .table = wait_dropped},
+                                {.name = "wait_early", .table = wait_early},
+                                {.name = "wait_limit", .table = wait_limit},
+                                {.name = "scalars_stale", .table = scalars_stale},
+                                {.name = "two_waits", .table = two_waits},
+                                {.name = "elapsed_total", .table = elapsed_total},
+                                {.name = NULL}};
