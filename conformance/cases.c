@@ -13,6 +13,7 @@ static const struct {
     {"hal/device", CASE_LEVEL_CORE, cases_hal_device},
     {"hal/buffer", CASE_LEVEL_CORE, cases_hal_buffer},
     {"hal/large", CASE_LEVEL_CORE, cases_hal_large},
+    {"hal/limits", CASE_LEVEL_CORE, cases_hal_limits},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
     {"hal/points", CASE_LEVEL_CORE, cases_hal_points},

@@ -7,6 +7,7 @@
 void cases_hal_device(case_list *list);
 void cases_hal_buffer(case_list *list);
 void cases_hal_large(case_list *list);
+void cases_hal_limits(case_list *list);
 void cases_hal_queue(case_list *list);
 void cases_hal_arguments(case_list *list);
 void cases_hal_points(case_list *list);

@@ -12,6 +12,8 @@ static void nulls(case_run *run, const void *parameters);
 static void broken_ir(case_run *run, const void *parameters);
 static void divergent_barrier(case_run *run, const void *parameters);
 static void ill_typed(case_run *run, const void *parameters);
+static void other_constants(case_run *run, const void *parameters);
+static void other_group_size(case_run *run, const void *parameters);
 static void group_too_large(case_run *run, const void *parameters);
 static void shared_too_large(case_run *run, const void *parameters);
 static void unclaimed_storage(case_run *run, const void *parameters);
@@ -27,6 +29,8 @@ void cases_hal_kernel(case_list *list)
     case_add(list, broken_ir, NULL, 0, "kernel/broken_ir");
     case_add(list, divergent_barrier, NULL, 0, "kernel/divergent_barrier");
     case_add(list, ill_typed, NULL, 0, "kernel/ill_typed");
+    case_add(list, other_constants, NULL, 0, "kernel/other_constants");
+    case_add(list, other_group_size, NULL, 0, "kernel/other_group_size");
     case_add(list, group_too_large, NULL, 0, "kernel/group_too_large");
     case_add(list, shared_too_large, NULL, 0, "kernel/shared_too_large");
     case_add(list, unclaimed_storage, NULL, 0, "kernel/storage_as_claimed");
@@ -131,6 +135,121 @@ static void ill_typed(case_run *run, const void *parameters)
     }
     hal_ir_builder_destroy(b);
     hal_ir_kernel_destroy(ir);
+}
+
+/* out[i] = 1000 + i * 11, but 999 for the one `changed`; each a constant of its own. */
+static hal_kernel *kernel_of_constants(case_run *run, uint32_t count, uint32_t changed)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    if (case_ok(run, hal_ir_builder_create("constants", &b), "a builder")) {
+        hal_ir_group_size(b, 1, 1, 1);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+        for (uint32_t i = 0; i < count; i++) {
+            const hal_ir_value value = hal_ir_u32(b, i == changed ? 999 : 1000 + i * 11);
+            hal_ir_store_wide(b, out, zero, (int32_t)i, HAL_IR_NONE, value);
+        }
+        if (case_ok(run, hal_ir_builder_finish(b, &ir), "hal_ir_builder_finish")) {
+            case_ok(run, hal_kernel_create(run->device, ir, &kernel), "hal_kernel_create");
+        }
+    }
+    hal_ir_builder_destroy(b);
+    hal_ir_kernel_destroy(ir);
+    return kernel;
+}
+
+/* Kernels of one name and one shape that differ in a single constant, all alive. */
+static void other_constants(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 24 };
+    const uint32_t grid[3] = {1, 1, 1};
+    hal_kernel *kernels[COUNT] = {NULL};
+    hal_buffer *out = words_create(run, run->queue, COUNT, 0, 0);
+    const hal_range range = {out, 0, HAL_WHOLE};
+    bool well = out != NULL;
+    for (uint32_t i = 0; i < COUNT && well; i++) {
+        kernels[i] = kernel_of_constants(run, COUNT, i);
+        well = kernels[i] != NULL;
+    }
+    for (uint32_t i = 0; i < COUNT && well; i++) {
+        uint32_t words[COUNT];
+        well = case_ok(run, hal_queue_dispatch(run->queue, kernels[i], grid, &range, 1, NULL, 0),
+                       "dispatch") &&
+               case_ok(run, hal_queue_read(run->queue, out, 0, words, sizeof words), "read");
+        for (uint32_t k = 0; k < COUNT && well; k++) {
+            const uint32_t expected = k == i ? 999 : 1000 + k * 11;
+            well = case_check(run, words[k] == expected, "constant %u of kernel %u is %u, not %u",
+                              k, i, words[k], expected);
+        }
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        hal_kernel_release(kernels[i]);
+    }
+    hal_buffer_release(out);
+}
+
+/* out[global id] = local id + 100 * groups: all that depends on the group's size comes from it. */
+static hal_kernel *kernel_of_group(case_run *run, uint32_t items)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    if (case_ok(run, hal_ir_builder_create("grouped", &b), "a builder")) {
+        hal_ir_group_size(b, items, 1, 1);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value group = hal_ir_id(b, HAL_IR_GROUP_ID, 0);
+        const hal_ir_value lane = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+        const hal_ir_value items_of = hal_ir_scalar_value(b, "items", HAL_TYPE_U32);
+        const hal_ir_value hundreds =
+            hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_COUNT, 0), hal_ir_u32(b, 100));
+        hal_ir_store(b, out, hal_ir_add(b, hal_ir_mul(b, group, items_of), lane),
+                     hal_ir_add(b, lane, hundreds));
+        if (case_ok(run, hal_ir_builder_finish(b, &ir), "hal_ir_builder_finish")) {
+            case_ok(run, hal_kernel_create(run->device, ir, &kernel), "hal_kernel_create");
+        }
+    }
+    hal_ir_builder_destroy(b);
+    hal_ir_kernel_destroy(ir);
+    return kernel;
+}
+
+/* Kernels that differ in nothing but their groups, all alive. */
+static void other_group_size(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 192, SIZES = 4 };
+    static const uint32_t sizes[SIZES] = {8, 64, 32, 1};
+    hal_kernel *kernels[SIZES] = {NULL};
+    hal_buffer *out = words_create(run, run->queue, COUNT, 0, 0);
+    const hal_range range = {out, 0, HAL_WHOLE};
+    bool well = out != NULL;
+    for (uint32_t i = 0; i < SIZES && well; i++) {
+        kernels[i] = kernel_of_group(run, sizes[i]);
+        well = kernels[i] != NULL;
+    }
+    for (uint32_t i = 0; i < SIZES && well; i++) {
+        uint32_t words[COUNT];
+        const uint32_t groups = COUNT / sizes[i], grid[3] = {groups, 1, 1};
+        well = case_ok(run, hal_queue_fill(run->queue, range, 7), "fill") &&
+               case_ok(run,
+                       hal_queue_dispatch(run->queue, kernels[i], grid, &range, 1, &sizes[i],
+                                          sizeof sizes[i]),
+                       "dispatch") &&
+               case_ok(run, hal_queue_read(run->queue, out, 0, words, sizeof words), "read");
+        for (uint32_t k = 0; k < COUNT && well; k++) {
+            const uint32_t expected = k % sizes[i] + 100 * groups;
+            well = case_check(run, words[k] == expected,
+                              "with groups of %u word %u is %u instead of %u", sizes[i], k,
+                              words[k], expected);
+        }
+    }
+    for (uint32_t i = 0; i < SIZES; i++) {
+        hal_kernel_release(kernels[i]);
+    }
+    hal_buffer_release(out);
 }
 
 static void group_too_large(case_run *run, const void *parameters)

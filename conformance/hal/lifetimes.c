@@ -4,13 +4,16 @@
 #include "cases.h"
 #include "hal/hal_case.h"
 
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define COUNT 5000u
 
 static void release_under_way(case_run *run, const void *parameters);
 static void device_first(case_run *run, const void *parameters);
 static void memory_comes_back(case_run *run, const void *parameters);
+static void process_stays_small(case_run *run, const void *parameters);
 static void open_and_close(case_run *run, const void *parameters);
 static void reuse_under_way(case_run *run, const void *parameters);
 
@@ -21,6 +24,7 @@ void cases_hal_lifetimes(case_list *list)
     case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
     case_add(list, memory_comes_back, NULL, 0, "lifetimes/memory_comes_back");
     case_add(list, reuse_under_way, NULL, 0, "lifetimes/reuse_under_way");
+    case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
     case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
     list->level = CASE_LEVEL_STRESS;
     case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);
@@ -121,6 +125,59 @@ static void reuse_under_way(case_run *run, const void *parameters)
         hal_buffer_release(sums[i]);
     }
     hal_kernel_release(kernel);
+}
+
+/* Bytes of the process's memory that are there, 0 where the system does not say. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL || fscanf(file, "%*u %llu", &pages) != 1) {
+        pages = 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Large buffers that are filled, released and trimmed go back to the system, or to the device
+ * where that is a card of its own (promise 22). */
+static void process_stays_small(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { TURNS = 25 };
+    const uint64_t bytes = UINT64_C(32) << 20, most = TURNS * bytes / 3 * 2;
+    hal_memory_statistics before = {0}, after = {0};
+    if (run->info->max_allocation < bytes) {
+        case_unsupported(run, "allocations have at most %llu bytes",
+                         (unsigned long long)run->info->max_allocation);
+        return;
+    }
+    uint64_t resident = 0;
+    for (int turn = 0; turn <= TURNS && case_is_well(run); turn++) {
+        hal_buffer *buffer = NULL;
+        if (turn == 1) { /* the first one warms up */
+            resident = resident_bytes();
+            case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+        }
+        if (case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &buffer),
+                    "hal_buffer_create")) {
+            case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, 0, HAL_WHOLE}, 1), "fill");
+        }
+        hal_buffer_release(buffer);
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    }
+    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    const uint64_t now = resident_bytes();
+    case_check(run, now < resident + most, "the process grew from %llu to %llu bytes",
+               (unsigned long long)resident, (unsigned long long)now);
+    case_check(run,
+               run->info->kind != HAL_DEVICE_DISCRETE ||
+                   after.free_bytes + most > before.free_bytes,
+               "the device's free memory went from %llu to %llu bytes",
+               (unsigned long long)before.free_bytes, (unsigned long long)after.free_bytes);
 }
 
 /* The fixture's own references are given back first, so that each turn closes the device. */

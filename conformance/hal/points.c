@@ -1,5 +1,7 @@
 /* points.c: places on the timelines of queues: order, waits, limits of time, several queues. */
+#include <hal/buffer.h>
 #include <hal/queue.h>
+#include <time.h>
 
 #include "cases.h"
 #include "hal/hal_case.h"
@@ -11,7 +13,9 @@ static void never_given(case_run *run, const void *parameters);
 static void across_queues(case_run *run, const void *parameters);
 static void ping_pong(case_run *run, const void *parameters);
 static void own_queue(case_run *run, const void *parameters);
+static void time_limit(case_run *run, const void *parameters);
 static void elapsed(case_run *run, const void *parameters);
+static void elapsed_adds_up(case_run *run, const void *parameters);
 
 void cases_hal_points(case_list *list)
 {
@@ -22,7 +26,9 @@ void cases_hal_points(case_list *list)
     case_add(list, across_queues, NULL, 0, "points/across_queues");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
     case_add(list, own_queue, NULL, 0, "points/of_the_same_queue");
+    case_add(list, time_limit, NULL, 0, "points/time_limit");
     case_add(list, elapsed, NULL, 0, "points/elapsed");
+    case_add(list, elapsed_adds_up, NULL, 0, "points/elapsed_adds_up");
 }
 
 static void rising(case_run *run, const void *parameters)
@@ -173,6 +179,45 @@ static void own_queue(case_run *run, const void *parameters)
     hal_buffer_release(x);
 }
 
+/* A wait with a limit may end either way, but when it says that the point is reached the data are
+ * there, without any further wait. */
+static void time_limit(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 200000, TURNS = 12 };
+    static const uint64_t limits[] = {0, 1, 20000};
+    hal_buffer *out = NULL;
+    hal_point point = {0};
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    bool well = kernel != NULL && x != NULL &&
+                case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DOWNLOAD, 4 * COUNT, &out),
+                        "hal_buffer_create");
+    for (uint32_t turn = 0; turn < TURNS && well; turn++) {
+        void *pointer = NULL;
+        well = scale_dispatch(run, run->queue, kernel, x, out, COUNT, 3, turn) &&
+               case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+        const hal_status status = well ? hal_point_wait(point, limits[turn % 3]) : HAL_OK;
+        if (status == HAL_ERROR_TIMEOUT) {
+            well = case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "a wait without limit");
+        } else {
+            well = well && case_ok(run, status, "a wait with a limit");
+        }
+        well = well && case_ok(run, hal_buffer_map_begin(out, &pointer), "map_begin");
+        for (uint32_t i = 0; i < COUNT && well; i++) {
+            const uint32_t word = ((const uint32_t *)pointer)[i], expected = 3 * (i + 1) + turn;
+            well = case_check(run, word == expected,
+                              "after a wait of %llu ns that was %s word %u is %u instead of %u",
+                              (unsigned long long)limits[turn % 3],
+                              status == HAL_OK ? "enough" : "not enough", i, word, expected);
+        }
+        well = pointer != NULL && case_ok(run, hal_buffer_map_end(out), "map_end") && well;
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(out);
+    hal_kernel_release(kernel);
+}
+
 static void elapsed(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -196,6 +241,52 @@ static void elapsed(case_run *run, const void *parameters)
             case_expect(run, hal_point_elapsed(second, first, &back), HAL_ERROR_INVALID_ARGUMENT,
                         NULL, "time that runs backwards");
         }
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_kernel_release(kernel);
+}
+
+/* Nanoseconds of the host. */
+static uint64_t host_time(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Parts of a time give the whole, which is no longer than the host's. */
+static void elapsed_adds_up(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { COUNT = 100000, POINTS = 4 };
+    hal_point points[POINTS] = {{0}};
+    uint64_t parts[POINTS - 1] = {0}, whole = 0, sum = 0, none = 1;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    bool well = kernel != NULL && x != NULL && y != NULL &&
+                case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    const uint64_t begin = host_time();
+    for (int i = 0; i < POINTS && well; i++) {
+        well = scale_dispatch(run, run->queue, kernel, x, y, COUNT, 3, 2) &&
+               case_ok(run, hal_queue_flush(run->queue, &points[i]), "flush");
+    }
+    well = well && case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    const uint64_t host = host_time() - begin;
+    for (int i = 0; i + 1 < POINTS && well; i++) {
+        well = case_ok(run, hal_point_elapsed(points[i], points[i + 1], &parts[i]), "a part");
+        sum += parts[i];
+    }
+    if (well && case_ok(run, hal_point_elapsed(points[0], points[POINTS - 1], &whole), "all") &&
+        case_ok(run, hal_point_elapsed(points[1], points[1], &none), "a point and itself")) {
+        const uint64_t apart = whole > sum ? whole - sum : sum - whole;
+        case_check(run, apart <= 1000 + whole / 100, "%llu ns in parts are %llu in all",
+                   (unsigned long long)sum, (unsigned long long)whole);
+        case_check(run, whole <= host + host / 20 + 1000000, "%llu ns of the host's %llu",
+                   (unsigned long long)whole, (unsigned long long)host);
+        case_check(run, none == 0, "%llu ns between a point and itself", (unsigned long long)none);
     }
     hal_buffer_release(x);
     hal_buffer_release(y);

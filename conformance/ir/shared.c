@@ -211,6 +211,7 @@ static const shared_case shared_cases[] = {
     {"tree,group=64", {64, 1, 1}, build_tree, expect_tree},
     {"scan,group=50", {50, 1, 1}, build_scan, expect_scan},
     {"two_arrays,group=37", {37, 1, 1}, build_two_arrays, expect_two_arrays},
+    {"two_arrays,group=128", {128, 1, 1}, build_two_arrays, expect_two_arrays},
     {"through_binding,group=64", {64, 1, 1}, build_through_binding, expect_through_binding},
     {"uniform_branch,group=64", {64, 1, 1}, build_uniform_branch, expect_uniform_branch},
 };

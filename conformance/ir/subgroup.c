@@ -17,6 +17,7 @@ typedef struct subgroup_case {
 static const char *const kind_names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
 
 static void run_subgroup(case_run *run, const void *parameters);
+static void run_masks(case_run *run, const void *parameters);
 static uint32_t width_of(const case_run *run);
 static uint32_t group_of(const case_run *run, uint32_t width);
 static void expect_subgroup(const subgroup_case *tested, uint32_t width, const uint8_t *x,
@@ -46,6 +47,8 @@ void cases_ir_subgroup(case_list *list)
             case_covers(list, type, CASE_VALUES, "subgroup %s", kind_names[tested.kind]);
         }
     }
+    case_add(list, run_masks, NULL, 0, "ir/shuffle_xor(masks=bits)");
+    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "shuffle_xor");
 }
 
 static void run_subgroup(case_run *run, const void *parameters)
@@ -162,4 +165,52 @@ static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_
     }
     hal_ir_store(b, out, i, result);
     return b;
+}
+
+/* Each bit of a lane's number, and all of them: out[k * items + i] is what lane i xor mask k has. */
+static void run_masks(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const uint32_t width = width_of(run), group = group_of(run, width), items = GROUPS * group;
+    uint32_t masks[9], count = 0;
+    if (group == 0 || width > MAX_WIDTH) {
+        case_unsupported(run, "subgroups of %u lanes in groups of %u", width,
+                         run->info->max_group_items);
+        return;
+    }
+    for (uint32_t bit = 1; bit < width; bit *= 2) {
+        masks[count++] = bit;
+    }
+    masks[count++] = width - 1;
+    uint32_t *x = calloc(items, sizeof *x);
+    uint32_t *expected = calloc((size_t)count * items, sizeof *expected);
+    red_zone zones[2] = {0};
+    random_state random = {run->seed};
+    hal_ir_builder *b = NULL;
+    for (uint32_t i = 0; x != NULL && i < items; i++) {
+        x[i] = (uint32_t)random_next(&random);
+    }
+    for (uint32_t k = 0; x != NULL && expected != NULL && k < count * items; k++) {
+        const uint32_t i = k % items, lane = i % width;
+        expected[k] = x[i - lane + (lane ^ masks[k / items])];
+    }
+    if (x != NULL && expected != NULL && zone_create(run, &zones[0], 4ull * items, x) &&
+        zone_create(run, &zones[1], 4ull * count * items, NULL) &&
+        (b = ir_begin(run, "masks")) != NULL) {
+        hal_ir_group_size(b, group, 1, 1);
+        const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value i = hal_ir_global_id(b, 0), value = hal_ir_load(b, in, i);
+        for (uint32_t k = 0; k < count; k++) {
+            hal_ir_store_wide(b, out, i, (int32_t)(k * items), HAL_IR_NONE,
+                              hal_ir_shuffle_xor(b, value, masks[k]));
+        }
+        if (ir_run(run, b, GROUPS, zones, 2, NULL, 0)) {
+            ir_check(run, &zones[1], HAL_TYPE_U32, expected, (size_t)count * items, "lanes");
+        }
+    }
+    zone_release(&zones[0]);
+    zone_release(&zones[1]);
+    free(x);
+    free(expected);
 }

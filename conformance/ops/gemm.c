@@ -114,6 +114,20 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
         tested.padding = i == 3 ? 2 : 0;
         add_product(list, &tested);
     }
+    /* Each way to store A and B, with C read and with further inputs. Who has the portable kernel
+     * has it for any of them, and takes long to make it on some devices. */
+    for (int i = door == OPS_GEMM_NATIVE ? 0 : 3; i < 4; i++) {
+        tested = plain;
+        tested.m = 129;
+        tested.n = 67;
+        tested.transpose_a = i % 2;
+        tested.transpose_b = i / 2;
+        tested.alpha = -1.0;
+        tested.beta = 0.5;
+        add_product(list, &tested);
+        tested.epilogue = EPILOGUE_TWO_INPUTS;
+        add_product(list, &tested);
+    }
     for (int e = EPILOGUE_BIAS_RELU; e < EPILOGUE_COUNT; e++) {
         tested = plain;
         tested.epilogue = (product_epilogue)e;

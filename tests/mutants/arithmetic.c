@@ -152,19 +152,6 @@ static void cast_edge(wrap_ir *ir)
     }
 }
 
-/* Unsigned integers from 2^31 on become negative floats. */
-static void cast_unsigned(wrap_ir *ir)
-{
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        const hal_ir_value x = ir->records[i].a;
-        if (is(ir, i, HAL_IR_CAST, HAL_TYPE_F32) && ir->records[x].type == HAL_TYPE_U32) {
-            const hal_ir_value as_signed =
-                wrap_ir_operation(ir, i++, HAL_IR_BITCAST, HAL_TYPE_I32, x, HAL_IR_NONE);
-            ir->records[i].a = as_signed;
-        }
-    }
-}
-
 /* i64 becomes f32 by way of f64, so some are rounded twice. */
 static void cast_twice(wrap_ir *ir)
 {
@@ -271,7 +258,6 @@ const mutant mutants_arithmetic[] = {{.name = "divide_ulp", .ir = divide_ulp},
                                      {.name = "min_nan", .ir = min_nan},
                                      {.name = "negative_zero", .ir = negative_zero},
                                      {.name = "cast_edge", .ir = cast_edge},
-                                     {.name = "cast_unsigned", .ir = cast_unsigned},
                                      {.name = "cast_twice", .ir = cast_twice},
                                      {.name = "rint_half", .ir = rint_half},
                                      {.name = "divide_zero", .ir = divide_zero},

@@ -109,8 +109,8 @@ static void shuffle_far(wrap_ir *ir)
 {
     for (uint32_t i = 0; i < ir->ir.record_count; i++) {
         hal_ir_record *record = &ir->records[i];
-        if (record->opcode == HAL_IR_SHUFFLE_XOR && record->imm >= 32) {
-            record->imm %= 32;
+        if (record->opcode == HAL_IR_SHUFFLE_XOR && record->imm >= 8) {
+            record->imm %= 8;
         }
     }
 }

@@ -45,19 +45,6 @@ static void leak_large(hal_plugin *table)
     table->memory_free = free_small_ones;
 }
 
-/* ---- The kernels' code is never given back ---- */
-
-static void destroy_nothing(hal_plugin_device *device, hal_plugin_kernel *kernel)
-{
-    (void)device;
-    (void)kernel;
-}
-
-static void leak_kernel(hal_plugin *table)
-{
-    table->kernel_destroy = destroy_nothing;
-}
-
 /* ---- Two live blocks are one ---- */
 
 static block *find_shared(uint32_t kind, uint64_t bytes)
@@ -131,21 +118,6 @@ static void memory_info(hal_plugin *table)
     table->memory_info = info_swapped;
 }
 
-static hal_status enumerate_group(hal_device_info *infos, uint32_t capacity, uint32_t *count)
-{
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
-    if (status == HAL_OK && capacity > 0) {
-        infos[0].max_group_items *= 2;
-    }
-    return status;
-}
-
-/* Groups of twice the size that it can run. */
-static void claim_group(hal_plugin *table)
-{
-    table->enumerate = enumerate_group;
-}
-
 static hal_status enumerate_shared(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
@@ -178,9 +150,7 @@ static void claim_shared(hal_plugin *table)
 }
 
 const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
-                                 {.name = "leak_kernel", .table = leak_kernel},
                                  {.name = "memory_aliased", .table = memory_aliased},
                                  {.name = "memory_info", .table = memory_info},
-                                 {.name = "claim_group", .table = claim_group},
                                  {.name = "claim_shared", .table = claim_shared},
                                  {.name = NULL}};

@@ -32,11 +32,10 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line);
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static struct {
-    bool waits_dropped;       /* a batch does not wait for other queues */
-    bool other_device_only;   /* but for those of its own device */
-    bool limit_lies;          /* a wait that ends by its limit says that all is done */
-    uint32_t early_from;      /* a wait does without the last batch from so many on; 0: never */
-    bool scalars_stale;       /* scalars are read when the batch runs, from where they lay */
+    bool waits_dropped;     /* a batch does not wait for other queues */
+    bool other_device_only; /* but for those of its own device */
+    bool limit_lies;        /* a wait that ends by its limit says that all is done */
+    uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
 } faults;
 
 static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
@@ -93,16 +92,6 @@ static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint3
     return made;
 }
 
-/* The host's array is that of the next batch by now. */
-static void spoil_scalars(const timeline *line, const pending *next)
-{
-    for (pending *batch = line->first; batch != NULL; batch = batch->next) {
-        const uint32_t old = batch->batch.batch.scalar_bytes;
-        const uint32_t new = next->batch.batch.scalar_bytes;
-        memcpy(batch->batch.scalars, next->batch.scalars, old < new ? old : new);
-    }
-}
-
 static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -116,9 +105,6 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     pthread_mutex_lock(&lock);
     if (line->count >= MOST_PENDING) {
         status = run_first(queue, line);
-    }
-    if (faults.scalars_stale) {
-        spoil_scalars(line, made);
     }
     pending **end = &line->first;
     while (*end != NULL) {
@@ -203,12 +189,6 @@ static void wait_early(hal_plugin *table)
     deferred(table);
 }
 
-static void scalars_stale(hal_plugin *table)
-{
-    faults.scalars_stale = true;
-    deferred(table);
-}
-
 /* ---- Two devices that reach one another ---- */
 
 static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint32_t *count)
@@ -282,7 +262,6 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "wait_dropped", .table = wait_dropped},
                                 {.name = "wait_early", .table = wait_early},
                                 {.name = "wait_limit", .table = wait_limit},
-                                {.name = "scalars_stale", .table = scalars_stale},
                                 {.name = "two_waits", .table = two_waits},
                                 {.name = "elapsed_total", .table = elapsed_total},
                                 {.name = NULL}};
