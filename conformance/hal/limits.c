@@ -58,11 +58,12 @@ static void far_bindings(case_run *run, const void *parameters)
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *large = NULL;
     hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
-    bool well = kernel != NULL && x != NULL && y != NULL &&
-                case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &large),
-                        "hal_buffer_create") &&
-                case_ok(run, hal_queue_fill(run->queue, (hal_range){large, 0, HAL_WHOLE}, UNTOUCHED),
-                        "hal_queue_fill");
+    bool well =
+        kernel != NULL && x != NULL && y != NULL &&
+        case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &large),
+                "hal_buffer_create") &&
+        case_ok(run, hal_queue_fill(run->queue, (hal_range){large, 0, HAL_WHOLE}, UNTOUCHED),
+                "hal_queue_fill");
     const hal_range all_x = {x, 0, HAL_WHOLE}, all_y = {y, 0, HAL_WHOLE};
     const uint32_t grid[3] = {(COUNT + SCALE_GROUP - 1) / SCALE_GROUP, 1, 1};
     for (uint32_t i = 0; i < sizeof far / sizeof far[0] && well; i++) {
@@ -70,17 +71,16 @@ static void far_bindings(case_run *run, const void *parameters)
         const hal_range next = {large, far[i] + 256 * i + SPACING, 4 * COUNT};
         const hal_range out[2] = {all_x, here}, in[2] = {next, all_y};
         const scale_scalars scalars = {COUNT, i + 2, i};
-        well = case_ok(run,
-                       hal_queue_dispatch(run->queue, kernel, grid, out, 2, &scalars,
-                                          sizeof scalars),
-                       "a kernel that writes there") &&
-               case_ok(run, hal_queue_copy(run->queue, here, next), "hal_queue_copy") &&
-               case_ok(run,
-                       hal_queue_dispatch(run->queue, kernel, grid, in, 2, &scalars,
-                                          sizeof scalars),
-                       "a kernel that reads there") &&
-               words_check(run, run->queue, y, COUNT, (2 * i + 2) * (i + 2) + i,
-                           (i + 2) * (i + 2), "what went far into memory and back");
+        well =
+            case_ok(run,
+                    hal_queue_dispatch(run->queue, kernel, grid, out, 2, &scalars, sizeof scalars),
+                    "a kernel that writes there") &&
+            case_ok(run, hal_queue_copy(run->queue, here, next), "hal_queue_copy") &&
+            case_ok(run,
+                    hal_queue_dispatch(run->queue, kernel, grid, in, 2, &scalars, sizeof scalars),
+                    "a kernel that reads there") &&
+            words_check(run, run->queue, y, COUNT, (2 * i + 2) * (i + 2) + i, (i + 2) * (i + 2),
+                        "what went far into memory and back");
     }
     uint32_t *low = calloc(1, low_bytes);
     well = well && low != NULL &&

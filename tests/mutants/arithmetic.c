@@ -40,8 +40,7 @@ static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
     const hal_ir_value word =
         wrap_ir_operation(ir, at++, HAL_IR_BITCAST, HAL_TYPE_U32, i, HAL_IR_NONE);
     const hal_ir_value last = wrap_ir_constant(ir, at++, HAL_TYPE_U32, mask);
-    const hal_ir_value rest =
-        wrap_ir_operation(ir, at++, HAL_IR_AND, HAL_TYPE_U32, word, last);
+    const hal_ir_value rest = wrap_ir_operation(ir, at++, HAL_IR_AND, HAL_TYPE_U32, word, last);
     const hal_ir_value sought = wrap_ir_constant(ir, at++, HAL_TYPE_U32, bits);
     const hal_ir_value hit = wrap_ir_operation(ir, at++, HAL_IR_EQ, HAL_TYPE_BOOL, rest, sought);
     const hal_ir_value unit =
@@ -115,8 +114,7 @@ static void min_nan(wrap_ir *ir)
     for (uint32_t i = 0; i < ir->ir.record_count; i++) {
         if (is(ir, i, HAL_IR_MIN, HAL_TYPE_F32)) {
             const hal_ir_value a = ir->records[i].a, b = ir->records[i].b;
-            const hal_ir_value is_nan =
-                wrap_ir_operation(ir, i++, HAL_IR_NE, HAL_TYPE_BOOL, b, b);
+            const hal_ir_value is_nan = wrap_ir_operation(ir, i++, HAL_IR_NE, HAL_TYPE_BOOL, b, b);
             const hal_ir_value other = select_between(ir, i++, HAL_TYPE_F32, is_nan, a, b);
             ir->records[i].b = other;
         }
@@ -143,8 +141,7 @@ static void cast_edge(wrap_ir *ir)
         const hal_ir_value x = ir->records[i].a;
         if (is(ir, i, HAL_IR_CAST, HAL_TYPE_I32) && ir->records[x].type == HAL_TYPE_F32) {
             const hal_ir_value edge = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x4f000000);
-            const hal_ir_value over =
-                wrap_ir_operation(ir, i++, HAL_IR_LE, HAL_TYPE_BOOL, edge, x);
+            const hal_ir_value over = wrap_ir_operation(ir, i++, HAL_IR_LE, HAL_TYPE_BOOL, edge, x);
             const hal_ir_value lowest = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0xff800000);
             const hal_ir_value chosen = select_between(ir, i++, HAL_TYPE_F32, over, lowest, x);
             ir->records[i].a = chosen;
@@ -251,17 +248,11 @@ static void narrow_bf16(wrap_ir *ir)
     }
 }
 
-const mutant mutants_arithmetic[] = {{.name = "divide_ulp", .ir = divide_ulp},
-                                     {.name = "exp_bits", .ir = exp_bits},
-                                     {.name = "fma_apart", .ir = fma_apart},
-                                     {.name = "flush_products", .ir = flush_products},
-                                     {.name = "min_nan", .ir = min_nan},
-                                     {.name = "negative_zero", .ir = negative_zero},
-                                     {.name = "cast_edge", .ir = cast_edge},
-                                     {.name = "cast_twice", .ir = cast_twice},
-                                     {.name = "rint_half", .ir = rint_half},
-                                     {.name = "divide_zero", .ir = divide_zero},
-                                     {.name = "shift_64", .ir = shift_64},
-                                     {.name = "store_f16", .ir = store_f16},
-                                     {.name = "narrow_bf16", .ir = narrow_bf16},
-                                     {.name = NULL}};
+const mutant mutants_arithmetic[] = {
+    {.name = "divide_ulp", .ir = divide_ulp},   {.name = "exp_bits", .ir = exp_bits},
+    {.name = "fma_apart", .ir = fma_apart},     {.name = "flush_products", .ir = flush_products},
+    {.name = "min_nan", .ir = min_nan},         {.name = "negative_zero", .ir = negative_zero},
+    {.name = "cast_edge", .ir = cast_edge},     {.name = "cast_twice", .ir = cast_twice},
+    {.name = "rint_half", .ir = rint_half},     {.name = "divide_zero", .ir = divide_zero},
+    {.name = "shift_64", .ir = shift_64},       {.name = "store_f16", .ir = store_f16},
+    {.name = "narrow_bf16", .ir = narrow_bf16}, {.name = NULL}};

@@ -37,9 +37,7 @@ static void gemm_epilogue(hal_gemm_description *description)
     }
 }
 
-const mutant mutants_gemm[] = {{.name = "gemm_beta", .gemm = gemm_beta},
-                               {.name = "gemm_column", .gemm = gemm_column},
-                               {.name = "gemm_depth", .gemm = gemm_depth},
-                               {.name = "gemm_batch", .gemm = gemm_batch},
-                               {.name = "gemm_epilogue", .gemm = gemm_epilogue},
-                               {.name = NULL}};
+const mutant mutants_gemm[] = {
+    {.name = "gemm_beta", .gemm = gemm_beta},         {.name = "gemm_column", .gemm = gemm_column},
+    {.name = "gemm_depth", .gemm = gemm_depth},       {.name = "gemm_batch", .gemm = gemm_batch},
+    {.name = "gemm_epilogue", .gemm = gemm_epilogue}, {.name = NULL}};

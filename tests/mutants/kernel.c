@@ -61,9 +61,8 @@ static void cache_constants(wrap_ir *ir)
 {
     const size_t compared = 4 * sizeof(uint64_t);
     if (ir->ir.constant_count > 4) {
-        const uint64_t hash =
-            add_to_hash(add_to_hash(hash_of(ir), ir->constants, compared), ir->ir.group_size,
-                        sizeof(ir->ir.group_size));
+        const uint64_t hash = add_to_hash(add_to_hash(hash_of(ir), ir->constants, compared),
+                                          ir->ir.group_size, sizeof(ir->ir.group_size));
         const known *first = first_of(ir, hash);
         if (first != NULL) {
             memcpy(ir->constants, first->constants, ir->ir.constant_count * sizeof(uint64_t));

@@ -44,8 +44,7 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
     const timeline *own = wrap_find(queue);
     for (uint32_t i = 0; i < batch->wait_count && status == HAL_OK; i++) {
         timeline *other = wrap_find(batch->waits[i].queue);
-        if (faults.waits_dropped &&
-            (!faults.other_device_only || own->device != other->device)) {
+        if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
             continue;
         }
         while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
@@ -257,11 +256,8 @@ static void elapsed_total(hal_plugin *table)
     table->queue_elapsed = elapsed_since_start;
 }
 
-const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
-                                {.name = "two", .table = two},
-                                {.name = "wait_dropped", .table = wait_dropped},
-                                {.name = "wait_early", .table = wait_early},
-                                {.name = "wait_limit", .table = wait_limit},
-                                {.name = "two_waits", .table = two_waits},
-                                {.name = "elapsed_total", .table = elapsed_total},
-                                {.name = NULL}};
+const mutant mutants_order[] = {
+    {.name = "deferred", .table = deferred},           {.name = "two", .table = two},
+    {.name = "wait_dropped", .table = wait_dropped},   {.name = "wait_early", .table = wait_early},
+    {.name = "wait_limit", .table = wait_limit},       {.name = "two_waits", .table = two_waits},
+    {.name = "elapsed_total", .table = elapsed_total}, {.name = NULL}};

@@ -100,16 +100,6 @@ void wrap_batch_free(wrap_batch *copy)
     free(copy->scalars);
 }
 
-uint8_t *wrap_bytes(hal_plugin_device *device, const hal_binding *binding)
-{
-    void *address = NULL;
-    if (binding->length == 0 ||
-        inside->memory_map(device, binding->memory, &address) != HAL_OK) {
-        return NULL;
-    }
-    return (uint8_t *)address + binding->offset;
-}
-
 bool wrap_ir_copy(wrap_ir *copy, const hal_ir_kernel *ir, uint32_t more)
 {
     *copy = (wrap_ir){.ir = *ir};

@@ -50,10 +50,6 @@ typedef struct wrap_batch {
 bool wrap_batch_copy(wrap_batch *copy, const hal_batch *batch);
 void wrap_batch_free(wrap_batch *copy);
 
-/* The host's view of a binding, where the plugin inside maps all memory, as the cpu plugin does;
- * null when it has no bytes. */
-uint8_t *wrap_bytes(hal_plugin_device *device, const hal_binding *binding);
-
 /* ---- Kernels ---- */
 
 /* IR whose records, memories and constants may be altered, in place or by wrap_ir_insert and

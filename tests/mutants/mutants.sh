@@ -1,0 +1,141 @@
+#!/bin/bash
+# Whether hal-conformance notices deliberately wrong plugins.
+#
+# mutants.sh short BIN PLUGINS
+#   For each mutant of mutants.txt: the case that is said to catch it fails with the mutant and
+#   passes with the same plugin without the fault, under three seeds.
+# mutants.sh whole BIN PLUGINS DIGITS_DATA RESULT.json
+#   All that, and with each mutant all cases of core and ops, of which 95 in 100 pass, and the
+#   digits demo, which reaches its accuracy; with those that have no fault all cases pass, under
+#   three seeds. Writes what came out.
+# mutants.sh list
+#   Whether docs/conformance.md lists the same mutants with the same faults and cases.
+# BIN has hal-conformance and digits, PLUGINS the files hal_mutant_NAME.so.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+seeds=(1 20 333)
+
+# run NAME SEED JSON ARGUMENTS...: hal-conformance with a mutant.
+run() {
+    local name=$1 seed=$2 json=$3
+    shift 3
+    "$bin/hal-conformance" --plugin "$plugins/hal_mutant_$name.so" --device "mutant_$name" \
+        --seed "$seed" --shrink 0 --json "$json" "$@" >"$json.log" 2>&1 || true
+}
+
+# count JSON STATUS: of the summary; nothing where there is no report.
+count() {
+    [ ! -e "$1" ] || sed -n "s/.*\"summary\": *{[^}]*\"$2\": *\([0-9]*\).*/\1/p" <(tr -d '\n' <"$1")
+}
+
+# Whether one case was run, with this status.
+one_case() {
+    [ "$(count "$1" "$2")" = 1 ] && [ "$(($(count "$1" passed) + $(count "$1" failed)))" = 1 ]
+}
+
+complain() {
+    echo "$1"
+    tail -n 12 "$2.log" 2>/dev/null | sed 's/^/    /'
+    return 1
+}
+
+# check_case NAME WITHOUT CASE: prints the seeds under which the case catches the mutant.
+check_case() {
+    local name=$1 without=$2 case=$3 seed caught=()
+    for seed in "${seeds[@]}"; do
+        run "$name" "$seed" "$folder/$name.json" --filter "$case"
+        one_case "$folder/$name.json" failed ||
+            complain "$name: not caught by $case, seed $seed" "$folder/$name.json" || return 1
+        run "$without" "$seed" "$folder/$name.without.json" --filter "$case"
+        one_case "$folder/$name.without.json" passed ||
+            complain "$name: $case does not pass without the fault, seed $seed" \
+                "$folder/$name.without.json" || return 1
+        rm -f "$folder/$name.json" "$folder/$name.without.json"
+        caught+=("$seed")
+    done
+    echo "$name: caught by $case, seeds ${caught[*]}"
+}
+
+accuracy_of() {
+    HAL_PLUGIN_PATH=$plugins/hal_mutant_$1.so HAL_BACKEND=mutant_$1 \
+        "$bin/digits" --data "$data" --seeds 5 --json "$folder/$1.digits" >/dev/null
+    sed 's/.*"test_accuracy":\([0-9.]*\).*/\1/' "$folder/$1.digits"
+}
+
+# check_all NAME CASE FAULT: every case and the demo; a line of the result.
+check_all() {
+    local name=$1 case=$2 fault=$3 json="$folder/$1.all.json" passed failed other accuracy
+    run "$name" "${seeds[0]}" "$json" --jobs 2 --timeout 120
+    passed=$(count "$json" passed) failed=$(count "$json" failed)
+    other=$(count "$json" unsupported)
+    [ -n "$failed" ] || complain "$name: no report" "$json" || return 1
+    accuracy=$(accuracy_of "$name")
+    [ $((failed * 20)) -le $((passed + failed + other)) ] ||
+        complain "$name: $failed of $((passed + failed + other)) cases fail" "$json" || return 1
+    awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.968) }' ||
+        complain "$name: digits reaches $accuracy" "$json" || return 1
+    printf '{"name": "%s", "fault": "%s", "case": "%s", "seeds": [%s], "passed": %d, ' \
+        "$name" "$fault" "$case" "$([ "$case" = - ] || (IFS=, && echo "${seeds[*]}"))" \
+        "$passed" >"$folder/$name.line"
+    printf '"failed": %d, "unsupported": %d, "digits_accuracy": %s}' \
+        "$failed" "$other" "$accuracy" >>"$folder/$name.line"
+    echo "$name: $passed passed, $failed failed, $other unsupported; digits $accuracy"
+}
+
+# Those without a fault: nothing fails, whatever the seed.
+check_faultless() {
+    local name=$1 seed
+    for seed in "${seeds[@]}"; do
+        run "$name" "$seed" "$folder/$name.json" --jobs 2 --timeout 120
+        [ "$(count "$folder/$name.json" failed)" = 0 ] ||
+            complain "$name: it has no fault, and cases fail, seed $seed" "$folder/$name.json" ||
+            return 1
+    done
+    echo "$name: nothing fails, seeds ${seeds[*]}"
+}
+
+check_list() {
+    local page=$here/../../docs/conformance.md name without case fault wrong=0
+    while IFS='|' read -r name without case fault; do
+        fault=${fault# } case=${case# } case=${case% }
+        [ "$case" = - ] && continue
+        grep -qF "| ${name% } | $fault | \`$case\` |" "$page" || {
+            echo "docs/conformance.md has no line | ${name% } | $fault | \`$case\` |"
+            wrong=1
+        }
+    done < <(grep '^[a-z]' "$here/mutants.txt")
+    return $wrong
+}
+
+if [ "$1" = list ]; then
+    check_list
+    exit
+fi
+form=$1 bin=$2 plugins=$3 data=${4:-} result=${5:-}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+faults=0 wrong=0 names=()
+while IFS='|' read -r name without case fault; do
+    name=${name% } without=${without# } case=${case# } case=${case% } fault=${fault# }
+    names+=("$name")
+    if [ "$case" != - ]; then
+        faults=$((faults + 1))
+        check_case "$name" "${without% }" "$case" || wrong=1
+    elif [ "$form" = whole ]; then
+        check_faultless "$name" || wrong=1
+    fi
+    [ "$form" != whole ] || check_all "$name" "$case" "$fault" || wrong=1
+done < <(grep '^[a-z]' "$here/mutants.txt")
+[ "$faults" -ge 20 ] || { echo "only $faults mutants, at least 20 are asked for" && wrong=1; }
+if [ "$form" = whole ]; then
+    {
+        echo '{"mutants": ['
+        for name in "${names[@]}"; do
+            [ ! -e "$folder/$name.line" ] || cat "$folder/$name.line"
+            [ "$name" = "${names[-1]}" ] || echo ,
+        done
+        echo ']}'
+    } >"$result"
+fi
+echo "$faults mutants"
+exit $wrong
