@@ -58,7 +58,7 @@ check_case() {
 
 accuracy_of() {
     HAL_PLUGIN_PATH=$plugins/hal_mutant_$1.so HAL_BACKEND=mutant_$1 \
-        "$bin/digits" --data "$data" --seeds 5 --json "$folder/$1.digits" >/dev/null
+        "$bin/digits" --data "$data" --seeds 5 --json "$folder/$1.digits" >/dev/null 2>&1
     sed 's/.*"test_accuracy":\([0-9.]*\).*/\1/' "$folder/$1.digits"
 }
 
