@@ -9,7 +9,6 @@
 
 static bool read_line(char *line, expect_list *list);
 static char *reason_of(char *line);
-static bool matches(const char *pattern, const char *name);
 
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes)
 {
@@ -43,15 +42,30 @@ void expect_free(expect_list *list)
     *list = (expect_list){0};
 }
 
-const expectation *expect_find(expect_list *list, const char *name)
+const expectation *expect_find(const expect_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (matches(list->items[i].pattern, name)) {
-            list->items[i].used = true;
+        if (expect_fits(&list->items[i], name)) {
             return &list->items[i];
         }
     }
     return NULL;
+}
+
+bool expect_fits(const expectation *one, const char *name)
+{
+    const char *pattern = one->pattern;
+    if (fnmatch(pattern, name, 0) == 0) {
+        return true;
+    }
+    const char *seed = strstr(name, ",seed=");
+    const size_t length = strlen(pattern);
+    if (seed == NULL || length == 0) {
+        return false;
+    }
+    /* "gemm(m=1" and "gemm(m=1)" both stand for "gemm(m=1,seed=7)". */
+    const size_t stem = pattern[length - 1] == ')' ? length - 1 : length;
+    return stem == (size_t)(seed - name) && strncmp(pattern, name, stem) == 0;
 }
 
 static bool read_line(char *line, expect_list *list)
@@ -88,19 +102,4 @@ static char *reason_of(char *line)
     *gap++ = 0;
     gap += strspn(gap, " \t");
     return *gap == 0 ? NULL : gap;
-}
-
-static bool matches(const char *pattern, const char *name)
-{
-    if (fnmatch(pattern, name, 0) == 0) {
-        return true;
-    }
-    const char *seed = strstr(name, ",seed=");
-    const size_t length = strlen(pattern);
-    if (seed == NULL || length == 0) {
-        return false;
-    }
-    /* "gemm(m=1" and "gemm(m=1)" both stand for "gemm(m=1,seed=7)". */
-    const size_t stem = pattern[length - 1] == ')' ? length - 1 : length;
-    return stem == (size_t)(seed - name) && strncmp(pattern, name, stem) == 0;
 }

@@ -13,7 +13,6 @@
 typedef struct expectation {
     char *pattern;
     char *reason;
-    bool used;
 } expectation;
 
 typedef struct expect_list {
@@ -26,7 +25,10 @@ typedef struct expect_list {
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes);
 void expect_free(expect_list *list);
 
-/* The expectation for a case, null when there is none; marks it used. */
-const expectation *expect_find(expect_list *list, const char *name);
+/* The expectation for a case, null when there is none. */
+const expectation *expect_find(const expect_list *list, const char *name);
+
+/* Whether an expectation is about a case of that name. */
+bool expect_fits(const expectation *one, const char *name);
 
 #endif

@@ -29,6 +29,7 @@ static int run_selected(const program_options *options, const case_list *list,
                         const report_device *device, compare_report *earlier);
 static bool read_expectations(const program_options *options, const report_device *device,
                               expect_list *expected);
+static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list);
 static bool read_earlier(const program_options *options, compare_report **earlier);
 static bool write_reports(const program_options *options, const run_report *made);
 static FILE *output_for_people(const program_options *options);
@@ -194,9 +195,10 @@ static int run_selected(const program_options *options, const case_list *list,
             if (earlier != NULL) {
                 compare_print(people, earlier, &made, list);
             }
+            const bool all_known = print_unknown(people, &expected, list);
             fflush(people);
             const bool written = write_reports(options, &made);
-            status = report_count(results, count).failed > 0 || !ran || !written;
+            status = report_count(results, count).failed > 0 || !ran || !written || !all_known;
         }
     }
     report_free_results(results, count);
@@ -231,6 +233,24 @@ static bool read_expectations(const program_options *options, const report_devic
         return false;
     }
     return true;
+}
+
+/* Known failures of cases that there are not: a name that was changed excuses nothing. */
+static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list)
+{
+    bool well = true;
+    for (size_t i = 0; i < expected->count; i++) {
+        bool fits = strstr(expected->items[i].pattern, "seed=") != NULL; /* perhaps of another */
+        for (size_t k = 0; k < list->count && !fits; k++) {
+            fits = expect_fits(&expected->items[i], list->entries[k].name);
+        }
+        if (!fits) {
+            fprintf(file, "No case fits '%s' among the known failures. Take the line out\n",
+                    expected->items[i].pattern);
+            well = false;
+        }
+    }
+    return well;
 }
 
 static bool read_earlier(const program_options *options, compare_report **earlier)

@@ -95,6 +95,9 @@ run 0 --plugin "$wrong" --expect expect.txt --filter 'ir/add*'
 says "1 expected failures"
 run 1 --plugin "$right" --expect expect.txt --filter 'ir/add*'
 says "Take the line out"
+echo 'ir/ad(type=f32)  there is no such case' >"$scratch/expect.txt"
+run 1 --plugin "$right" --expect expect.txt --filter device/nulls
+says "No case fits 'ir/ad(type=f32)'"
 
 # Parts are all of the list, once.
 "$program" --list --level core,ops,stress | sort >"$scratch/all"
