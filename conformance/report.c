@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Failures of a group that are told at length, with the command that repeats them. */
+enum { MOST_TOLD = 10 };
+
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
@@ -167,9 +170,16 @@ static void print_group(FILE *file, const report_result *results, size_t count)
 
 static void print_failures(FILE *file, const run_report *made)
 {
+    size_t in_group = 0;
     for (size_t i = 0; i < made->count; i++) {
         const report_result *result = &made->results[i];
+        in_group = i > 0 && strcmp(result->entry->group, result[-1].entry->group) == 0 ? in_group
+                                                                                       : 0;
         if (!report_is_failure(result)) {
+            continue;
+        }
+        if (in_group++ >= MOST_TOLD) {
+            fprintf(file, "\nfailed: %s\n    %.160s\n", result->entry->name, result->detail);
             continue;
         }
         fprintf(file, "\nfailed: %s\n    %s\n", result->entry->name, result->detail);

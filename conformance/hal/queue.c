@@ -12,12 +12,27 @@
 #define WORDS 512u /* of each buffer of a random sequence */
 #define BUFFERS 4u
 
+/* What a word of a buffer has to be, and what put it there. */
+typedef struct model_word {
+    uint32_t value, command;
+    const char *kind;
+} model_word;
+
+typedef struct sequence_model {
+    model_word all[BUFFERS][WORDS];
+    uint32_t command; /* that is recorded now, from 1 on */
+} sequence_model;
+
 static void chain(case_run *run, const void *parameters);
 static void random_order(case_run *run, const void *parameters);
 static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes);
 static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes);
+static bool check_model(case_run *run, const sequence_model *model, hal_buffer *buffer,
+                        uint32_t number);
 static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
-                        hal_buffer *const *buffers, uint32_t (*model)[WORDS]);
+                        hal_buffer *const *buffers, sequence_model *model);
+static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint32_t value,
+                     const char *kind);
 static void overwrite_read(case_run *run, const void *parameters);
 static void written_data_is_copied(case_run *run, const void *parameters);
 static void partial_writes(case_run *run, const void *parameters);
@@ -113,7 +128,7 @@ static void chain(case_run *run, const void *parameters)
 static void random_order(case_run *run, const void *parameters)
 {
     const uint32_t commands = ((const sequence_case *)parameters)->commands;
-    static uint32_t model[BUFFERS][WORDS];
+    static sequence_model model;
     random_state random = {run->seed};
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *buffers[BUFFERS] = {NULL};
@@ -122,20 +137,14 @@ static void random_order(case_run *run, const void *parameters)
         buffers[i] = words_create(run, run->queue, WORDS, i * 1000, i + 1);
         well = buffers[i] != NULL;
         for (uint32_t k = 0; k < WORDS; k++) {
-            model[i][k] = k * (i + 1) + i * 1000;
+            model.all[i][k] = (model_word){.value = k * (i + 1) + i * 1000, .kind = "first write"};
         }
     }
-    for (uint32_t i = 0; i < commands && well; i++) {
-        well = random_step(run, &random, kernel, buffers, model);
+    for (model.command = 1; model.command <= commands && well; model.command++) {
+        well = random_step(run, &random, kernel, buffers, &model);
     }
     for (uint32_t i = 0; i < BUFFERS && well; i++) {
-        uint32_t words[WORDS];
-        well = case_ok(run, hal_queue_read(run->queue, buffers[i], 0, words, sizeof words), "read");
-        for (uint32_t k = 0; k < WORDS && well; k++) {
-            well =
-                case_check(run, words[k] == model[i][k], "word %u of buffer %u is %u instead of %u",
-                           k, i, words[k], model[i][k]);
-        }
+        well = check_model(run, &model, buffers[i], i);
     }
     for (uint32_t i = 0; i < BUFFERS; i++) {
         hal_buffer_release(buffers[i]);
@@ -143,8 +152,23 @@ static void random_order(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
+static bool check_model(case_run *run, const sequence_model *model, hal_buffer *buffer,
+                        uint32_t number)
+{
+    uint32_t words[WORDS];
+    bool well = case_ok(run, hal_queue_read(run->queue, buffer, 0, words, sizeof words), "read");
+    for (uint32_t k = 0; k < WORDS && well; k++) {
+        const model_word *word = &model->all[number][k];
+        well = case_check(run, words[k] == word->value,
+                          "word %u of buffer %u is %u instead of %u, which command %u, a %s, put "
+                          "there",
+                          k, number, words[k], word->value, word->command, word->kind);
+    }
+    return well;
+}
+
 static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
-                        hal_buffer *const *buffers, uint32_t (*model)[WORDS])
+                        hal_buffer *const *buffers, sequence_model *model)
 {
     const uint32_t from = (uint32_t)random_below(random, BUFFERS);
     const uint32_t to = (from + 1 + (uint32_t)random_below(random, BUFFERS - 1)) % BUFFERS;
@@ -159,24 +183,27 @@ static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
     const hal_range source = {buffers[from], 4ull * first, 4ull * count};
     const hal_range target = {buffers[to], 4ull * second, 4ull * count};
     const uint32_t value = (uint32_t)random_next(random);
+    uint32_t written[64];
     switch (random_below(random, 10)) {
     case 0:
         for (uint32_t k = 0; k < count; k++) {
-            model[to][second + k] = value;
+            put_word(model, to, second + k, value, "fill");
         }
         return case_ok(run, hal_queue_fill(run->queue, target, value), "fill");
     case 1:
     case 2:
-        memcpy(&model[to][second], &model[from][first], 4ul * count);
+        for (uint32_t k = 0; k < count; k++) {
+            put_word(model, to, second + k, model->all[from][first + k].value, "copy");
+        }
         return case_ok(run, hal_queue_copy(run->queue, source, target), "copy");
     case 3:
         for (uint32_t k = 0; k < count; k++) {
-            model[to][second + k] = value + k;
+            written[k] = value + k;
+            put_word(model, to, second + k, written[k], "write");
         }
-        return case_ok(run,
-                       hal_queue_write(run->queue, buffers[to], 4ull * second, &model[to][second],
-                                       4ull * count),
-                       "write");
+        return case_ok(
+            run, hal_queue_write(run->queue, buffers[to], 4ull * second, written, 4ull * count),
+            "write");
     case 4:
         return case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
     default: {
@@ -185,13 +212,20 @@ static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
         const scale_scalars scalars = {count, value | 1, first};
         const uint32_t grid[3] = {(count + SCALE_GROUP - 1) / SCALE_GROUP, 1, 1};
         for (uint32_t k = 0; k < count; k++) {
-            model[to][far_out + k] = model[from][far_x + k] * scalars.scale + scalars.shift;
+            const uint32_t x = model->all[from][far_x + k].value;
+            put_word(model, to, far_out + k, x * scalars.scale + scalars.shift, "kernel");
         }
         return case_ok(
             run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars),
             "dispatch");
     }
     }
+}
+
+static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint32_t value,
+                     const char *kind)
+{
+    model->all[buffer][word] = (model_word){value, model->command, kind};
 }
 
 /* A source that is overwritten right after it was read by an earlier command. */

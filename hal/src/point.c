@@ -75,6 +75,13 @@ hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
             left = passed < timeout_ns ? timeout_ns - passed : 0;
         }
     }
+    if (status == HAL_ERROR_TIMEOUT && timeout_ns == HAL_WAIT_FOREVER) {
+        return hal_fail(status,
+                        "point %llu of the queue was not reached: the plugin of %s:%u gave up a "
+                        "wait that has no time limit",
+                        (unsigned long long)point.value, point.queue->device->plugin->name,
+                        point.queue->device->index);
+    }
     if (status == HAL_ERROR_TIMEOUT) {
         return hal_fail(status, "point %llu of the queue was not reached within %llu ns",
                         (unsigned long long)point.value, (unsigned long long)timeout_ns);

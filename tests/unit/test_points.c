@@ -51,6 +51,10 @@ static void points_are_reached_in_order(void **state)
     assert_int_equal(again.value, second.value);
     assert_fails(hal_point_wait(first, 0), HAL_ERROR_TIMEOUT, "not reached within 0 ns");
     assert_fails(hal_queue_wait(one.queue, 2000000), HAL_ERROR_TIMEOUT, "2000000 ns");
+    mock->fail_with = HAL_ERROR_TIMEOUT;
+    mock->fail_in[MOCK_WAIT] = 1;
+    assert_fails(hal_point_wait(first, HAL_WAIT_FOREVER), HAL_ERROR_TIMEOUT,
+                 "gave up a wait that has no time limit");
     mock->hold = 0;
     assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(hal_point_wait(first, 0), HAL_OK);
