@@ -44,8 +44,12 @@ foreach(minor minor_0 shorter longer)
     target_link_libraries(test_plugin_${minor} PRIVATE m)
 endforeach()
 
-# wrapping_plugin(FOLDER NAME SOURCES...): hal_NAME.so around the cpu plugin, see wrap.h.
+# wrapping_plugin(FOLDER NAME SOURCES...): hal_NAME.so around the cpu plugin, or that of the target
+# that `wrapped` names, see wrap.h.
 function(wrapping_plugin folder name)
+    if(NOT wrapped)
+        set(wrapped hal_cpu)
+    endif()
     add_library(test_plugin_${name} MODULE ${ARGN} ${PROJECT_SOURCE_DIR}/tests/plugins/wrap.c)
     set_target_properties(test_plugin_${name} PROPERTIES
         PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so
@@ -53,21 +57,28 @@ function(wrapping_plugin folder name)
     target_include_directories(test_plugin_${name} PRIVATE
         ${PROJECT_SOURCE_DIR}/hal/include ${PROJECT_SOURCE_DIR}/tests/plugins)
     target_compile_definitions(test_plugin_${name} PRIVATE
-        WRAP_TARGET="${HALYARD_PLUGIN_OUTPUT_DIR}/hal_cpu.so")
+        WRAP_TARGET="$<TARGET_FILE:${wrapped}>")
     target_link_libraries(test_plugin_${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-    add_dependencies(test_plugin_${name} hal_cpu)
+    add_dependencies(test_plugin_${name} ${wrapped})
     add_dependencies(test_plugins test_plugin_${name})
 endfunction()
 
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 
-# hal_without_ENTRY.so for each optional entry of the table.
-set(optional_entries version build_id memory_info queue_elapsed formats kernel_create_native gemm
+# hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
+set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native
                      device_reaches)
 foreach(entry IN LISTS optional_entries)
+    set(wrapped)
+    if(entry MATCHES "formats|native")
+        set(wrapped test_plugin_mock)
+    elseif(entry STREQUAL device_reaches)
+        set(wrapped test_plugin_minor_0)
+    endif()
     wrapping_plugin(without without_${entry} ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)
     target_compile_definitions(test_plugin_without_${entry} PRIVATE WITHOUT=${entry})
 endforeach()
+set(wrapped)
 
 foreach(claim most least)
     string(TOUPPER ${claim} way)
