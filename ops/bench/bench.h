@@ -116,6 +116,7 @@ void suite_gemm(bench_state *bench);
 void suite_pointwise(bench_state *bench);
 void suite_reduce(bench_state *bench);
 void suite_dispatch(bench_state *bench);
+void suite_batch(bench_state *bench);
 void suite_start(bench_state *bench);
 void suite_sequential(bench_state *bench);
 void suite_transfer(bench_state *bench);

@@ -26,7 +26,7 @@ static bool open_raw(bench_state *bench);
 static void close_device(bench_state *bench);
 
 static const char usage[] =
-    "usage: hal-bench gemm|pointwise|reduce|dispatch|start|sequential|transfer [options]\n"
+    "usage: hal-bench gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer [options]\n"
     "  --device SELECTION   such as cpu:0 (else HAL_BACKEND, else the default)\n"
     "  --peer NAME          of gemm: openblas, blis, clblast or cublas; more than once if wanted\n"
     "  --raw                of dispatch, pointwise, sequential, transfer: beside the driver's own\n"
@@ -38,7 +38,8 @@ static const char usage[] =
     "  --cases LIST         of sequential: chain, alone, steps, trees, with commas (all)\n"
     "  --to SELECTION       of transfer: the device that is copied to, such as cuda:1\n"
     "  --sizes LIST         with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce,\n"
-    "                       hidden or batchxhidden of sequential, bytes of transfer\n"
+    "                       hidden or batchxhidden of sequential, bytes of transfer,\n"
+    "                       kernels of batch\n"
     "  --type LIST          with commas: f32, f64, f16, bf16 (f32)\n"
     "  --door DOOR          of gemm: any, portable or native (any)\n"
     "  --precision CLASS    of gemm: strict, accurate or fast (strict)\n"
@@ -54,6 +55,7 @@ static const struct {
               {"pointwise", suite_pointwise},
               {"reduce", suite_reduce},
               {"dispatch", suite_dispatch},
+              {"batch", suite_batch},
               {"start", suite_start},
               {"sequential", suite_sequential},
               {"transfer", suite_transfer}};

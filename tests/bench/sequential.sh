@@ -29,3 +29,7 @@ if "${bench[@]}" --cases alone --join "$folder/join.json" 2>"$folder/error" >"$f
     exit 1
 fi
 grep -q "join.json: no JSON" "$folder/error"
+
+# Bursts are right whatever the first batch's length.
+"$1" batch --device cpu --seconds 0.01 --sizes 3,70 --json "$folder/rows.json"
+[ "$(grep -c '"case": "burst of' "$folder/rows.json")" = 2 ] || { echo "bursts are missing"; exit 1; }

@@ -1,0 +1,146 @@
+/* suite_batch.c: what chooses the length of a first batch: bursts of small kernels, each on what the
+ * one before gave, and a wait, where the queue hands its first batch over after 8, 16, ... commands
+ * (hal_queue_set_batch). A short first batch lets an idle device begin early and costs a call into
+ * the driver more. Called by main.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define ELEMENTS 1024u
+
+/* The row's own time is that of HAL_QUEUE_BATCH_FIRST; the others are its peers. */
+static const uint32_t firsts[] = {HAL_QUEUE_BATCH_FIRST, 4, 8, 16, 64, 128, 256, 1024};
+enum { FIRSTS = sizeof firsts / sizeof firsts[0] };
+
+typedef struct burst {
+    bench_state *bench;
+    hal_kernel *kernel;
+    hal_buffer *buffers[2];
+    int64_t length;
+    uint32_t first;
+} burst;
+
+static hal_kernel *make_kernel(bench_state *bench);
+static void run_burst(void *user, int calls);
+static bool check_burst(burst *b);
+static void add_row(burst *b);
+
+void suite_batch(bench_state *bench)
+{
+    static const int64_t lengths[] = {2, 8, 32, 128, 512, 2048};
+    burst b = {.bench = bench, .kernel = make_kernel(bench)};
+    bool well = b.kernel != NULL;
+    for (int i = 0; i < 2 && well; i++) {
+        well = bench_ok(bench,
+                        hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, ELEMENTS * 4,
+                                          &b.buffers[i]),
+                        "a buffer");
+    }
+    const int own = (int)(sizeof lengths / sizeof lengths[0]);
+    const int count = bench->options.size_count ? bench->options.size_count : own;
+    for (int i = 0; i < count && well && !bench->failed; i++) {
+        b.length = bench->options.size_count ? bench->options.sizes[i][0] : lengths[i];
+        if (check_burst(&b)) {
+            add_row(&b);
+        }
+    }
+    hal_queue_set_batch(bench->queue, 0, 0);
+    hal_kernel_release(b.kernel);
+    hal_buffer_release(b.buffers[0]);
+    hal_buffer_release(b.buffers[1]);
+}
+
+/* out[i] = in[i] * 3 + i */
+static hal_kernel *make_kernel(bench_state *bench)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    if (!bench_ok(bench, hal_ir_builder_create("burst", &b), "a builder")) {
+        return NULL;
+    }
+    hal_ir_group_size(b, 128, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value tripled = hal_ir_mul(b, hal_ir_load(b, in, i), hal_ir_u32(b, 3));
+    hal_ir_store(b, out, i, hal_ir_add(b, tripled, i));
+    if (bench_ok(bench, hal_ir_builder_finish(b, &ir), "hal_ir_builder_finish")) {
+        bench_ok(bench, hal_kernel_create(bench->device, ir, &kernel), "hal_kernel_create");
+    }
+    hal_ir_builder_destroy(b);
+    hal_ir_kernel_destroy(ir);
+    return kernel;
+}
+
+static void run_burst(void *user, int calls)
+{
+    burst *b = user;
+    hal_queue *queue = b->bench->queue;
+    const uint32_t grid[3] = {ELEMENTS / 128, 1, 1};
+    hal_queue_set_batch(queue, b->first, 0);
+    for (int call = 0; call < calls; call++) {
+        for (int64_t i = 0; i < b->length; i++) {
+            const hal_range ranges[2] = {{b->buffers[i % 2], 0, HAL_WHOLE},
+                                         {b->buffers[(i + 1) % 2], 0, HAL_WHOLE}};
+            bench_ok(b->bench, hal_queue_dispatch(queue, b->kernel, grid, ranges, 2, NULL, 0),
+                     "hal_queue_dispatch");
+        }
+        bench_ok(b->bench, hal_queue_wait(queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    }
+}
+
+/* One burst with each first length gives what the host computes. */
+static bool check_burst(burst *b)
+{
+    bench_state *bench = b->bench;
+    for (int f = 0; f < FIRSTS; f++) {
+        uint32_t got[ELEMENTS], want[ELEMENTS];
+        memset(want, 0, sizeof want);
+        for (int64_t step = 0; step < b->length; step++) {
+            for (uint32_t i = 0; i < ELEMENTS; i++) {
+                want[i] = want[i] * 3 + i;
+            }
+        }
+        b->first = firsts[f];
+        const hal_range begin = {b->buffers[0], 0, HAL_WHOLE};
+        if (!bench_ok(bench, hal_queue_fill(bench->queue, begin, 0), "hal_queue_fill")) {
+            return false;
+        }
+        run_burst(b, 1);
+        if (!bench_ok(bench,
+                      hal_queue_read(bench->queue, b->buffers[b->length % 2], 0, got, sizeof got),
+                      "hal_queue_read") ||
+            memcmp(got, want, sizeof got) != 0) {
+            return bench_fail(bench, "a burst of %lld kernels, %u in the first batch, is wrong",
+                              (long long)b->length, b->first);
+        }
+    }
+    return true;
+}
+
+static void add_row(burst *b)
+{
+    bench_state *bench = b->bench;
+    burst bursts[FIRSTS];
+    measured competitors[FIRSTS];
+    for (int f = 0; f < FIRSTS; f++) {
+        bursts[f] = *b;
+        bursts[f].first = firsts[f];
+        competitors[f] = (measured){.function = run_burst, .user = &bursts[f]};
+    }
+    measure_alternating(competitors, FIRSTS, bench->options.seconds);
+    char name[64];
+    snprintf(name, sizeof name, "burst of %lld kernels and a wait", (long long)b->length);
+    bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_U32);
+    if (row == NULL) {
+        return;
+    }
+    row->time = competitors[0].time;
+    for (int f = 1; f < FIRSTS; f++) {
+        snprintf(name, sizeof name, "first_%u", firsts[f]);
+        bench_add_peer(row, name, &competitors[f].time);
+    }
+    bench_rate(row, 0.0, 0.0);
+}
