@@ -17,8 +17,8 @@ typedef struct shrink {
 
 void shrink_begin(shrink *search, const case_entry *failed);
 
-/* Proposes the next parameters, in `tried`. False when no single size can be made smaller any
- * more, by halving steps. */
+/* Proposes the next parameters, in `tried`. False when no single size could be made smaller any
+ * more. */
 bool shrink_next(shrink *search);
 
 /* What came of them. */
