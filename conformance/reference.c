@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "number.h"
+#include "redzone.h"
 #include "ulp.h"
 
 static double small_float_ulps(hal_type type, uint64_t actual, long double expected);
@@ -13,6 +14,7 @@ static void note(comparison *found, size_t index, double distance, uint64_t actu
                  long double expected);
 static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound);
 static bool needs_bits(hal_type type);
+static bool is_poison(const comparison *found);
 
 double reference_ulps(hal_type type, uint64_t actual, long double expected)
 {
@@ -72,18 +74,21 @@ void comparison_text(const comparison *found, char *text, size_t bytes)
         snprintf(distance, sizeof distance, ", %.4g %s (bound %.4g)", found->worst, found->unit,
                  found->bound);
     }
+    const char *poison = is_poison(found) ? "; that is the poison of what nobody wrote, or what "
+                                            "lies outside of the operands"
+                                          : "";
     if (needs_bits(found->type)) {
         snprintf(text, bytes,
                  "%zu of %zu are wrong; worst at index %zu: %.9Lg (bits 0x%" PRIx64
-                 ") instead of %.17Lg%s",
+                 ") instead of %.17Lg%s%s",
                  found->wrong, found->count, found->worst_index,
                  number_long_value(found->type, found->actual), found->actual, found->expected,
-                 distance);
+                 distance, poison);
     } else {
         snprintf(text, bytes,
-                 "%zu of %zu are wrong; worst at index %zu: %.20Lg instead of %.20Lg%s",
+                 "%zu of %zu are wrong; worst at index %zu: %.20Lg instead of %.20Lg%s%s",
                  found->wrong, found->count, found->worst_index,
-                 number_long_value(found->type, found->actual), found->expected, distance);
+                 number_long_value(found->type, found->actual), found->expected, distance, poison);
     }
 }
 
@@ -150,4 +155,11 @@ static double parts_of_bound(hal_type type, uint64_t actual, long double expecte
 static bool needs_bits(hal_type type)
 {
     return hal_type_is_float(type);
+}
+
+/* A single byte may be it by chance. */
+static bool is_poison(const comparison *found)
+{
+    const uint32_t bytes = hal_type_size(found->type);
+    return bytes > 1 && canary_first_broken(&found->actual, bytes) == bytes;
 }

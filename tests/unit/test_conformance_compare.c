@@ -114,6 +114,13 @@ static void bits_are_compared_one_by_one(void **state)
     char text[512];
     comparison_text(&found, text, sizeof text);
     assert_non_null(strstr(text, "127 instead of -1"));
+    assert_null(strstr(text, "poison"));
+    uint16_t never_written;
+    canary_fill(&never_written, sizeof never_written);
+    const uint16_t half = 0x3c00;
+    assert_false(compare_bits(HAL_TYPE_F16, &never_written, &half, 1, true, &found));
+    comparison_text(&found, text, sizeof text);
+    assert_non_null(strstr(text, "poison of what nobody wrote"));
 }
 
 static void integers_have_no_tolerance(void **state)
