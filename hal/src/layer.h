@@ -72,6 +72,9 @@ typedef struct hal_queue_trace hal_queue_trace;
 /* The queue's first command since the last batch is about to be recorded. Threads: the queue's. */
 void hal_trace_recording(hal_queue *queue);
 
+/* All of the queue's work is done, and its plugin's queue is about to go. Threads: the queue's. */
+void hal_trace_closing(hal_queue *queue);
+
 /* Reads the variables, the first time. Threads: one at a time, under the registry's lock.
  * Errors: INVALID_ARGUMENT for what cannot be read, IO for a file that cannot be written; the same
  * again at each call. */

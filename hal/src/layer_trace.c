@@ -34,7 +34,10 @@ typedef struct batch_trace {
 
 struct hal_queue_trace {
     hal_trace_line line; /* in the group of the device of this life of the queue */
+    uint32_t thread;       /* that recorded last: plugins tell times to the queue's thread alone */
     uint64_t recording_ns; /* when the first command of the batch came; 0: unknown */
+    uint64_t seen;         /* the last value that anybody waited for, */
+    uint64_t seen_ns;      /* and when it was seen to be reached */
     uint64_t last_end_ns;
     uint32_t count;
     batch_trace pending[PENDING];
@@ -44,7 +47,8 @@ static hal_status begin(void);
 static void after(const hal_event *event, hal_status status);
 static void trace_memory(hal_device *device, uint64_t more, uint64_t now);
 static void trace_submit(const hal_event *event, hal_status status, uint64_t now);
-static void harvest(hal_queue *queue, hal_queue_trace *trace, uint64_t value, uint64_t now);
+static void see(hal_queue_trace *trace, uint64_t value, uint64_t now);
+static void harvest(hal_queue *queue, hal_queue_trace *trace);
 static void note_kernel(const hal_kernel *kernel);
 static void name_batch(const hal_recording *recording, char name[NAME_BYTES]);
 static hal_queue_trace *trace_of(hal_queue *queue);
@@ -77,8 +81,16 @@ void hal_trace_recording(hal_queue *queue)
     pthread_mutex_lock(&queue_lock);
     hal_queue_trace *trace = trace_of(queue);
     if (trace) {
+        trace->thread = hal_trace_thread().number;
         trace->recording_ns = hal_clock_ns();
     }
+    pthread_mutex_unlock(&queue_lock);
+}
+
+void hal_trace_closing(hal_queue *queue)
+{
+    pthread_mutex_lock(&queue_lock);
+    harvest(queue, trace_of(queue));
     pthread_mutex_unlock(&queue_lock);
 }
 
@@ -129,7 +141,11 @@ static void after(const hal_event *event, hal_status status)
         }
         if (!failed) {
             pthread_mutex_lock(&queue_lock);
-            harvest(event->queue, trace_of(event->queue), event->value, now);
+            hal_queue_trace *trace = trace_of(event->queue);
+            see(trace, event->value, now);
+            if (trace && trace->thread == hal_trace_thread().number) {
+                harvest(event->queue, trace);
+            }
             pthread_mutex_unlock(&queue_lock);
             hal_trace_flush(0);
         }
@@ -166,6 +182,8 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     if (!trace || status != HAL_OK) {
         return;
     }
+    trace->thread = line.number;
+    harvest(queue, trace);
     batch_trace *batch = &trace->pending[trace->count++];
     *batch = (batch_trace){.value = event->value,
                            .submitted_ns = event->begin_ns,
@@ -177,25 +195,35 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     if (!counts || trace->count == PENDING) {
         const uint64_t value = event->value - queue->base;
         if (device->plugin->wait(queue->handle, value, UINT64_MAX) == HAL_OK) {
-            harvest(queue, trace, event->value, hal_clock_ns());
+            see(trace, event->value, hal_clock_ns());
+            harvest(queue, trace);
         }
         trace->count = 0;
     }
 }
 
-/* The batches up to a value were just seen to be done: each ended as long before the last one as
+static void see(hal_queue_trace *trace, uint64_t value, uint64_t now)
+{
+    if (trace && value > trace->seen) {
+        trace->seen = value;
+        trace->seen_ns = now;
+    }
+}
+
+/* The batches up to the one that was seen to be done: each ended as long before the last one as
  * the device says, and began when the one before it ended, or when it was handed over. Needs the
- * queues' lock. */
-static void harvest(hal_queue *queue, hal_queue_trace *trace, uint64_t value, uint64_t now)
+ * queues' lock. Threads: the queue's. */
+static void harvest(hal_queue *queue, hal_queue_trace *trace)
 {
     uint32_t done = 0;
-    while (trace && done < trace->count && trace->pending[done].value <= value) {
+    while (trace && done < trace->count && trace->pending[done].value <= trace->seen) {
         done++;
     }
     if (done == 0) {
         return;
     }
     const hal_plugin *plugin = queue->device->plugin;
+    const uint64_t now = trace->seen_ns;
     const uint64_t last = trace->pending[done - 1].value;
     for (uint32_t i = 0; i < done; i++) {
         const batch_trace *batch = &trace->pending[i];

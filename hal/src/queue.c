@@ -458,6 +458,9 @@ static void close_queue(hal_queue *queue)
         hal_queue_wait_submitted(follower.queue, follower.value);
     }
     queue->followers.count = 0;
+    if (hal_layers_on(HAL_LAYER_TRACE)) {
+        hal_trace_closing(queue);
+    }
     queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
     queue->handle = NULL;
     while (queue->spare) {
