@@ -98,8 +98,10 @@ typedef struct case_size {
     int64_t least;          /* that shrinking goes down to */
 } case_size;
 
-#define CASE_SIZE(parameters, field, key, place, least) \
-    {key, place, offsetof(parameters, field), sizeof((parameters *)0)->field, least}
+#define CASE_SIZE(parameters, field, key, place, least)                                \
+    {                                                                                  \
+        key, place, offsetof(parameters, field), sizeof((parameters *)0)->field, least \
+    }
 
 enum { CASE_PARAMETER_BYTES = 256, CASE_NAME_BYTES = 256 };
 

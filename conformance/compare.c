@@ -193,7 +193,7 @@ static difference differs(const report_result *result, const earlier_case *befor
     }
     const char *status = report_status_name(result->status);
     if (strcmp(status, before->status) != 0) {
-        return report_is_failure(result)             ? NEWLY_FAILING
+        return report_is_failure(result)            ? NEWLY_FAILING
                : result->status == CASE_PASSED      ? NEWLY_PASSING
                : result->status == CASE_UNSUPPORTED ? NEWLY_UNSUPPORTED
                                                     : DIFFERENCES;

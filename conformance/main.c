@@ -105,8 +105,7 @@ static size_t select_cases(const program_options *options, const case_list *list
             first = entry;
             in_group = 0;
         }
-        if (in_group++ % options->every == 0 &&
-            sampled++ % options->parts == options->part - 1) {
+        if (in_group++ % options->every == 0 && sampled++ % options->parts == options->part - 1) {
             results[count++] = (report_result){.entry = entry};
         }
     }
@@ -185,8 +184,9 @@ static int run_selected(const program_options *options, const case_list *list,
         strftime(made.began, sizeof made.began, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
         const double start = child_now();
         if (count == 0) {
-            fprintf(stderr, "hal-conformance: no case has this name and level; see --list. A whole name "
-                            "may differ from a listed one by its sizes and its seed alone\n");
+            fprintf(stderr,
+                    "hal-conformance: no case has this name and level; see --list. A whole name "
+                    "may differ from a listed one by its sizes and its seed alone\n");
         } else {
             FILE *people = output_for_people(options);
             const bool ran = runner_run(&running, results, count);
@@ -256,9 +256,8 @@ static bool print_unknown(FILE *file, const expect_list *expected, const case_li
 static bool read_earlier(const program_options *options, compare_report **earlier)
 {
     char message[1024];
-    *earlier = options->compare == NULL
-                   ? NULL
-                   : compare_read(options->compare, message, sizeof message);
+    *earlier =
+        options->compare == NULL ? NULL : compare_read(options->compare, message, sizeof message);
     if (options->compare != NULL && *earlier == NULL) {
         fprintf(stderr, "hal-conformance: %s\n", message);
         return false;

@@ -173,8 +173,8 @@ static void print_failures(FILE *file, const run_report *made)
     size_t in_group = 0;
     for (size_t i = 0; i < made->count; i++) {
         const report_result *result = &made->results[i];
-        in_group = i > 0 && strcmp(result->entry->group, result[-1].entry->group) == 0 ? in_group
-                                                                                       : 0;
+        in_group =
+            i > 0 && strcmp(result->entry->group, result[-1].entry->group) == 0 ? in_group : 0;
         if (!report_is_failure(result)) {
             continue;
         }

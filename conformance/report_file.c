@@ -68,11 +68,14 @@ bool report_write_junit(const char *path, const run_report *made)
             "timestamp=\"%.19s\">\n<properties>\n<property name=\"seed\" value=\"%" PRIu64 "\"/>\n",
             made->count, sum.failed, sum.unsupported + sum.expected_failures, made->seconds,
             made->began, made->seed);
-    const char *const properties[][2] = {
-        {"version", report_tool_version()},    {"device", device->info.name},
-        {"id", device->info.id},               {"driver", device->info.driver},
-        {"plugin", device->plugin},            {"plugin_version", device->plugin_version},
-        {"plugin_path", device->plugin_path}, {"hal_version", device->hal_version}};
+    const char *const properties[][2] = {{"version", report_tool_version()},
+                                         {"device", device->info.name},
+                                         {"id", device->info.id},
+                                         {"driver", device->info.driver},
+                                         {"plugin", device->plugin},
+                                         {"plugin_version", device->plugin_version},
+                                         {"plugin_path", device->plugin_path},
+                                         {"hal_version", device->hal_version}};
     for (size_t i = 0; i < sizeof properties / sizeof properties[0]; i++) {
         fprintf(file, "<property name=\"%s\" value=\"", properties[i][0]);
         write_xml_text(file, properties[i][1]);

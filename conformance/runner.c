@@ -114,8 +114,7 @@ static bool start_next_group(group_job *job, const runner_options *options, repo
 {
     const char *group = results[*next].entry->group;
     *job = (group_job){.results = results, .first = *next};
-    job->task =
-        (worker_task){.options = options, .results = results, .next = *next, .end = *next};
+    job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
     do {
         job->task.end++;
     } while (job->task.end < count && results[job->task.end].entry->faults == NULL &&

@@ -17,8 +17,8 @@ typedef struct worker {
     int fd;
     pid_t owner; /* who may send */
     bool opened;
-    bool alone;   /* the case opens what it needs */
-    bool is_late; /* it needs a process of its own and has none */
+    bool alone;     /* the case opens what it needs */
+    bool is_late;   /* it needs a process of its own and has none */
     char why[1024]; /* it is not open */
 } worker;
 

@@ -28,10 +28,10 @@ typedef struct worker_task {
     const runner_options *options;
     const report_result *results;
     size_t next, end;
-    size_t shrunk;       /* the result that `search` is about */
-    shrink search;       /* without a family: none is under way */
+    size_t shrunk;                     /* the result that `search` is about */
+    shrink search;                     /* without a family: none is under way */
     double shrink_began, shrink_until; /* by child_now */
-    double shrink_spent; /* on earlier cases of the group, in seconds */
+    double shrink_spent;               /* on earlier cases of the group, in seconds */
 } worker_task;
 
 /* The body of the child; `user` is the task. */

@@ -59,8 +59,7 @@ static void run_program(case_run *run, const void *parameters)
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
     case_claim_storage(run, HAL_TYPE_BOOL);
-    array_run r = {
-        .run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
+    array_run r = {.run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
     bool well = true;
     for (uint32_t i = 0; i < LEAVES && well; i++) {
         well =
@@ -77,8 +76,7 @@ static void print_program(const void *parameters, uint64_t seed, char *name, siz
 {
     const program_case *tested = parameters;
     snprintf(name, bytes, "ops/array_program(type=%s,part=%d,steps=%d,seed=%llu)",
-             number_type_name(tested->type), tested->part, tested->steps,
-             (unsigned long long)seed);
+             number_type_name(tested->type), tested->part, tested->steps, (unsigned long long)seed);
 }
 
 static bool program(array_run *r)

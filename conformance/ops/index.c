@@ -115,9 +115,9 @@ static void print_gather(const void *parameters, uint64_t seed, char *name, size
     (void)seed;
     snprintf(name, bytes,
              "ops/gather(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,layout=%s)",
-             hal_type_name(tested->type), (long long)tested->shape[0],
-             (long long)tested->shape[1], (long long)tested->shape[2], (long long)tested->picks,
-             tested->axis, hal_type_name(tested->index_type), layout_name(tested->layout));
+             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)tested->shape[2], (long long)tested->picks, tested->axis,
+             hal_type_name(tested->index_type), layout_name(tested->layout));
 }
 
 static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -126,10 +126,10 @@ static void print_join(const void *parameters, uint64_t seed, char *name, size_t
     (void)seed;
     snprintf(name, bytes,
              "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
-             hal_type_name(tested->type), (long long)tested->shape[0],
-             (long long)tested->shape[1], (long long)tested->shape[2],
-             (long long)tested->lengths[0], (long long)tested->lengths[1],
-             (long long)tested->lengths[2], tested->axis, layout_name(tested->layout));
+             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)tested->shape[2], (long long)tested->lengths[0],
+             (long long)tested->lengths[1], (long long)tested->lengths[2], tested->axis,
+             layout_name(tested->layout));
 }
 
 /* Indices along an axis, some of them out of range on either side. */

@@ -23,8 +23,7 @@ void spoil_witness(void *user, const hal_ir_kernel *kernel, const hal_ir_record 
 static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
                       const hal_ir_record *record)
 {
-    const hal_ir_record *operand =
-        record->a == HAL_IR_NONE ? record : &kernel->records[record->a];
+    const hal_ir_record *operand = record->a == HAL_IR_NONE ? record : &kernel->records[record->a];
     switch (record->opcode) {
     case HAL_IR_EQ:
     case HAL_IR_NE:

@@ -14,7 +14,7 @@ typedef struct spoil_cell {
     uint32_t width;  /* of vectors; else 0 */
     uint32_t kind;   /* of atomics and reductions; else 0 */
     int guarded;
-    int shared;              /* memory: shared, else a binding */
+    int shared;            /* memory: shared, else a binding */
     _Atomic uint32_t hits; /* how often a record of the cell ran */
 } spoil_cell;
 

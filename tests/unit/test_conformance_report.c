@@ -119,9 +119,10 @@ static void json_is_read_as_it_was_written(void **state)
     assert_string_equal(json_text_of(json_find(root, "c"), "d"), "e");
     assert_true(json_find(root, "a")->first->next->number == -2500.0);
     json_free(root);
-    static const char *const broken[] = {"",        "{",       "{\"a\"}",  "{\"a\": }", "[1 2]",
-                                         "\"abc",   "[1]]",    "{1: 2}",   "nul",       "\"\\u12\"",
-                                         "\"\\x\"", "\"\\",    "[\"a\" :", "{\"a\": 1", "\"\\ud83d\\u\""};
+    static const char *const broken[] = {"",         "{",         "{\"a\"}",       "{\"a\": }",
+                                         "[1 2]",    "\"abc",     "[1]]",          "{1: 2}",
+                                         "nul",      "\"\\u12\"", "\"\\x\"",       "\"\\",
+                                         "[\"a\" :", "{\"a\": 1", "\"\\ud83d\\u\""};
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         message[0] = 0;
         assert_null(json_read(broken[i], message, sizeof message));

@@ -216,6 +216,36 @@ static void each_cell_that_is_wrong_fails_a_case(void **state)
     mock_is_clean(mock);
 }
 
+/* A member of each family is found by its name alone, with any of its sizes changed. */
+static void names_of_families_hold_their_sizes(void **state)
+{
+    (void)state;
+    size_t members = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const case_family *family = list.entries[i].family;
+        if (family == NULL) {
+            continue;
+        }
+        members++;
+        assert_true(family->bytes <= CASE_PARAMETER_BYTES);
+        for (size_t k = 0; k < family->size_count; k++) {
+            const case_size *size = &family->sizes[k];
+            uint8_t parameters[CASE_PARAMETER_BYTES];
+            char name[CASE_NAME_BYTES];
+            case_list alone = {.group = "alone", .level = CASE_LEVEL_CORE, .seed = list.seed};
+            case_add_member(&alone, family, list.entries[i].parameters);
+            memcpy(parameters, list.entries[i].parameters, family->bytes);
+            case_size_set(size, parameters, case_size_get(size, parameters) + 1);
+            family->print(parameters, list.seed, name, sizeof name);
+            if (!case_add_by_name(&alone, name)) {
+                fail_msg("%s is not made from %s", name, list.entries[i].name);
+            }
+            case_list_free(&alone);
+        }
+    }
+    assert_true(members > 900);
+}
+
 /* The mock plugin claims all there is. */
 static int begin(void **state)
 {
@@ -223,8 +253,7 @@ static int begin(void **state)
     mock = mock_find("mock");
     hal_device_info *info = &mock->infos[0];
     info->subgroup_width = HAL_IR_MATRIX_LANES;
-    info->exactness =
-        HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+    info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64;
     info->math_f32 = info->math_f64 = UINT32_MAX;
     info->matrix_types =
@@ -247,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cases_pass_where_nothing_is_wrong),
         cmocka_unit_test(each_cell_that_is_wrong_fails_a_case),
+        cmocka_unit_test(names_of_families_hold_their_sizes),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
