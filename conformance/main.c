@@ -189,6 +189,7 @@ static int run_selected(const program_options *options, const case_list *list,
                     "may differ from a listed one by its sizes and its seed alone\n");
         } else {
             FILE *people = output_for_people(options);
+            report_begin(&made);
             const bool ran = runner_run(&running, results, count);
             made.seconds = child_now() - start;
             report_print(people, &made);

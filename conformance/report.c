@@ -11,6 +11,7 @@ enum { MOST_TOLD = 10 };
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
+static void print_device(FILE *file, const report_device *device);
 static void add_to(report_summary *summary, case_status status);
 static size_t end_of_group(const run_report *made, size_t first);
 static void print_group(FILE *file, const report_result *results, size_t count);
@@ -85,30 +86,27 @@ void report_free_results(report_result *results, size_t count)
 void report_progress(const report_result *result, size_t done, size_t count, bool to_terminal)
 {
     static size_t told;
-    if (!to_terminal) {
-        told = done <= 1 ? 0 : told;
-        if (10 * done / count > told && count >= 100) {
-            told = 10 * done / count;
-            fprintf(stderr, "%zu of %zu cases done\n", done, count);
-        }
-        return;
+    if (to_terminal) {
+        fprintf(stderr, "\r\033[K");
     }
-    fprintf(stderr, "\r\033[K");
     if (report_is_failure(result)) {
         fprintf(stderr, "failed: %s\n", result->entry->name);
     }
-    if (done < count) {
+    if (to_terminal && done < count) {
         fprintf(stderr, "%zu of %zu  %.60s", done, count, result->entry->name);
+    }
+    told = done <= 1 ? 0 : told;
+    if (!to_terminal && count >= 100 && 10 * done / count > told) {
+        told = 10 * done / count;
+        fprintf(stderr, "%zu of %zu cases done\n", done, count);
     }
 }
 
-void report_print_device(FILE *file, const report_device *device)
+void report_begin(const run_report *made)
 {
-    const char *driver = device->info.driver, *id = device->info.id;
-    fprintf(file, "%s: %s\n", device->selection, device->info.name);
-    fprintf(file, "  id %s, driver %s, plugin %s %s\n", id[0] == 0 ? "none" : id,
-            driver[0] == 0 ? "none" : driver, device->plugin, device->plugin_version);
-    fprintf(file, "  %s\n", device->plugin_path);
+    fprintf(stderr, "testing %s (%s, plugin %s %s): %zu cases, seed %" PRIu64 "\n",
+            made->device->selection, made->device->info.name, made->device->plugin,
+            made->device->plugin_version, made->count, made->seed);
 }
 
 void report_print(FILE *file, const run_report *made)
@@ -120,7 +118,7 @@ void report_print(FILE *file, const run_report *made)
     }
     print_failures(file, made);
     fputc('\n', file);
-    report_print_device(file, made->device);
+    print_device(file, made->device);
     fprintf(file, "  hal-conformance %s, library %s, seed %" PRIu64 ", %s, %.0f s\n",
             report_tool_version(), made->device->hal_version, made->seed, made->began,
             made->seconds);
@@ -128,6 +126,15 @@ void report_print(FILE *file, const run_report *made)
     fprintf(file, "%zu cases: %zu passed, %zu failed, %zu unsupported, %zu expected failures\n",
             made->count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
     print_next_steps(file, made);
+}
+
+static void print_device(FILE *file, const report_device *device)
+{
+    const char *driver = device->info.driver, *id = device->info.id;
+    fprintf(file, "%s: %s\n", device->selection, device->info.name);
+    fprintf(file, "  id %s, driver %s, plugin %s %s\n", id[0] == 0 ? "none" : id,
+            driver[0] == 0 ? "none" : driver, device->plugin, device->plugin_version);
+    fprintf(file, "  %s\n", device->plugin_path);
 }
 
 static void add_to(report_summary *summary, case_status status)

@@ -58,13 +58,14 @@ void report_apply_expectations(report_result *result, expect_list *expected);
 report_summary report_count(const report_result *results, size_t count);
 void report_free_results(report_result *results, size_t count);
 
-/* While the cases run, on standard error. On a terminal a line that counts, and each failure;
- * elsewhere a line for every tenth of the cases. */
+/* On standard error: what is going to be tested. */
+void report_begin(const run_report *made);
+
+/* On standard error, while the cases run: each failure, and on a terminal a line that counts,
+ * elsewhere one for every tenth of the cases. */
 void report_progress(const report_result *result, size_t done, size_t count, bool to_terminal);
 
-/* What is tested, before it is; and the closing table: a line for each group, then the failures
- * and the sums. */
-void report_print_device(FILE *file, const report_device *device);
+/* The closing table: a line for each group, then the failures, the device and the sums. */
 void report_print(FILE *file, const run_report *made);
 
 /* Files for machines; the path "-" stands for standard output. False when it cannot be written,

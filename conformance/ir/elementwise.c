@@ -1,6 +1,7 @@
 /* elementwise.c: one kernel for each opcode that computes values, and each type: on all pairs of
  * corner values, then on random ones, with a tail that fills no group. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cases.h"
@@ -35,6 +36,8 @@ static bool judge(case_run *run, const elementwise *tested, const elements *made
 static bool judge_bits(case_run *run, const elementwise *tested, const elements *made);
 static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made,
                        double bound);
+static void report(case_run *run, const elementwise *tested, const elements *made,
+                   const comparison *found);
 static long double real_result(const elementwise *tested, const uint64_t operands[3]);
 static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
                        size_t index, long double expected);
@@ -245,14 +248,7 @@ static bool judge_bits(case_run *run, const elementwise *tested, const elements 
     bool well =
         compare_bits(made->result_type, made->results, expected, made->count, !moves, &found);
     if (!well) {
-        uint64_t operands[3];
-        char text[512];
-        for (unsigned k = 0; k < 3; k++) {
-            operands[k] = number_load(made->input_types[k], made->inputs[k], found.worst_index);
-        }
-        comparison_text(&found, text, sizeof text);
-        case_fail(run, "%s; operands 0x%llx 0x%llx 0x%llx", text, (unsigned long long)operands[0],
-                  (unsigned long long)operands[1], (unsigned long long)operands[2]);
+        report(run, tested, made, &found);
     }
     free(expected);
     return well;
@@ -278,14 +274,27 @@ static bool judge_ulps(case_run *run, const elementwise *tested, const elements 
     comparison found;
     bool well = compare_ulps(tested->type, made->results, expected, made->count, bound, &found);
     if (!well) {
-        char text[512];
-        comparison_text(&found, text, sizeof text);
-        case_fail(run, "%s; operands %.17g %.17g", text,
-                  number_get(tested->type, made->inputs[0], found.worst_index),
-                  number_get(tested->type, made->inputs[1], found.worst_index));
+        report(run, tested, made, &found);
     }
     free(expected);
     return well;
+}
+
+/* With the operands of the worst element. */
+static void report(case_run *run, const elementwise *tested, const elements *made,
+                   const comparison *found)
+{
+    char text[512], operands[192] = "";
+    size_t used = 0;
+    comparison_text(found, text, sizeof text);
+    for (unsigned k = 0; k < cover_operands_of(tested->opcode); k++) {
+        const uint64_t bits =
+            number_load(made->input_types[k], made->inputs[k], found->worst_index);
+        used += (size_t)snprintf(operands + used, sizeof operands - used, "%s%.17Lg (0x%llx)",
+                                 k == 0 ? "" : ", ", number_long_value(made->input_types[k], bits),
+                                 (unsigned long long)bits);
+    }
+    case_fail(run, "%s; operands %s", text, operands);
 }
 
 static long double real_result(const elementwise *tested, const uint64_t operands[3])
