@@ -233,10 +233,10 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
                   uint32_t access)
 {
     uint64_t size = hal_type_size(tensor->type);
-    uint64_t bytes = hal_buffer_bytes(tensor->buffer);
-    /* A kernel needs memory behind every binding, even if it never gets to touch it. */
-    uint64_t start = 0, end = size < bytes ? size : bytes;
+    uint64_t start = 0, end = 0; /* nothing is bound of a tensor without elements */
+    hal_buffer *buffer = NULL;
     if (ops_tensor_elements(tensor) > 0) {
+        buffer = tensor->buffer;
         int64_t first, last;
         ops_span(tensor, &first, &last);
         uint64_t alignment = context->info->binding_alignment; /* a power of two */
@@ -247,7 +247,7 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
     for (uint32_t i = 0; i < bindings->count; i++) {
         hal_range *range = &bindings->ranges[i];
         uint64_t range_end = range->offset + range->length;
-        if (range->buffer == tensor->buffer && bindings->types[i] == tensor->type &&
+        if (range->buffer == buffer && bindings->types[i] == tensor->type &&
             ((access | bindings->access[i]) & HAL_ACCESS_WRITE) && start < range_end &&
             range->offset < end) {
             range->offset = start < range->offset ? start : range->offset;
@@ -260,7 +260,7 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
         return HAL_IR_MAX_BINDINGS;
     }
     uint32_t slot = bindings->count++;
-    bindings->ranges[slot] = (hal_range){tensor->buffer, start, end - start};
+    bindings->ranges[slot] = (hal_range){buffer, start, end - start};
     bindings->access[slot] = (uint8_t)access;
     bindings->types[slot] = tensor->type;
     return slot;
