@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,10 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_create: buffer is null");
     }
     *buffer = NULL;
-    hal_status status = hal_device_check(device, "hal_buffer_create");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create");
+    if (status == HAL_OK) {
+        status = hal_device_check(device, "hal_buffer_create");
+    }
     if (status != HAL_OK) {
         return status;
     }
@@ -50,14 +54,35 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
     atomic_init(&made->memory, memory);
     atomic_init(&made->mapped, 0);
     made->kind = kind;
-    made->device = hal_device_retain(device);
+    made->device = hal_device_hold(device);
     made->bytes = bytes;
     made->label[0] = 0;
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_made(HAL_OBJECT_BUFFER, made, device, "", bytes);
+    }
     *buffer = made;
     return HAL_OK;
 }
 
 hal_buffer *hal_buffer_retain(hal_buffer *buffer)
+{
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_retain(HAL_OBJECT_BUFFER, buffer, "hal_buffer_retain") != HAL_OK) {
+        return buffer;
+    }
+    return hal_buffer_hold(buffer);
+}
+
+void hal_buffer_release(hal_buffer *buffer)
+{
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_release(HAL_OBJECT_BUFFER, buffer, "hal_buffer_release") != HAL_OK) {
+        return;
+    }
+    hal_buffer_drop(buffer);
+}
+
+hal_buffer *hal_buffer_hold(hal_buffer *buffer)
 {
     if (buffer) {
         atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
@@ -65,7 +90,7 @@ hal_buffer *hal_buffer_retain(hal_buffer *buffer)
     return buffer;
 }
 
-void hal_buffer_release(hal_buffer *buffer)
+void hal_buffer_drop(hal_buffer *buffer)
 {
     if (!buffer || hal_device_is_foreign(buffer->device)) {
         return;
@@ -73,39 +98,47 @@ void hal_buffer_release(hal_buffer *buffer)
     if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
         hal_device *device = buffer->device;
         hal_memory *memory = atomic_load(&buffer->memory);
-        if (memory->description) { /* it took the place of the block that the buffer had first */
+        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+            hal_validate_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
+        } else if (memory->description) { /* the block took the place of the buffer's first */
             free(buffer);
         } else {
             memory->description = buffer;
         }
         hal_pool_give(&device->pool, memory);
-        hal_device_release(device);
+        hal_device_drop(device);
     }
 }
 
 uint64_t hal_buffer_bytes(const hal_buffer *buffer)
 {
-    return buffer ? buffer->bytes : 0;
+    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_bytes");
+    return buffer && status == HAL_OK ? buffer->bytes : 0;
 }
 
 uint32_t hal_buffer_kind(const hal_buffer *buffer)
 {
-    return buffer ? buffer->kind : 0;
+    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_kind");
+    return buffer && status == HAL_OK ? buffer->kind : 0;
 }
 
 hal_device *hal_buffer_device(const hal_buffer *buffer)
 {
-    return buffer ? buffer->device : NULL;
+    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_device");
+    return buffer && status == HAL_OK ? buffer->device : NULL;
 }
 
 void hal_buffer_set_label(hal_buffer *buffer, const char *label)
 {
-    if (buffer) {
+    if (buffer && hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_set_label") == HAL_OK) {
         const size_t length = label ? strnlen(label, sizeof buffer->label - 1) : 0;
         if (length) {
             memcpy(buffer->label, label, length);
         }
         buffer->label[length] = 0;
+        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+            hal_validate_label(buffer, buffer->label);
+        }
     }
 }
 
@@ -116,8 +149,12 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
                         buffer ? "pointer" : "buffer");
     }
     *pointer = NULL;
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin");
+    if (status != HAL_OK) {
+        return status;
+    }
     hal_device *device = buffer->device;
-    hal_status status = hal_device_check(device, "hal_buffer_map_begin");
+    status = hal_device_check(device, "hal_buffer_map_begin");
     if (status != HAL_OK) {
         return status;
     }
@@ -145,6 +182,8 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
     pthread_mutex_unlock(&memory->uses.lock);
     if (status != HAL_OK) {
         atomic_store(&buffer->mapped, 0);
+    } else if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_mapped(buffer);
     }
     return status;
 }
@@ -154,9 +193,16 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
     if (!buffer) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_map_end: buffer is null");
     }
+    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end");
+    if (status != HAL_OK) {
+        return status;
+    }
     if (!atomic_exchange(&buffer->mapped, 0)) {
         return hal_fail(HAL_ERROR_INVALID_STATE, "hal_buffer_map_end: buffer \"%s\" is not mapped",
                         buffer->label);
+    }
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_unmapped(buffer);
     }
     return HAL_OK;
 }

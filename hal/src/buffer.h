@@ -20,6 +20,11 @@ struct hal_buffer {
     char label[HAL_LABEL_BYTES];
 };
 
+/* References that hal's own objects hold: as hal_buffer_retain and hal_buffer_release, but not the
+ * program's. */
+hal_buffer *hal_buffer_hold(hal_buffer *buffer);
+void hal_buffer_drop(hal_buffer *buffer);
+
 /* Notes that the queue's present batch uses the buffer, whose memory comes after its earlier
  * owners' work. Threads: the queue's. Errors: OUT_OF_MEMORY. */
 hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue);

@@ -4,11 +4,17 @@
 #include "graph.h"
 #include "record.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdio.h>
 
 #define FAULT_BYTES 192
 
+static hal_status copy(hal_queue *queue, hal_range source, hal_range target);
+static hal_status fill(hal_queue *queue, hal_range target, uint32_t pattern);
+static hal_status dispatch_validated(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                     const hal_range *bindings, uint32_t binding_count,
+                                     const void *scalars, uint32_t scalar_bytes);
 static inline hal_status check_queue(const hal_queue *queue, const char *what);
 static hal_status record_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                   const hal_range *bindings, const void *scalars);
@@ -36,6 +42,10 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
                               const hal_range *bindings, uint32_t binding_count,
                               const void *scalars, uint32_t scalar_bytes)
 {
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        return dispatch_validated(queue, kernel, grid, bindings, binding_count, scalars,
+                                  scalar_bytes);
+    }
     hal_status status = check_queue(queue, "hal_queue_dispatch");
     if (status == HAL_OK) {
         status = check_dispatch(queue, kernel, grid, bindings, binding_count, scalars,
@@ -49,6 +59,30 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
     }
     status = hal_queue_make_room(queue);
     return status == HAL_OK ? record_dispatch(queue, kernel, grid, bindings, scalars) : status;
+}
+
+/* By way of an action, which the layer sees when it is recorded. */
+static hal_status dispatch_validated(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                     const hal_range *bindings, uint32_t binding_count,
+                                     const void *scalars, uint32_t scalar_bytes)
+{
+    hal_status status = hal_validate_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch");
+    if (status != HAL_OK) {
+        return status;
+    }
+    status = hal_validate_dispatch(kernel, bindings, binding_count);
+    if (status == HAL_OK) {
+        status = check_queue(queue, "hal_queue_dispatch");
+    }
+    if (status == HAL_OK) {
+        status = check_dispatch(queue, kernel, grid, bindings, binding_count, scalars,
+                                scalar_bytes);
+    }
+    if (status == HAL_OK) {
+        status = keep_dispatch(queue, kernel, grid, bindings, scalars);
+    }
+    hal_validate_leave(HAL_OBJECT_QUEUE, queue);
+    return status;
 }
 
 /* Checks the bindings on the way into the batch; those that may not be well are looked at closely. */
@@ -101,7 +135,7 @@ static inline int shares_buffer(const hal_range *bindings, uint32_t number)
     return shares;
 }
 
-/* Into a graph, or nowhere when there are no groups. */
+/* As an action: into a graph, or nowhere when there are no groups. */
 static hal_status keep_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                 const hal_range *bindings, const void *scalars)
 {
@@ -120,10 +154,25 @@ static hal_status keep_dispatch(hal_queue *queue, hal_kernel *kernel, const uint
         .ranges = checked,
         .access = kernel->access,
     };
-    return hal_graph_keep(queue->graph, &action);
+    return carry_out(queue, &action);
 }
 
 hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
+{
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_copy");
+    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, copy(queue, source, target))
+                            : status;
+}
+
+hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
+{
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill");
+    return status == HAL_OK
+               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, fill(queue, target, pattern))
+               : status;
+}
+
+static hal_status copy(hal_queue *queue, hal_range source, hal_range target)
 {
     hal_status status = check_queue(queue, "hal_queue_copy");
     if (status != HAL_OK) {
@@ -133,6 +182,10 @@ hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
     static const char *const names[2] = {"source", "target"};
     for (uint32_t i = 0; i < 2; i++) {
         char fault[FAULT_BYTES];
+        status = hal_check_use(HAL_OBJECT_BUFFER, ranges[i].buffer, "hal_queue_copy");
+        if (status != HAL_OK) {
+            return status;
+        }
         if (!ranges[i].buffer) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_copy: %s has no buffer",
                             names[i]);
@@ -165,9 +218,12 @@ hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
     return carry_out(queue, &action);
 }
 
-hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
+static hal_status fill(hal_queue *queue, hal_range target, uint32_t pattern)
 {
-    hal_status status = check_queue(queue, "hal_queue_fill");
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill");
+    if (status == HAL_OK) {
+        status = check_queue(queue, "hal_queue_fill");
+    }
     if (status != HAL_OK) {
         return status;
     }

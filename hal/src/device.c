@@ -8,6 +8,7 @@
 #include "registry.h"
 #include "selection.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,9 @@ hal_status hal_device_open(const char *selection, hal_device **device)
             hal_text_add(&tried, "%s%s", tried.length ? "; then " : "", hal_status_message());
         }
     }
+    if (*device && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_device_made(*device);
+    }
     hal_registry_unlock();
     status = HAL_OK;
     if (!*device) {
@@ -68,13 +72,31 @@ hal_status hal_device_open(const char *selection, hal_device **device)
 
 hal_device *hal_device_retain(hal_device *device)
 {
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_retain(HAL_OBJECT_DEVICE, device, "hal_device_retain") != HAL_OK) {
+        return device;
+    }
+    return hal_device_hold(device);
+}
+
+void hal_device_release(hal_device *device)
+{
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_release(HAL_OBJECT_DEVICE, device, "hal_device_release") != HAL_OK) {
+        return;
+    }
+    hal_device_drop(device);
+}
+
+hal_device *hal_device_hold(hal_device *device)
+{
     if (device) {
         atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
     }
     return device;
 }
 
-void hal_device_release(hal_device *device)
+void hal_device_drop(hal_device *device)
 {
     if (!device || hal_device_is_foreign(device)) {
         return;
@@ -103,22 +125,28 @@ void hal_device_release(hal_device *device)
 
 const hal_device_info *hal_device_get_info(const hal_device *device)
 {
-    return device ? &device->info : NULL;
+    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_get_info");
+    return device && status == HAL_OK ? &device->info : NULL;
 }
 
 const char *hal_device_plugin_name(const hal_device *device)
 {
-    return device ? device->plugin->name : "";
+    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_plugin_name");
+    return device && status == HAL_OK ? device->plugin->name : "";
 }
 
 uint32_t hal_device_index(const hal_device *device)
 {
-    return device ? device->index : 0;
+    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_index");
+    return device && status == HAL_OK ? device->index : 0;
 }
 
 hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statistics)
 {
-    hal_status status = hal_device_check(device, "hal_device_memory");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_memory");
+    if (status == HAL_OK) {
+        status = hal_device_check(device, "hal_device_memory");
+    }
     if (status != HAL_OK) {
         return status;
     }
@@ -130,7 +158,10 @@ hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statisti
 
 hal_status hal_device_trim(hal_device *device)
 {
-    const hal_status status = hal_device_check(device, "hal_device_trim");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_trim");
+    if (status == HAL_OK) {
+        status = hal_device_check(device, "hal_device_trim");
+    }
     if (status == HAL_OK) {
         hal_pool_trim(&device->pool, 0);
     }
@@ -221,7 +252,7 @@ static hal_status open_candidate(const hal_candidate *candidate, hal_device **de
     for (hal_device *open = open_devices; open; open = open->next) {
         if (open->module == candidate->module && open->index == candidate->index &&
             !hal_device_is_foreign(open) && !atomic_load(&open->lost)) {
-            *device = hal_device_retain(open);
+            *device = hal_device_hold(open);
             return HAL_OK;
         }
     }
@@ -276,5 +307,5 @@ static void close_device(hal_device *device)
     device->plugin->device_close(device->handle);
     hal_event_end(&event, HAL_OK);
     hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
-    free(device);
+    hal_check_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
 }

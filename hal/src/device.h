@@ -25,6 +25,11 @@ struct hal_device {
     char identity[256];     /* plugin, build, driver and architecture: of the cache's key */
 };
 
+/* References that hal's own objects hold: as hal_device_retain and hal_device_release, but not the
+ * program's. */
+hal_device *hal_device_hold(hal_device *device);
+void hal_device_drop(hal_device *device);
+
 /* Whether the device can be used: `what` begins the sentence. Cheap.
  * Errors: INVALID_ARGUMENT for null, INVALID_STATE in a forked child, DEVICE_LOST. */
 hal_status hal_device_check(const hal_device *device, const char *what);

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "kernel.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,12 @@ struct hal_graph {
     uint32_t slot_count;
 };
 
+static hal_status begin(hal_queue *queue);
+static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
+                      hal_graph **graph);
+static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
+                         uint32_t buffer_count);
+static void free_graph(hal_graph *graph);
 static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes);
 static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count);
 static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
@@ -43,95 +50,62 @@ static hal_status record_all(hal_queue *queue, const hal_graph *graph,
 
 hal_status hal_graph_begin(hal_queue *queue)
 {
-    hal_status status = hal_queue_check(queue, "hal_graph_begin");
-    if (status == HAL_OK) {
-        status = hal_queue_flush(queue, NULL);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_graph *graph = calloc(1, sizeof *graph);
-    if (!graph) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
-    }
-    graph->device = hal_device_retain(queue->device);
-    queue->graph = graph;
-    return HAL_OK;
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_begin");
+    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, begin(queue)) : status;
 }
 
 hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
                          hal_graph **graph)
 {
-    if (graph) {
-        *graph = NULL;
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_end");
+    if (status == HAL_OK) {
+        status = end(queue, slots, slot_count, graph);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
     }
-    if (!queue || !queue->graph) {
-        return hal_fail(queue ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_end: %s",
-                        queue ? "no graph is being recorded; call hal_graph_begin first"
-                              : "queue is null");
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_made(HAL_OBJECT_GRAPH, *graph, (*graph)->device, "", 0);
     }
-    hal_graph *made = queue->graph;
-    queue->graph = NULL;
-    hal_status status = HAL_OK;
-    if (!graph || (slot_count > 0 && !slots)) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_end: %s is null",
-                          graph ? "slots" : "graph");
-    } else {
-        status = find_slots(made, slots, slot_count);
-    }
-    if (status != HAL_OK) {
-        hal_graph_destroy(made);
-        return status;
-    }
-    *graph = made;
-    return HAL_OK;
+    return status;
 }
 
 void hal_graph_destroy(hal_graph *graph)
 {
-    if (!graph || hal_device_is_foreign(graph->device)) {
-        return;
+    if (hal_check_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_destroy") == HAL_OK) {
+        free_graph(graph);
+        hal_check_leave(HAL_OBJECT_GRAPH, graph, HAL_OK);
     }
-    for (uint32_t i = 0; i < graph->command_count; i++) {
-        hal_kernel_release(graph->commands[i].action.kernel);
-    }
-    for (uint32_t i = 0; i < graph->range_count; i++) {
-        hal_buffer_release(graph->ranges[i].buffer);
-    }
-    hal_device_release(graph->device);
-    free(graph->commands);
-    free(graph->ranges);
-    free(graph->slots);
-    free(graph->scalars);
-    free(graph->slot_bytes);
-    free(graph);
 }
 
 hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
                             uint32_t buffer_count)
 {
-    hal_status status = hal_queue_check(queue, "hal_graph_launch");
-    if (status == HAL_OK) {
-        status = check_launch(queue, graph, buffers, buffer_count);
+    if (!hal_layers_on(HAL_LAYER_VALIDATE)) {
+        return launch(queue, graph, buffers, buffer_count);
     }
-    if (status != HAL_OK || graph->command_count == 0) {
+    hal_status status = hal_validate_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch");
+    if (status != HAL_OK) {
         return status;
     }
-    hal_buffer *const *given = buffer_count ? buffers : NULL;
-    /* The launch is one piece: what does not fit begins a batch of its own. */
-    if (queue->recording->command_count + (uint64_t)graph->command_count >
-        queue->batch_most) {
-        status = hal_queue_flush(queue, NULL);
-    } else {
-        status = hal_queue_make_room(queue);
+    status = hal_validate_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_launch");
+    if (status == HAL_OK) {
+        const uint32_t count =
+            graph && buffers && buffer_count == graph->slot_count ? buffer_count : 0;
+        for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
+            status = hal_validate_use(HAL_OBJECT_BUFFER, buffers[i], "hal_graph_launch");
+        }
+        if (status == HAL_OK) {
+            status = launch(queue, graph, buffers, buffer_count);
+        }
+        hal_validate_leave(HAL_OBJECT_GRAPH, graph);
     }
-    return status == HAL_OK ? record_all(queue, graph, given) : status;
+    hal_validate_leave(HAL_OBJECT_QUEUE, queue);
+    return status;
 }
 
 uint32_t hal_graph_command_count(const hal_graph *graph)
 {
-    return graph ? graph->command_count : 0;
+    const hal_status status = hal_check_use(HAL_OBJECT_GRAPH, graph, "hal_graph_command_count");
+    return graph && status == HAL_OK ? graph->command_count : 0;
 }
 
 hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
@@ -159,12 +133,12 @@ hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
     command->action = *action;
     command->range_first = graph->range_count;
     command->scalar_first = graph->scalar_bytes;
-    hal_kernel_retain(action->kernel);
+    hal_kernel_hold(action->kernel);
     if (action->kind == HAL_COMMAND_DISPATCH) {
         command->action.access = action->kernel->access;
     }
     for (uint32_t i = 0; i < action->range_count; i++) {
-        hal_buffer_retain(action->ranges[i].buffer);
+        hal_buffer_hold(action->ranges[i].buffer);
         graph->ranges[graph->range_count++] = action->ranges[i];
     }
     if (action->scalar_bytes) {
@@ -176,8 +150,96 @@ hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
 
 void hal_graph_abandon(hal_queue *queue)
 {
-    hal_graph_destroy(queue->graph);
+    free_graph(queue->graph);
     queue->graph = NULL;
+}
+
+static hal_status begin(hal_queue *queue)
+{
+    hal_status status = hal_queue_check(queue, "hal_graph_begin");
+    if (status == HAL_OK) {
+        status = hal_queue_flush(queue, NULL);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_graph *graph = calloc(1, sizeof *graph);
+    if (!graph) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
+    }
+    graph->device = hal_device_hold(queue->device);
+    queue->graph = graph;
+    return HAL_OK;
+}
+
+static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
+                      hal_graph **graph)
+{
+    if (graph) {
+        *graph = NULL;
+    }
+    if (!queue || !queue->graph) {
+        return hal_fail(queue ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_graph_end: %s",
+                        queue ? "no graph is being recorded; call hal_graph_begin first"
+                              : "queue is null");
+    }
+    hal_graph *made = queue->graph;
+    queue->graph = NULL;
+    hal_status status = HAL_OK;
+    if (!graph || (slot_count > 0 && !slots)) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_end: %s is null",
+                          graph ? "slots" : "graph");
+    } else {
+        status = find_slots(made, slots, slot_count);
+    }
+    if (status != HAL_OK) {
+        free_graph(made);
+        return status;
+    }
+    *graph = made;
+    return HAL_OK;
+}
+
+static void free_graph(hal_graph *graph)
+{
+    if (!graph || hal_device_is_foreign(graph->device)) {
+        return;
+    }
+    for (uint32_t i = 0; i < graph->command_count; i++) {
+        hal_kernel_drop(graph->commands[i].action.kernel);
+    }
+    for (uint32_t i = 0; i < graph->range_count; i++) {
+        hal_buffer_drop(graph->ranges[i].buffer);
+    }
+    hal_device_drop(graph->device);
+    free(graph->commands);
+    free(graph->ranges);
+    free(graph->slots);
+    free(graph->scalars);
+    free(graph->slot_bytes);
+    hal_check_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
+}
+
+static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
+                         uint32_t buffer_count)
+{
+    hal_status status = hal_queue_check(queue, "hal_graph_launch");
+    if (status == HAL_OK) {
+        status = check_launch(queue, graph, buffers, buffer_count);
+    }
+    if (status != HAL_OK || graph->command_count == 0) {
+        return status;
+    }
+    hal_buffer *const *given = buffer_count ? buffers : NULL;
+    /* The launch is one piece: what does not fit begins a batch of its own. */
+    if (queue->recording->command_count + (uint64_t)graph->command_count >
+        queue->batch_most) {
+        status = hal_queue_flush(queue, NULL);
+    } else {
+        status = hal_queue_make_room(queue);
+    }
+    return status == HAL_OK ? record_all(queue, graph, given) : status;
 }
 
 static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes)

@@ -3,8 +3,10 @@
 #include "host.h"
 
 #include "cache.h"
+#include "layer.h"
 #include "log.h"
 #include "status.h"
+#include "validate.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@
 static void *host_allocate(uint64_t bytes, uint64_t alignment);
 static void host_release(void *memory);
 static void host_log(uint32_t level, const char *message);
+static void host_report(const char *message);
 static hal_status host_fail(hal_status status, const char *message);
 static void watch_forks(void);
 static void forked(void);
@@ -25,20 +28,27 @@ static _Thread_local int plugin_spoke;
 _Atomic uint32_t hal_host_forks;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
+static hal_host services = {
+    .size = sizeof services,
+    .abi = HAL_PLUGIN_ABI,
+    .allocate = host_allocate,
+    .release = host_release,
+    .log = host_log,
+    .fail = host_fail,
+    .cache_load = hal_cache_load,
+    .cache_store = hal_cache_store,
+    .report = host_report,
+};
+
 const hal_host *hal_host_services(void)
 {
-    static const hal_host services = {
-        .size = sizeof services,
-        .abi = HAL_PLUGIN_ABI,
-        .allocate = host_allocate,
-        .release = host_release,
-        .log = host_log,
-        .fail = host_fail,
-        .cache_load = hal_cache_load,
-        .cache_store = hal_cache_store,
-    };
     pthread_once(&watching, watch_forks);
     return &services;
+}
+
+void hal_host_set_flags(uint32_t flags)
+{
+    services.flags = flags;
 }
 
 hal_status hal_host_failed(hal_status status, const char *format, ...)
@@ -86,6 +96,13 @@ static void host_log(uint32_t level, const char *message)
     }
     if (message) {
         hal_log(level < HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG, "%s", message);
+    }
+}
+
+static void host_report(const char *message)
+{
+    if (message && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_report(message);
     }
 }
 

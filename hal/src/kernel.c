@@ -8,12 +8,20 @@
 #include "log.h"
 #include "queue.h"
 #include "status.h"
+#include "validate.h"
 
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
+static hal_status create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel);
+static hal_status create_native(hal_device *device, const char *format, const void *code,
+                                uint64_t bytes, const char *entry, const hal_ir_kernel *signature,
+                                hal_kernel **kernel);
+static hal_status create_gemm(hal_device *device, const hal_gemm_description *description,
+                              hal_kernel **kernel, uint64_t *workspace_bytes);
+static hal_status made_for_program(hal_status status, hal_kernel **kernel);
 static hal_status find_or_make(hal_device *device, const uint64_t key[2],
                                const hal_kernel_source *made_of, hal_kernel **kernel);
 static hal_kernel *find(hal_kernel_table *table, const uint64_t key[2]);
@@ -33,144 +41,55 @@ static void free_kernel(hal_kernel *kernel);
 
 hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
 {
-    if (!kernel || !ir) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create: %s is null",
-                        kernel ? "ir" : "kernel");
-    }
-    *kernel = NULL;
-    hal_status status = hal_device_check(device, "hal_kernel_create");
-    if (status == HAL_OK) {
-        status = hal_ir_verify(ir);
-    }
-    if (status == HAL_OK && (ir->flags & HAL_IR_FRAGMENT)) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                          "hal_kernel_create: %s is a fragment, which is no kernel of its own",
-                          ir->names + ir->name);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    uint64_t key[2];
-    uint64_t built_of[2];
-    hal_ir_hash(ir, built_of);
-    if ((*kernel = find_source(&device->kernels, built_of)) != NULL) {
-        return HAL_OK;
-    }
-    dump("as built", ir);
-    hal_ir_kernel *legal = NULL;
-    status = hal_ir_legalise(ir, &device->info, &legal);
-    if (status != HAL_OK) {
-        return status;
-    }
-    dump("legalised", legal);
-    status = check_limits(device, legal);
-    if (status == HAL_OK) {
-        hal_ir_hash(legal, key);
-        status = find_or_make(device, key, &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
-    }
-    if (status == HAL_OK) {
-        note_source(*kernel, built_of);
-    }
-    hal_ir_kernel_destroy(legal);
-    return status;
+    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
+    return status == HAL_OK ? made_for_program(create(device, ir, kernel), kernel) : status;
 }
 
 hal_status hal_kernel_create_native(hal_device *device, const char *format, const void *code,
                                     uint64_t bytes, const char *entry,
                                     const hal_ir_kernel *signature, hal_kernel **kernel)
 {
-    if (!kernel || !format || !code || !entry || !signature) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_native: %s is null",
-                        !kernel   ? "kernel"
-                        : !format ? "format"
-                        : !code   ? "code"
-                        : !entry  ? "entry"
-                                  : "signature");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_native");
+    if (status == HAL_OK) {
+        status = create_native(device, format, code, bytes, entry, signature, kernel);
+        status = made_for_program(status, kernel);
     }
-    *kernel = NULL;
-    hal_status status = hal_device_check(device, "hal_kernel_create_native");
-    if (status != HAL_OK || (status = hal_ir_verify(signature)) != HAL_OK) {
-        return status;
-    }
-    if (bytes == 0 || (signature->flags & HAL_IR_FRAGMENT) || signature->record_count > 0) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_native: %s",
-                        bytes == 0 ? "bytes is 0"
-                                   : "signature is not a kernel without records");
-    }
-    const char *formats = device->plugin->formats ? device->plugin->formats : "";
-    if (!device->plugin->kernel_create_native || !takes_format(formats, format)) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_kernel_create_native: %s:%u does not take the format \"%s\"; it takes "
-                        "%s%s",
-                        device->plugin->name, device->index, format, formats[0] ? "" : "none",
-                        formats);
-    }
-    status = check_limits(device, signature);
-    if (status != HAL_OK) {
-        return status;
-    }
-    uint64_t parts[8];
-    hal_ir_hash(signature, parts);
-    parts[2] = XXH3_64bits(format, strlen(format));
-    parts[3] = XXH3_64bits(entry, strlen(entry));
-    const XXH128_hash_t hash = XXH3_128bits(code, bytes);
-    parts[4] = hash.low64;
-    parts[5] = hash.high64;
-    const XXH128_hash_t all = XXH3_128bits(parts, 6 * sizeof *parts);
-    return find_or_make(device, (const uint64_t[2]){all.low64, all.high64},
-                        &(hal_kernel_source){.ir = signature, .format = format, .code = code,
-                                             .bytes = bytes, .entry = entry},
-                        kernel);
+    return status;
 }
 
 hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
                                   hal_kernel **kernel, uint64_t *workspace_bytes)
 {
-    if (!kernel || !description || !workspace_bytes) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_gemm: %s is null",
-                        !kernel        ? "kernel"
-                        : !description ? "description"
-                                       : "workspace_bytes");
-    }
-    *kernel = NULL;
-    *workspace_bytes = 0;
-    hal_status status = hal_device_check(device, "hal_kernel_create_gemm");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_gemm");
     if (status == HAL_OK) {
-        status = check_gemm(description);
+        status = create_gemm(device, description, kernel, workspace_bytes);
+        status = made_for_program(status, kernel);
     }
-    if (status != HAL_OK) {
-        return status;
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_gemm_made(*kernel, description, *workspace_bytes);
     }
-    if (!device->plugin->gemm) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_kernel_create_gemm: %s:%u has no matrix product of its own",
-                        device->plugin->name, device->index);
-    }
-    hal_gemm_description legal = *description;
-    hal_ir_kernel *epilogue = NULL;
-    if (description->epilogue) {
-        status = hal_ir_legalise(description->epilogue, &device->info, &epilogue);
-        if (status != HAL_OK) {
-            return status;
-        }
-        legal.epilogue = epilogue;
-    }
-    const hal_kernel_source made_of = {
-        .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
-    hal_kernel *made = new_kernel(device, &made_of);
-    status = made ? make(made, &made_of) : HAL_ERROR_OUT_OF_MEMORY;
-    if (status == HAL_OK) {
-        *kernel = made;
-    } else if (made) {
-        hal_device *owner = made->device;
-        free_kernel(made);
-        hal_device_release(owner);
-    }
-    hal_ir_kernel_destroy(epilogue);
     return status;
 }
 
 hal_kernel *hal_kernel_retain(hal_kernel *kernel)
+{
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_retain(HAL_OBJECT_KERNEL, kernel, "hal_kernel_retain") != HAL_OK) {
+        return kernel;
+    }
+    return hal_kernel_hold(kernel);
+}
+
+void hal_kernel_release(hal_kernel *kernel)
+{
+    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
+        hal_validate_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") != HAL_OK) {
+        return;
+    }
+    hal_kernel_drop(kernel);
+}
+
+hal_kernel *hal_kernel_hold(hal_kernel *kernel)
 {
     if (kernel) {
         atomic_fetch_add_explicit(&kernel->references, 1, memory_order_relaxed);
@@ -178,7 +97,7 @@ hal_kernel *hal_kernel_retain(hal_kernel *kernel)
     return kernel;
 }
 
-void hal_kernel_release(hal_kernel *kernel)
+void hal_kernel_drop(hal_kernel *kernel)
 {
     if (!kernel || hal_device_is_foreign(kernel->device)) {
         return;
@@ -203,13 +122,14 @@ void hal_kernel_release(hal_kernel *kernel)
     pthread_mutex_unlock(&table->lock);
     if (last) {
         hal_kernel_sweep(device);
-        hal_device_release(device);
+        hal_device_drop(device);
     }
 }
 
 const char *hal_kernel_name(const hal_kernel *kernel)
 {
-    return kernel ? kernel->names : "";
+    const hal_status status = hal_check_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_name");
+    return kernel && status == HAL_OK ? kernel->names : "";
 }
 
 void hal_kernel_table_begin(hal_kernel_table *table)
@@ -277,6 +197,154 @@ hal_status hal_kernel_note_use(hal_kernel *kernel, hal_queue *queue)
     return status;
 }
 
+static hal_status create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+{
+    if (!kernel || !ir) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create: %s is null",
+                        kernel ? "ir" : "kernel");
+    }
+    *kernel = NULL;
+    hal_status status = hal_device_check(device, "hal_kernel_create");
+    if (status == HAL_OK) {
+        status = hal_ir_verify(ir);
+    }
+    if (status == HAL_OK && (ir->flags & HAL_IR_FRAGMENT)) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                          "hal_kernel_create: %s is a fragment, which is no kernel of its own",
+                          ir->names + ir->name);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    uint64_t key[2];
+    uint64_t built_of[2];
+    hal_ir_hash(ir, built_of);
+    if ((*kernel = find_source(&device->kernels, built_of)) != NULL) {
+        return HAL_OK;
+    }
+    dump("as built", ir);
+    hal_ir_kernel *legal = NULL;
+    status = hal_ir_legalise(ir, &device->info, &legal);
+    if (status != HAL_OK) {
+        return status;
+    }
+    dump("legalised", legal);
+    status = check_limits(device, legal);
+    if (status == HAL_OK) {
+        hal_ir_hash(legal, key);
+        status = find_or_make(device, key, &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
+    }
+    if (status == HAL_OK) {
+        note_source(*kernel, built_of);
+    }
+    hal_ir_kernel_destroy(legal);
+    return status;
+}
+
+static hal_status create_native(hal_device *device, const char *format, const void *code,
+                                uint64_t bytes, const char *entry, const hal_ir_kernel *signature,
+                                hal_kernel **kernel)
+{
+    if (!kernel || !format || !code || !entry || !signature) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_native: %s is null",
+                        !kernel   ? "kernel"
+                        : !format ? "format"
+                        : !code   ? "code"
+                        : !entry  ? "entry"
+                                  : "signature");
+    }
+    *kernel = NULL;
+    hal_status status = hal_device_check(device, "hal_kernel_create_native");
+    if (status != HAL_OK || (status = hal_ir_verify(signature)) != HAL_OK) {
+        return status;
+    }
+    if (bytes == 0 || (signature->flags & HAL_IR_FRAGMENT) || signature->record_count > 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_native: %s",
+                        bytes == 0 ? "bytes is 0"
+                                   : "signature is not a kernel without records");
+    }
+    const char *formats = device->plugin->formats ? device->plugin->formats : "";
+    if (!device->plugin->kernel_create_native || !takes_format(formats, format)) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_native: %s:%u does not take the format \"%s\"; it takes "
+                        "%s%s",
+                        device->plugin->name, device->index, format, formats[0] ? "" : "none",
+                        formats);
+    }
+    status = check_limits(device, signature);
+    if (status != HAL_OK) {
+        return status;
+    }
+    uint64_t parts[8];
+    hal_ir_hash(signature, parts);
+    parts[2] = XXH3_64bits(format, strlen(format));
+    parts[3] = XXH3_64bits(entry, strlen(entry));
+    const XXH128_hash_t hash = XXH3_128bits(code, bytes);
+    parts[4] = hash.low64;
+    parts[5] = hash.high64;
+    const XXH128_hash_t all = XXH3_128bits(parts, 6 * sizeof *parts);
+    return find_or_make(device, (const uint64_t[2]){all.low64, all.high64},
+                        &(hal_kernel_source){.ir = signature, .format = format, .code = code,
+                                             .bytes = bytes, .entry = entry},
+                        kernel);
+}
+
+static hal_status create_gemm(hal_device *device, const hal_gemm_description *description,
+                              hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    if (!kernel || !description || !workspace_bytes) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_kernel_create_gemm: %s is null",
+                        !kernel        ? "kernel"
+                        : !description ? "description"
+                                       : "workspace_bytes");
+    }
+    *kernel = NULL;
+    *workspace_bytes = 0;
+    hal_status status = hal_device_check(device, "hal_kernel_create_gemm");
+    if (status == HAL_OK) {
+        status = check_gemm(description);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (!device->plugin->gemm) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_gemm: %s:%u has no matrix product of its own",
+                        device->plugin->name, device->index);
+    }
+    hal_gemm_description legal = *description;
+    hal_ir_kernel *epilogue = NULL;
+    if (description->epilogue) {
+        status = hal_ir_legalise(description->epilogue, &device->info, &epilogue);
+        if (status != HAL_OK) {
+            return status;
+        }
+        legal.epilogue = epilogue;
+    }
+    const hal_kernel_source made_of = {
+        .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
+    hal_kernel *made = new_kernel(device, &made_of);
+    status = made ? make(made, &made_of) : HAL_ERROR_OUT_OF_MEMORY;
+    if (status == HAL_OK) {
+        *kernel = made;
+    } else if (made) {
+        hal_device *owner = made->device;
+        free_kernel(made);
+        hal_device_drop(owner);
+    }
+    hal_ir_kernel_destroy(epilogue);
+    return status;
+}
+
+/* The program has a reference when a kernel was made. */
+static hal_status made_for_program(hal_status status, hal_kernel **kernel)
+{
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_made(HAL_OBJECT_KERNEL, *kernel, (*kernel)->device, (*kernel)->names, 0);
+    }
+    return status;
+}
+
 /* Others who ask for a kernel that is being made wait until it is. */
 static hal_status find_or_make(hal_device *device, const uint64_t key[2],
                                const hal_kernel_source *made_of, hal_kernel **kernel)
@@ -285,7 +353,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
     pthread_mutex_lock(&table->lock);
     hal_kernel *found = find(table, key);
     if (found) {
-        hal_kernel_retain(found);
+        hal_kernel_hold(found);
         while (!found->made) {
             pthread_cond_wait(&table->made, &table->lock);
         }
@@ -295,7 +363,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
         if (status == HAL_OK) {
             *kernel = found;
         } else {
-            hal_kernel_release(found);
+            hal_kernel_drop(found);
         }
         return status;
     }
@@ -324,7 +392,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
     if (status == HAL_OK) {
         *kernel = made;
     } else {
-        hal_kernel_release(made);
+        hal_kernel_drop(made);
     }
     return status;
 }
@@ -346,7 +414,7 @@ static hal_kernel *find_source(hal_kernel_table *table, const uint64_t built_of[
     while (kernel && (kernel->source[0] != built_of[0] || kernel->source[1] != built_of[1])) {
         kernel = kernel->next_source;
     }
-    hal_kernel_retain(kernel);
+    hal_kernel_hold(kernel);
     pthread_mutex_unlock(&table->lock);
     return kernel;
 }
@@ -381,7 +449,7 @@ static hal_kernel *new_kernel(hal_device *device, const hal_kernel_source *made_
         free_kernel(kernel);
         return NULL;
     }
-    hal_device_retain(device);
+    hal_device_hold(device);
     return kernel;
 }
 
@@ -608,5 +676,5 @@ static void free_kernel(hal_kernel *kernel)
     hal_uses_end(&kernel->uses);
     free(kernel->message);
     free(kernel->names);
-    free(kernel);
+    hal_check_retire(HAL_OBJECT_KERNEL, kernel, sizeof *kernel, free);
 }

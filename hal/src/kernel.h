@@ -57,6 +57,11 @@ void hal_kernel_table_end(hal_device *device);
 /* Destroys the retired kernels whose work is over. Threads: any. */
 void hal_kernel_sweep(hal_device *device);
 
+/* References that hal's own objects hold: as hal_kernel_retain and hal_kernel_release, but not the
+ * program's. */
+hal_kernel *hal_kernel_hold(hal_kernel *kernel);
+void hal_kernel_drop(hal_kernel *kernel);
+
 /* The name of a binding, for messages. */
 const char *hal_kernel_binding_name(const hal_kernel *kernel, uint32_t binding);
 

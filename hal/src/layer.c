@@ -12,7 +12,7 @@ static hal_status read_list(const char *list, uint32_t *on);
 
 _Atomic uint32_t hal_layers;
 
-static const hal_layer *const layers[] = {&hal_layer_trace, &hal_layer_fault};
+static const hal_layer *const layers[] = {&hal_layer_trace, &hal_layer_fault, &hal_layer_validate};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
 hal_status hal_layers_begin(void)
@@ -71,7 +71,7 @@ static hal_status read_list(const char *list, uint32_t *on)
     static const struct {
         const char *name;
         uint32_t bit;
-    } known[] = {{"fault", HAL_LAYER_FAULT}};
+    } known[] = {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}};
     const char *at = list + strspn(list, ", ");
     while (*at) {
         const size_t length = strcspn(at, ", ");
@@ -83,8 +83,8 @@ static hal_status read_list(const char *list, uint32_t *on)
         }
         if (!bit) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there is fault, "
-                            "and HAL_TRACE=FILE",
+                            "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there are "
+                            "validate and fault, and HAL_TRACE=FILE",
                             list, (int)length, at);
         }
         *on |= bit;

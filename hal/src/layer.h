@@ -17,7 +17,8 @@
 
 enum { /* layers, outermost first: a call passes them in this order on its way to the plugin */
     HAL_LAYER_TRACE = 1,
-    HAL_LAYER_FAULT = 2
+    HAL_LAYER_FAULT = 2,
+    HAL_LAYER_VALIDATE = 4 /* sees programs' calls rather than events, see validate.h */
 };
 
 enum { /* hal_event.kind: what the plugin is asked for */
@@ -55,7 +56,7 @@ typedef struct hal_layer {
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
-extern const hal_layer hal_layer_trace, hal_layer_fault;
+extern const hal_layer hal_layer_trace, hal_layer_fault, hal_layer_validate;
 
 /* The layers that are on; never changes once a device is open. */
 extern _Atomic uint32_t hal_layers;

@@ -17,6 +17,8 @@ static void write_line(uint32_t level, const char *message);
 /* The level asked for plus 1; 0 as long as nobody has read the variable. */
 static _Atomic uint32_t wanted;
 
+static _Atomic int errors_wanted; /* in any case */
+
 static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_log_callback callback;
 static void *callback_user;
@@ -43,7 +45,12 @@ int hal_log_wants(uint32_t level)
             now = unread;
         }
     }
-    return level < now;
+    return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_wanted));
+}
+
+void hal_log_show_errors(void)
+{
+    atomic_store(&errors_wanted, 1);
 }
 
 void hal_log(uint32_t level, const char *format, ...)

@@ -8,6 +8,9 @@
 /* Whether lines of a level go anywhere: asked before a costly line is made. Threads: any. */
 int hal_log_wants(uint32_t level);
 
+/* Lets errors through, whatever HAL_LOG says. Threads: any. */
+void hal_log_show_errors(void);
+
 /* Writes a line when its level is wanted. Threads: any. */
 void hal_log(uint32_t level, const char *format, ...) HAL_PRINTF(2, 3);
 

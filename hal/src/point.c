@@ -8,10 +8,14 @@
 #include "kernel.h"
 #include "log.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdio.h>
 #include <string.h>
 
+static hal_status wait_point(hal_queue *queue, hal_point point);
+static hal_status wait_for(hal_point point, uint64_t timeout_ns);
+static hal_status wait_queue(hal_queue *queue, uint64_t timeout_ns);
 static hal_status check_point(hal_point point, const char *what);
 static int advance_queue(hal_queue *queue);
 static void skip_batch(hal_queue *queue, hal_recording *recording, hal_status status);
@@ -24,67 +28,36 @@ static _Atomic uint32_t held_total;
 
 hal_status hal_queue_wait_point(hal_queue *queue, hal_point point)
 {
-    hal_status status = hal_queue_check(queue, "hal_queue_wait_point");
+    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, point.queue, "hal_queue_wait_point");
     if (status == HAL_OK) {
-        status = check_point(point, "hal_queue_wait_point");
+        status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait_point");
     }
-    if (status != HAL_OK || !point.queue || point.queue == queue ||
-        hal_queue_has_reached(point.queue, point.value, 0)) {
+    if (status != HAL_OK) {
         return status;
     }
-    status = hal_queue_flush(queue, NULL);
-    return status == HAL_OK ? hal_queue_add_wait(queue, (hal_use){point.queue, point.value})
-                            : status;
+    status = wait_point(queue, point);
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_waited(queue, point);
+    }
+    return hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
 }
 
 hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns)
 {
-    hal_point point;
-    hal_status status = hal_queue_check(queue, "hal_queue_wait");
-    if (status == HAL_OK) {
-        status = hal_queue_flush(queue, &point);
-    }
-    if (status == HAL_OK) {
-        status = hal_point_wait(point, timeout_ns);
-    }
-    if (status == HAL_OK) {
-        hal_queue_went_idle(queue);
-        status = hal_point_take_failure(queue);
-    }
-    return status;
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait");
+    return status == HAL_OK
+               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, wait_queue(queue, timeout_ns))
+               : status;
 }
 
 hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
 {
-    hal_status status = check_point(point, "hal_point_wait");
-    if (status != HAL_OK || !point.queue) {
-        return status;
+    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, point.queue, "hal_point_wait");
+    if (status == HAL_OK) {
+        status = wait_for(point, timeout_ns);
     }
-    const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
-    uint64_t left = timeout_ns;
-    while (status == HAL_OK) {
-        hal_point_advance();
-        if (atomic_load(&point.queue->reached) >= point.value) {
-            return HAL_OK;
-        }
-        const hal_use use = what_holds((hal_use){point.queue, point.value});
-        status = hal_queue_plugin_wait(use.queue, use.value, left);
-        atomic_fetch_sub(&use.queue->visitors, 1);
-        if (status == HAL_OK && begin) {
-            const uint64_t passed = hal_clock_ns() - begin;
-            left = passed < timeout_ns ? timeout_ns - passed : 0;
-        }
-    }
-    if (status == HAL_ERROR_TIMEOUT && timeout_ns == HAL_WAIT_FOREVER) {
-        return hal_fail(status,
-                        "point %llu of the queue was not reached: the plugin of %s:%u gave up a "
-                        "wait that has no time limit",
-                        (unsigned long long)point.value, point.queue->device->plugin->name,
-                        point.queue->device->index);
-    }
-    if (status == HAL_ERROR_TIMEOUT) {
-        return hal_fail(status, "point %llu of the queue was not reached within %llu ns",
-                        (unsigned long long)point.value, (unsigned long long)timeout_ns);
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_waited(NULL, point);
     }
     return status;
 }
@@ -97,7 +70,10 @@ hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanose
                                      : "the points are not two of one queue in their order");
     }
     hal_queue *queue = first.queue;
-    hal_status status = check_point(second, "hal_point_elapsed");
+    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, queue, "hal_point_elapsed");
+    if (status == HAL_OK) {
+        status = check_point(second, "hal_point_elapsed");
+    }
     if (status != HAL_OK) {
         return status;
     }
@@ -186,6 +162,73 @@ hal_recording *hal_point_spare(hal_queue *queue)
     }
     pthread_mutex_unlock(&held_lock);
     return spare ? spare : hal_recording_create();
+}
+
+static hal_status wait_point(hal_queue *queue, hal_point point)
+{
+    hal_status status = hal_queue_check(queue, "hal_queue_wait_point");
+    if (status == HAL_OK) {
+        status = check_point(point, "hal_queue_wait_point");
+    }
+    if (status != HAL_OK || !point.queue || point.queue == queue ||
+        hal_queue_has_reached(point.queue, point.value, 0)) {
+        return status;
+    }
+    status = hal_queue_flush(queue, NULL);
+    return status == HAL_OK ? hal_queue_add_wait(queue, (hal_use){point.queue, point.value})
+                            : status;
+}
+
+static hal_status wait_queue(hal_queue *queue, uint64_t timeout_ns)
+{
+    hal_point point;
+    hal_status status = hal_queue_check(queue, "hal_queue_wait");
+    if (status == HAL_OK) {
+        status = hal_queue_flush(queue, &point);
+    }
+    if (status == HAL_OK) {
+        status = hal_point_wait(point, timeout_ns);
+    }
+    if (status == HAL_OK) {
+        hal_queue_went_idle(queue);
+        status = hal_point_take_failure(queue);
+    }
+    return status;
+}
+
+static hal_status wait_for(hal_point point, uint64_t timeout_ns)
+{
+    hal_status status = check_point(point, "hal_point_wait");
+    if (status != HAL_OK || !point.queue) {
+        return status;
+    }
+    const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
+    uint64_t left = timeout_ns;
+    while (status == HAL_OK) {
+        hal_point_advance();
+        if (atomic_load(&point.queue->reached) >= point.value) {
+            return HAL_OK;
+        }
+        const hal_use use = what_holds((hal_use){point.queue, point.value});
+        status = hal_queue_plugin_wait(use.queue, use.value, left);
+        atomic_fetch_sub(&use.queue->visitors, 1);
+        if (status == HAL_OK && begin) {
+            const uint64_t passed = hal_clock_ns() - begin;
+            left = passed < timeout_ns ? timeout_ns - passed : 0;
+        }
+    }
+    if (status == HAL_ERROR_TIMEOUT && timeout_ns == HAL_WAIT_FOREVER) {
+        return hal_fail(status,
+                        "point %llu of the queue was not reached: the plugin of %s:%u gave up a "
+                        "wait that has no time limit",
+                        (unsigned long long)point.value, point.queue->device->plugin->name,
+                        point.queue->device->index);
+    }
+    if (status == HAL_ERROR_TIMEOUT) {
+        return hal_fail(status, "point %llu of the queue was not reached within %llu ns",
+                        (unsigned long long)point.value, (unsigned long long)timeout_ns);
+    }
+    return status;
 }
 
 /* A point that was given out; {NULL, 0} is one. */

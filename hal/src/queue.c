@@ -10,11 +10,15 @@
 #include "point.h"
 #include "record.h"
 #include "status.h"
+#include "validate.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void destroy(hal_queue *queue);
+static void dispose_of(void *queue);
+static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most);
 static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
                               hal_plugin_wait *waits, uint32_t *count);
 static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
@@ -41,7 +45,10 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_create: queue is null");
     }
     *queue = NULL;
-    hal_status status = hal_device_check(device, "hal_queue_create");
+    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_queue_create");
+    if (status == HAL_OK) {
+        status = hal_device_check(device, "hal_queue_create");
+    }
     if (status != HAL_OK) {
         return status;
     }
@@ -57,46 +64,39 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_device_failed(device, status, "hal_queue_create");
     }
     made->handle = handle;
-    made->device = hal_device_retain(device);
+    made->device = hal_device_hold(device);
     made->base = atomic_load(&made->flushed);
     made->memory_limit = device->info.memory_bytes / MEMORY_PART;
     atomic_store(&made->late, 0);
-    hal_queue_set_batch(made, 0, 0);
+    set_batch(made, 0, 0);
     begin_batch(made);
     atomic_store(&made->closing, 0);
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_made(HAL_OBJECT_QUEUE, made, device, "", 0);
+    }
     *queue = made;
     return HAL_OK;
 }
 
 void hal_queue_destroy(hal_queue *queue)
 {
-    if (!queue || hal_device_is_foreign(queue->device)) {
-        return;
+    if (hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_destroy") == HAL_OK) {
+        destroy(queue);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, HAL_OK);
     }
-    hal_device *device = queue->device;
-    if (queue->graph) {
-        hal_graph_abandon(queue);
-    }
-    hal_status status = hal_point_take_failure(queue);
-    if (status != HAL_OK || (status = hal_queue_wait(queue, HAL_WAIT_FOREVER)) != HAL_OK) {
-        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
-        /* What was flushed before the failure may still be under way. */
-        hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
-    }
-    close_queue(queue);
-    hal_point_advance();
-    put_aside(queue);
-    hal_device_release(device);
 }
 
 hal_device *hal_queue_device(const hal_queue *queue)
 {
-    return queue ? queue->device : NULL;
+    const hal_status status = hal_check_use(HAL_OBJECT_QUEUE, queue, "hal_queue_device");
+    return queue && status == HAL_OK ? queue->device : NULL;
 }
 
 hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
 {
-    return flush(queue, 0, point);
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
+    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, flush(queue, 0, point))
+                            : status;
 }
 
 hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point)
@@ -114,10 +114,14 @@ hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
         status = hal_entry_bind(&entry, range->buffer, range->offset, range->length,
                                 action->access[i]);
     }
-    return status == HAL_OK ? hal_entry_end(&entry, action->kind, action->kernel, action->grid,
-                                            action->pattern, action->scalars,
-                                            action->scalar_bytes)
-                            : status;
+    if (status == HAL_OK) {
+        status = hal_entry_end(&entry, action->kind, action->kernel, action->grid, action->pattern,
+                               action->scalars, action->scalar_bytes);
+    }
+    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_record(queue, action);
+    }
+    return status;
 }
 
 hal_status hal_queue_flush_full(hal_queue *queue)
@@ -132,6 +136,14 @@ hal_status hal_queue_flush_full(hal_queue *queue)
 }
 
 hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most)
+{
+    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_set_batch");
+    return status == HAL_OK
+               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, set_batch(queue, first, most))
+               : status;
+}
+
+static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
 {
     first = first ? first : HAL_QUEUE_BATCH_FIRST;
     most = most ? most : HAL_QUEUE_BATCH_COMMANDS;
@@ -371,6 +383,27 @@ static hal_status flush(hal_queue *queue, int waits_count, hal_point *point)
     return status;
 }
 
+static void destroy(hal_queue *queue)
+{
+    if (!queue || hal_device_is_foreign(queue->device)) {
+        return;
+    }
+    hal_device *device = queue->device;
+    if (queue->graph) {
+        hal_graph_abandon(queue);
+    }
+    hal_status status = hal_point_take_failure(queue);
+    if (status != HAL_OK || (status = hal_queue_wait(queue, HAL_WAIT_FOREVER)) != HAL_OK) {
+        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
+        /* What was flushed before the failure may still be under way. */
+        hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
+    }
+    close_queue(queue);
+    hal_point_advance();
+    hal_check_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
+    hal_device_drop(device);
+}
+
 /* A queue that was destroyed lives on under another name and counts from where it ended, so that
  * its points, and waits and uses that still name it, stay true. */
 static hal_queue *new_queue(void)
@@ -407,6 +440,11 @@ static void put_aside(hal_queue *queue)
     pthread_mutex_unlock(&idle_lock);
 }
 
+static void dispose_of(void *queue)
+{
+    put_aside(queue);
+}
+
 static void begin_batch(hal_queue *queue)
 {
     queue->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
@@ -437,6 +475,9 @@ static hal_status hand_over(hal_queue *queue)
     }
     if (status == HAL_OK) {
         atomic_store_explicit(&queue->flushed, value, memory_order_release);
+    }
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_flushed(queue, value, status);
     }
     begin_batch(queue);
     return status;

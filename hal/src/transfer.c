@@ -6,6 +6,7 @@
 #include "point.h"
 #include "queue.h"
 #include "status.h"
+#include "validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,11 @@
 #define PIECE (UINT64_C(16) << 20) /* staged at a time */
 #define PIECES_UNDER_WAY 4
 
+static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
+                              const void *data, uint64_t bytes);
+static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                             uint64_t bytes);
+static hal_status transfer(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
 static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                              uint64_t bytes, const char *what, const char *name);
 static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
@@ -27,7 +33,49 @@ static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, 
 hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
                            uint64_t bytes)
 {
-    hal_status status = check_side(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
+    if (status == HAL_OK) {
+        status = write_range(queue, buffer, offset, data, bytes);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+    }
+    return status;
+}
+
+hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                          uint64_t bytes)
+{
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
+    if (status == HAL_OK) {
+        status = read_range(queue, buffer, offset, data, bytes);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+    }
+    return status;
+}
+
+hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint64_t source_offset,
+                              hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
+                              uint64_t bytes)
+{
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
+    if (status != HAL_OK) {
+        return status;
+    }
+    status = hal_check_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
+    if (status == HAL_OK) {
+        status = transfer(source_queue, (hal_range){source, source_offset, bytes}, target_queue,
+                          (hal_range){target, target_offset, bytes});
+        hal_check_leave(HAL_OBJECT_QUEUE, target_queue, status);
+    }
+    return hal_check_leave(HAL_OBJECT_QUEUE, source_queue, status);
+}
+
+static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
+                              const void *data, uint64_t bytes)
+{
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_write");
+    if (status == HAL_OK) {
+        status = check_side(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
+    }
     if (status != HAL_OK || bytes == 0) {
         return status;
     }
@@ -36,6 +84,9 @@ hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset
     }
     char *mapped = buffer->kind == HAL_MEMORY_DOWNLOAD ? NULL : hal_buffer_idle_pointer(buffer);
     if (mapped) {
+        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
+        }
         memcpy(mapped + offset, data, bytes);
         return HAL_OK;
     }
@@ -55,10 +106,13 @@ hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset
     return status;
 }
 
-hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                          uint64_t bytes)
+static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                             uint64_t bytes)
 {
-    hal_status status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
+    if (status == HAL_OK) {
+        status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
+    }
     if (status == HAL_OK && bytes > 0 && !data) {
         status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
     }
@@ -73,6 +127,9 @@ hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
         return status;
     }
     if (mapped) {
+        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
+        }
         return read_mapped(buffer, offset, data, bytes);
     }
     for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
@@ -83,25 +140,29 @@ hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
     return status;
 }
 
-hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint64_t source_offset,
-                              hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
-                              uint64_t bytes)
+static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
+                           hal_range to)
 {
-    hal_status status = check_side(source_queue, source, source_offset, bytes,
-                                   "hal_queue_transfer", "source");
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
     if (status == HAL_OK) {
-        status = check_side(target_queue, target, target_offset, bytes, "hal_queue_transfer",
+        status = hal_check_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
+    }
+    if (status == HAL_OK) {
+        status = check_side(source_queue, from.buffer, from.offset, from.length,
+                            "hal_queue_transfer", "source");
+    }
+    if (status == HAL_OK) {
+        status = check_side(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
                             "target");
     }
-    if (status != HAL_OK || bytes == 0) {
+    if (status != HAL_OK || from.length == 0) {
         return status;
     }
-    if (source == target && source_offset < target_offset + bytes &&
-        target_offset < source_offset + bytes) {
+    if (from.buffer == to.buffer && from.offset < to.offset + to.length &&
+        to.offset < from.offset + from.length) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_transfer: source and target overlap");
     }
-    const hal_range from = {source, source_offset, bytes}, to = {target, target_offset, bytes};
     return hal_device_reaches(source_queue->device, target_queue->device)
                ? copy_across(source_queue, from, target_queue, to)
                : copy_staged(source_queue, from, target_queue, to);

@@ -79,7 +79,7 @@ bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_co
                         uint32_t memory_count);
 void cpu_worker_release(cpu_worker *worker);
 void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const *bindings,
-                      const uint8_t *scalars, const uint32_t grid[3]);
+                      const uint64_t *bytes, const uint8_t *scalars, const uint32_t grid[3]);
 void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t first,
                        uint64_t count);
 

@@ -183,7 +183,7 @@ static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
                               tile->batch * input->batch_stride;
         memory[1 + i] = (char *)inputs[i] + first * (int64_t)hal_type_size(input->type);
     }
-    cpu_worker_begin(worker, piece->kernel, memory, (const uint8_t *)&here, grid);
+    cpu_worker_begin(worker, piece->kernel, memory, NULL, (const uint8_t *)&here, grid);
     cpu_worker_groups(worker, piece->kernel, 0, (uint64_t)grid[0] * grid[1]);
 }
 

@@ -1,6 +1,7 @@
 /* Making and ending kernels. Entries of the plugin's table. */
 #include "kernel.h"
 
+#include "check.h"
 #include "cpu.h"
 
 #include <stdatomic.h>
@@ -19,7 +20,13 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
     if (made == NULL) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
     }
-    hal_status status = cpu_lower_kernel(made, ir, device->lanes);
+    hal_status status = HAL_OK;
+    if (cpu_check_wanted() && (made->check = cpu_check_create(ir)) == NULL) {
+        status = HAL_ERROR_OUT_OF_MEMORY;
+    }
+    if (status == HAL_OK) {
+        status = cpu_lower_kernel(made, ir, device->lanes);
+    }
     if (status != HAL_OK) {
         release(made);
         return status == HAL_ERROR_OUT_OF_MEMORY
@@ -68,6 +75,7 @@ static void release(cpu_kernel *kernel)
     if (kernel->native_release != NULL) {
         kernel->native_release(kernel->native_state);
     }
+    cpu_check_destroy(kernel->check);
     free(kernel->dispatch);
     free(kernel->group);
     free(kernel->accesses);

@@ -16,6 +16,7 @@ typedef struct cpu_constant {
 } cpu_constant;
 
 typedef struct hal_plugin_kernel cpu_kernel;
+typedef struct cpu_check cpu_check;
 
 /* What a native kernel runs on: the bindings' addresses (null where the length is 0), and the pool,
  * null where it shall not be used. */
@@ -46,6 +47,7 @@ struct hal_plugin_kernel {
     cpu_constant *constants;
     size_t *slot_offset;   /* in the arena; SIZE_MAX: set when the kernel runs */
     size_t *shared_offset; /* in the arena, of each shared memory */
+    cpu_check *check;      /* null: accesses are not checked */
     /* Kernels that are no steps: one call for a dispatch, and what belongs to it. */
     hal_status (*native)(const cpu_kernel *kernel, const cpu_native_call *call);
     void (*native_release)(void *state);

@@ -25,6 +25,7 @@ static inline uint32_t lanes_of(const cpu_step *step)
 #include "lanes_arithmetic.inl"
 #include "lanes_math.inl"
 #include "lanes_memory.inl"
+#include "lanes_check.inl"
 #include "lanes_control.inl"
 
 /* Functions are named opcode_TYPE; a row of a table names the same function again. */
@@ -65,6 +66,8 @@ static void fill_control(cpu_lanes *table)
 {
     table->view = view;
     table->address = address;
+    table->check = check;
+    table->check_uniform = check_uniform;
     table->group_id = group_id;
     table->group_count = group_count;
     table->both = both;

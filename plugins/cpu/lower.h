@@ -155,6 +155,8 @@ void cpu_lower_store(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record);
 uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store);
+/* In checked kernels: a step that holds the access to its memory, and whose result guards it. */
+void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform);
 
 /* lower_control.c */
 void cpu_lower_control(cpu_lower *lower, hal_ir_value record);

@@ -25,6 +25,7 @@ static void load_uniform(cpu_lower *lower, hal_ir_value record)
         uint32_t name = cpu_quantity_name(lower, guard->base, HAL_TYPE_BOOL);
         lower->accesses[access].guard = name;
     }
+    cpu_lower_check(lower, record, access, true);
     for (uint32_t k = 0; k < r->width; k++) {
         names[k] = cpu_new_name(lower, r->type, true, false);
         lower->accesses[access].values[k] = names[k];
@@ -50,6 +51,7 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
     if (access == CPU_NONE) {
         return;
     }
+    cpu_lower_check(lower, record, access, false);
     for (uint32_t k = 0; k < r->width; k++) {
         names[k] = cpu_new_name(lower, r->type, false, in_place);
         lower->accesses[access].values[k] = names[k];
@@ -72,6 +74,7 @@ uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
     if (access == CPU_NONE) {
         return name;
     }
+    cpu_lower_check(lower, store, access, false);
     lower->accesses[access].values[0] = name;
     cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->address);
     draft->access = access;
@@ -90,6 +93,7 @@ void cpu_lower_store(cpu_lower *lower, hal_ir_value record)
     if (access == CPU_NONE) {
         return;
     }
+    cpu_lower_check(lower, record, access, false);
     for (uint32_t k = 0; k < width; k++) {
         uint32_t name = cpu_spread(lower, vector ? &lower->elements[value->name + k] : value);
         lower->accesses[access].values[k] = name;
@@ -112,6 +116,7 @@ void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
     if (access == CPU_NONE) {
         return;
     }
+    cpu_lower_check(lower, record, access, false);
     uint32_t name = cpu_new_name(lower, r->type, false, false);
     uint32_t operand = cpu_spread(lower, &lower->values[r->c]);
     uint32_t comparand = r->d != HAL_IR_NONE ? cpu_spread(lower, &lower->values[r->d]) : CPU_NONE;
@@ -139,6 +144,8 @@ void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
     if (from == CPU_NONE || to == CPU_NONE) {
         return;
     }
+    cpu_lower_check(lower, record, from, false);
+    cpu_lower_check(lower, record, to, false);
     for (uint32_t k = 0; k < width; k++) {
         uint32_t name = cpu_new_name(lower, hal_type_of_value(memory), false, false);
         lower->accesses[from].values[k] = lower->accesses[to].values[k] = name;
@@ -153,6 +160,28 @@ void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
     store->stores = 1;
     store->lanewise = 0;
     store->step.mask = lower->mask;
+}
+
+void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform)
+{
+    if (lower->kernel->check == NULL) {
+        return;
+    }
+    const uint32_t guard = cpu_new_name(lower, HAL_TYPE_BOOL, uniform, !uniform);
+    lower->accesses = cpu_grow(lower, lower->accesses, lower->access_count, &lower->access_capacity,
+                               sizeof(cpu_access));
+    if (lower->access_count == lower->access_capacity) {
+        return;
+    }
+    cpu_draft *draft = cpu_draft_lanes(
+        lower, uniform ? lower->lanes->check_uniform : lower->lanes->check, guard, CPU_NONE,
+        CPU_NONE);
+    draft->access = lower->access_count;
+    draft->lanewise = 0;
+    draft->step.mask = lower->mask;
+    draft->step.aux = record;
+    lower->accesses[lower->access_count++] = lower->accesses[access];
+    lower->accesses[access].guard = guard;
 }
 
 static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,

@@ -20,6 +20,7 @@ typedef struct share {
     hal_plugin_queue *queue;
     const cpu_kernel *kernel;
     void *const *bindings;
+    const uint64_t *sizes; /* of the bindings, in bytes */
     const uint8_t *scalars;
     const uint32_t *grid;
     uint64_t groups, chunk;
@@ -232,7 +233,8 @@ static void run_share(void *context, size_t worker_index)
         const uint64_t left = part->groups - first;
         const uint64_t count = left < part->chunk ? left : part->chunk;
         if (done == 0) {
-            cpu_worker_begin(worker, part->kernel, part->bindings, part->scalars, part->grid);
+            cpu_worker_begin(worker, part->kernel, part->bindings, part->sizes, part->scalars,
+                             part->grid);
         }
         cpu_worker_groups(worker, part->kernel, first, count);
         done += count;
@@ -247,13 +249,14 @@ static void run_share(void *context, size_t worker_index)
 /* Gives the nanoseconds of a group, 0 when they are not known: what the calling thread worked, not
  * what it waited for the others. */
 static uint64_t share_groups(hal_plugin_queue *queue, const cpu_kernel *kernel,
-                             void *const *bindings, const uint8_t *scalars, const uint32_t *grid,
-                             uint64_t groups)
+                             void *const *bindings, const uint64_t *sizes,
+                             const uint8_t *scalars, const uint32_t *grid, uint64_t groups)
 {
     hal_plugin_device *device = queue->device;
     share all = {.queue = queue,
                  .kernel = kernel,
                  .bindings = bindings,
+                 .sizes = sizes,
                  .scalars = scalars,
                  .grid = grid,
                  .groups = groups,
@@ -324,9 +327,11 @@ static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
     cpu_kernel *kernel = command->kernel;
     const uint8_t *scalars = batch->scalars + command->scalar_first;
     void *bindings[HAL_IR_MAX_BINDINGS] = {NULL};
+    uint64_t sizes[HAL_IR_MAX_BINDINGS];
     for (uint32_t i = 0; i < command->binding_count && i < HAL_IR_MAX_BINDINGS; i++) {
         const hal_binding *binding = &batch->bindings[command->binding_first + i];
         bindings[i] = binding->length > 0 ? binding->memory->address + binding->offset : NULL;
+        sizes[i] = binding->length;
     }
     if (kernel->native != NULL) {
         return run_native(device, kernel, bindings, command->binding_count, scalars);
@@ -337,11 +342,11 @@ static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
     const bool shared = groups > 1 && worth_sharing(device, expected);
     uint64_t group_time = 0;
     if (shared) {
-        group_time = share_groups(queue, kernel, bindings, scalars, command->grid, groups);
+        group_time = share_groups(queue, kernel, bindings, sizes, scalars, command->grid, groups);
     } else {
         const bool measured = expected >= MEASURE_FROM;
         const uint64_t start = measured ? now() : 0;
-        cpu_worker_begin(&queue->workers[0], kernel, bindings, scalars, command->grid);
+        cpu_worker_begin(&queue->workers[0], kernel, bindings, sizes, scalars, command->grid);
         cpu_worker_groups(&queue->workers[0], kernel, 0, groups);
         group_time = measured ? (now() - start) / groups + 1 : 0;
     }

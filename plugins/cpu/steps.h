@@ -62,6 +62,7 @@ struct cpu_step {
 struct cpu_worker {
     void **slots;
     void **memory; /* of the kernel's memories: bindings as this dispatch has them, then shared */
+    uint64_t *bytes; /* of each memory, for kernels that are checked */
     const uint8_t *scalars;
     uint32_t grid[3];
     uint32_t group[3];
@@ -72,7 +73,12 @@ struct cpu_worker {
     uint8_t *arena;
     size_t arena_bytes;
     uint64_t kernel; /* the number of the kernel that the slots are laid out for; 0: none */
+    const struct hal_plugin_kernel *kernel_running;
 };
+
+/* Reports that a work-item, counted along x, then y, then z, leaves the memory of a step that
+ * checks: check.c. */
+void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index);
 
 /* Value types as the tables count them. */
 enum { CPU_BOOL, CPU_I32, CPU_U32, CPU_I64, CPU_U64, CPU_F32, CPU_F64, CPU_TYPE_COUNT };
@@ -96,6 +102,8 @@ typedef struct cpu_lanes {
     cpu_run *view;    /* a load that lets the slot lead to the memory itself where it can */
     cpu_run *address; /* the same for the operation that computes what is stored */
     cpu_run *atomic[HAL_TYPE_COUNT];
+    cpu_run *check; /* d = the guard where the access lies within its memory; aux is the record */
+    cpu_run *check_uniform;
 
     cpu_run *spread[CPU_TYPE_COUNT]; /* d = a, a uniform, d not */
     cpu_run *copy[CPU_TYPE_COUNT];

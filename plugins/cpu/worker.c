@@ -1,5 +1,6 @@
 /* A worker: one thread's room (arena, slots) for running the groups of a kernel. Used by queue.c;
  * plugin.c's native entries may have workers of their own. */
+#include "check.h"
 #include "cpu.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_co
     uint8_t *arena = NULL;
     void **slots = calloc(slot_count + 1, sizeof(void *));
     void **memory = calloc(memory_count + 1, sizeof(void *));
+    uint64_t *sizes = calloc(memory_count + 1, sizeof(uint64_t));
     int64_t *index = malloc(lanes);
     const size_t bytes = (arena_bytes / CPU_ALIGNMENT + 1) * CPU_ALIGNMENT;
     void *aligned = NULL;
@@ -24,10 +26,11 @@ bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_co
         arena = aligned;
         memset(arena, 0, bytes);
     }
-    if (arena == NULL || slots == NULL || memory == NULL || index == NULL) {
+    if (arena == NULL || slots == NULL || memory == NULL || sizes == NULL || index == NULL) {
         free(arena);
         free(slots);
         free(memory);
+        free(sizes);
         free(index);
         return false;
     }
@@ -36,6 +39,7 @@ bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_co
     worker->arena_bytes = bytes;
     worker->slots = slots;
     worker->memory = memory;
+    worker->bytes = sizes;
     worker->index = index;
     worker->chosen = (uint8_t *)(index + CPU_MAX_ITEMS);
     return true;
@@ -46,21 +50,24 @@ void cpu_worker_release(cpu_worker *worker)
     free(worker->arena);
     free(worker->slots);
     free(worker->memory);
+    free(worker->bytes);
     free(worker->index);
     memset(worker, 0, sizeof(*worker));
 }
 
-/* Prepares a dispatch: `bindings` has the addresses, in the kernel's order; scalars stay valid
- * until the last group has run. */
+/* Prepares a dispatch: `bindings` has the addresses, in the kernel's order, `bytes` their lengths,
+ * null for a kernel that is not checked; scalars stay valid until the last group has run. */
 void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const *bindings,
-                      const uint8_t *scalars, const uint32_t grid[3])
+                      const uint64_t *bytes, const uint8_t *scalars, const uint32_t grid[3])
 {
     if (worker->kernel != kernel->number) {
         bind(worker, kernel);
     }
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         worker->memory[i] = bindings[i];
+        worker->bytes[i] = bytes != NULL ? bytes[i] : 0;
     }
+    worker->kernel_running = kernel;
     for (uint32_t i = 0; i < 3; i++) {
         worker->grid[i] = grid[i];
         worker->group[i] = 0;
@@ -107,6 +114,7 @@ static void bind(cpu_worker *worker, const cpu_kernel *kernel)
     }
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
         worker->memory[i] = worker->arena + kernel->shared_offset[i - kernel->binding_count];
+        worker->bytes[i] = kernel->check != NULL ? cpu_check_bytes(kernel->check, i) : 0;
     }
     const size_t lanes = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
     memset(worker->slots[CPU_SLOT_EMPTY], 0, lanes);

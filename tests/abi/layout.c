@@ -239,8 +239,8 @@ FIELD(hal_ir_kernel, names, const char *, 104)
 
 /* ---- hal/plugin.h ---- */
 VALUE(HAL_PLUGIN_ABI_MAJOR, 1)
-VALUE(HAL_PLUGIN_ABI_MINOR, 0)
-VALUE(HAL_PLUGIN_ABI, 65536)
+VALUE(HAL_PLUGIN_ABI_MINOR, 1)
+VALUE(HAL_PLUGIN_ABI, 65537)
 VALUE(HAL_DEVICE_DISCRETE, 1)
 VALUE(HAL_DEVICE_INTEGRATED, 2)
 VALUE(HAL_DEVICE_VIRTUAL, 3)
@@ -371,7 +371,9 @@ VALUE(HAL_LOG_WARN, 2)
 VALUE(HAL_LOG_INFO, 3)
 VALUE(HAL_LOG_DEBUG, 4)
 
-SIZE(hal_host, 56)
+VALUE(HAL_HOST_VALIDATE, 1)
+
+SIZE(hal_host, 72)
 FIELD(hal_host, size, uint32_t, 0)
 FIELD(hal_host, abi, uint32_t, 4)
 ENTRY(hal_host, allocate, 8, void *, (uint64_t, uint64_t))
@@ -381,6 +383,9 @@ ENTRY(hal_host, fail, 32, hal_status, (hal_status, const char *))
 ENTRY(hal_host, cache_load, 40, hal_status, (const char *, const uint64_t [2], void **, uint64_t *))
 ENTRY(hal_host, cache_store, 48, hal_status,
       (const char *, const uint64_t [2], const void *, uint64_t))
+FIELD(hal_host, flags, uint32_t, 56)
+FIELD(hal_host, reserved, uint32_t, 60)
+ENTRY(hal_host, report, 64, void, (const char *))
 
 SIZE(hal_plugin, 176)
 FIELD(hal_plugin, size, uint32_t, 0)

@@ -55,16 +55,26 @@ static hal_status fixture_fail(hal_status status, const char *message)
     return status;
 }
 
+/* Kernels of the tests stay within their memory. */
+static void fixture_report(const char *message)
+{
+    fprintf(stderr, "%s\n", message);
+    abort();
+}
+
+/* With CPU_FIXTURE_VALIDATE in the environment the plugin checks every access. */
 static const hal_plugin *cpu_plugin(void)
 {
-    static const hal_host host = {.size = sizeof(hal_host),
-                                  .abi = HAL_PLUGIN_ABI,
-                                  .allocate = fixture_allocate,
-                                  .release = free,
-                                  .log = fixture_log,
-                                  .fail = fixture_fail};
+    static hal_host host = {.size = sizeof(hal_host),
+                            .abi = HAL_PLUGIN_ABI,
+                            .allocate = fixture_allocate,
+                            .release = free,
+                            .log = fixture_log,
+                            .fail = fixture_fail,
+                            .report = fixture_report};
     static const hal_plugin *plugin;
     if (plugin == NULL) {
+        host.flags = getenv("CPU_FIXTURE_VALIDATE") != NULL ? HAL_HOST_VALIDATE : 0;
         void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL) {
             fail_msg("%s", dlerror());

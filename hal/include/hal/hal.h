@@ -9,7 +9,8 @@
  * Variables of the environment: HAL_BACKEND and HAL_PLUGIN_PATH (device.h), HAL_LOG (below),
  * HAL_CACHE_DIR (the compile cache's folder; else XDG_CACHE_HOME/halyard, else ~/.cache/halyard;
  * "off" for none), HAL_DUMP=ir (writes every kernel's IR to the log before and after legalising),
- * HAL_TRACE=FILE and HAL_LAYERS (what is done and when; calls that fail on purpose: docs/layers.md). */
+ * HAL_TRACE=FILE and HAL_LAYERS (what is done and when; what is done wrong, with
+ * HAL_LAYERS=validate; calls that fail on purpose: docs/layers.md). */
 #ifndef HAL_HAL_H
 #define HAL_HAL_H
 
@@ -42,6 +43,11 @@ typedef void (*hal_log_callback)(void *user, uint32_t level, const char *message
  * most talkative level wanted, 0 for what HAL_LOG says (error, warn, info, debug; unset: nothing).
  * Threads: any; calls under way may still use the earlier callback. Errors: none. */
 HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, uint32_t level);
+
+/* How many different findings the layer "validate" has had in this process so far; 0 where it is
+ * not on. A program that asserts 0 at its end is a test of itself.
+ * Threads: any. Errors: none. */
+HAL_API uint64_t hal_validate_findings(void);
 
 /* Keeps a sentence, formatted as printf does, as the calling thread's message and gives `status`
  * back: how libraries that are built on hal report failures of their own. Arguments may point into

@@ -30,7 +30,7 @@ extern "C" {
 /* Major in the high half, minor in the low half. A minor only appends; docs/plugin-abi.md has the
  * rules and the log of what each one appended. */
 #define HAL_PLUGIN_ABI_MAJOR 1u
-#define HAL_PLUGIN_ABI_MINOR 0u
+#define HAL_PLUGIN_ABI_MINOR 1u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -213,6 +213,10 @@ typedef struct hal_gemm_description {
 
 enum { HAL_LOG_ERROR = 1, HAL_LOG_WARN = 2, HAL_LOG_INFO = 3, HAL_LOG_DEBUG = 4 };
 
+enum { /* hal_host.flags */
+    HAL_HOST_VALIDATE = 1 /* validation is on: a plugin that can check more does, and reports it */
+};
+
 typedef struct hal_host {
     uint32_t size;
     uint32_t abi; /* HAL_PLUGIN_ABI of hal */
@@ -231,6 +235,13 @@ typedef struct hal_host {
                              uint64_t *bytes);
     hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
                               uint64_t bytes);
+    /* Since 1.1. HAL_HOST_*; settled when the first device is opened. */
+    uint32_t flags;
+    uint32_t reserved; /* 0 */
+    /* Since 1.1. Hands over a finding of validation: what a kernel did wrong, with the names of
+     * kernel and binding, instruction and work-item. hal counts it and says it to the program, once for
+     * the same words; the kernel goes on as the plugin sees fit. Threads: any. */
+    void (*report)(const char *message);
 } hal_host;
 
 /* ---- What a plugin offers to hal ---- */

@@ -1,0 +1,103 @@
+/* What a checked kernel keeps of its IR, and the sentence about an access outside its memory.
+ * Called by kernel.c, worker.c and lanes_check.inl. */
+#include "check.h"
+
+#include "cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *copy_of(const void *data, size_t bytes);
+static const char *verb_of(uint32_t opcode);
+
+bool cpu_check_wanted(void)
+{
+    const hal_host *host = cpu_host();
+    return HAL_PLUGIN_HAS(host, report) && (host->flags & HAL_HOST_VALIDATE);
+}
+
+cpu_check *cpu_check_create(const hal_ir_kernel *ir)
+{
+    cpu_check *check = calloc(1, sizeof(*check));
+    if (check == NULL) {
+        return NULL;
+    }
+    check->records = copy_of(ir->records, ir->record_count * sizeof(*ir->records));
+    check->memories = copy_of(ir->memories, ir->memory_count * sizeof(*ir->memories));
+    check->names = copy_of(ir->names, ir->name_bytes);
+    check->said = calloc(ir->record_count + 1, sizeof(*check->said));
+    check->name = ir->name;
+    memcpy(check->group_size, ir->group_size, sizeof(check->group_size));
+    if (check->records == NULL || check->memories == NULL || check->names == NULL ||
+        check->said == NULL) {
+        cpu_check_destroy(check);
+        return NULL;
+    }
+    return check;
+}
+
+void cpu_check_destroy(cpu_check *check)
+{
+    if (check != NULL) {
+        free(check->records);
+        free(check->memories);
+        free(check->names);
+        free(check->said);
+        free(check);
+    }
+}
+
+uint64_t cpu_check_bytes(const cpu_check *check, uint32_t memory)
+{
+    return (uint64_t)check->memories[memory].count * hal_type_size(check->memories[memory].type);
+}
+
+/* `item` counts work-items along x, then y, then z; `index` is without the access's offset. */
+void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index)
+{
+    const cpu_check *check = worker->kernel_running->check;
+    const cpu_access *access = step->access;
+    const uint32_t record = step->aux, *size = check->group_size;
+    if (atomic_exchange(&check->said[record], 1)) {
+        return;
+    }
+    const uint64_t count = worker->bytes[access->memory] / hal_type_size(access->type);
+    char width[32] = "";
+    if (access->width > 1) {
+        snprintf(width, sizeof(width), "%u elements from ", access->width);
+    }
+    char text[512];
+    snprintf(text, sizeof(text),
+             "kernel %.60s: instruction %u %s %selement %lld of %s \"%.60s\", which has %llu; "
+             "work-item (%u, %u, %u) of group (%u, %u, %u)",
+             check->names + check->name, record, verb_of(check->records[record].opcode), width,
+             (long long)(index + access->offset), access->shared ? "shared memory" : "binding",
+             check->names + check->memories[access->memory].name, (unsigned long long)count,
+             item % size[0], item / size[0] % size[1], item / (size[0] * size[1]),
+             worker->group[0], worker->group[1], worker->group[2]);
+    cpu_host()->report(text);
+}
+
+static void *copy_of(const void *data, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    if (copy != NULL && bytes > 0) {
+        memcpy(copy, data, bytes);
+    }
+    return copy;
+}
+
+static const char *verb_of(uint32_t opcode)
+{
+    switch (opcode) {
+    case HAL_IR_STORE:
+        return "stores to";
+    case HAL_IR_ATOMIC:
+        return "updates";
+    case HAL_IR_ASYNC_COPY:
+        return "copies from or to";
+    default:
+        return "loads";
+    }
+}

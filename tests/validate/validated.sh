@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Programs that are right have no finding of the validate layer: examples, unit tests of the op
+# library, and with "all" both trainings and every case of hal-conformance, on the cpu plugin.
+# usage: validated.sh some|all PROGRAMS TESTS PROJECT
+set -euo pipefail
+amount=$1 programs=$2 tests=$3 project=$4
+export HAL_LAYERS=validate HAL_BACKEND=cpu
+unset HAL_LOG
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+run() {
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 40 "$log"
+        echo "failed: $*"
+        exit 1
+    fi
+    if grep -a "validate: " "$log"; then
+        echo "a finding of: $*"
+        exit 1
+    fi
+}
+# The layer is on and would be heard: this reads what nobody wrote.
+"$tests/validate_provoked" >"$log" 2>&1
+grep -q "validate: .*nobody wrote" "$log" || { echo "a wrong program had no finding"; exit 1; }
+
+run "$programs/vector_add"
+run "$programs/block_reduce"
+run "$tests/test_ops_pointwise"
+run "$tests/test_ops_functions"
+[ "$amount" = all ] || exit 0
+run "$programs/matmul"
+run "$programs/digits" --data "$project/examples/digits/data"
+run "$programs/rnn" --data "$project" --steps 40 --every 20 --sample 0
+run "$programs/rnn" --data "$project" --steps 20 --every 20 --sample 0 --eager
+# Not test_ops_array_memory, which counts allocations: the layer makes some.
+for name in array functions gemm gemm_matrix index pointwise random reduce; do
+    run "$tests/test_ops_$name"
+done
+run "$programs/hal-conformance" --device cpu --level core,ops --shrink 0
