@@ -299,7 +299,7 @@ static void shared_too_large(case_run *run, const void *parameters)
 }
 
 /* Types that the device claims make a kernel; those that it does not are refused, but for 16-bit
- * floats and BOOL, which hal may make of integers. */
+ * floats and BOOL, which hal may make of integers. Promise 15. */
 static void unclaimed_storage(case_run *run, const void *parameters)
 {
     (void)parameters;

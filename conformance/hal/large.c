@@ -1,5 +1,6 @@
-/* large.c: memory beyond 4 GiB, where bytes and offsets need more than 32 bits. Only its ends are
- * touched, so that devices whose memory comes with the first touch need little of it. */
+/* large.c: memory beyond 4 GiB, where bytes and offsets need more than 32 bits
+ * (promise 23). Only its ends are touched, so that devices whose memory comes with the first touch
+ * need little of it. */
 #include <hal/ir_build.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* array_program.c: random programs over arrays, with pools of live arrays, scopes and releases at
- * random; the same bits with fusion and without. */
+ * random; the same bits with fusion and without (promise 17). */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -325,7 +325,7 @@ static void run_special(case_run *run, const void *parameters)
     }
 }
 
-/* A long sum, five times: the same bits. */
+/* A long sum, five times: the same bits. Promise 17. */
 static void run_repeat(case_run *run, const void *parameters)
 {
     (void)parameters;

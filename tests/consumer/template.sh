@@ -1,9 +1,9 @@
 #!/bin/bash
 # template.sh PREFIX COMPILER: the template, copied out of the moved package into an
 # empty folder and built there, by find_package and by pkg-config with a plain compiler line; each
-# is loaded by name and passes conformance. The ctest `consumer_template` runs it. (promises 12: it is
-# software and no default; 18: built from what is installed; 19: the installed tool takes --plugin; 25:
-# it shows no other symbol)
+# is loaded by name and passes conformance. The ctest `consumer_template` runs it. (promises 12, 18,
+# 19 and 25: it is software and no default; built from what is installed; the installed tool takes
+# --plugin; it shows no other symbol)
 . "$(dirname "$0")/common.sh"
 prefix=$1
 compiler=$2

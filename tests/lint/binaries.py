@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Holds the built libraries to their borders; the ctests binaries and binaries_self_test.
+Promise 25: plugins show no other symbols.
 
 binaries.py LIB_FOLDER   libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
 ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_query alone and needs

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Keeps the budgets and borders of the design over the sources; the ctests lint and lint_self_test.
+Promises 7 and 18: every public function says what threads may do; no source of hal names a backend.
 
 lint.py ROOT          checks the tree below ROOT, one line for each fault
 lint.py --self-test   shows every rule a bad sample and sees that it complains

@@ -209,6 +209,7 @@ static void folders_are_made_where_the_variables_say(void **state)
     assert_int_equal(system(path), 0);
 }
 
+/* Promise 11. */
 static void many_processes_may_race(void **state)
 {
     (void)state;

@@ -241,6 +241,23 @@ static void test_info(void **state)
     fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "there are 1 devices");
 }
 
+/* Promise 24: neither counting devices nor opening one makes a context on another; `does` sees that
+ * no call leaves one behind on the thread. */
+static void test_other_devices(void **state)
+{
+    (void)state;
+    hal_plugin_device *other = NULL;
+    uint32_t count = 0;
+    mock->devices = 2;
+    does(plugin->enumerate(NULL, 0, &count));
+    close_device();
+    open_device();
+    assert_int_equal(mock->retained, 0); /* its own stays from the first time on */
+    does(plugin->device_open(1, &other));
+    assert_int_equal(mock->retained, 1);
+    plugin->device_close(other);
+}
+
 /* Few dispatches are launched, many are one graph; the same ones again set nothing; others set the
  * nodes that differ; fewer are the first nodes of the same graph. */
 static void test_chains(void **state)
@@ -573,6 +590,7 @@ static void test_peers(void **state)
     plugin->device_close(other);
 }
 
+/* Promise 10: what the cache holds is not linked again. */
 static void test_cache(void **state)
 {
     (void)state;
@@ -758,6 +776,7 @@ int main(void)
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_driver)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_info, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_devices, begin, end),
         cmocka_unit_test_setup_teardown(test_chains, begin, end),
         cmocka_unit_test_setup_teardown(test_kept_chains, begin, end),
         cmocka_unit_test_setup_teardown(test_without_memory, begin, end),

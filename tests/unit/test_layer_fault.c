@@ -27,6 +27,7 @@ static void what_cannot_be_read_is_refused(void **state)
     }
 }
 
+/* Promise 13: a device that is lost stays lost, and everything can be destroyed. */
 static void named_calls_fail(void **state)
 {
     (void)state;

@@ -80,6 +80,7 @@ static void dumps_show_both_sides_whatever_the_level(void **state)
     hal_device_release(device);
 }
 
+/* Promise 4: the library prints nothing by itself. */
 static void nothing_is_printed_unless_asked(void **state)
 {
     (void)state;

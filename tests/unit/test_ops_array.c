@@ -654,6 +654,7 @@ static hal_status rehearse(ops_context *context, void *user)
     return status;
 }
 
+/* Promise 10: the call to warm up ahead. */
 static void prepared_programs_plan_nothing(void **state)
 {
     (void)state;

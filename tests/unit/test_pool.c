@@ -152,6 +152,7 @@ static void mapping_never_meets_work_under_way(void **state)
     hal_buffer_release(target);
 }
 
+/* Promise 22. */
 static void out_of_memory_trims_and_tries_again(void **state)
 {
     (void)state;
@@ -209,6 +210,7 @@ static void trimming_gives_all_back(void **state)
     assert_int_equal(mock->live_memories, 0);
 }
 
+/* Promise 22: 100,000 calls. */
 static void processes_do_not_grow(void **state)
 {
     (void)state;

@@ -280,7 +280,7 @@ static void labels_are_cut(void **state)
     assert_ptr_equal(hal_queue_device(queue), device);
 }
 
-/* Everything of the plugin that can fail does, at each place, and leaves nothing behind. */
+/* Everything of the plugin that can fail does, at each place, and leaves nothing behind. Promise 4. */
 static void failures_leave_nothing_behind(void **state)
 {
     (void)state;
@@ -334,6 +334,7 @@ static void failures_leave_nothing_behind(void **state)
     assert_int_equal(mock->misuses, 0);
 }
 
+/* Promise 25. */
 static void a_forked_child_is_told(void **state)
 {
     (void)state;

@@ -56,6 +56,7 @@ static void the_call_wins_over_the_variable(void **state)
     opens(NULL, "mock", 0);
 }
 
+/* Promises 1 and 2: an error with what was tried and where. */
 static void what_is_not_there_is_said(void **state)
 {
     (void)state;
@@ -145,6 +146,7 @@ static void named_files_are_found_by_their_table(void **state)
     setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock", 1);
 }
 
+/* Promise 12: software is the last resort. */
 static void auto_prefers_hardware(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* Several threads at once on devices, kernels, buffers and queues of their own; meant for the
- * thread sanitizer too. */
+ * thread sanitizer too (promise 7). */
 #include "mock_fixture.h"
 
 #include <pthread.h>
@@ -217,7 +217,7 @@ static void *work_for_ever(void *argument)
     return NULL;
 }
 
-/* A program may end while its threads are at work: nothing is torn down under them. */
+/* A program may end while its threads are at work: nothing is torn down under them. Promise 5. */
 static void processes_end_with_live_threads(void **state)
 {
     (void)state;
