@@ -212,7 +212,7 @@ void case_size_set(const case_size *size, void *parameters, int64_t value)
     uint8_t *at = (uint8_t *)parameters + size->offset;
     switch (size->bytes) {
     case 1:
-        *at = (uint8_t)value;
+        *at = value != 0;
         break;
     case 4:
         memcpy(at, &(int32_t){(int32_t)value}, sizeof(int32_t));

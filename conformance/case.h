@@ -94,7 +94,7 @@ typedef struct case_cover {
 typedef struct case_size {
     const char *key;
     uint32_t place;
-    uint32_t offset, bytes; /* in the parameters: of 1, 4 or 8 bytes */
+    uint32_t offset, bytes; /* in the parameters; of 1 byte, which is a bool, 4 or 8 */
     int64_t least;          /* that shrinking goes down to */
 } case_size;
 
