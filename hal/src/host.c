@@ -51,6 +51,11 @@ void hal_host_set_flags(uint32_t flags)
     services.flags = flags;
 }
 
+void hal_host_listen(void)
+{
+    plugin_spoke = 0;
+}
+
 hal_status hal_host_failed(hal_status status, const char *format, ...)
 {
     char what[HAL_MESSAGE_BYTES / 2];

@@ -12,6 +12,10 @@ const hal_host *hal_host_services(void);
 /* HAL_HOST_* that plugins see. Threads: under the registry's lock, before a device is open. */
 void hal_host_set_flags(uint32_t flags);
 
+/* Forgets what plugins have said on this thread: one is about to be asked, and its answer alone
+ * counts. Threads: any. */
+void hal_host_listen(void);
+
 /* Makes a plugin's failure the thread's: "<what>: <the plugin's own words, or the status name>".
  * Gives `status` back; a number that is no status becomes INTERNAL. Threads: any. */
 hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);

@@ -10,6 +10,7 @@
 #ifndef HAL_SRC_LAYER_H
 #define HAL_SRC_LAYER_H
 
+#include "host.h"
 #include "queue.h"
 
 #include <hal/plugin.h>
@@ -85,8 +86,10 @@ hal_status hal_layers_begin(void);
 hal_status hal_layers_before(hal_event *event);
 void hal_layers_after(const hal_event *event, hal_status status);
 
+/* Comes right before the plugin is asked. */
 static inline hal_status hal_event_begin(hal_event *event)
 {
+    hal_host_listen();
     return hal_layers_on(~0u) ? hal_layers_before(event) : HAL_OK;
 }
 

@@ -91,6 +91,7 @@ hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanose
                         "hal_point_elapsed: point %llu is not reached yet; wait for it first",
                         (unsigned long long)second.value);
     }
+    hal_host_listen();
     status = device->plugin->queue_elapsed(queue->handle, first.value - queue->base,
                                            second.value - queue->base, nanoseconds);
     return status == HAL_OK ? HAL_OK

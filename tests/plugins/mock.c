@@ -94,6 +94,9 @@ static hal_status call(enum mock_entry entry)
         return atomic_load(&state.no_words) ? status
                                             : state.host->fail(status, "the mock was told to fail");
     }
+    if (atomic_load(&state.stray_words)) {
+        state.host->fail(HAL_ERROR_INTERNAL, "a stray word");
+    }
     return HAL_OK;
 }
 

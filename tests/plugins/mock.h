@@ -46,6 +46,7 @@ typedef struct mock_state {
     _Atomic int slow;                  /* it runs late: some time while it is waited for */
     _Atomic uint64_t memory_limit;     /* bytes in all */
     _Atomic int no_words;              /* failures say no sentence */
+    _Atomic int stray_words;           /* successes say one */
     _Atomic int reach;                 /* devices reach one another */
     spoil_cell spoil;                  /* what kernels get wrong */
 

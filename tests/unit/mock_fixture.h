@@ -50,6 +50,7 @@ static inline void mock_reset(mock_state *mock)
     atomic_store(&mock->slow, 0);
     atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
     atomic_store(&mock->no_words, 0);
+    atomic_store(&mock->stray_words, 0);
     atomic_store(&mock->reach, 0);
     mock->logged_count = 0;
 }
