@@ -104,6 +104,7 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
     statistics->free_bytes =
         statistics->total_bytes > held ? statistics->total_bytes - held : 0;
     if (device->plugin->memory_info) {
+        hal_host_listen();
         const hal_status status = device->plugin->memory_info(
             device->handle, &statistics->free_bytes, &statistics->total_bytes);
         if (status != HAL_OK) {
@@ -116,6 +117,7 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
 hal_status hal_memory_map(hal_device *device, hal_memory *memory, void **pointer)
 {
     if (!memory->pointer) {
+        hal_host_listen();
         hal_status status =
             device->plugin->memory_map(device->handle, memory->handle, &memory->pointer);
         status = hal_host_made(status, memory->pointer);

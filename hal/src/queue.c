@@ -57,6 +57,7 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_create: no host memory");
     }
     hal_plugin_queue *handle = NULL;
+    hal_host_listen();
     status = device->plugin->queue_create(device->handle, &handle);
     status = hal_host_made(status, handle);
     if (status != HAL_OK) {
