@@ -8,11 +8,13 @@
 #include <string.h>
 
 static hal_status read_variables(uint32_t *on);
+static int has_word(const char *list, const char *word);
 static hal_status read_list(const char *list, uint32_t *on);
 
 _Atomic uint32_t hal_layers;
 
-static const hal_layer *const layers[] = {&hal_layer_trace, &hal_layer_fault, &hal_layer_validate};
+static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &hal_layer_fault,
+                                          &hal_layer_validate};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
 hal_status hal_layers_begin(void)
@@ -60,10 +62,28 @@ static hal_status read_variables(uint32_t *on)
 {
     const char *trace = secure_getenv("HAL_TRACE");
     const char *list = secure_getenv("HAL_LAYERS");
+    const char *dump = secure_getenv("HAL_DUMP");
     if (trace && trace[0]) {
         *on |= HAL_LAYER_TRACE;
     }
+    if (dump && has_word(dump, "batch")) {
+        *on |= HAL_LAYER_DUMP;
+    }
     return list ? read_list(list, on) : HAL_OK;
+}
+
+/* Whether a list separated by commas has a word; HAL_DUMP has words that are no layers' too. */
+static int has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list + strspn(list, ", "); *at; at += strspn(at, ", ")) {
+        const size_t item = strcspn(at, ", ");
+        if (item == length && strncmp(at, word, length) == 0) {
+            return 1;
+        }
+        at += item;
+    }
+    return 0;
 }
 
 static hal_status read_list(const char *list, uint32_t *on)

@@ -2,6 +2,7 @@
  *
  *     HAL_LAYERS=validate,fault   a list of layers; fault needs HAL_FAULT, see layer_fault.c
  *     HAL_TRACE=FILE              the trace layer, see layer_trace.c
+ *     HAL_DUMP=batch              what queues run is written to files, see layer_dump.c
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
  * Every call into a plugin that matters is an event: the layers see it before, where they may refuse
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 
 enum { /* layers, outermost first: a call passes them in this order on its way to the plugin */
+    HAL_LAYER_DUMP = 8, /* has what the others refuse in its files, too */
     HAL_LAYER_TRACE = 1,
     HAL_LAYER_FAULT = 2,
     HAL_LAYER_VALIDATE = 4 /* sees programs' calls rather than events, see validate.h */
@@ -57,7 +59,7 @@ typedef struct hal_layer {
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
-extern const hal_layer hal_layer_trace, hal_layer_fault, hal_layer_validate;
+extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate;
 
 /* The layers that are on; never changes once a device is open. */
 extern _Atomic uint32_t hal_layers;
