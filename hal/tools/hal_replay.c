@@ -1,0 +1,280 @@
+/* hal-replay: runs what HAL_DUMP=batch wrote again, on any device, and says where the results are
+ * others than those that were recorded. Run by people who hunt a wrong result or a crash. */
+#include "replay_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hal/dump.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct options {
+    const char *path, *device, *json;
+    replay_bound bound;
+    int free_running, list;
+} options;
+
+enum { ALL_WELL = 0, DIFFERENT = 1, NOT_USABLE = 2 };
+
+static const char usage[] =
+    "hal-replay FILE [--device SELECTION] [--ulps N] [--tolerance X] [--free-running]\n"
+    "           [--json FILE] [--list]\n"
+    "Runs a file that HAL_DUMP=batch wrote again and compares the results.\n"
+    "  --device SELECTION  on this device (as in HAL_BACKEND)\n"
+    "  --tolerance X       floats may differ by X times the largest magnitude in their range\n"
+    "                      (1e-5; f64 1e-12, f16 2e-3, bf16 1.6e-2); all else is equal\n"
+    "  --ulps N            floats may be N steps apart; 0: the same bits\n"
+    "  --free-running      go on with own results, not with those that were recorded\n"
+    "  --json FILE         write the findings to a file, too\n"
+    "  --list              show what the file holds, and run nothing\n"
+    "Exit status: 0 all is within the bound, 1 something is not, 2 file, device or usage is wrong.\n";
+
+static int read_options(int argc, char **argv, options *asked);
+static int read_bound(const char *option, const char *text, replay_bound *bound);
+static int map_file(const char *path, const void **data, uint64_t *bytes);
+static int list(replay_file *file);
+static void list_record(const replay_record *record);
+static void list_batch(const replay_record *record, uint64_t number);
+static int replay(replay_file *file, const options *asked);
+static int run_records(replay_file *file, replay_run *run, const replay_record *first);
+
+int main(int argc, char **argv)
+{
+    options asked = {.bound = {-1.0, UINT64_MAX}};
+    const void *data = NULL;
+    uint64_t bytes = 0;
+    replay_file file;
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return ALL_WELL;
+    }
+    if (!read_options(argc, argv, &asked)) {
+        fputs(usage, stderr);
+        return NOT_USABLE;
+    }
+    if (!map_file(asked.path, &data, &bytes)) {
+        return NOT_USABLE;
+    }
+    if (!replay_file_begin(&file, data, bytes)) {
+        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
+        return NOT_USABLE;
+    }
+    const int result = asked.list ? list(&file) : replay(&file, &asked);
+    if (file.message[0]) {
+        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
+    }
+    return result;
+}
+
+static int read_options(int argc, char **argv, options *asked)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *option = argv[i];
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(option, "--free-running") == 0) {
+            asked->free_running = 1;
+        } else if (strcmp(option, "--list") == 0) {
+            asked->list = 1;
+        } else if (option[0] != '-' && !asked->path) {
+            asked->path = option;
+        } else if (!value) {
+            return 0;
+        } else if (strcmp(option, "--device") == 0) {
+            asked->device = value;
+            i++;
+        } else if (strcmp(option, "--json") == 0) {
+            asked->json = value;
+            i++;
+        } else if (read_bound(option, value, &asked->bound)) {
+            i++;
+        } else {
+            return 0;
+        }
+    }
+    return asked->path != NULL;
+}
+
+/* Steps alone leave no tolerance. */
+static int read_bound(const char *option, const char *text, replay_bound *bound)
+{
+    char *rest;
+    errno = 0;
+    if (strcmp(option, "--tolerance") == 0) {
+        bound->tolerance = strtod(text, &rest);
+        return !*rest && rest != text && bound->tolerance >= 0.0;
+    }
+    if (strcmp(option, "--ulps") == 0) {
+        bound->ulps = strtoull(text, &rest, 10);
+        bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
+        return !*rest && text[0] >= '0' && text[0] <= '9' && errno == 0;
+    }
+    return 0;
+}
+
+/* Mapped until the process ends. */
+static int map_file(const char *path, const void **data, uint64_t *bytes)
+{
+    struct stat information;
+    const int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const char *reason = NULL;
+    if (handle < 0 || fstat(handle, &information) != 0) {
+        reason = strerror(errno);
+    } else if (!S_ISREG(information.st_mode)) {
+        reason = "it is no file";
+    } else if (information.st_size > 0) {
+        *bytes = (uint64_t)information.st_size;
+        void *map = mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, handle, 0);
+        *data = map;
+        reason = map == MAP_FAILED ? strerror(errno) : NULL;
+    }
+    if (handle >= 0) {
+        close(handle);
+    }
+    if (reason) {
+        fprintf(stderr, "hal-replay: %s cannot be read: %s\n", path, reason);
+    }
+    return !reason;
+}
+
+/* ---- Showing ---- */
+
+static int list(replay_file *file)
+{
+    replay_record record;
+    uint64_t batches = 0;
+    int more;
+    while ((more = replay_file_next(file, &record)) > 0) {
+        if (record.kind == HAL_DUMP_BATCH) {
+            list_batch(&record, ++batches);
+        } else {
+            list_record(&record);
+        }
+    }
+    return more < 0 ? NOT_USABLE : ALL_WELL;
+}
+
+static void list_record(const replay_record *record)
+{
+    static const char *const forms[] = {"", "ir", "native code", "the plugin's matrix product"};
+    const replay_device *device = &record->device;
+    const unsigned long long id = record->id;
+    switch (record->kind) {
+    case HAL_DUMP_DEVICE:
+        printf("device %.*s:%u  %.*s, %.*s\n", (int)device->plugin.count,
+               (const char *)device->plugin.data, device->index, (int)device->name.count,
+               (const char *)device->name.data, (int)device->driver.count,
+               (const char *)device->driver.data);
+        break;
+    case HAL_DUMP_KERNEL:
+        printf("kernel %llu  %.*s, %s\n", (unsigned long long)record->kernel.id,
+               (int)record->kernel.name.count, (const char *)record->kernel.name.data,
+               forms[record->kernel.form]);
+        break;
+    case HAL_DUMP_MEMORY:
+        printf("memory %llu  %llu bytes\n", id, (unsigned long long)record->bytes);
+        break;
+    case HAL_DUMP_FREE:
+        printf("memory %llu is freed\n", id);
+        break;
+    case HAL_DUMP_OUTCOME:
+        printf("  ended: %s %.*s\n", hal_status_name(record->status), (int)record->message.count,
+               (const char *)record->message.data);
+        break;
+    default:
+        printf("  %s memory %llu from byte %llu: %llu bytes\n",
+               record->kind == HAL_DUMP_DATA ? "data in" : "changed", id,
+               (unsigned long long)record->offset, (unsigned long long)record->data.count);
+        break;
+    }
+}
+
+static void list_batch(const replay_record *record, uint64_t number)
+{
+    static const char *const kinds[] = {"kernel", "copy", "fill"};
+    static const char *const accesses[] = {"", "reads", "writes", "reads and writes"};
+    replay_bytes commands = record->commands;
+    replay_command command;
+    printf("batch %llu  %u commands\n", (unsigned long long)number, record->command_count);
+    for (uint32_t c = 0; replay_next_command(&commands, &command); c++) {
+        printf("  command %u  %s", c, kinds[command.kind]);
+        if (command.kind == HAL_COMMAND_DISPATCH) {
+            printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel,
+                   command.grid[0], command.grid[1], command.grid[2]);
+        } else if (command.kind == HAL_COMMAND_FILL) {
+            printf(" with %08x", command.pattern);
+        }
+        printf("%s\n", command.flags & HAL_COMMAND_AFTER ? ", after all before" : "");
+        for (uint32_t i = 0; i < command.binding_count; i++) {
+            const replay_range *range = &command.bindings[i];
+            if (range->length > 0) {
+                printf("    %u: %s memory %llu from byte %llu, %llu bytes\n", i,
+                       accesses[range->access & HAL_ACCESS_READ_WRITE],
+                       (unsigned long long)range->memory, (unsigned long long)range->offset,
+                       (unsigned long long)range->length);
+            }
+        }
+    }
+}
+
+/* ---- Running ---- */
+
+static int replay(replay_file *file, const options *asked)
+{
+    replay_report report = {0};
+    replay_run run = {.free_running = asked->free_running, .bound = asked->bound};
+    replay_record record;
+    hal_device *device = NULL;
+    const int first = replay_file_next(file, &record);
+    if (first <= 0 || record.kind != HAL_DUMP_DEVICE) {
+        fprintf(stderr, "hal-replay: %s: the file holds no batch\n", asked->path);
+        return NOT_USABLE;
+    }
+    hal_status status = hal_device_open(asked->device, &device);
+    if (status == HAL_OK) {
+        status = replay_run_begin(&run, device, &report);
+    }
+    if (status != HAL_OK) {
+        fprintf(stderr, "hal-replay: %s: %s\n", hal_status_name(status), hal_status_message());
+        hal_device_release(device);
+        return NOT_USABLE;
+    }
+    report.json = asked->json ? fopen(asked->json, "w") : NULL;
+    int result = NOT_USABLE;
+    if (asked->json && !report.json) {
+        fprintf(stderr, "hal-replay: %s cannot be written: %s\n", asked->json, strerror(errno));
+    } else {
+        replay_report_begin(&report, asked->path, &record.device, device);
+        result = run_records(file, &run, &record);
+    }
+    replay_run_end(&run);
+    hal_device_release(device);
+    if (!asked->json || report.json) {
+        replay_report_end(&report);
+    }
+    if (report.json && fclose(report.json) != 0) {
+        fprintf(stderr, "hal-replay: %s cannot be written: %s\n", asked->json, strerror(errno));
+        result = NOT_USABLE;
+    }
+    return result;
+}
+
+static int run_records(replay_file *file, replay_run *run, const replay_record *first)
+{
+    replay_record record = *first;
+    int more = 1;
+    while (more > 0) {
+        const hal_status status = replay_run_record(run, &record);
+        if (status != HAL_OK) {
+            fprintf(stderr, "hal-replay: the record at byte %llu: %s: %s\n",
+                    (unsigned long long)record.at, hal_status_name(status), hal_status_message());
+            return NOT_USABLE;
+        }
+        more = replay_file_next(file, &record);
+    }
+    const replay_report *report = run->report;
+    return more < 0 ? NOT_USABLE
+                    : report->different + report->not_run > 0 ? DIFFERENT : ALL_WELL;
+}

@@ -1,0 +1,147 @@
+/* Comparing elements by their type. */
+#include "replay_compare.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An element: its bits, its value, and its place among all numbers of its type. */
+typedef struct element {
+    uint64_t bits;
+    double value;
+    int64_t place;
+} element;
+
+static element read(hal_type type, const uint8_t *at);
+static int64_t place_of(uint64_t bits, uint32_t width);
+static double half_value(uint32_t bits);
+static double float_value(uint32_t bits);
+static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t count);
+static void note(replay_comparison *result, uint64_t index, hal_type type, element here,
+                 element recorded, double largest, const replay_bound *bound);
+
+void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded, uint64_t bytes,
+                    const replay_bound *bound, replay_comparison *result)
+{
+    const hal_type plain = hal_type_size(type) ? type : (hal_type)HAL_TYPE_U8;
+    const uint32_t size = hal_type_size(plain);
+    const uint64_t count = bytes / size;
+    *result = (replay_comparison){.elements = count};
+    if (memcmp(here, recorded, bytes) == 0) {
+        return;
+    }
+    const double largest =
+        hal_type_is_float(plain) ? largest_magnitude(plain, recorded, count) : 0.0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (memcmp(here + i * size, recorded + i * size, size) != 0) {
+            note(result, i, plain, read(plain, here + i * size), read(plain, recorded + i * size),
+                 largest, bound);
+        }
+    }
+    for (uint64_t at = count * size; at < bytes; at++) {
+        result->unequal += here[at] != recorded[at];
+        result->beyond += here[at] != recorded[at];
+    }
+}
+
+double replay_tolerance(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return 1e-12;
+    case HAL_TYPE_F32:
+        return 1e-5;
+    case HAL_TYPE_F16:
+        return 2e-3;
+    case HAL_TYPE_BF16:
+        return 1.6e-2;
+    default:
+        return 0.0;
+    }
+}
+
+static void note(replay_comparison *result, uint64_t index, hal_type type, element here,
+                 element recorded, double largest, const replay_bound *bound)
+{
+    const int floats = hal_type_is_float(type);
+    if (floats && isnan(here.value) && isnan(recorded.value)) {
+        return;
+    }
+    double absolute = fabs(here.value - recorded.value);
+    absolute = isnan(absolute) ? INFINITY : absolute; /* a NaN, or two infinities */
+    const double magnitude = fabs(recorded.value);
+    const double relative = absolute == 0.0 ? 0.0 : magnitude > 0.0 ? absolute / magnitude : INFINITY;
+    const uint64_t ulps = here.place > recorded.place
+                              ? (uint64_t)here.place - (uint64_t)recorded.place
+                              : (uint64_t)recorded.place - (uint64_t)here.place;
+    const double tolerance = bound->tolerance < 0.0 ? replay_tolerance(type) : bound->tolerance;
+    const int near = floats && isfinite(absolute) &&
+                     ((tolerance > 0.0 && absolute <= tolerance * largest) ||
+                      (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
+    result->unequal++;
+    result->beyond += !near;
+    if (result->unequal == 1 || absolute > result->absolute) {
+        result->index = index;
+        result->here = here.value;
+        result->recorded = recorded.value;
+        result->absolute = absolute;
+    }
+    result->relative = isnan(relative) || relative > result->relative ? relative : result->relative;
+    result->ulps = ulps > result->ulps ? ulps : result->ulps;
+}
+
+static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t count)
+{
+    double largest = 0.0;
+    for (uint64_t i = 0; i < count; i++) {
+        const double magnitude = fabs(read(type, data + i * hal_type_size(type)).value);
+        if (isfinite(magnitude) && magnitude > largest) {
+            largest = magnitude;
+        }
+    }
+    return largest;
+}
+
+static element read(hal_type type, const uint8_t *at)
+{
+    const uint32_t size = hal_type_size(type);
+    element e = {0};
+    memcpy(&e.bits, at, size); /* of little-endian machines, as all that hal runs on */
+    if (hal_type_is_float(type)) {
+        e.place = place_of(e.bits, 8 * size);
+        if (type == HAL_TYPE_F64) {
+            memcpy(&e.value, &e.bits, sizeof e.value);
+        } else {
+            e.value = type == HAL_TYPE_F16    ? half_value((uint32_t)e.bits)
+                      : type == HAL_TYPE_BF16 ? float_value((uint32_t)e.bits << 16)
+                                              : float_value((uint32_t)e.bits);
+        }
+        return e;
+    }
+    const uint32_t unused = 64 - 8 * size;
+    e.place = hal_type_is_signed(type) ? (int64_t)(e.bits << unused) >> unused : (int64_t)e.bits;
+    e.value = type == HAL_TYPE_U64 ? (double)e.bits : (double)e.place;
+    return e;
+}
+
+/* Neighbouring floats have neighbouring places; -0 lies below 0. */
+static int64_t place_of(uint64_t bits, uint32_t width)
+{
+    const uint64_t sign = UINT64_C(1) << (width - 1);
+    return bits & sign ? -(int64_t)(bits & (sign - 1)) - 1 : (int64_t)bits;
+}
+
+static double half_value(uint32_t bits)
+{
+    const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                             : exponent == 0 ? ldexp(fraction, -24)
+                                             : ldexp(1024 + fraction, (int)exponent - 25);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static double float_value(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}

@@ -1,0 +1,162 @@
+/* Memories of a replay. */
+#include "replay_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t place_of(const replay_memories *memories, uint64_t id);
+static void release(replay_memory *memory);
+static hal_status put_type(replay_memory *memory, replay_typed added);
+static hal_status no_memory(void);
+
+hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint64_t id,
+                             uint64_t bytes, replay_memory **added)
+{
+    if (replay_memory_find(memories, id)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "memory %llu is described a second time",
+                              (unsigned long long)id);
+    }
+    if (memories->count == memories->capacity) {
+        const uint32_t capacity = 2 * memories->capacity + 16;
+        replay_memory *larger = realloc(memories->items, capacity * sizeof *larger);
+        if (!larger) {
+            return no_memory();
+        }
+        memories->items = larger;
+        memories->capacity = capacity;
+    }
+    replay_memory made = {.id = id, .bytes = bytes};
+    hal_status status = hal_buffer_create(device, HAL_MEMORY_DEVICE, bytes, &made.buffer);
+    if (status == HAL_OK && (bytes > SIZE_MAX || !(made.recorded = calloc(1, bytes)))) {
+        status = no_memory();
+    }
+    if (status != HAL_OK) {
+        release(&made);
+        return status;
+    }
+    const uint32_t place = place_of(memories, id);
+    replay_memory *at = memories->items + place;
+    memmove(at + 1, at, (memories->count - place) * sizeof *at);
+    memories->count++;
+    *at = made;
+    *added = at;
+    return HAL_OK;
+}
+
+replay_memory *replay_memory_find(const replay_memories *memories, uint64_t id)
+{
+    const uint32_t place = place_of(memories, id);
+    return place < memories->count && memories->items[place].id == id ? &memories->items[place]
+                                                                      : NULL;
+}
+
+void replay_memory_remove(replay_memories *memories, uint64_t id)
+{
+    replay_memory *memory = replay_memory_find(memories, id);
+    if (memory) {
+        release(memory);
+        const uint32_t after = memories->count - 1 - place_of(memories, id);
+        memmove(memory, memory + 1, after * sizeof *memory);
+        memories->count--;
+    }
+}
+
+void replay_memories_free(replay_memories *memories)
+{
+    for (uint32_t i = 0; i < memories->count; i++) {
+        release(&memories->items[i]);
+    }
+    free(memories->items);
+    *memories = (replay_memories){0};
+}
+
+hal_status replay_memory_set_type(replay_memory *memory, uint64_t begin, uint64_t end,
+                                  hal_type type, int if_unknown)
+{
+    hal_status status = HAL_OK;
+    while (status == HAL_OK && begin < end) {
+        uint64_t piece = end;
+        const int known = if_unknown && replay_memory_type(memory, begin, &piece) != HAL_TYPE_NONE;
+        if (!known) {
+            status = put_type(memory, (replay_typed){begin, piece, type});
+        }
+        begin = piece;
+    }
+    return status;
+}
+
+hal_type replay_memory_type(const replay_memory *memory, uint64_t at, uint64_t *end)
+{
+    for (uint32_t i = 0; i < memory->type_count; i++) {
+        const replay_typed *item = &memory->types[i];
+        if (item->end > at) {
+            const uint64_t stop = item->begin > at ? item->begin : item->end;
+            *end = stop < *end ? stop : *end;
+            return item->begin > at ? (hal_type)HAL_TYPE_NONE : item->type;
+        }
+    }
+    return HAL_TYPE_NONE;
+}
+
+/* The first place whose id is not below. */
+static uint32_t place_of(const replay_memories *memories, uint64_t id)
+{
+    uint32_t first = 0, end = memories->count;
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (memories->items[middle].id < id) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return first;
+}
+
+static void release(replay_memory *memory)
+{
+    hal_buffer_release(memory->buffer);
+    free(memory->recorded);
+    free(memory->types);
+}
+
+/* In place of what was known of the range; what is left on both sides of it stays. */
+static hal_status put_type(replay_memory *memory, replay_typed added)
+{
+    const uint32_t needed = memory->type_count + 2;
+    if (needed > memory->type_capacity) {
+        replay_typed *larger = realloc(memory->types, 2 * needed * sizeof *larger);
+        if (!larger) {
+            return no_memory();
+        }
+        memory->types = larger;
+        memory->type_capacity = 2 * needed;
+    }
+    replay_typed *types = memory->types;
+    uint32_t first = 0; /* the first that reaches beyond the beginning */
+    while (first < memory->type_count && types[first].end <= added.begin) {
+        first++;
+    }
+    uint32_t last = first; /* the first that begins at the end or later */
+    while (last < memory->type_count && types[last].begin < added.end) {
+        last++;
+    }
+    replay_typed parts[3];
+    uint32_t count = 0;
+    if (first < last && types[first].begin < added.begin) {
+        parts[count++] = (replay_typed){types[first].begin, added.begin, types[first].type};
+    }
+    parts[count++] = added;
+    if (first < last && types[last - 1].end > added.end) {
+        parts[count++] = (replay_typed){added.end, types[last - 1].end, types[last - 1].type};
+    }
+    memmove(types + first + count, types + last, (memory->type_count - last) * sizeof *types);
+    memcpy(types + first, parts, count * sizeof *parts);
+    memory->type_count = memory->type_count - (last - first) + count;
+    return HAL_OK;
+}
+
+static hal_status no_memory(void)
+{
+    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the file's memory");
+}
