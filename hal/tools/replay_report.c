@@ -84,7 +84,9 @@ void replay_report_range(replay_report *report, const replay_place *place,
 void replay_report_not_run(replay_report *report, uint64_t batch, const char *reason)
 {
     report->not_run++;
-    printf("batch %llu was not run: %s\n", (unsigned long long)batch, reason);
+    if (report->shown++ < MOST_SHOWN) {
+        printf("batch %llu was not run: %s\n", (unsigned long long)batch, reason);
+    }
     if (report->json) {
         json_next(report, "not_run", batch);
         fprintf(report->json, ", \"reason\": ");
@@ -108,11 +110,11 @@ void replay_report_failed(replay_report *report, uint64_t batch, const char *rea
 void replay_report_end(replay_report *report)
 {
     if (report->shown > MOST_SHOWN) {
-        printf("... and %llu more ranges that differ\n",
+        printf("... and %llu more\n",
                (unsigned long long)(report->shown - MOST_SHOWN));
     }
-    printf("%llu batches, %llu commands; %llu ranges: %llu identical, %llu within the bound, "
-           "%llu different; %llu batches not run\n",
+    printf("batches: %llu, commands: %llu, ranges compared: %llu, identical: %llu, within the bound: "
+           "%llu, different: %llu; batches not run: %llu\n",
            (unsigned long long)report->batches, (unsigned long long)report->commands,
            (unsigned long long)report->ranges, (unsigned long long)report->identical,
            (unsigned long long)report->within, (unsigned long long)report->different,

@@ -245,9 +245,12 @@ static hal_status note_copy(replay_run *run, const replay_command *command, uint
     hal_status status = HAL_OK;
     for (uint64_t done = 0; status == HAL_OK && done < from->length;) {
         uint64_t end = from->offset + from->length;
-        const hal_type type = replay_memory_type(replay_memory_find(&run->memories, from->memory),
-                                                 from->offset + done, &end);
-        const uint64_t next = end - from->offset;
+        hal_type type = replay_memory_type(replay_memory_find(&run->memories, from->memory),
+                                           from->offset + done, &end);
+        const uint64_t next = end - from->offset, size = hal_type_size(type);
+        if (size > 0 && (to->offset - from->offset) % size != 0) {
+            type = HAL_TYPE_NONE; /* elements begin at multiples of their size everywhere */
+        }
         status = replay_memory_set_type(replay_memory_find(&run->memories, to->memory),
                                         to->offset + done, to->offset + next, type, 0);
         done = next;
@@ -497,6 +500,12 @@ static void compare_types(replay_run *run, const replay_written *written,
         uint64_t end = written->end;
         place.type = replay_memory_type(memory, at, &end);
         place.begin = at;
+        const uint64_t size = hal_type_size(place.type);
+        if (size > 0 && at % size != 0) { /* what is left of an element */
+            const uint64_t next = at - at % size + size;
+            end = next < end ? next : end;
+            place.type = HAL_TYPE_NONE;
+        }
         replay_compare(place.type, run->here + (at - written->begin), memory->recorded + at,
                        end - at, &run->bound, &comparison);
         replay_report_range(run->report, &place, &comparison);

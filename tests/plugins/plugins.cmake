@@ -64,6 +64,7 @@ function(wrapping_plugin folder name)
 endfunction()
 
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
+wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
 
 # hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
 set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native

@@ -12,7 +12,8 @@
 #include <string.h>
 
 typedef int target(const uint8_t *data, size_t size);
-target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise, run_fuzz_ops_array;
+target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise, run_fuzz_ops_array,
+    run_fuzz_replay_file;
 
 /* A copy of exactly the bytes, so that a sanitizer sees a read behind them. */
 static void run_exactly(target *run, const uint8_t *data, size_t size)
@@ -101,6 +102,12 @@ static void arrays(void **state)
     }
 }
 
+static void replays(void **state)
+{
+    (void)state;
+    run_folder(run_fuzz_replay_file, FUZZ_CORPUS "/fuzz_replay_file");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +115,7 @@ int main(void)
         cmocka_unit_test(legalise),
         cmocka_unit_test(records),
         cmocka_unit_test(arrays),
+        cmocka_unit_test(replays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,61 @@
+/* A plugin around the cpu plugin that spoils what kernels named "spoiled" write: the first number of
+ * their last binding is one too large. For tests of hal-replay, which has to name the kernel. */
+#include "wrap.h"
+
+#include <string.h>
+
+__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
+                                                                          const hal_host *host);
+
+static hal_plugin_device *device;
+
+static hal_status open_device(uint32_t index, hal_plugin_device **opened)
+{
+    const hal_status status = wrap_inside()->device_open(index, opened);
+    device = *opened;
+    return status;
+}
+
+static hal_status create_kernel(hal_plugin_device *on, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel)
+{
+    const hal_status status = wrap_inside()->kernel_create(on, ir, kernel);
+    wrap_drop(*kernel);
+    if (status == HAL_OK && strcmp(ir->names + ir->name, "spoiled") == 0) {
+        wrap_keep(*kernel, 1);
+    }
+    return status;
+}
+
+static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_status status = wrap_inside()->submit(queue, batch, waits, wait_count, value);
+    if (status == HAL_OK) {
+        status = wrap_inside()->wait(queue, value, UINT64_MAX);
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < batch->command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        if (command->kernel == NULL || wrap_find(command->kernel) == NULL) {
+            continue;
+        }
+        const uint32_t last = command->binding_first + command->binding_count - 1u;
+        uint8_t *bytes = wrap_bytes(device, &batch->bindings[last]);
+        float number;
+        memcpy(&number, bytes, sizeof(number));
+        number += 1.0f;
+        memcpy(bytes, &number, sizeof(number));
+    }
+    return status;
+}
+
+const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+{
+    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    if (table != NULL) {
+        table->device_open = open_device;
+        table->kernel_create = create_kernel;
+        table->submit = submit;
+    }
+    return table;
+}
