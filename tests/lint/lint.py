@@ -138,7 +138,7 @@ def may_include(name, target):
     if name.startswith("hal/include/"):
         return target.startswith("hal/include/")
     if name.startswith("hal/tools/"):
-        return target.startswith("hal/include/")
+        return target.startswith(("hal/include/", "hal/tools/"))
     if room == "hal":
         return target.startswith(("hal/include/", "hal/src/"))
     if room == "ops":

@@ -40,8 +40,14 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
             continue;
         }
         const uint32_t last = command->binding_first + command->binding_count - 1u;
-        uint8_t *bytes = wrap_bytes(device, &batch->bindings[last]);
+        const hal_binding *binding = &batch->bindings[last];
+        void *view = NULL;
         float number;
+        status = wrap_inside()->memory_map(device, binding->memory, &view);
+        if (status != HAL_OK) {
+            break;
+        }
+        char *bytes = (char *)view + binding->offset;
         memcpy(&number, bytes, sizeof(number));
         number += 1.0f;
         memcpy(bytes, &number, sizeof(number));
