@@ -8,8 +8,9 @@
 #   All that, and with each mutant all cases of core and ops, of which 95 in 100 pass, and the
 #   digits demo, which reaches its accuracy; with those that have no fault all cases pass, under
 #   three seeds. Writes what came out.
-# mutants.sh list
-#   Whether docs/conformance.md lists the same mutants with the same faults and cases.
+# mutants.sh list BIN
+#   Whether docs/conformance.md lists the same mutants with the same faults and cases, and there is
+#   one case of each of these names.
 # BIN has hal-conformance and digits, PLUGINS the files hal_mutant_NAME.so.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -103,15 +104,20 @@ check_list() {
             echo "docs/conformance.md has no line | ${name% } | $fault | \`$case\` |"
             wrong=1
         }
+        [ "$("$bin/hal-conformance" --list --filter "$case" | wc -l)" = 1 ] || {
+            echo "${name% }: hal-conformance has no case, or several, called $case"
+            wrong=1
+        }
     done < <(grep '^[a-z]' "$here/mutants.txt")
     return $wrong
 }
 
-if [ "$1" = list ]; then
+form=$1 bin=$2
+if [ "$form" = list ]; then
     check_list
     exit
 fi
-form=$1 bin=$2 plugins=$3 data=${4:-} result=${5:-}
+plugins=$3 data=${4:-} result=${5:-}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 faults=0 wrong=0 names=()
