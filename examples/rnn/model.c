@@ -172,7 +172,7 @@ static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS
     ops_array *later = NULL;
     for (int64_t i = m->sizes.steps - 1; i >= 0; i--) {
         ops_array *g = ops_matmul(t->error[i], output_back);
-        if (later != NULL) {
+        if (i < m->sizes.steps - 1) { /* and not by `later`, which is null too when a call failed */
             g = ops_add(g, later);
         }
         ops_array *slope = ops_sub(one, ops_square(t->aim[i]));

@@ -3,6 +3,8 @@
 
 #include "memo.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,11 +327,7 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_tensor: tensor is null");
     }
     if (!array) {
-        char cause[512];
-        strncpy(cause, hal_status_message(), sizeof cause - 1);
-        cause[sizeof cause - 1] = 0;
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "The array is null; the last call that failed said: %s", cause);
+        return ops_array_missing("The array");
     }
     hal_status status =
         ops_array_operands("ops_array_tensor", &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
@@ -340,6 +338,18 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
         *tensor = array->view;
     }
     return status;
+}
+
+hal_status ops_array_missing(const char *format, ...)
+{
+    char name[64], cause[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    snprintf(cause, sizeof cause, "%s", hal_status_message());
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                          "%s is null; the last call that failed said: %s", name, cause);
 }
 
 ops_context *ops_array_operands(const char *function, ops_array *const *operands, uint32_t count)

@@ -134,6 +134,10 @@ static inline int ops_array_is_pointwise(const ops_array *array)
 /* Sets type, rank, shape and the strides of row-major elements; the buffer is left alone. */
 void ops_array_shape(ops_array *array, hal_type type, uint32_t rank, const int64_t *shape);
 
+/* Says which array is null, and what the call said that failed to make it. Gives
+ * INVALID_ARGUMENT. */
+hal_status ops_array_missing(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Checks operands: null when one is null, void, or of another context; else the context. */
 ops_context *ops_array_operands(const char *function, ops_array *const *operands, uint32_t count);
 

@@ -63,8 +63,7 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!arrays[i]) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_array_evaluate: arrays[%u] is null", i);
+            return ops_array_missing("ops_array_evaluate: arrays[%u]", i);
         }
     }
     if (count == 0) {
@@ -124,6 +123,13 @@ static hal_status evaluate(ops_array *root, ops_array *const *others, uint32_t o
         ops_array *first = plan(&j);
         if (!first) {
             break;
+        }
+        if (first == root) {
+            return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                  "ops_array_evaluate: an operation on %u arrays, and %s binds no "
+                                  "more than %u",
+                                  root->operand_count, j.context->info->name,
+                                  j.context->info->max_bindings);
         }
         hal_status status = evaluate(first, NULL, 0);
         if (status || root->state != OPS_ARRAY_DEFERRED) {

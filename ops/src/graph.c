@@ -181,10 +181,13 @@ static hal_status check_end(ops_context *context, ops_array *const *inputs, uint
     }
     for (uint32_t i = 0; i < output_count; i++) {
         const ops_array *output = outputs[i];
-        if (!output || output->context != context ||
-            output->generation != context->arrays->generation) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: outputs[%u] %s", i,
-                                  output ? "was not made during the recording" : "is null");
+        if (!output) {
+            return ops_array_missing("ops_graph_end: outputs[%u]", i);
+        }
+        if (output->context != context || output->generation != context->arrays->generation) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_graph_end: outputs[%u] was not made during the recording",
+                                  i);
         }
     }
     return HAL_OK;

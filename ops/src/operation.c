@@ -250,6 +250,9 @@ static hal_status limit_group(ops_array *array)
                 array->leaves = (uint16_t)group.leaf_count;
             } else {
                 ops_array *operand = largest_operand(array);
+                if (!operand) {
+                    break; /* the device binds too few even for it alone, as its kernel will say */
+                }
                 status = ops_evaluate(&operand, 1);
                 count_group(array);
             }

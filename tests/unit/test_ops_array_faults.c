@@ -398,6 +398,35 @@ static void few_bindings(void **state)
     close_place(&p);
 }
 
+/* One that binds too few for any kernel says so. */
+static void too_few_bindings(void **state)
+{
+    (void)state;
+    static const int64_t shape[2] = {2, 3};
+    float data[6] = {0};
+    mock_reset(mock);
+    for (uint32_t bindings = 0; bindings < 3; bindings++) {
+        place p = open_place("mock");
+        hal_device_info info = *p.context->info;
+        info.max_bindings = bindings;
+        p.context->info = &info;
+        assert_int_equal(ops_scope_begin(p.context), HAL_OK);
+        ops_array *x = ops_array_from_host(p.context, HAL_TYPE_F32, 2, shape, data);
+        ops_array *e = ops_exp(x), *sum = ops_add(e, x);
+        ops_array *y = ops_array_where(ops_gt(x, e), sum, ops_array_transpose(x, 0, 1));
+        ops_array *const results[] = {e, sum, y, ops_sum(x, 1), ops_array_softmax(0, x)};
+        for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+            if (!results[i] || ops_array_read(results[i], data, i == 3 ? 8 : 24) != HAL_OK) {
+                assert_true(hal_status_message()[0] != 0);
+            } else {
+                assert_true(bindings > 1 || i >= 3); /* hal itself refuses these */
+            }
+        }
+        ops_scope_end(p.context);
+        close_place(&p);
+    }
+}
+
 static int begin(void **state)
 {
     mock_begin(state);
@@ -413,6 +442,7 @@ int main(void)
         cmocka_unit_test(the_device_is_lost),
         cmocka_unit_test(graphs_fail),
         cmocka_unit_test(few_bindings),
+        cmocka_unit_test(too_few_bindings),
         cmocka_unit_test(each_malloc_fails),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
