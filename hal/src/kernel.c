@@ -633,7 +633,7 @@ static int takes_format(const char *formats, const char *format)
 /* HAL_DUMP=ir shows both sides of the legaliser in the log. */
 static void dump(const char *what, const hal_ir_kernel *ir)
 {
-    const char *variable = getenv("HAL_DUMP");
+    const char *variable = secure_getenv("HAL_DUMP");
     char *text = NULL;
     if (!variable || !takes_format(variable, "ir") || hal_ir_print(ir, &text) != HAL_OK) {
         return;

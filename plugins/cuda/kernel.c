@@ -137,7 +137,7 @@ static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
 /* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
 static void dump(const kit_text *text)
 {
-    const char *wanted = getenv("HAL_DUMP"), *at = text->data;
+    const char *wanted = secure_getenv("HAL_DUMP"), *at = text->data;
     char line[512];
     while (wanted != NULL && strstr(wanted, "native") != NULL && *at != 0) {
         const size_t length = strcspn(at, "\n");

@@ -302,7 +302,7 @@ static hal_status check_group(hal_plugin_kernel *made)
 /* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
 static void dump(const hal_plugin_kernel *made, const char *source)
 {
-    const char *wanted = getenv("HAL_DUMP");
+    const char *wanted = secure_getenv("HAL_DUMP");
     char line[1024];
     if (wanted == NULL || strstr(wanted, "native") == NULL) {
         return;

@@ -244,7 +244,7 @@ static void dump_line(void *context, const char *text)
 /* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
 static void dump(const spirv_module *module)
 {
-    const char *wanted = getenv("HAL_DUMP");
+    const char *wanted = secure_getenv("HAL_DUMP");
     if (wanted != NULL && strstr(wanted, "native") != NULL) {
         spirv_text(module->words, module->word_count, dump_line, NULL);
     }
