@@ -1,0 +1,175 @@
+/* Promises 22 and 25 on a real device, the cpu plugin with its worker threads: a process that opens
+ * and closes a thousand times, or allocates and frees a hundred thousand times, stays as large as it
+ * was; the child of a fork is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hal/hal.h>
+#include <malloc.h>
+#include <ops/ops.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { OWN_MALLOC = 0, ALLOCATIONS = 2000 }; /* sizes are the sanitizer's */
+#else
+enum { OWN_MALLOC = 1, ALLOCATIONS = 100000 };
+#endif
+
+/* The program's argument; the few of the unit test show a leak, the thousand that there is none. */
+static int cycles = 40;
+
+static void works(hal_status status)
+{
+    if (status != HAL_OK) {
+        fail_msg("%s: %s", hal_status_name(status), hal_status_message());
+    }
+}
+
+/* What the process holds at the moment: bytes of malloc, and pages that are in memory. */
+typedef struct footprint {
+    size_t allocated, resident;
+} footprint;
+
+static footprint measure(void)
+{
+    footprint now = {mallinfo2().uordblks, 0};
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*u %zu", &now.resident), 1);
+    fclose(file);
+    now.resident *= (size_t)sysconf(_SC_PAGESIZE);
+    return now;
+}
+
+/* What is made once, such as the C library's own, is no growth; a leak of a few words each time is. */
+static void must_be_flat(footprint before, int times)
+{
+    const footprint after = measure();
+    const size_t grown =
+        after.allocated > before.allocated ? after.allocated - before.allocated : 0;
+    const size_t wider = after.resident > before.resident ? after.resident - before.resident : 0;
+    if (OWN_MALLOC && (grown >= 16384 + (size_t)times || wider > 4u << 20)) {
+        fail_msg("after %d times %zu bytes more are allocated, %zu more are resident", times, grown,
+                 wider);
+    }
+}
+
+/* One use of the device, from opening to closing. */
+static void use_once(void)
+{
+    static const int64_t shape[2] = {3, 4};
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    ops_context *context = NULL;
+    float numbers[12] = {0};
+    works(hal_device_open("cpu", &device));
+    works(hal_queue_create(device, &queue));
+    works(ops_context_create(queue, &context));
+    works(ops_scope_begin(context));
+    ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
+    works(ops_array_read(ops_exp(x), numbers, sizeof numbers));
+    assert_true(numbers[11] == 1);
+    works(ops_scope_end(context));
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+}
+
+static void opening_and_closing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < cycles / 4; i++) {
+        use_once();
+    }
+    const footprint before = measure();
+    for (int i = 0; i < cycles; i++) {
+        use_once();
+    }
+    must_be_flat(before, cycles);
+}
+
+static void allocate(hal_device *device, int times)
+{
+    for (int i = 0; i < times; i++) {
+        hal_buffer *buffer = NULL;
+        const uint64_t bytes = 4u << (i % 14);
+        works(hal_buffer_create(device, (uint32_t)i % HAL_MEMORY_KIND_COUNT, bytes, &buffer));
+        hal_buffer_release(buffer);
+        if (i % 1000 == 999) {
+            works(hal_device_trim(device));
+        }
+    }
+}
+
+static void allocating_and_freeing(void **state)
+{
+    (void)state;
+    hal_device *device = NULL;
+    works(hal_device_open("cpu", &device));
+    allocate(device, ALLOCATIONS / 10);
+    const footprint before = measure();
+    allocate(device, ALLOCATIONS);
+    must_be_flat(before, ALLOCATIONS);
+    hal_device_release(device);
+}
+
+/* In the child of a fork the pool's threads are missing: everything answers so, and can be let go. */
+static void forked_children_are_told(void **state)
+{
+    (void)state;
+    static const int64_t shape[1] = {4};
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    ops_context *context = NULL;
+    float numbers[4] = {1, 2, 3, 4};
+    works(hal_device_open("cpu", &device));
+    works(hal_queue_create(device, &queue));
+    works(ops_context_create(queue, &context));
+    ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 1, shape, numbers);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int wrong = hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_ERROR_INVALID_STATE;
+        wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
+        wrong |= (ops_array_read(ops_exp(x), numbers, sizeof numbers) == HAL_OK) << 2;
+        wrong |= (strstr(hal_status_message(), "forked") == NULL) << 3;
+        ops_array_release(x);
+        ops_context_destroy(context);
+        hal_queue_destroy(queue);
+        hal_device_release(device);
+        hal_device *own = NULL;
+        wrong |= (hal_device_open("cpu", &own) != HAL_OK) << 4;
+        hal_device_release(own);
+        if (!wrong) {
+            use_once(); /* a device of its own works */
+        }
+        _exit(wrong);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    works(ops_array_read(ops_exp(x), numbers, sizeof numbers));
+    ops_array_release(x);
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+}
+
+int main(int argc, char **argv)
+{
+    cycles = argc > 1 ? atoi(argv[1]) : cycles;
+    const struct CMUnitTest tests[] = {
+        /* First, while the process has one thread, which thread sanitizers want of a fork. */
+        cmocka_unit_test(forked_children_are_told),
+        cmocka_unit_test(opening_and_closing),
+        cmocka_unit_test(allocating_and_freeing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
