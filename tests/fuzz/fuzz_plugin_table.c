@@ -38,8 +38,8 @@ static void describe(source *from);
 static void change_info(source *from, hal_device_info *info);
 static void change_number(source *from, hal_device_info *info);
 static int take(source *from);
-static void work(const hal_device_info *info);
-static void compute(hal_queue *queue);
+static void work(const hal_device_info *info, uint32_t what);
+static void compute(hal_queue *queue, uint32_t what);
 static void forget_devices(void);
 static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 static const hal_plugin *query(uint32_t host_abi, const hal_host *host);
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int taken = take(&from);
     free(made);
     if (taken) {
-        work(&answered.info);
+        work(&answered.info, next(&from));
     }
     return 0;
 }
@@ -196,7 +196,7 @@ static int take(source *from)
 }
 
 /* The mock plugin's first device takes the description and gets something to do. */
-static void work(const hal_device_info *info)
+static void work(const hal_device_info *info, uint32_t what)
 {
     hal_device *device = NULL;
     hal_queue *queue = NULL;
@@ -208,7 +208,7 @@ static void work(const hal_device_info *info)
         return;
     }
     must(hal_queue_create(device, &queue) == HAL_OK);
-    compute(queue);
+    compute(queue, what);
     hal_queue_destroy(queue);
     hal_device_release(device);
     if (mock->misuses || mock->problem[0]) {
@@ -219,7 +219,8 @@ static void work(const hal_device_info *info)
          mock->live_memories == 0);
 }
 
-static void compute(hal_queue *queue)
+/* One operation of each family, as each takes its own kernels. */
+static void compute(hal_queue *queue, uint32_t what)
 {
     static const int64_t shape[2] = {5, 70}, other_shape[2] = {70, 5};
     static const float numbers[350];
@@ -228,19 +229,18 @@ static void compute(hal_queue *queue)
     must(ops_context_create(queue, &context) == HAL_OK && ops_scope_begin(context) == HAL_OK);
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
     ops_array *y = ops_array_from_host(context, HAL_TYPE_F32, 2, other_shape, numbers);
-    ops_array *const results[] = {
-        ops_add(ops_exp(x), x),  ops_sum(x, 1), ops_array_softmax(1, x), ops_matmul(x, y),
-        ops_array_transpose(ops_relu(y), 0, 1),
-        ops_array_cast(HAL_TYPE_F16, x),
-        ops_array_uniform(context, HAL_TYPE_F32, 2, shape, (ops_random_key){1, 2}, 0, 1)};
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-        const uint64_t bytes =
-            results[i] ? (uint64_t)ops_array_elements(results[i]) *
-                             hal_type_size(ops_array_type(results[i]))
-                       : 0;
-        if (!results[i] || ops_array_read(results[i], read, bytes) != HAL_OK) {
-            must(hal_status_message()[0] != 0);
-        }
+    ops_array *made = what % 7 == 0   ? ops_add(ops_exp(x), x)
+                      : what % 7 == 1 ? ops_sum(x, 1)
+                      : what % 7 == 2 ? ops_array_softmax(1, x)
+                      : what % 7 == 3 ? ops_matmul(x, y)
+                      : what % 7 == 4 ? ops_add(x, ops_array_transpose(y, 0, 1))
+                      : what % 7 == 5 ? ops_array_cast(HAL_TYPE_F16, x)
+                                      : ops_array_uniform(context, HAL_TYPE_F32, 2, shape,
+                                                          (ops_random_key){1, 2}, 0, 1);
+    const uint64_t bytes =
+        (uint64_t)ops_array_elements(made) * hal_type_size(ops_array_type(made));
+    if (!made || ops_array_read(made, read, bytes) != HAL_OK) {
+        must(hal_status_message()[0] != 0);
     }
     ops_scope_end(context);
     ops_context_destroy(context);
