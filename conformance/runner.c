@@ -69,6 +69,9 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
         if (active == 0 && next == count) {
             return true;
         }
+        if (active == 0) {
+            continue; /* a group ran here, and is over */
+        }
         poll(files, job_count, milliseconds_to_look(jobs, job_count));
         for (unsigned i = 0; i < job_count; i++) {
             if (jobs[i].process.pid != 0) {
