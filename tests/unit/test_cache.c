@@ -224,16 +224,17 @@ static void folders_that_are_read_only(void **state)
     if (child == 0) {
         /* A folder's mode does not stop root. */
         const int is_root = geteuid() == 0;
-        int wrong = is_root && (chown(path, NOBODY, NOBODY) || chown(folder, NOBODY, NOBODY));
-        wrong |= chmod(folder, 0500) << 1;
+        hal_device *own = NULL; /* opened while its plugin's folder can be read */
+        int wrong = hal_device_open("mock", &own) != HAL_OK;
+        wrong |= (is_root && (chown(path, NOBODY, NOBODY) || chown(folder, NOBODY, NOBODY)))
+                 << 1;
+        wrong |= (chmod(folder, 0500) != 0) << 6;
         wrong |= (is_root && setuid(NOBODY)) << 2;
         void *data = NULL;
         uint64_t bytes = 0;
         wrong |= (hal_cache_load("mock-id-0", key, &data, &bytes) != HAL_OK) << 3;
         wrong |= (store(other, "new") != HAL_ERROR_IO) << 4;
         wrong |= (hal_cache_load("mock-id-0", other, &data, &bytes) != HAL_ERROR_NOT_FOUND) << 5;
-        hal_device *own = NULL;
-        wrong |= (hal_device_open("mock", &own) != HAL_OK) << 6;
         if (!wrong) {
             hal_kernel_release(mock_kernel(own, 3));
             hal_device_release(own);
