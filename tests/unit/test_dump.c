@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <hal/dump.h>
 #include <ops/ops.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -389,6 +390,58 @@ static void cut_and_foreign_files_are_refused(void **state)
     expect(2, replay(folder, ""), "it is no file");
 }
 
+static void *run_thread(void *argument)
+{
+    hal_device *device = argument;
+    hal_queue *queue = NULL;
+    hal_buffer *x = NULL, *y = NULL;
+    ok(hal_queue_create(device, &queue));
+    hal_kernel *kernel = every_other(device, "shared", 0.5f);
+    for (int i = 0; i < 8; i++) {
+        ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &x));
+        ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &y));
+        write_numbers(queue, x, (float)i);
+        run_every_other(queue, kernel, x, y);
+        ok(hal_queue_flush(queue, NULL));
+        hal_buffer_release(x);
+        hal_buffer_release(y);
+    }
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+    return NULL;
+}
+
+/* Each has a file of its own, and the pool hands memory from one to another. */
+static void queues_of_several_threads_are_recorded(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    hal_device *device = mock_open("cpu");
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, run_thread, device), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    hal_device_release(device);
+    char pattern[300];
+    glob_t found;
+    uint32_t more = 0;
+    snprintf(pattern, sizeof pattern, "%s/*.batch", folder);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        if (strcmp(path, file_of[0]) && strcmp(path, file_of[1]) && strcmp(path, file_of[2])) {
+            expect(0, replay(path, "--device cpu --ulps 0"), "different: 0; batches not run: 0");
+            unlink(path);
+            more++;
+        }
+    }
+    globfree(&found);
+    assert_int_equal(more, THREADS);
+}
+
 static void wrong_usage_is_told(void **state)
 {
     (void)state;
@@ -428,6 +481,7 @@ int main(void)
         cmocka_unit_test(json_names_it_too),
         cmocka_unit_test(cut_and_foreign_files_are_refused),
         cmocka_unit_test(wrong_usage_is_told),
+        cmocka_unit_test(queues_of_several_threads_are_recorded),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
