@@ -228,7 +228,7 @@ static void folders_that_are_read_only(void **state)
         int wrong = hal_device_open("mock", &own) != HAL_OK;
         wrong |= (is_root && (chown(path, NOBODY, NOBODY) || chown(folder, NOBODY, NOBODY)))
                  << 1;
-        wrong |= (chmod(folder, 0500) != 0) << 6;
+        wrong |= (chmod(path, 0400) || chmod(folder, 0500)) << 6;
         wrong |= (is_root && setuid(NOBODY)) << 2;
         void *data = NULL;
         uint64_t bytes = 0;
