@@ -23,7 +23,7 @@ fail() {
 
 # What a program prints, but for times and speeds.
 printed() {
-    sed -E 's/[0-9.]+ us( +[0-9]+)?//g' "$folder/$1"
+    sed -E 's/ *[0-9.]+ us( +[0-9]+)?//g' "$folder/$1"
 }
 
 # What the message of a kind of fault has to say.
@@ -44,7 +44,10 @@ try() {
     runs=$((runs + 1))
     ! grep -qE 'Sanitizer|runtime error' "$folder/errors" || fail "a sanitizer's finding"
     case $status in
-        0) [ "$(printed output)" = "$usual" ] || fail "it succeeds with other results" ;;
+        0) [ "$(printed output)" = "$usual" ] || {
+            diff <(echo "$usual") <(printed output) >"$folder/errors"
+            fail "it succeeds with other results"
+        } ;;
         1) grep -qE "$(words "${fault%%:*}")" "$folder/errors" || fail "its message does not tell" ;;
         124) fail "it hangs" ;;
         *) fail "it ends with status $status" ;;
