@@ -9,10 +9,10 @@ static void gemm_beta(hal_gemm_description *description)
     }
 }
 
-/* The last column is left out where their number is odd and more than a tile's. */
+/* The last column is left out where their number is odd and more than 64. */
 static void gemm_column(hal_gemm_description *description)
 {
-    description->n -= description->n > 32 && description->n % 2 == 1;
+    description->n -= description->n > 64 && description->n % 2 == 1;
 }
 
 /* The last term is left out where their number is 15 modulo 16. */
