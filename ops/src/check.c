@@ -36,7 +36,7 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
                               "meant",
                               function, argument, tensor->rank, tensor->type, OPS_MAX_RANK);
     }
-    int64_t first = 0, end = 0;
+    int64_t first = 0, end = 0, count = 1;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (tensor->shape[i] < 0) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s has a negative length: %s",
@@ -46,7 +46,8 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
     /* Sizes are powers of two: a shift, as a division takes longer than all else here. */
     uint64_t bytes = hal_buffer_bytes(tensor->buffer);
     uint64_t elements = bytes >> __builtin_ctz(hal_type_size(tensor->type));
-    if (!ops_extent(tensor, &first, &end) || first < 0 || (uint64_t)end > elements) {
+    if (!ops_extent(tensor, &first, &end, &count) || first < 0 || (uint64_t)end > elements ||
+        count > INT64_MAX / 16) { /* room to round up, and to count bytes */
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: %s, %s at offset %lld, reaches beyond its buffer of %llu bytes",
                               function, argument, ops_describe(tensor, text),
@@ -201,22 +202,23 @@ void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
     *end = high + 1;
 }
 
-int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end)
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count)
 {
-    int64_t low = tensor->offset, high = tensor->offset, count = 1;
+    int64_t low = tensor->offset, high = tensor->offset;
     int empty = 0;
+    *count = 1;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         const int64_t length = tensor->shape[i] ? tensor->shape[i] : 1;
         int64_t reach;
         empty |= tensor->shape[i] == 0;
-        if (length < 0 || __builtin_mul_overflow(count, length, &count) ||
+        if (length < 0 || __builtin_mul_overflow(*count, length, count) ||
             __builtin_mul_overflow(length - 1, tensor->stride[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
             return 0;
         }
     }
     *first = empty ? 0 : low;
-    return !__builtin_add_overflow(empty ? -1 : high, 1, end) && count <= INT64_MAX / 16;
+    return !__builtin_add_overflow(empty ? -1 : high, 1, end);
 }
 
 /* Whether two elements may share memory: false when each axis, ordered by stride, steps over all

@@ -169,8 +169,8 @@ void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
 
 /* The same for tensors that come from outside. False for a negative length, and where elements or
  * places are beyond what 63 bits count, even if other axes have a length of 0; a tensor without
- * elements spans nothing. */
-int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end);
+ * elements spans nothing. `count`: the product of the lengths, 0 taken for 1. */
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count);
 
 /* Finds or adds the binding of a tensor and gives its number; HAL_IR_MAX_BINDINGS when there is no
  * room. A tensor without elements gets the beginning of its buffer. */

@@ -347,8 +347,8 @@ static hal_status check_view(const char *function, const ops_tensor *tensor, con
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: tensor's rank %u is above 8",
                               function, tensor->rank);
     }
-    int64_t first, end;
-    if (!ops_extent(tensor, &first, &end)) {
+    int64_t first, end, count;
+    if (!ops_extent(tensor, &first, &end, &count)) {
         char text[OPS_TEXT_BYTES];
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: tensor, %s at offset %lld, has negative lengths or reaches "
