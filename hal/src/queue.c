@@ -28,10 +28,14 @@ static void put_aside(hal_queue *queue);
 static void begin_batch(hal_queue *queue);
 static hal_status hand_over(hal_queue *queue);
 static void close_queue(hal_queue *queue);
+static void settle(hal_queue *queue);
 
 /* A batch that uses this part of the device's memory is flushed: memory that was released can only
  * go back to the device once the batch is on its way. */
 #define MEMORY_PART 8
+
+/* What a lost device still runs is waited for at most so long. */
+#define LOST_WAIT_NS UINT64_C(10000000000)
 
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_queue *idle_queues;
@@ -226,8 +230,11 @@ int hal_queue_has_submitted(const hal_queue *queue, uint64_t value)
 int hal_queue_has_reached(hal_queue *queue, uint64_t value, int ask)
 {
     /* The device of a queue that was destroyed may be gone: its last value comes first. */
-    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value ||
-        atomic_load_explicit(&queue->device->lost, memory_order_relaxed)) {
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
+        return 1;
+    }
+    if (atomic_load_explicit(&queue->device->lost, memory_order_relaxed)) {
+        settle(queue);
         return 1;
     }
     return ask && hal_queue_has_submitted(queue, value) &&
@@ -484,8 +491,27 @@ static hal_status hand_over(hal_queue *queue)
     return status;
 }
 
+/* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise, and
+ * what it uses must not go before. */
+static void settle(hal_queue *queue)
+{
+    atomic_fetch_add(&queue->visitors, 1);
+    const uint64_t value = atomic_load(&queue->submitted);
+    uint64_t reached = atomic_load(&queue->reached);
+    if (!atomic_load(&queue->closing) && reached < value && queue->base < value) {
+        queue->device->plugin->wait(queue->handle, value - queue->base, LOST_WAIT_NS);
+        while (reached < value &&
+               !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
+        }
+    }
+    atomic_fetch_sub(&queue->visitors, 1);
+}
+
 static void close_queue(hal_queue *queue)
 {
+    if (atomic_load(&queue->device->lost)) {
+        settle(queue);
+    }
     /* Uses may name the batch that was never flushed: it counts as reached too. */
     const uint64_t last = atomic_load(&queue->flushed) + 1;
     atomic_store(&queue->submitted, last);

@@ -19,7 +19,7 @@ endfunction()
 test_plugin(mock mock mock.c)
 test_plugin(mock mock_two mock.c "MOCK_NAME=\"mock_two\"")
 # Rounds the sums of f32 wrongly, by the lowest bit.
-test_plugin(wrong wrong mock.c "MOCK_NAME=\"wrong\"" "MOCK_SPOIL=HAL_IR_ADD,HAL_TYPE_F32")
+test_plugin(wrong wrong mock.c "MOCK_NAME=\"wrong\"" "MOCK_SPOIL=.opcode=HAL_IR_ADD,.type=HAL_TYPE_F32")
 foreach(mock mock mock_two wrong)
     target_sources(test_plugin_${mock} PRIVATE
         ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoil.c

@@ -334,6 +334,33 @@ static void lost_devices_stay_lost_until_opened_anew(void **state)
     hal_device_release(anew);
 }
 
+/* What was handed over before the loss may still be under way, and uses memory and kernels. */
+static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
+{
+    (void)state;
+    hal_device *lost = mock_open("mock:1");
+    hal_queue *first = mock_queue(lost), *second = mock_queue(lost);
+    hal_buffer *a = mock_buffer(lost, 64 * 4), *b = mock_buffer(lost, 64 * 4);
+    hal_kernel *own = mock_kernel(lost, 5);
+    mock->slow = 1; /* works when it is waited for */
+    assert_int_equal(mock_dispatch(first, own, a, b), HAL_OK);
+    assert_int_equal(hal_queue_flush(first, NULL), HAL_OK);
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    mock->fail_with = HAL_ERROR_DEVICE_LOST;
+    hal_queue_fill(second, (hal_range){a, 0, 4}, 2);
+    assert_int_equal(hal_queue_flush(second, NULL), HAL_ERROR_DEVICE_LOST);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_kernel_release(own);
+    hal_queue_destroy(second);
+    hal_queue_destroy(first);
+    hal_device_release(lost);
+    mock->slow = 0;
+    if (atomic_load(&mock->misuses)) {
+        fail_msg("hal broke the contract: %s", mock->misuse);
+    }
+}
+
 static void kernels_are_made_once(void **state)
 {
     (void)state;
@@ -509,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, reset),
         cmocka_unit_test_setup(failures_without_words_have_the_status_name, reset),
         cmocka_unit_test_setup(lost_devices_stay_lost_until_opened_anew, reset),
+        cmocka_unit_test_setup(work_of_a_lost_device_ends_before_what_it_uses_goes, reset),
         cmocka_unit_test_setup(kernels_are_made_once, reset),
         cmocka_unit_test_setup(kernels_are_one_by_what_they_do, reset),
         cmocka_unit_test_setup(native_kernels_go_by_format, reset),
