@@ -26,7 +26,7 @@ void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded,
     const uint32_t size = hal_type_size(plain);
     const uint64_t count = bytes / size;
     *result = (replay_comparison){.elements = count};
-    if (memcmp(here, recorded, bytes) == 0) {
+    if (bytes == 0 || memcmp(here, recorded, bytes) == 0) {
         return;
     }
     const double largest =
