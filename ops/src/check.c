@@ -47,7 +47,7 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
     uint64_t bytes = hal_buffer_bytes(tensor->buffer);
     uint64_t elements = bytes >> __builtin_ctz(hal_type_size(tensor->type));
     if (!ops_extent(tensor, &first, &end, &count) || first < 0 || (uint64_t)end > elements ||
-        count > INT64_MAX / 16) { /* room to round up, and to count bytes */
+        (first < end && count > INT64_MAX / 16)) { /* room to round up, and to count bytes */
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: %s, %s at offset %lld, reaches beyond its buffer of %llu bytes",
                               function, argument, ops_describe(tensor, text),

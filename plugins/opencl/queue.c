@@ -17,6 +17,7 @@ static hal_status run_commands(hal_plugin_queue *queue, const hal_batch *batch, 
 static cl_event event_of(hal_plugin_queue *queue, uint64_t value);
 static hal_status note_point(hal_plugin_queue *queue, uint64_t value, cl_event event);
 static void note_reached(hal_plugin_queue *queue, uint64_t value);
+static void forget_reached(hal_plugin_queue *queue, uint64_t value);
 static hal_status wait_without_limit(hal_plugin_queue *queue, cl_event event, uint64_t value);
 static hal_status watch(hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns);
 static hal_status lost(const hal_plugin_queue *queue, cl_int error);
@@ -119,6 +120,9 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     cl.clReleaseEvent(event);
     if (status == HAL_OK) {
         note_reached(queue, value);
+        if (!queue->device->card->profiling) {
+            forget_reached(queue, value);
+        }
     }
     return status;
 }
@@ -269,6 +273,24 @@ static void note_reached(hal_plugin_queue *queue, uint64_t value)
     uint64_t reached = atomic_load(&queue->reached);
     while (reached < value && !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
     }
+}
+
+/* Events that nobody will ask for times: some drivers keep the memory of a command as long as its
+ * event. */
+static void forget_reached(hal_plugin_queue *queue, uint64_t value)
+{
+    pthread_mutex_lock(&queue->lock);
+    const uint64_t oldest = value > OPENCL_POINTS ? value - OPENCL_POINTS : 0;
+    uint64_t at = queue->forgotten > oldest ? queue->forgotten : oldest;
+    while (at < value) {
+        opencl_point *point = &queue->points[++at % OPENCL_POINTS];
+        if (point->value == at && point->event != NULL) {
+            cl.clReleaseEvent(point->event);
+            point->event = NULL;
+        }
+    }
+    queue->forgotten = at > queue->forgotten ? at : queue->forgotten;
+    pthread_mutex_unlock(&queue->lock);
 }
 
 /* Drivers are quicker to say that a queue is done than that an event is. */

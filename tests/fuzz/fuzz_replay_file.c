@@ -36,10 +36,10 @@ static void compare(const replay_record *record)
 {
     const replay_bound bound = {-1.0, UINT64_MAX};
     const uint64_t half = record->data.count / 2;
+    const uint8_t *data = half ? record->data.data : (const uint8_t *)"";
     replay_comparison comparison;
     for (hal_type type = HAL_TYPE_NONE; type < HAL_TYPE_COUNT; type++) {
-        replay_compare(type, record->data.data, record->data.data + half, half, &bound,
-                       &comparison);
+        replay_compare(type, data, data + half, half, &bound, &comparison);
         if (comparison.beyond > comparison.unequal) {
             abort();
         }
