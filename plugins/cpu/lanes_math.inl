@@ -2,25 +2,34 @@
  * loops that keep everything in registers, so the bits are those of the expanded IR. */
 #include <kit/math_scalar.h>
 
-/* Functions without a rare path: opcode, type, C type, name. */
+/* Functions that are the same for all numbers: opcode, type, C type, name. */
 #define MATH_OF(X, T, t, name)                                                                    \
     X(EXP, T, t, math_exp_##name)                                                                 \
     X(EXP2, T, t, math_exp2_##name)                                                               \
     X(EXPM1, T, t, math_expm1_##name)                                                             \
-    X(ATAN, T, t, math_atan_##name)                                                               \
-    X(TANH, T, t, math_tanh_##name)                                                               \
-    X(ERF, T, t, math_erf_##name)                                                                 \
     X(RSQRT, T, t, math_rsqrt_##name)
-#define MATH_RARE_OF(X, T, t, name)                                                               \
-    X(LOG, T, t, math_log_##name)                                                                 \
-    X(LOG2, T, t, math_log2_##name)                                                               \
-    X(LOG1P, T, t, math_log1p_##name)                                                             \
-    X(SIN, T, t, math_sin_##name)                                                                 \
-    X(COS, T, t, math_cos_##name)                                                                 \
-    X(TAN, T, t, math_tan_##name)
+/* Functions that cost less where all operands are of the usual kind: also the function that is
+ * right for those, and whether the n operands at a are such. */
+#define MATH_SPLIT_OF(X, T, t, name, angles)                                                      \
+    X(LOG, T, t, math_log_##name, math_log_##name##_fast, normal_##name(a, n))                    \
+    X(LOG2, T, t, math_log2_##name, math_log2_##name##_fast, normal_##name(a, n))                 \
+    X(LOG1P, T, t, math_log1p_##name, math_log1p_##name##_fast, beyond_minus_one_##name(a, n))    \
+    X(SIN, T, t, math_sin_##name, math_sin_##name##_fast, below_##name(a, n, angles))             \
+    X(COS, T, t, math_cos_##name, math_cos_##name##_fast, below_##name(a, n, angles))             \
+    X(TAN, T, t, math_tan_##name, math_tan_##name##_fast, below_##name(a, n, angles))
 #define MATH_BINARY_OF(X, T, t, name) X(POW, T, t, math_pow_##name)
-#define EACH_MATH(X)        MATH_OF(X, F32, float, f32) MATH_OF(X, F64, double, f64)
-#define EACH_MATH_RARE(X)   MATH_RARE_OF(X, F32, float, f32) MATH_RARE_OF(X, F64, double, f64)
+#define EACH_MATH(X)                                                                              \
+    MATH_OF(X, F32, float, f32)                                                                   \
+    MATH_OF(X, F64, double, f64)                                                                  \
+    X(ATAN, F64, double, math_atan_f64)                                                           \
+    X(TANH, F64, double, math_tanh_f64)                                                           \
+    X(ERF, F64, double, math_erf_f64)
+#define EACH_MATH_SPLIT(X)                                                                        \
+    MATH_SPLIT_OF(X, F32, float, f32, MATH_SMALL_ANGLES_F32)                                      \
+    MATH_SPLIT_OF(X, F64, double, f64, MATH_SMALL_ANGLES_F64)                                     \
+    X(ATAN, F32, float, math_atan_f32, math_atan_f32_near, below_f32(a, n, 1.0f))                 \
+    X(TANH, F32, float, math_tanh_f32, math_tanh_f32_near, below_f32(a, n, 1.0f))                 \
+    X(ERF, F32, float, math_erf_f32, math_erf_f32_near, below_f32(a, n, 1.0f))
 #define EACH_MATH_BINARY(X) MATH_BINARY_OF(X, F32, float, f32) MATH_BINARY_OF(X, F64, double, f64)
 
 #define FLAT __attribute__((flatten))
@@ -38,40 +47,69 @@
         return step + 1;                                                                          \
     }
 
-/* The fast part runs over pieces whose operands are kept, since the result may lie in their place;
- * where a piece has lanes that want the rare part, that runs over the piece as well. */
-enum { MATH_PIECE = 64 };
-#define DEFINE_MATH_RARE(op, T, t, function)                                                      \
-    static FLAT uint32_t op##_##T##_fast(t *d, const t *kept, uint32_t n)                         \
+/* Whether all operands are smaller than limit, NaN not: as whole numbers, sizes have their order.
+ * Where they are not, the first block mostly says so. */
+#define DEFINE_BELOW(name, t, u)                                                                  \
+    static bool block_below_##name(const t *a, uint32_t n, t limit)                               \
     {                                                                                             \
-        uint32_t rare = 0;                                                                        \
+        u most = 0;                                                                               \
         EACH_LANE(n)                                                                              \
         {                                                                                         \
-            d[i] = function##_fast(0, kept[i]);                                                   \
-            rare |= (uint32_t)function##_is_rare(0, kept[i]);                                     \
+            const u size = kit_bits_##name(a[i]) & ~(u)0 >> 1;                                    \
+            most = most > size ? most : size;                                                     \
         }                                                                                         \
-        return rare;                                                                              \
+        return most < kit_bits_##name(limit);                                                     \
     }                                                                                             \
-    static FLAT void op##_##T##_rare(t *d, const t *kept, uint32_t n)                             \
+    static bool below_##name(const t *a, uint32_t n, t limit)                                     \
+    {                                                                                             \
+        return block_below_##name(a, CPU_BLOCK, limit) && block_below_##name(a, n, limit);        \
+    }
+#define DEFINE_NONE(test, t, u, is_rare)                                                          \
+    static FLAT bool test(const t *a, uint32_t n)                                                 \
+    {                                                                                             \
+        u rare = 0;                                                                               \
+        EACH_LANE(n)                                                                              \
+        {                                                                                         \
+            rare = is_rare(0, a[i]) ? 1 : rare;                                                   \
+        }                                                                                         \
+        return rare == 0;                                                                         \
+    }
+DEFINE_BELOW(f32, float, uint32_t)
+DEFINE_BELOW(f64, double, uint64_t)
+DEFINE_NONE(normal_f32, float, uint32_t, math_log_f32_is_rare)
+DEFINE_NONE(normal_f64, double, uint64_t, math_log_f64_is_rare)
+DEFINE_NONE(beyond_minus_one_f32, float, uint32_t, math_log1p_f32_is_rare)
+DEFINE_NONE(beyond_minus_one_f64, double, uint64_t, math_log1p_f64_is_rare)
+
+/* Operands are looked at in pieces, so that an unusual one costs its own piece only. */
+enum { MATH_PIECE = 256 };
+#define DEFINE_MATH_SPLIT(op, T, t, function, usual_function, usual)                              \
+    static FLAT void op##_##T##_usual(t *d, const t *a, uint32_t n)                               \
     {                                                                                             \
         EACH_LANE(n)                                                                              \
         {                                                                                         \
-            const t again = function##_rare(0, kept[i]);                                          \
-            d[i] = function##_is_rare(0, kept[i]) ? again : d[i];                                 \
+            d[i] = usual_function(0, a[i]);                                                       \
+        }                                                                                         \
+    }                                                                                             \
+    static FLAT void op##_##T##_any(t *d, const t *a, uint32_t n)                                 \
+    {                                                                                             \
+        EACH_LANE(n)                                                                              \
+        {                                                                                         \
+            d[i] = function(0, a[i]);                                                             \
         }                                                                                         \
     }                                                                                             \
     static const cpu_step *op##_##T(cpu_worker *worker, const cpu_step *step)                     \
     {                                                                                             \
-        t *d = worker->slots[step->d];                                                            \
-        const t *a = worker->slots[step->a];                                                      \
-        t kept[MATH_PIECE];                                                                       \
         for (uint32_t first = 0; first < step->n; first += MATH_PIECE) {                          \
             const uint32_t left = step->n - first;                                                \
             const uint32_t n = (left < MATH_PIECE ? left : (uint32_t)MATH_PIECE) &                \
                                ~(uint32_t)(CPU_BLOCK - 1);                                        \
-            memcpy(kept, a + first, n * sizeof(t));                                               \
-            if (op##_##T##_fast(d + first, kept, n) != 0) {                                       \
-                op##_##T##_rare(d + first, kept, n);                                              \
+            t *d = (t *)worker->slots[step->d] + first;                                           \
+            const t *a = (const t *)worker->slots[step->a] + first;                               \
+            if (usual) {                                                                          \
+                op##_##T##_usual(d, a, n);                                                        \
+            } else {                                                                              \
+                op##_##T##_any(d, a, n);                                                          \
             }                                                                                     \
         }                                                                                         \
         return step + 1;                                                                          \
@@ -123,5 +161,5 @@ enum { MATH_PIECE = 64 };
     DEFINE_MATH_FORM(op##_##T##_2, op##_##T##_piece, t, 0, 1)
 
 EACH_MATH(DEFINE_MATH)
-EACH_MATH_RARE(DEFINE_MATH_RARE)
+EACH_MATH_SPLIT(DEFINE_MATH_SPLIT)
 EACH_MATH_BINARY(DEFINE_MATH_BINARY)

@@ -2,6 +2,8 @@
  * varying in every mixture, against the reference interpreter, on each instruction set. */
 #include "cpu_fixture.h"
 
+#include <math.h>
+
 enum { COUNT = 256, GROUP = 64 };
 
 static const hal_type value_types[] = {HAL_TYPE_BOOL, HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64,
@@ -258,12 +260,78 @@ static void test_math(void **state)
     check_range(HAL_IR_MATH_FIRST, HAL_IR_OPCODE_COUNT - 1);
 }
 
+/* Sizes below 1, with zeros and denormals; all but the first two pieces of 256 have an odd one at
+ * their beginning, end or in between, which decides how the piece is done. */
+static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
+{
+    static const double odd[] = {0.5, 1.0, -3.0, 0x1p17, 1e30, NAN, -0x1p-149, -1.0};
+    enum { PIECE = 256 };
+    buffer->data = malloc((size_t)buffer->count * hal_type_size(buffer->type));
+    for (uint32_t i = 0; i < buffer->count; i++) {
+        const uint64_t any = cpu_random(&seed);
+        double x = (double)(any >> 11) * 0x1p-53;
+        x = any % 7 == 0 ? x * 0x1p-140 : any % 31 == 0 ? 0.0 : x;
+        x = positive ? x + 0x1p-100 : any & 1 << 9 ? -x : x;
+        const uint32_t piece = i / PIECE, at = piece % 3 == 0 ? 0 : piece % 3 == 1 ? 255 : 100;
+        x = piece >= 2 && i % PIECE == at ? odd[piece % 8] : x;
+        if (buffer->type == HAL_TYPE_F32) {
+            ((float *)buffer->data)[i] = (float)x;
+        } else {
+            ((double *)buffer->data)[i] = x;
+        }
+    }
+}
+
+/* Functions have parts for operands that are all small, or all ordinary: the same bits, also where
+ * the second of two calls computes in place. */
+static void check_small(uint32_t opcode, hal_type type, int positive)
+{
+    enum { ITEMS = 1024, GROUPS = 3 };
+    char what[96];
+    snprintf(what, sizeof(what), "%s of small %s", hal_ir_opcode_name(opcode), hal_type_name(type));
+    hal_ir_builder *b = NULL;
+    assert_int_equal(hal_ir_builder_create("small", &b), HAL_OK);
+    hal_ir_group_size(b, ITEMS, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id once = hal_ir_binding(b, "once", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id twice = hal_ir_binding(b, "twice", type, HAL_ACCESS_WRITE);
+    const hal_ir_value item = hal_ir_global_id(b, 0);
+    const hal_ir_value x = hal_ir_load(b, in, item), y = hal_ir_unary(b, opcode, x);
+    hal_ir_store(b, once, item, y);
+    hal_ir_store(b, twice, item, hal_ir_unary(b, opcode, hal_ir_neg(b, hal_ir_neg(b, x))));
+    cpu_trial trial = {.kernel = cpu_finish(b), .grid = {GROUPS, 1, 1}, .what = what};
+    trial.buffer_count = 3;
+    for (uint32_t k = 0; k < 3; k++) {
+        trial.buffers[k] = (cpu_buffer){.type = type, .count = ITEMS * GROUPS};
+        fill_small(&trial.buffers[k], positive, opcode);
+    }
+    cpu_check(&trial);
+    for (uint32_t k = 0; k < 3; k++) {
+        free(trial.buffers[k].data);
+    }
+    hal_ir_kernel_destroy((hal_ir_kernel *)trial.kernel);
+}
+
+static void test_small_operands(void **state)
+{
+    (void)state;
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+        for (int positive = 0; hal_ir_is_math(opcode) && positive < 2; positive++) {
+            if (operands_of(opcode) == 1) {
+                check_small(opcode, HAL_TYPE_F32, positive);
+                check_small(opcode, HAL_TYPE_F64, positive);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_bits_and_comparisons),
         cmocka_unit_test(test_select),     cmocka_unit_test(test_casts),
         cmocka_unit_test(test_narrow),     cmocka_unit_test(test_math),
+        cmocka_unit_test(test_small_operands),
     };
     return cmocka_run_group_tests_name("cpu operations", tests, NULL, cpu_close_all);
 }

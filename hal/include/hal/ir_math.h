@@ -14,6 +14,9 @@
  *     math_log_f32_is_rare(m, x)   a MATH_BOOL
  *     math_log_f32_rare(m, x)      right wherever is_rare is true
  *     math_log_f32(m, x)           all three put together with MATH_RARE_F32
+ * And some have a part for small operands, the same bits for less work where a reader sees that all
+ * of many operands are small:
+ *     math_tanh_f32_near(m, x)     right where |x| < 1; atan and erf have it too
  *
  * What the includer defines, all of it before the #include:
  *

@@ -291,8 +291,30 @@ static inline MATH_F32 math_log1p_f32(MATH_CONTEXT, MATH_F32 x)
     return result;
 }
 
-/* Below 1 an odd polynomial; above, 1 - 2 / (exp(2|x|) + 1), whose second term is then under 1/4,
- * so that its error counts for little. */
+/* tanh(size) for sizes below 1: an odd polynomial. */
+static inline MATH_F32 math_tanh_small_f32(MATH_CONTEXT, MATH_F32 size)
+{
+    MATH_F32 z = MATH_MUL(size, size);
+    MATH_F32 q = MATH_CONST_F32(-0x1.77adccp-12f);
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.2d9588p-9f));
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.045d62p-7f));
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.60091ep-6f));
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.b9623p-5f));
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.110be4p-3f));
+    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.55553cp-2f));
+    MATH_F32 cube = MATH_MUL(z, size);
+    return MATH_FMA_F32(q, cube, size);
+}
+
+/* Right where |x| < 1. */
+static inline MATH_F32 math_tanh_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 small = math_tanh_small_f32(MATH_PASS, MATH_ABS_F32(x));
+    return math_with_sign_f32(MATH_PASS, small, x);
+}
+
+/* From 1 on, 1 - 2 / (exp(2|x|) + 1), whose second term is then under 1/4, so that its error counts
+ * for little. */
 static inline MATH_F32 math_tanh_f32(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);
@@ -318,23 +340,34 @@ static inline MATH_F32 math_tanh_f32(MATH_CONTEXT, MATH_F32 x)
     MATH_F32 tail = MATH_DIV(MATH_CONST_F32(2.0f), divisor);
     MATH_F32 large = MATH_SUB(one, tail);
 
-    MATH_F32 z = MATH_MUL(size, size);
-    MATH_F32 q = MATH_CONST_F32(-0x1.77adccp-12f);
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.2d9588p-9f));
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.045d62p-7f));
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.60091ep-6f));
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.b9623p-5f));
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(0x1.110be4p-3f));
-    q = MATH_FMA_F32(q, z, MATH_CONST_F32(-0x1.55553cp-2f));
-    MATH_F32 cube = MATH_MUL(z, size);
-    MATH_F32 small = MATH_FMA_F32(q, cube, size);
-
+    MATH_F32 small = math_tanh_small_f32(MATH_PASS, size);
     MATH_BOOL below = MATH_LT(size, one);
     return math_with_sign_f32(MATH_PASS, MATH_SELECT(below, small, large), x);
 }
 
-/* Below 1 an odd polynomial; above, 1 - 2^-q(|x|) with a polynomial q. Beyond 4 the second term is
- * lost in rounding, so |x| is held there. */
+/* erf(size) for sizes below 1: an odd polynomial. */
+static inline MATH_F32 math_erf_small_f32(MATH_CONTEXT, MATH_F32 size)
+{
+    MATH_F32 z = MATH_MUL(size, size);
+    MATH_F32 s = MATH_CONST_F32(0x1.4c5cb4p-14f);
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.a5197ap-11f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.542fecp-8f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.b7fec4p-6f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.ce2d52p-4f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.81274p-2f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.06eba8p-3f));
+    return MATH_FMA_F32(s, size, size);
+}
+
+/* Right where |x| < 1. */
+static inline MATH_F32 math_erf_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 small = math_erf_small_f32(MATH_PASS, MATH_ABS_F32(x));
+    return math_with_sign_f32(MATH_PASS, small, x);
+}
+
+/* From 1 on, 1 - 2^-q(|x|) with a polynomial q. Beyond 4 the second term is lost in rounding, so |x|
+ * is held there. */
 static inline MATH_F32 math_erf_f32(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);
@@ -363,16 +396,7 @@ static inline MATH_F32 math_erf_f32(MATH_CONTEXT, MATH_F32 x)
     MATH_F32 tail = MATH_MUL(p, MATH_FLOAT_F32(exponent));
     MATH_F32 large = MATH_SUB(one, tail);
 
-    MATH_F32 z = MATH_MUL(size, size);
-    MATH_F32 s = MATH_CONST_F32(0x1.4c5cb4p-14f);
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.a5197ap-11f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.542fecp-8f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.b7fec4p-6f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.ce2d52p-4f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.81274p-2f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.06eba8p-3f));
-    MATH_F32 small = MATH_FMA_F32(s, size, size);
-
+    MATH_F32 small = math_erf_small_f32(MATH_PASS, size);
     MATH_BOOL below = MATH_LT(size, one);
     return math_with_sign_f32(MATH_PASS, MATH_SELECT(below, small, large), x);
 }

@@ -3,6 +3,9 @@
 #ifndef HAL_IR_MATH_TRIG_F32_H
 #define HAL_IR_MATH_TRIG_F32_H
 
+/* Below, three parts of pi/2 reduce an angle; from there on it takes a hundred bits of 2/pi. */
+#define MATH_SMALL_ANGLES_F32 0x1p17f
+
 /* |x| = (quadrant + 4 j) * pi/2 + r with |r| < 0.79; the quadrant stands in the low 2 bits, and
  * above it anything. */
 typedef struct math_angle_f32 {
@@ -124,7 +127,7 @@ static inline math_angle_f32 math_angle_large_f32(MATH_CONTEXT, MATH_F32 x)
 static inline MATH_BOOL math_angle_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);
-    return MATH_NOT(MATH_LT(size, MATH_CONST_F32(0x1p17f)));
+    return MATH_NOT(MATH_LT(size, MATH_CONST_F32(MATH_SMALL_ANGLES_F32)));
 }
 
 /* sin(r) where the quadrant is even, else cos(r), with the sign that bit 1 of the quadrant asks
@@ -250,17 +253,9 @@ static inline MATH_F32 math_tan_f32(MATH_CONTEXT, MATH_F32 x)
     return result;
 }
 
-/* Above 1, atan(|x|) = pi/2 + atan(-1 / |x|). */
-static inline MATH_F32 math_atan_f32(MATH_CONTEXT, MATH_F32 x)
+/* atan(q) for q of -1 to 1. */
+static inline MATH_F32 math_atan_small_f32(MATH_CONTEXT, MATH_F32 q)
 {
-    MATH_F32 size = MATH_ABS_F32(x);
-    MATH_F32 one = MATH_CONST_F32(1.0f);
-    MATH_BOOL above = MATH_GT(size, one);
-    MATH_F32 over = MATH_SELECT(above, MATH_CONST_F32(-1.0f), size);
-    MATH_F32 under = MATH_SELECT(above, size, one);
-    MATH_F32 zero = MATH_CONST_F32(0.0f);
-    MATH_F32 base = MATH_SELECT(above, MATH_CONST_F32(0x1.921fb6p0f), zero);
-    MATH_F32 q = MATH_DIV(over, under);
     MATH_F32 z = MATH_MUL(q, q);
     MATH_F32 p = MATH_CONST_F32(-0x1.d5a1aap-10f);
     p = MATH_FMA_F32(p, z, MATH_CONST_F32(0x1.6551e2p-7f));
@@ -272,7 +267,28 @@ static inline MATH_F32 math_atan_f32(MATH_CONTEXT, MATH_F32 x)
     p = MATH_FMA_F32(p, z, MATH_CONST_F32(0x1.9991ecp-3f));
     p = MATH_FMA_F32(p, z, MATH_CONST_F32(-0x1.55553ep-2f));
     MATH_F32 cube = MATH_MUL(z, q);
-    p = MATH_FMA_F32(p, cube, q);
+    return MATH_FMA_F32(p, cube, q);
+}
+
+/* Right where |x| < 1: no quotient, and nothing to add. */
+static inline MATH_F32 math_atan_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 small = math_atan_small_f32(MATH_PASS, MATH_ABS_F32(x));
+    return math_with_sign_f32(MATH_PASS, small, x);
+}
+
+/* Above 1, atan(|x|) = pi/2 + atan(-1 / |x|). */
+static inline MATH_F32 math_atan_f32(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 size = MATH_ABS_F32(x);
+    MATH_F32 one = MATH_CONST_F32(1.0f);
+    MATH_BOOL above = MATH_GT(size, one);
+    MATH_F32 over = MATH_SELECT(above, MATH_CONST_F32(-1.0f), size);
+    MATH_F32 under = MATH_SELECT(above, size, one);
+    MATH_F32 zero = MATH_CONST_F32(0.0f);
+    MATH_F32 base = MATH_SELECT(above, MATH_CONST_F32(0x1.921fb6p0f), zero);
+    MATH_F32 q = MATH_DIV(over, under);
+    MATH_F32 p = math_atan_small_f32(MATH_PASS, q);
     p = MATH_ADD(p, base);
     return math_with_sign_f32(MATH_PASS, p, x);
 }

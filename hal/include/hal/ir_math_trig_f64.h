@@ -3,6 +3,9 @@
 #ifndef HAL_IR_MATH_TRIG_F64_H
 #define HAL_IR_MATH_TRIG_F64_H
 
+/* Below, three parts of pi/2 reduce an angle; from there on it takes a hundred bits of 2/pi. */
+#define MATH_SMALL_ANGLES_F64 0x1p22
+
 typedef struct math_angle_f64 {
     MATH_F64 r;
     MATH_U64 quadrant;
@@ -141,7 +144,7 @@ static inline math_angle_f64 math_angle_large_f64(MATH_CONTEXT, MATH_F64 x)
 static inline MATH_BOOL math_angle_f64_is_rare(MATH_CONTEXT, MATH_F64 x)
 {
     MATH_F64 size = MATH_ABS_F64(x);
-    return MATH_NOT(MATH_LT(size, MATH_CONST_F64(0x1p22)));
+    return MATH_NOT(MATH_LT(size, MATH_CONST_F64(MATH_SMALL_ANGLES_F64)));
 }
 
 static inline MATH_F64 math_sin_polynomial_f64(MATH_CONTEXT, MATH_F64 r)
