@@ -9,6 +9,10 @@ typedef hal_ir_builder *builder_ref;
 /* What kind of values a function takes. */
 enum { TAKES_FLOAT = 1, TAKES_INTEGER = 2, TAKES_BOOL = 4 };
 
+typedef struct halved_exponential {
+    hal_ir_value size, factor, large;
+} halved_exponential;
+
 static hal_ir_value number(builder_ref b, hal_ir_value like, double value);
 static hal_ir_value split_constant(builder_ref b, hal_ir_value x, double factor);
 static hal_ir_value refuse(builder_ref b);
@@ -17,6 +21,7 @@ static hal_ir_value plain_unary(builder_ref b, ops_unary_function function, hal_
 static hal_ir_value sign(builder_ref b, hal_ir_value x);
 static hal_ir_value arc_sine(builder_ref b, hal_ir_value x);
 static hal_ir_value arc_cosine(builder_ref b, hal_ir_value x);
+static halved_exponential halve_exponential(builder_ref b, hal_ir_value x);
 static hal_ir_value hyperbolic_sine(builder_ref b, hal_ir_value x);
 static hal_ir_value hyperbolic_cosine(builder_ref b, hal_ir_value x);
 static hal_ir_value sigmoid(builder_ref b, hal_ir_value x);
@@ -244,29 +249,41 @@ static hal_ir_value arc_cosine(builder_ref b, hal_ir_value x)
     return hal_ir_add(b, half, half);
 }
 
-/* With e = exp(|x|) - 1: (e + e / (e + 1)) / 2; with t = exp(|x| / 2) where e may overflow:
- * (t / 2) t. */
+/* exp(|x|) / 2 = factor * exp(size): near the end of the type exp(|x|) overflows, its half does not
+ * yet. So beyond 64 size is |x| - 1, exactly, and factor e / 2. */
+static halved_exponential halve_exponential(builder_ref b, hal_ir_value x)
+{
+    halved_exponential half;
+    hal_ir_value size = hal_ir_abs(b, x), zero = number(b, x, 0), one = number(b, x, 1);
+    half.large = hal_ir_lt(b, number(b, x, 64), size);
+    half.size = hal_ir_sub(b, size, hal_ir_select(b, half.large, one, zero));
+    half.factor = hal_ir_select(b, half.large, number(b, x, 1.3591409142295226177),
+                                number(b, x, 0.5));
+    return half;
+}
+
+/* With e = exp(|x|) - 1: (e + e / (e + 1)) / 2, with the sign of x; where e is large the quotient
+ * is lost in rounding, and e might be infinite. */
 static hal_ir_value hyperbolic_sine(builder_ref b, hal_ir_value x)
 {
-    hal_ir_value size = hal_ir_abs(b, x), half = number(b, x, 0.5);
-    hal_ir_value e = hal_ir_math(b, HAL_IR_EXPM1, size, HAL_IR_NONE, 0);
-    hal_ir_value quotient = hal_ir_div(b, e, hal_ir_add(b, e, number(b, x, 1)));
-    hal_ir_value small = hal_ir_mul(b, half, hal_ir_add(b, e, quotient));
-    hal_ir_value t = hal_ir_math(b, HAL_IR_EXP, hal_ir_mul(b, half, size), HAL_IR_NONE, 0);
-    hal_ir_value large = hal_ir_mul(b, hal_ir_mul(b, half, t), t);
-    hal_ir_value value = hal_ir_select(b, hal_ir_gt(b, size, number(b, x, 64)), large, small);
-    value = hal_ir_select(b, hal_ir_lt(b, x, number(b, x, 0)), hal_ir_neg(b, value), value);
-    return hal_ir_select(b, hal_ir_eq(b, x, number(b, x, 0)), x, value);
+    const int wide = hal_ir_type_of(b, x) == HAL_TYPE_F64;
+    const hal_type bits = wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    halved_exponential half = halve_exponential(b, x);
+    hal_ir_value e = hal_ir_math(b, HAL_IR_EXPM1, half.size, HAL_IR_NONE, 0);
+    hal_ir_value top = hal_ir_select(b, half.large, number(b, x, 0), e);
+    hal_ir_value quotient = hal_ir_div(b, top, hal_ir_add(b, e, number(b, x, 1)));
+    hal_ir_value size = hal_ir_mul(b, half.factor, hal_ir_add(b, e, quotient));
+    hal_ir_value sign = hal_ir_bitcast(b, bits, x);
+    sign = hal_ir_and(b, sign, wide ? hal_ir_u64(b, UINT64_C(1) << 63) : hal_ir_u32(b, 1u << 31));
+    hal_ir_value signed_bits = hal_ir_or(b, hal_ir_bitcast(b, bits, size), sign);
+    return hal_ir_bitcast(b, hal_ir_type_of(b, x), signed_bits);
 }
 
 static hal_ir_value hyperbolic_cosine(builder_ref b, hal_ir_value x)
 {
-    hal_ir_value size = hal_ir_abs(b, x), half = number(b, x, 0.5);
-    hal_ir_value e = hal_ir_math(b, HAL_IR_EXP, size, HAL_IR_NONE, 0);
-    hal_ir_value small = hal_ir_fma(b, half, e, hal_ir_div(b, half, e));
-    hal_ir_value t = hal_ir_math(b, HAL_IR_EXP, hal_ir_mul(b, half, size), HAL_IR_NONE, 0);
-    hal_ir_value large = hal_ir_mul(b, hal_ir_mul(b, half, t), t);
-    return hal_ir_select(b, hal_ir_gt(b, size, number(b, x, 64)), large, small);
+    halved_exponential half = halve_exponential(b, x);
+    hal_ir_value e = hal_ir_math(b, HAL_IR_EXP, half.size, HAL_IR_NONE, 0);
+    return hal_ir_fma(b, half.factor, e, hal_ir_div(b, number(b, x, 0.5), e));
 }
 
 /* With t = exp(-|x|), which never overflows: 1 / (1 + t), or t / (1 + t) where x is negative. */

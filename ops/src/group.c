@@ -1,8 +1,6 @@
 /* Groups of pointwise operations, see group.h. */
 #include "group.h"
 
-#include <string.h>
-
 /* The place of a leaf, in contrast to that of a node. */
 #define LEAF 0x8000u
 
@@ -220,8 +218,13 @@ static int is_wanted(const ops_array *x)
     return ops_array_is_kept(x) || x->uses > x->seen || (x->in_scope && x->was_computed);
 }
 
+/* Asked two times for each operation; shapes are short, so calling memcmp would cost more. */
 static int same_shape(const ops_array *x, const ops_array *y)
 {
     const ops_tensor *a = &x->view, *b = &y->view;
-    return a->rank == b->rank && memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0;
+    int same = a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) {
+        same = a->shape[i] == b->shape[i];
+    }
+    return same;
 }
