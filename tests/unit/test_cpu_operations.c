@@ -328,9 +328,9 @@ static void test_small_operands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_bits_and_comparisons),
-        cmocka_unit_test(test_select),     cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_narrow),     cmocka_unit_test(test_math),
+        cmocka_unit_test(test_arithmetic),     cmocka_unit_test(test_bits_and_comparisons),
+        cmocka_unit_test(test_select),         cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_narrow),         cmocka_unit_test(test_math),
         cmocka_unit_test(test_small_operands),
     };
     return cmocka_run_group_tests_name("cpu operations", tests, NULL, cpu_close_all);
