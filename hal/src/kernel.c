@@ -8,6 +8,7 @@
 #include "log.h"
 #include "queue.h"
 #include "status.h"
+#include "text.h"
 #include "validate.h"
 
 #include <hal/ir_build.h>
@@ -34,7 +35,6 @@ static hal_status describe_gemm(hal_kernel *kernel, const hal_gemm_description *
 static hal_status check_limits(const hal_device *device, const hal_ir_kernel *ir);
 static hal_status check_gemm(const hal_gemm_description *gemm);
 static hal_status check_gemm_epilogue(const hal_gemm_description *gemm);
-static int takes_format(const char *formats, const char *format);
 static void dump(const char *what, const hal_ir_kernel *ir);
 static void unlink_from_table(hal_kernel *kernel);
 static void free_kernel(hal_kernel *kernel);
@@ -264,7 +264,7 @@ static hal_status create_native(hal_device *device, const char *format, const vo
                                    : "signature is not a kernel without records");
     }
     const char *formats = device->plugin->formats ? device->plugin->formats : "";
-    if (!device->plugin->kernel_create_native || !takes_format(formats, format)) {
+    if (!device->plugin->kernel_create_native || !hal_list_has(formats, format)) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
                         "hal_kernel_create_native: %s:%u does not take the format \"%s\"; it takes "
                         "%s%s",
@@ -615,27 +615,12 @@ static hal_status check_gemm_epilogue(const hal_gemm_description *gemm)
     return HAL_OK;
 }
 
-/* Whether a list separated by commas has the word. */
-static int takes_format(const char *formats, const char *format)
-{
-    const size_t length = strlen(format);
-    while (length && *formats) {
-        const size_t item = strcspn(formats, ",");
-        if (item == length && strncmp(formats, format, length) == 0) {
-            return 1;
-        }
-        formats += item;
-        formats += strspn(formats, ", ");
-    }
-    return 0;
-}
-
 /* HAL_DUMP=ir shows both sides of the legaliser in the log. */
 static void dump(const char *what, const hal_ir_kernel *ir)
 {
     const char *variable = secure_getenv("HAL_DUMP");
     char *text = NULL;
-    if (!variable || !takes_format(variable, "ir") || hal_ir_print(ir, &text) != HAL_OK) {
+    if (!variable || !hal_list_has(variable, "ir") || hal_ir_print(ir, &text) != HAL_OK) {
         return;
     }
     char *whole = NULL;

@@ -3,12 +3,12 @@
 
 #include "clock.h"
 #include "status.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static hal_status read_variables(uint32_t *on);
-static int has_word(const char *list, const char *word);
 static hal_status read_list(const char *list, uint32_t *on);
 
 _Atomic uint32_t hal_layers;
@@ -66,24 +66,11 @@ static hal_status read_variables(uint32_t *on)
     if (trace && trace[0]) {
         *on |= HAL_LAYER_TRACE;
     }
-    if (dump && has_word(dump, "batch")) {
+    /* It has words that are no layer's, too. */
+    if (dump && hal_list_has(dump, "batch")) {
         *on |= HAL_LAYER_DUMP;
     }
     return list ? read_list(list, on) : HAL_OK;
-}
-
-/* Whether a list separated by commas has a word; HAL_DUMP has words that are no layers' too. */
-static int has_word(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = list + strspn(list, ", "); *at; at += strspn(at, ", ")) {
-        const size_t item = strcspn(at, ", ");
-        if (item == length && strncmp(at, word, length) == 0) {
-            return 1;
-        }
-        at += item;
-    }
-    return 0;
 }
 
 static hal_status read_list(const char *list, uint32_t *on)
@@ -92,12 +79,11 @@ static hal_status read_list(const char *list, uint32_t *on)
         const char *name;
         uint32_t bit;
     } known[] = {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}};
-    const char *at = list + strspn(list, ", ");
-    while (*at) {
-        const size_t length = strcspn(at, ", ");
+    const char *rest = list, *word;
+    for (size_t length; (length = hal_list_next(&rest, &word)) > 0;) {
         uint32_t bit = 0;
         for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
-            if (strlen(known[i].name) == length && strncmp(known[i].name, at, length) == 0) {
+            if (strlen(known[i].name) == length && strncmp(known[i].name, word, length) == 0) {
                 bit = known[i].bit;
             }
         }
@@ -105,11 +91,9 @@ static hal_status read_list(const char *list, uint32_t *on)
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                             "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there are "
                             "validate and fault, and HAL_TRACE=FILE",
-                            list, (int)length, at);
+                            list, (int)length, word);
         }
         *on |= bit;
-        at += length;
-        at += strspn(at, ", ");
     }
     return HAL_OK;
 }
