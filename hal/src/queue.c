@@ -23,6 +23,7 @@ static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, 
                               hal_plugin_wait *waits, uint32_t *count);
 static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
 static hal_status flush_traced(hal_queue *queue);
+static void limit_batch(hal_queue *queue, uint32_t commands);
 static hal_queue *new_queue(void);
 static void put_aside(hal_queue *queue);
 static void begin_batch(hal_queue *queue);
@@ -164,11 +165,18 @@ static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
 
 void hal_queue_went_idle(hal_queue *queue)
 {
-    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : queue->batch_first;
+    limit_batch(queue, queue->batch_first);
+}
+
+/* What an empty batch may grow to. While traced that is nothing, so that its first command leads to
+ * flush_traced before it is recorded. */
+static void limit_batch(hal_queue *queue, uint32_t commands)
+{
+    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : commands;
 }
 
 /* While traced, a batch is one command, so that the device's time between two of them is that of a
- * kernel. Its limit is 0 at first, which leads here before the command is recorded. */
+ * kernel. */
 static hal_status flush_traced(hal_queue *queue)
 {
     const hal_status status =
@@ -459,9 +467,7 @@ static void begin_batch(hal_queue *queue)
     queue->memory_bytes = 0;
     hal_hazards_clear(&queue->hazards);
     hal_recording_clear(queue->recording);
-    if (hal_layers_on(HAL_LAYER_TRACE)) {
-        queue->batch_limit = 0;
-    }
+    limit_batch(queue, queue->batch_limit);
 }
 
 /* Submits the present batch, or has it held when it must come after another device's work. */
