@@ -26,6 +26,8 @@ typedef struct rewrite {
 
 enum { MOST_LANES = 128, MOST_RECORDS = 128, MOST_CONSTANTS = 32 }; /* for one old record */
 
+static const hal_ir_value NONE = HAL_IR_NONE;
+
 static int is_lane_operation(uint32_t opcode);
 static int begin(rewrite *r);
 static void number_items(rewrite *r);
@@ -35,8 +37,14 @@ static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_v
 static hal_ir_value lane_xor(rewrite *r, uint32_t mask);
 static uint32_t exchange_of(rewrite *r, hal_type type);
 static hal_ir_value emit(rewrite *r, hal_ir_record record);
+/* A record without a fourth operand, of width 1. */
+static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
+                           hal_ir_value b, hal_ir_value c, uint32_t aux);
 static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
                            hal_ir_value b);
+/* One of two, by whether the group has a work-item. */
+static hal_ir_value if_there(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
+                             hal_ir_value no);
 static hal_ir_value constant(rewrite *r, uint32_t number);
 
 int replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to)
@@ -66,7 +74,7 @@ hal_status replay_fix_lanes(const hal_ir_kernel *ir, uint32_t lanes, hal_ir_kern
             hal_ir_record record = ir->records[i];
             hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
             for (uint32_t k = 0; k < 4; k++) {
-                *operands[k] = *operands[k] == HAL_IR_NONE ? HAL_IR_NONE : r.values[*operands[k]];
+                *operands[k] = *operands[k] == NONE ? NONE : r.values[*operands[k]];
             }
             r.values[i] =
                 is_lane_operation(record.opcode) ? replace(&r, &record) : emit(&r, record);
@@ -136,14 +144,7 @@ static void number_items(rewrite *r)
     uint32_t stride = 1;
     r->item = constant(r, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        const hal_ir_value id = emit(r, (hal_ir_record){.opcode = HAL_IR_LOCAL_ID,
-                                                        .type = HAL_TYPE_U32,
-                                                        .width = 1,
-                                                        .a = HAL_IR_NONE,
-                                                        .b = HAL_IR_NONE,
-                                                        .c = HAL_IR_NONE,
-                                                        .d = HAL_IR_NONE,
-                                                        .aux = i});
+        const hal_ir_value id = scalar(r, HAL_IR_LOCAL_ID, HAL_TYPE_U32, NONE, NONE, NONE, i);
         const hal_ir_value part = binary(r, HAL_IR_MUL, HAL_TYPE_U32, id, constant(r, stride));
         r->item = binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->item, part);
         stride *= r->from->group_size[i];
@@ -182,15 +183,7 @@ static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value
             x = both;
             continue;
         }
-        const hal_ir_value there =
-            binary(r, HAL_IR_LT, HAL_TYPE_BOOL, source, constant(r, r->items));
-        x = emit(r, (hal_ir_record){.opcode = HAL_IR_SELECT,
-                                    .type = record->type,
-                                    .width = 1,
-                                    .a = there,
-                                    .b = both,
-                                    .c = x,
-                                    .d = HAL_IR_NONE});
+        x = if_there(r, record->type, source, both, x);
     }
     return x;
 }
@@ -198,39 +191,15 @@ static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value
 /* What work-item `source` of the group has for x; the own where there is no such one. */
 static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source)
 {
-    const hal_ir_record barrier = {.opcode = HAL_IR_BARRIER,
-                                   .a = HAL_IR_NONE,
-                                   .b = HAL_IR_NONE,
-                                   .c = HAL_IR_NONE,
-                                   .d = HAL_IR_NONE};
+    const hal_ir_record barrier = {
+        .opcode = HAL_IR_BARRIER, .a = NONE, .b = NONE, .c = NONE, .d = NONE};
     const uint32_t memory = exchange_of(r, type);
     if (r->items % r->lanes != 0) {
-        const hal_ir_value there =
-            binary(r, HAL_IR_LT, HAL_TYPE_BOOL, source, constant(r, r->items));
-        source = emit(r, (hal_ir_record){.opcode = HAL_IR_SELECT,
-                                         .type = HAL_TYPE_U32,
-                                         .width = 1,
-                                         .a = there,
-                                         .b = source,
-                                         .c = r->item,
-                                         .d = HAL_IR_NONE});
+        source = if_there(r, HAL_TYPE_U32, source, source, r->item);
     }
-    emit(r, (hal_ir_record){.opcode = HAL_IR_STORE,
-                            .width = 1,
-                            .a = r->item,
-                            .b = HAL_IR_NONE,
-                            .c = x,
-                            .d = HAL_IR_NONE,
-                            .aux = memory});
+    scalar(r, HAL_IR_STORE, HAL_TYPE_NONE, r->item, NONE, x, memory);
     emit(r, barrier);
-    const hal_ir_value loaded = emit(r, (hal_ir_record){.opcode = HAL_IR_LOAD,
-                                                        .type = type,
-                                                        .width = 1,
-                                                        .a = source,
-                                                        .b = HAL_IR_NONE,
-                                                        .c = HAL_IR_NONE,
-                                                        .d = HAL_IR_NONE,
-                                                        .aux = memory});
+    const hal_ir_value loaded = scalar(r, HAL_IR_LOAD, type, source, NONE, NONE, memory);
     emit(r, barrier); /* the next exchange writes where this one reads */
     return loaded;
 }
@@ -264,27 +233,34 @@ static hal_ir_value emit(rewrite *r, hal_ir_record record)
     return r->count++;
 }
 
-static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b)
+static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
+                           hal_ir_value b, hal_ir_value c, uint32_t aux)
 {
     return emit(r, (hal_ir_record){.opcode = opcode,
                                    .type = type,
                                    .width = 1,
                                    .a = a,
                                    .b = b,
-                                   .c = HAL_IR_NONE,
-                                   .d = HAL_IR_NONE});
+                                   .c = c,
+                                   .d = NONE,
+                                   .aux = aux});
+}
+
+static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
+                           hal_ir_value b)
+{
+    return scalar(r, opcode, type, a, b, NONE, 0);
+}
+
+static hal_ir_value if_there(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
+                             hal_ir_value no)
+{
+    const hal_ir_value there = binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, constant(r, r->items));
+    return scalar(r, HAL_IR_SELECT, type, there, yes, no, 0);
 }
 
 static hal_ir_value constant(rewrite *r, uint32_t number)
 {
     r->constants[r->constant_count] = number;
-    return emit(r, (hal_ir_record){.opcode = HAL_IR_CONSTANT,
-                                   .type = HAL_TYPE_U32,
-                                   .width = 1,
-                                   .a = HAL_IR_NONE,
-                                   .b = HAL_IR_NONE,
-                                   .c = HAL_IR_NONE,
-                                   .d = HAL_IR_NONE,
-                                   .aux = r->constant_count++});
+    return scalar(r, HAL_IR_CONSTANT, HAL_TYPE_U32, NONE, NONE, NONE, r->constant_count++);
 }
