@@ -1,6 +1,7 @@
 /* The description of a device: from the plugin's record to hal's own. Called by the loader. */
 #include "device_info.h"
 
+#include "sized.h"
 #include "status.h"
 
 #include <stddef.h>
@@ -65,7 +66,7 @@ static hal_status check_size(const hal_plugin *plugin, const char *record, uint3
 {
     uint32_t size;
     memcpy(&size, record, sizeof size);
-    if (size < offsetof(hal_device_info, reserved) || size > HAL_DEVICE_INFO_MAX_BYTES ||
+    if (size < HAL_DEVICE_INFO_BYTES_1_0 || size > HAL_DEVICE_INFO_MAX_BYTES ||
         size % _Alignof(hal_device_info) != 0) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
                         "plugin %s: device %u: its record states that it is %u bytes long; it has "

@@ -1,6 +1,7 @@
 /* Kernels as objects: one block of memory holds the structure and all of its arrays. Used by the
  * builder and by whoever keeps a kernel. */
 #include "ir_internal.h"
+#include "sized.h"
 #include "status.h"
 
 #include <stdlib.h>
@@ -16,6 +17,12 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
                         copy == NULL ? "copy" : "kernel");
     }
     *copy = NULL;
+    hal_ir_kernel own;
+    if (!hal_sized_take(&own, sizeof own, kernel, HAL_IR_KERNEL_BYTES_1_0)) {
+        return hal_fail(HAL_ERROR_INVALID_IR,
+                        "copying an IR kernel: its size, %u, is not sizeof(hal_ir_kernel)",
+                        kernel->size);
+    }
     const size_t bytes = array_bytes(1, sizeof *kernel) +
                          array_bytes(kernel->record_count, sizeof *kernel->records) +
                          array_bytes(kernel->memory_count, sizeof *kernel->memories) +
@@ -28,8 +35,7 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
                                                  "bytes",
                         bytes);
     }
-    hal_ir_kernel *made = take(&at, kernel, 1, sizeof *kernel);
-    made->size = sizeof *made;
+    hal_ir_kernel *made = take(&at, &own, 1, sizeof own);
     made->records = take(&at, kernel->records, kernel->record_count, sizeof *kernel->records);
     made->memories = take(&at, kernel->memories, kernel->memory_count, sizeof *kernel->memories);
     made->scalars = take(&at, kernel->scalars, kernel->scalar_count, sizeof *kernel->scalars);

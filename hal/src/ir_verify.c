@@ -3,6 +3,7 @@
  * counts; its time is linear in the records, but for the names of at most a few hundred
  * declarations. */
 #include "ir_internal.h"
+#include "sized.h"
 #include "status.h"
 
 #include <hal/ir_uniform.h>
@@ -70,10 +71,13 @@ int hal_ir_check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *probl
 /* What has to hold before anything else of the structure may be read. */
 static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
-    if (kernel->size < sizeof *kernel || kernel->version != HAL_IR_VERSION) {
+    if (kernel->size < HAL_IR_KERNEL_BYTES_1_0 || kernel->version < HAL_IR_VERSION_1_0 ||
+        kernel->version > HAL_IR_VERSION) {
         return hal_ir_complain(problem,
-                               "size %u, version %u; this hal reads version %u, at least %zu bytes",
-                               kernel->size, kernel->version, HAL_IR_VERSION, sizeof *kernel);
+                               "size %u, version %u; this hal reads versions %u to %u, at least "
+                               "%zu bytes",
+                               kernel->size, kernel->version, HAL_IR_VERSION_1_0, HAL_IR_VERSION,
+                               HAL_IR_KERNEL_BYTES_1_0);
     }
     if ((kernel->record_count > 0 && kernel->records == NULL) ||
         (kernel->memory_count > 0 && kernel->memories == NULL) ||

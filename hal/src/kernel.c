@@ -7,6 +7,7 @@
 #include "layer.h"
 #include "log.h"
 #include "queue.h"
+#include "sized.h"
 #include "status.h"
 #include "text.h"
 #include "validate.h"
@@ -33,6 +34,7 @@ static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of);
 static hal_status describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir);
 static hal_status describe_gemm(hal_kernel *kernel, const hal_gemm_description *gemm);
 static hal_status check_limits(const hal_device *device, const hal_ir_kernel *ir);
+static hal_status take_gemm(hal_gemm_description *own, const hal_gemm_description *given);
 static hal_status check_gemm(const hal_gemm_description *gemm);
 static hal_status check_gemm_epilogue(const hal_gemm_description *gemm);
 static void dump(const char *what, const hal_ir_kernel *ir);
@@ -301,8 +303,9 @@ static hal_status create_gemm(hal_device *device, const hal_gemm_description *de
     *kernel = NULL;
     *workspace_bytes = 0;
     hal_status status = hal_device_check(device, "hal_kernel_create_gemm");
+    hal_gemm_description legal;
     if (status == HAL_OK) {
-        status = check_gemm(description);
+        status = take_gemm(&legal, description);
     }
     if (status != HAL_OK) {
         return status;
@@ -312,10 +315,9 @@ static hal_status create_gemm(hal_device *device, const hal_gemm_description *de
                         "hal_kernel_create_gemm: %s:%u has no matrix product of its own",
                         device->plugin->name, device->index);
     }
-    hal_gemm_description legal = *description;
     hal_ir_kernel *epilogue = NULL;
-    if (description->epilogue) {
-        status = hal_ir_legalise(description->epilogue, &device->info, &epilogue);
+    if (legal.epilogue) {
+        status = hal_ir_legalise(legal.epilogue, &device->info, &epilogue);
         if (status != HAL_OK) {
             return status;
         }
@@ -568,14 +570,25 @@ static hal_status check_limits(const hal_device *device, const hal_ir_kernel *ir
     return HAL_OK;
 }
 
+/* The program's description, as one of hal's own minor. */
+static hal_status take_gemm(hal_gemm_description *own, const hal_gemm_description *given)
+{
+    if (!hal_sized_take(own, sizeof *own, given, HAL_GEMM_DESCRIPTION_BYTES_1_0)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_kernel_create_gemm: description: size, %u, is not "
+                        "sizeof(hal_gemm_description), %zu here, or there is something behind it "
+                        "that this hal does not know",
+                        given->size, sizeof *own);
+    }
+    return check_gemm(own);
+}
+
 static hal_status check_gemm(const hal_gemm_description *gemm)
 {
     const char *wrong = NULL;
     const int64_t columns_a = gemm->transpose_a ? gemm->m : gemm->k;
     const int64_t columns_b = gemm->transpose_b ? gemm->k : gemm->n;
-    if (gemm->size != sizeof *gemm) {
-        wrong = "size is not sizeof(hal_gemm_description)";
-    } else if (gemm->m <= 0 || gemm->n <= 0 || gemm->k < 0) {
+    if (gemm->m <= 0 || gemm->n <= 0 || gemm->k < 0) {
         wrong = "m and n are not above 0 or k is below 0";
     } else if (gemm->batch == 0) {
         wrong = "batch is 0";

@@ -485,6 +485,22 @@ static void native_products_may_decline(void **state)
     product.lda = 3;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
                  HAL_ERROR_INVALID_ARGUMENT, "leading dimension");
+    product.lda = 4;
+    product.size = 0;
+    assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT, "size, 0, is not sizeof(hal_gemm_description)");
+    /* A later minor's, which says nothing in what it has more, and which does. */
+    struct {
+        hal_gemm_description known;
+        uint64_t more;
+    } later = {.known = product};
+    later.known.size = sizeof later;
+    later.known.m = 4;
+    assert_int_equal(hal_kernel_create_gemm(device, &later.known, &made, &workspace), HAL_OK);
+    hal_kernel_release(made);
+    later.more = 1;
+    assert_fails(hal_kernel_create_gemm(device, &later.known, &made, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT, "something behind it");
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     hal_buffer_release(buffer);
 }

@@ -56,7 +56,8 @@ HAL_API hal_status hal_ir_builder_status(const hal_ir_builder *builder);
 HAL_API void hal_ir_kernel_destroy(hal_ir_kernel *kernel);
 
 /* A copy of a kernel in memory of its own.
- * Ownership: the caller's, until hal_ir_kernel_destroy. Threads: any. Errors: OUT_OF_MEMORY. */
+ * Ownership: the caller's, until hal_ir_kernel_destroy. Threads: any. Errors: INVALID_ARGUMENT,
+ * INVALID_IR when its size is none, OUT_OF_MEMORY. */
 HAL_API hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy);
 
 /* ---- Declarations; before the first operation or between operations ---- */
