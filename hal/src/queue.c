@@ -72,7 +72,8 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
     made->handle = handle;
     made->device = hal_device_hold(device);
     made->base = atomic_load(&made->flushed);
-    made->memory_limit = device->info.memory_bytes / MEMORY_PART;
+    made->memory_limit =
+        device->info.memory_bytes ? device->info.memory_bytes / MEMORY_PART : UINT64_MAX;
     atomic_store(&made->late, 0);
     set_batch(made, 0, 0);
     begin_batch(made);

@@ -232,6 +232,23 @@ static void batches_that_use_much_memory_flush_by_themselves(void **state)
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
 }
 
+/* A device that does not say how much memory it has is no device without memory. */
+static void batches_grow_where_memory_is_not_known(void **state)
+{
+    (void)state;
+    hal_device *other = mock_open("mock:1");
+    hal_queue *own = mock_queue(other);
+    hal_buffer *buffer = mock_buffer(other, 64);
+    assert_int_equal(hal_device_get_info(other)->memory_bytes, 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_int_equal(hal_queue_fill(own, (hal_range){buffer, 0, 4}, i), HAL_OK);
+    }
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
+    hal_queue_destroy(own);
+    hal_buffer_release(buffer);
+    hal_device_release(other);
+}
+
 static void buffers_and_kernels_may_go_at_once(void **state)
 {
     (void)state;
@@ -509,6 +526,7 @@ static int begin(void **state)
 {
     mock = mock_find("mock");
     mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock->infos[1].memory_bytes = 0;
     mock_begin(state);
     device = mock_open("mock");
     queue = mock_queue(device);
@@ -548,6 +566,7 @@ int main(void)
         cmocka_unit_test_setup(long_batches_flush_by_themselves, reset),
         cmocka_unit_test_setup(batches_take_the_length_that_was_set, reset),
         cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, reset),
+        cmocka_unit_test_setup(batches_grow_where_memory_is_not_known, reset),
         cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, reset),
         cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, reset),
         cmocka_unit_test_setup(failures_without_words_have_the_status_name, reset),
