@@ -21,7 +21,7 @@ hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_
 {
     (void)device;
     *memory = NULL;
-    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 || bytes > SIZE_MAX / 2) {
+    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
         return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "cpu memory: %llu bytes of kind %u cannot be allocated",
                         (unsigned long long)bytes, kind);

@@ -107,6 +107,8 @@ static void test_memory(void **state)
     assert_int_equal(plugin->memory_allocate(device, 0, UINT64_C(1) << 60, &memory),
                      HAL_ERROR_OUT_OF_MEMORY);
     assert_null(memory);
+    assert_int_equal(plugin->memory_allocate(device, 0, UINT64_MAX, &memory),
+                     HAL_ERROR_OUT_OF_MEMORY);
     assert_int_equal(plugin->memory_allocate(device, 9, 1, &memory), HAL_ERROR_INVALID_ARGUMENT);
     plugin->memory_free(device, NULL);
     plugin->device_close(device);
