@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -54,6 +55,7 @@ static int be_child(int ends)
     hal_queue *queue = NULL;
     pthread_t thread;
     argument = ends;
+    alarm(60); /* one that does not end is ended by a signal, which is seen */
     if (hal_device_open("cpu", &device) || hal_queue_create(device, &queue) ||
         hal_buffer_create(device, HAL_MEMORY_DEVICE, BYTES, &buffers[0]) ||
         hal_buffer_create(device, HAL_MEMORY_DEVICE, BYTES, &buffers[1]) ||
