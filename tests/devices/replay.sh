@@ -11,14 +11,26 @@ mkdir "$folder/data"
 head -n 129 "$data/train.csv" >"$folder/data/train.csv"
 head -n 65 "$data/test.csv" >"$folder/data/test.csv"
 
+# Runs a command under the validate layer, which must have no finding.
+watched() {
+    local status=0
+    HAL_LAYERS=validate "$@" >"$folder/log" 2>&1 || status=$?
+    if [ $status != 0 ] || grep -aq "validate: " "$folder/log"; then
+        cat "$folder/log"
+        echo "failed, or has a finding: $*"
+        exit 1
+    fi
+}
+
 for example in "$@"; do
     arguments=()
     [ "$example" != digits ] || arguments=(--data "$folder/data")
     HAL_BACKEND=cpu HAL_DUMP=batch HAL_DUMP_DIR=$folder HAL_TRACE=$folder/trace.json \
-        HAL_LAYERS=validate "$bin/$example" "${arguments[@]}" >"$folder/log"
+        watched "$bin/$example" "${arguments[@]}"
     files=("$folder"/*.batch)
     [ ${#files[@]} = 1 ] || { echo "$example left ${#files[@]} files" && exit 1; }
     echo "== $example"
-    HAL_LAYERS=validate "$bin/hal-replay" "${files[0]}"
+    watched "$bin/hal-replay" "${files[0]}"
+    cat "$folder/log"
     rm "${files[0]}"
 done
