@@ -15,6 +15,11 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 
+# What packages of others that link our libraries will depend on: the control file `shlibs`.
+# (Plugins are linked by nobody; cpack's log says that they have no version.)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+
 # debian_package(COMPONENT NAME SECTION DESCRIPTION DEPENDS RECOMMENDS)
 function(debian_package component name section description depends recommends)
     string(TOUPPER ${component} upper)

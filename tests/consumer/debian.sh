@@ -57,3 +57,14 @@ export PKG_CONFIG_PATH=${pc%/*}
 rm -r "$work/dev"
 libdir=$(find "$root" -name libhalyard.so.0)
 LD_LIBRARY_PATH=${libdir%/*} "$root/usr/bin/vector_add"
+
+echo "== the example as somebody's package: dpkg-shlibdeps knows what it depends on"
+dpkg-deb --control "$(package libhalyard0)" "$work/control"
+for library in libhalyard libhalyard_ops; do
+    expect "$(cat "$work/control/shlibs")" "$library 0 libhalyard0 (>= $version)"
+done
+mkdir -p "$work/theirs/debian"
+cd "$work/theirs"
+printf 'Source: theirs\n\nPackage: theirs\nArchitecture: any\n' >debian/control
+expect "$(dpkg-shlibdeps -O -L"$work/control/shlibs" -l"${libdir%/*}" "$root/usr/bin/vector_add" 2>&1)" \
+    "libhalyard0 (>= $version)"
