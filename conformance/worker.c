@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "finding.h"
 
 /* A group may spend on shrinking what so many cases may. */
 #define SHRUNK_CASES_OF_A_GROUP 4
@@ -19,6 +20,7 @@ typedef struct worker {
     bool opened;
     bool alone;     /* the case opens what it needs */
     bool is_late;   /* it needs a process of its own and has none */
+    bool found;     /* the case failed by a finding, which is told once: no smaller one has it */
     char why[1024]; /* it is not open */
 } worker;
 
@@ -33,6 +35,7 @@ static bool open_fixture(worker *w);
 static void close_fixture(case_run *run);
 static void run_case(case_run *run, const runner_options *options, const case_entry *entry);
 static void notice_output(case_run *run);
+static bool notice_finding(case_run *run);
 static void send_message(const worker *w, message sent, const char *detail);
 
 void worker_run(void *user, int fd)
@@ -45,6 +48,7 @@ void worker_run(void *user, int fd)
     w->options = task->options;
     w->fd = fd;
     w->owner = getpid();
+    finding_listen();
     if (task->next == task->end || task->results[task->next].entry->faults == NULL) {
         open_fixture(w);
     } else if (was_used) {
@@ -62,7 +66,7 @@ void worker_run(void *user, int fd)
         run_and_send(w, task->results[i].entry, i, MESSAGE_RESULT);
         if (w->opened && w->run.status == CASE_FAILED) {
             reopen_after_failure(w);
-            if (worker_begin_shrink(task, i)) {
+            if (!w->found && worker_begin_shrink(task, i)) {
                 shrink_case(w, task);
             }
         }
@@ -114,6 +118,7 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
         case_fail(run, "opening the device: %s", w->why);
     }
     notice_output(run);
+    w->found = notice_finding(run);
     const message sent = {.kind = kind,
                           .index = (uint32_t)index,
                           .status = (uint32_t)run->status,
@@ -208,6 +213,18 @@ static void notice_output(case_run *run)
                   "plugin says what it has to say by the host's log: %s",
                   printed);
     }
+}
+
+/* What a case before it left under way is found late, and told of this one. */
+static bool notice_finding(case_run *run)
+{
+    char words[1024];
+    if (!finding_take(words, sizeof words) || run->status == CASE_FAILED) {
+        return false;
+    }
+    run->status = CASE_PASSED;
+    case_fail(run, "the validate layer found: %s", words);
+    return true;
 }
 
 /* A copy that fork made and that came back from the call says so, once, and is gone. */

@@ -74,6 +74,18 @@ static void print_something(case_run *run, const void *parameters)
     printf("a plugin's own words");
 }
 
+/* A copy of what nobody wrote, which the validate layer finds and nothing else; asked for or not. */
+static void copy_the_unwritten(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    hal_buffer *buffer = NULL;
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 512, &buffer), "a buffer");
+    case_ok(run, hal_queue_copy(run->queue, (hal_range){buffer, 0, 256},
+                                (hal_range){buffer, 256, 256}), "a copy");
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "a wait");
+    hal_buffer_release(buffer);
+}
+
 /* A copy comes back into the harness; or a process is left behind that holds what it inherited. */
 static void fork_and_return(case_run *run, const void *parameters)
 {
@@ -365,6 +377,32 @@ static void claims_are_held(void **state)
     free_results(results, &list);
 }
 
+static void findings_of_the_validate_layer_are_failures(void **state)
+{
+    (void)state;
+    case_list list = {.level = CASE_LEVEL_CORE};
+    expect_list none = {0};
+    add(&list, "one", pass, 0, "passes");
+    add(&list, "one", copy_the_unwritten, 0, "is_found");
+    add(&list, "one", pass, 0, "behind_it");
+    for (int on = 0; on <= 1; on++) {
+        if (on) {
+            setenv("HAL_LAYERS", "validate", 1);
+        }
+        report_result *results = run_list(&list, &none, 1);
+        unsetenv("HAL_LAYERS");
+        assert_int_equal(results[0].status, CASE_PASSED);
+        assert_int_equal(results[1].status, on ? CASE_FAILED : CASE_PASSED);
+        assert_int_equal(results[2].status, CASE_PASSED);
+        if (on) {
+            assert_non_null(strstr(results[1].detail, "the validate layer found: hal_queue_copy"));
+            assert_non_null(strstr(results[1].detail, "nobody wrote"));
+        }
+        report_free_results(results, list.count);
+    }
+    case_list_free(&list);
+}
+
 static void an_expected_failure_that_passes_fails(void **state)
 {
     (void)state;
@@ -398,6 +436,7 @@ int main(void)
         cmocka_unit_test(shrunk_names_run_again),
         cmocka_unit_test(fewer_steps_have_the_same_numbers),
         cmocka_unit_test(claims_are_held),
+        cmocka_unit_test(findings_of_the_validate_layer_are_failures),
         cmocka_unit_test(an_expected_failure_that_passes_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,53 @@
+/* finding.c: the validate layer's findings; finding.h says who calls it. */
+#include "finding.h"
+
+#include <hal/hal.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BEGINS_WITH "validate: "
+
+static void hear(void *user, uint32_t level, const char *message);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char first[1024]; /* since the last look; "" when there is none */
+static uint64_t counted;
+
+void finding_listen(void)
+{
+    counted = hal_validate_findings();
+    first[0] = 0;
+    hal_log_set_callback(hear, NULL, 0);
+}
+
+bool finding_take(char *text, size_t bytes)
+{
+    const uint64_t now = hal_validate_findings();
+    if (now == counted) {
+        return false;
+    }
+    counted = now;
+    pthread_mutex_lock(&lock);
+    /* A finding is counted before it is said, perhaps on another thread. */
+    snprintf(text, bytes, "%s", first[0] ? first : "see the log");
+    first[0] = 0;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+/* From any thread. */
+static void hear(void *user, uint32_t level, const char *message)
+{
+    (void)user;
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    fprintf(stderr, "halyard %s: %s\n", names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG],
+            message);
+    if (strncmp(message, BEGINS_WITH, strlen(BEGINS_WITH)) == 0) {
+        pthread_mutex_lock(&lock);
+        if (first[0] == 0) {
+            snprintf(first, sizeof first, "%s", message + strlen(BEGINS_WITH));
+        }
+        pthread_mutex_unlock(&lock);
+    }
+}
