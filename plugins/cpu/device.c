@@ -32,7 +32,7 @@ hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *co
         return HAL_OK;
     }
     /* What the variables say wrongly is reported when the device is opened. */
-    const char *isa = getenv("HAL_CPU_ISA"), *limit = getenv("HAL_CPU_THREADS");
+    const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
     if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
         lanes = best_lanes();
     }
@@ -126,7 +126,7 @@ static const cpu_lanes *best_lanes(void)
 
 static hal_status choose_lanes(const cpu_lanes **lanes)
 {
-    const char *wanted = getenv("HAL_CPU_ISA");
+    const char *wanted = secure_getenv("HAL_CPU_ISA");
     char known[64] = "";
     *lanes = best_lanes();
     if (wanted == NULL || wanted[0] == '\0') {
@@ -151,7 +151,7 @@ static hal_status choose_lanes(const cpu_lanes **lanes)
 
 static hal_status choose_threads(uint32_t *threads)
 {
-    const char *wanted = getenv("HAL_CPU_THREADS");
+    const char *wanted = secure_getenv("HAL_CPU_THREADS");
     *threads = usable_processors();
     if (wanted == NULL || wanted[0] == '\0') {
         return HAL_OK;

@@ -306,7 +306,7 @@ static hal_status read_id(cuda_device device, char *id, size_t bytes)
 /* The variables choose ways of submitting, for measuring; see README.md. */
 static hal_status read_variables(hal_plugin_device *device)
 {
-    const char *points = getenv("HAL_CUDA_POINTS");
+    const char *points = secure_getenv("HAL_CUDA_POINTS");
     const bool events = points != NULL && strcmp(points, "events") == 0;
     if (points != NULL && points[0] != 0 && !events && strcmp(points, "counter") != 0) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -330,7 +330,7 @@ static hal_status read_variables(hal_plugin_device *device)
 /* A number of dispatches or runs; 0 stands for never. */
 static hal_status read_count(const char *name, uint32_t usual, uint32_t *count)
 {
-    const char *text = getenv(name);
+    const char *text = secure_getenv(name);
     *count = usual;
     if (text != NULL && text[0] != 0) {
         char *end = NULL;

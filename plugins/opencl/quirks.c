@@ -79,5 +79,5 @@ uint32_t opencl_quirks(const char *platform, const char *device)
             quirks |= rows[i].quirks;
         }
     }
-    return adjusted(quirks, getenv("HAL_OPENCL_QUIRKS"));
+    return adjusted(quirks, secure_getenv("HAL_OPENCL_QUIRKS"));
 }

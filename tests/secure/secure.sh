@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # In a set-uid process no variable loads code, writes a file or makes calls fail: HAL_PLUGIN_PATH,
 # LD_LIBRARY_PATH, HAL_CACHE_DIR, XDG_CACHE_HOME, HOME, HAL_TRACE, HAL_DUMP, HAL_LAYERS and HAL_FAULT do
-# nothing. HAL_BACKEND still chooses among the plugins that are installed. In the same process run
+# nothing, nor do the variables of plugins, such as HAL_CPU_ISA. HAL_BACKEND still chooses among the plugins that are installed. In the same process run
 # plainly each of them does its work, so that this test can fail.
 # usage: secure.sh PROGRAM PLUGINS OTHER-LIBRARY   PLUGINS: a folder of
 # plugins; OTHER-LIBRARY: any that is not hal
@@ -54,9 +54,14 @@ sees dumping "work done" || fail "the program does not work"
 run other env LD_LIBRARY_PATH="$folder/library" "$program"
 ! sees other "secure" || fail "LD_LIBRARY_PATH does nothing"
 
-run setuid setpriv --reuid="$nobody" env LD_LIBRARY_PATH="$folder/library" "$folder/see_variables"
+run choosing env -u HAL_FAULT -u HAL_LAYERS HAL_CPU_ISA=none "$program"
+sees choosing "device .*HAL_CPU_ISA=none" || fail "HAL_CPU_ISA does nothing"
+
+run setuid setpriv --reuid="$nobody" env LD_LIBRARY_PATH="$folder/library" HAL_CPU_ISA=none \
+    "$folder/see_variables"
 sees setuid "secure 1" || { sees setuid "secure 0" && skip "this place ignores set-uid bits"; } ||
     fail "the set-uid program does not run"
+! sees setuid "HAL_CPU_ISA" || fail "HAL_CPU_ISA is heeded in a set-uid process"
 sees setuid "device cpu" || fail "HAL_BACKEND is not heeded in a set-uid process"
 sees setuid "work done" || fail "the set-uid program does not work"
 ! sees setuid "path $plugins" || fail "HAL_PLUGIN_PATH is heeded in a set-uid process"
