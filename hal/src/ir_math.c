@@ -94,104 +94,48 @@
     MATH_RARE(result, condition, function(m, x, y))
 
 static int is_fragment(const hal_ir_builder *builder);
-static hal_ir_value expand_f32(hal_ir_builder *b, uint32_t opcode, hal_ir_value x, hal_ir_value y);
-static hal_ir_value expand_f64(hal_ir_builder *b, uint32_t opcode, hal_ir_value x, hal_ir_value y);
-static hal_ir_value unknown(hal_ir_builder *b, uint32_t opcode, hal_type type);
 
 #include <hal/ir_math.h>
+
+/* Those of one operand. */
+static const struct {
+    hal_ir_value (*f32)(hal_ir_builder *m, hal_ir_value x);
+    hal_ir_value (*f64)(hal_ir_builder *m, hal_ir_value x);
+} functions[HAL_IR_MATH_COUNT] = {
+    [HAL_IR_EXP - HAL_IR_MATH_FIRST] = {math_exp_f32, math_exp_f64},
+    [HAL_IR_EXP2 - HAL_IR_MATH_FIRST] = {math_exp2_f32, math_exp2_f64},
+    [HAL_IR_EXPM1 - HAL_IR_MATH_FIRST] = {math_expm1_f32, math_expm1_f64},
+    [HAL_IR_LOG - HAL_IR_MATH_FIRST] = {math_log_f32, math_log_f64},
+    [HAL_IR_LOG2 - HAL_IR_MATH_FIRST] = {math_log2_f32, math_log2_f64},
+    [HAL_IR_LOG1P - HAL_IR_MATH_FIRST] = {math_log1p_f32, math_log1p_f64},
+    [HAL_IR_SIN - HAL_IR_MATH_FIRST] = {math_sin_f32, math_sin_f64},
+    [HAL_IR_COS - HAL_IR_MATH_FIRST] = {math_cos_f32, math_cos_f64},
+    [HAL_IR_TAN - HAL_IR_MATH_FIRST] = {math_tan_f32, math_tan_f64},
+    [HAL_IR_ATAN - HAL_IR_MATH_FIRST] = {math_atan_f32, math_atan_f64},
+    [HAL_IR_TANH - HAL_IR_MATH_FIRST] = {math_tanh_f32, math_tanh_f64},
+    [HAL_IR_ERF - HAL_IR_MATH_FIRST] = {math_erf_f32, math_erf_f64},
+    [HAL_IR_RSQRT - HAL_IR_MATH_FIRST] = {math_rsqrt_f32, math_rsqrt_f64},
+};
 
 hal_ir_value hal_ir_expand_math(hal_ir_builder *builder, uint32_t opcode, hal_type type,
                                 hal_ir_value x, hal_ir_value y)
 {
-    if (type == HAL_TYPE_F32) {
-        return expand_f32(builder, opcode, x, y);
+    const int is_f64 = type == HAL_TYPE_F64;
+    if (hal_ir_is_math(opcode) && (type == HAL_TYPE_F32 || is_f64)) {
+        const uint32_t index = opcode - HAL_IR_MATH_FIRST;
+        if (opcode == HAL_IR_POW) {
+            return is_f64 ? math_pow_f64(builder, x, y) : math_pow_f32(builder, x, y);
+        }
+        if (functions[index].f32) {
+            return is_f64 ? functions[index].f64(builder, x) : functions[index].f32(builder, x);
+        }
     }
-    if (type == HAL_TYPE_F64) {
-        return expand_f64(builder, opcode, x, y);
-    }
-    return unknown(builder, opcode, type);
+    hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "opcode %u has no expansion for type %u",
+                        opcode, (unsigned)type);
+    return HAL_IR_NONE;
 }
 
 static int is_fragment(const hal_ir_builder *builder)
 {
     return (hal_ir_builder_view(builder)->flags & HAL_IR_FRAGMENT) != 0;
-}
-
-static hal_ir_value expand_f32(hal_ir_builder *b, uint32_t opcode, hal_ir_value x, hal_ir_value y)
-{
-    switch (opcode) {
-    case HAL_IR_EXP:
-        return math_exp_f32(b, x);
-    case HAL_IR_EXP2:
-        return math_exp2_f32(b, x);
-    case HAL_IR_EXPM1:
-        return math_expm1_f32(b, x);
-    case HAL_IR_LOG:
-        return math_log_f32(b, x);
-    case HAL_IR_LOG2:
-        return math_log2_f32(b, x);
-    case HAL_IR_LOG1P:
-        return math_log1p_f32(b, x);
-    case HAL_IR_SIN:
-        return math_sin_f32(b, x);
-    case HAL_IR_COS:
-        return math_cos_f32(b, x);
-    case HAL_IR_TAN:
-        return math_tan_f32(b, x);
-    case HAL_IR_ATAN:
-        return math_atan_f32(b, x);
-    case HAL_IR_TANH:
-        return math_tanh_f32(b, x);
-    case HAL_IR_ERF:
-        return math_erf_f32(b, x);
-    case HAL_IR_RSQRT:
-        return math_rsqrt_f32(b, x);
-    case HAL_IR_POW:
-        return math_pow_f32(b, x, y);
-    default:
-        return unknown(b, opcode, HAL_TYPE_F32);
-    }
-}
-
-static hal_ir_value expand_f64(hal_ir_builder *b, uint32_t opcode, hal_ir_value x, hal_ir_value y)
-{
-    switch (opcode) {
-    case HAL_IR_EXP:
-        return math_exp_f64(b, x);
-    case HAL_IR_EXP2:
-        return math_exp2_f64(b, x);
-    case HAL_IR_EXPM1:
-        return math_expm1_f64(b, x);
-    case HAL_IR_LOG:
-        return math_log_f64(b, x);
-    case HAL_IR_LOG2:
-        return math_log2_f64(b, x);
-    case HAL_IR_LOG1P:
-        return math_log1p_f64(b, x);
-    case HAL_IR_SIN:
-        return math_sin_f64(b, x);
-    case HAL_IR_COS:
-        return math_cos_f64(b, x);
-    case HAL_IR_TAN:
-        return math_tan_f64(b, x);
-    case HAL_IR_ATAN:
-        return math_atan_f64(b, x);
-    case HAL_IR_TANH:
-        return math_tanh_f64(b, x);
-    case HAL_IR_ERF:
-        return math_erf_f64(b, x);
-    case HAL_IR_RSQRT:
-        return math_rsqrt_f64(b, x);
-    case HAL_IR_POW:
-        return math_pow_f64(b, x, y);
-    default:
-        return unknown(b, opcode, HAL_TYPE_F64);
-    }
-}
-
-static hal_ir_value unknown(hal_ir_builder *b, uint32_t opcode, hal_type type)
-{
-    hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "opcode %u has no expansion for type %u", opcode,
-                        (unsigned)type);
-    return HAL_IR_NONE;
 }

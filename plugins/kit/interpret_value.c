@@ -343,72 +343,36 @@ static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
     }
 }
 
+/* Those of one operand; the other is POW. */
+static const struct {
+    float (*f32)(int m, float x);
+    double (*f64)(int m, double x);
+} functions[HAL_IR_MATH_COUNT] = {
+    [HAL_IR_EXP - HAL_IR_MATH_FIRST] = {math_exp_f32, math_exp_f64},
+    [HAL_IR_EXP2 - HAL_IR_MATH_FIRST] = {math_exp2_f32, math_exp2_f64},
+    [HAL_IR_EXPM1 - HAL_IR_MATH_FIRST] = {math_expm1_f32, math_expm1_f64},
+    [HAL_IR_LOG - HAL_IR_MATH_FIRST] = {math_log_f32, math_log_f64},
+    [HAL_IR_LOG2 - HAL_IR_MATH_FIRST] = {math_log2_f32, math_log2_f64},
+    [HAL_IR_LOG1P - HAL_IR_MATH_FIRST] = {math_log1p_f32, math_log1p_f64},
+    [HAL_IR_SIN - HAL_IR_MATH_FIRST] = {math_sin_f32, math_sin_f64},
+    [HAL_IR_COS - HAL_IR_MATH_FIRST] = {math_cos_f32, math_cos_f64},
+    [HAL_IR_TAN - HAL_IR_MATH_FIRST] = {math_tan_f32, math_tan_f64},
+    [HAL_IR_ATAN - HAL_IR_MATH_FIRST] = {math_atan_f32, math_atan_f64},
+    [HAL_IR_TANH - HAL_IR_MATH_FIRST] = {math_tanh_f32, math_tanh_f64},
+    [HAL_IR_ERF - HAL_IR_MATH_FIRST] = {math_erf_f32, math_erf_f64},
+    [HAL_IR_RSQRT - HAL_IR_MATH_FIRST] = {math_rsqrt_f32, math_rsqrt_f64},
+};
+
 static float math_f32(uint32_t opcode, float x, float y)
 {
-    switch (opcode) {
-    case HAL_IR_EXP:
-        return math_exp_f32(0, x);
-    case HAL_IR_EXP2:
-        return math_exp2_f32(0, x);
-    case HAL_IR_EXPM1:
-        return math_expm1_f32(0, x);
-    case HAL_IR_LOG:
-        return math_log_f32(0, x);
-    case HAL_IR_LOG2:
-        return math_log2_f32(0, x);
-    case HAL_IR_LOG1P:
-        return math_log1p_f32(0, x);
-    case HAL_IR_SIN:
-        return math_sin_f32(0, x);
-    case HAL_IR_COS:
-        return math_cos_f32(0, x);
-    case HAL_IR_TAN:
-        return math_tan_f32(0, x);
-    case HAL_IR_ATAN:
-        return math_atan_f32(0, x);
-    case HAL_IR_TANH:
-        return math_tanh_f32(0, x);
-    case HAL_IR_ERF:
-        return math_erf_f32(0, x);
-    case HAL_IR_RSQRT:
-        return math_rsqrt_f32(0, x);
-    default:
-        return math_pow_f32(0, x, y);
-    }
+    return opcode == HAL_IR_POW ? math_pow_f32(0, x, y)
+                                : functions[opcode - HAL_IR_MATH_FIRST].f32(0, x);
 }
 
 static double math_f64(uint32_t opcode, double x, double y)
 {
-    switch (opcode) {
-    case HAL_IR_EXP:
-        return math_exp_f64(0, x);
-    case HAL_IR_EXP2:
-        return math_exp2_f64(0, x);
-    case HAL_IR_EXPM1:
-        return math_expm1_f64(0, x);
-    case HAL_IR_LOG:
-        return math_log_f64(0, x);
-    case HAL_IR_LOG2:
-        return math_log2_f64(0, x);
-    case HAL_IR_LOG1P:
-        return math_log1p_f64(0, x);
-    case HAL_IR_SIN:
-        return math_sin_f64(0, x);
-    case HAL_IR_COS:
-        return math_cos_f64(0, x);
-    case HAL_IR_TAN:
-        return math_tan_f64(0, x);
-    case HAL_IR_ATAN:
-        return math_atan_f64(0, x);
-    case HAL_IR_TANH:
-        return math_tanh_f64(0, x);
-    case HAL_IR_ERF:
-        return math_erf_f64(0, x);
-    case HAL_IR_RSQRT:
-        return math_rsqrt_f64(0, x);
-    default:
-        return math_pow_f64(0, x, y);
-    }
+    return opcode == HAL_IR_POW ? math_pow_f64(0, x, y)
+                                : functions[opcode - HAL_IR_MATH_FIRST].f64(0, x);
 }
 
 /* To nearest even. A NaN keeps its highest bits and becomes quiet. */
