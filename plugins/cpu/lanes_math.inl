@@ -10,13 +10,10 @@
     X(RSQRT, T, t, math_rsqrt_##name)
 /* Functions that cost less where all operands are of the usual kind: also the function that is
  * right for those, and whether the n operands at a are such. */
-#define MATH_SPLIT_OF(X, T, t, name, angles)                                                      \
+#define MATH_SPLIT_OF(X, T, t, name)                                                              \
     X(LOG, T, t, math_log_##name, math_log_##name##_fast, normal_##name(a, n))                    \
     X(LOG2, T, t, math_log2_##name, math_log2_##name##_fast, normal_##name(a, n))                 \
-    X(LOG1P, T, t, math_log1p_##name, math_log1p_##name##_fast, beyond_minus_one_##name(a, n))    \
-    X(SIN, T, t, math_sin_##name, math_sin_##name##_fast, below_##name(a, n, angles))             \
-    X(COS, T, t, math_cos_##name, math_cos_##name##_fast, below_##name(a, n, angles))             \
-    X(TAN, T, t, math_tan_##name, math_tan_##name##_fast, below_##name(a, n, angles))
+    X(LOG1P, T, t, math_log1p_##name, math_log1p_##name##_fast, beyond_minus_one_##name(a, n))
 #define MATH_BINARY_OF(X, T, t, name) X(POW, T, t, math_pow_##name)
 #define EACH_MATH(X)                                                                              \
     MATH_OF(X, F32, float, f32)                                                                   \
@@ -25,11 +22,19 @@
     X(TANH, F64, double, math_tanh_f64)                                                           \
     X(ERF, F64, double, math_erf_f64)
 #define EACH_MATH_SPLIT(X)                                                                        \
-    MATH_SPLIT_OF(X, F32, float, f32, MATH_SMALL_ANGLES_F32)                                      \
-    MATH_SPLIT_OF(X, F64, double, f64, MATH_SMALL_ANGLES_F64)                                     \
+    MATH_SPLIT_OF(X, F32, float, f32)                                                             \
+    MATH_SPLIT_OF(X, F64, double, f64)                                                            \
+    X(SIN, F64, double, math_sin_f64, math_sin_f64_fast, small_angles_f64(a, n))                  \
+    X(COS, F64, double, math_cos_f64, math_cos_f64_fast, small_angles_f64(a, n))                  \
+    X(TAN, F64, double, math_tan_f64, math_tan_f64_fast, small_angles_f64(a, n))                  \
     X(ATAN, F32, float, math_atan_f32, math_atan_f32_near, below_f32(a, n, 1.0f))                 \
     X(TANH, F32, float, math_tanh_f32, math_tanh_f32_near, below_f32(a, n, 1.0f))                 \
     X(ERF, F32, float, math_erf_f32, math_erf_f32_near, below_f32(a, n, 1.0f))
+/* Functions of angles: no reduction where all are near 0, the short one where all are small. */
+#define EACH_MATH_ANGLE(X)                                                                        \
+    X(SIN, F32, float, math_sin_f32)                                                              \
+    X(COS, F32, float, math_cos_f32)                                                              \
+    X(TAN, F32, float, math_tan_f32)
 #define EACH_MATH_BINARY(X) MATH_BINARY_OF(X, F32, float, f32) MATH_BINARY_OF(X, F64, double, f64)
 
 #define FLAT __attribute__((flatten))
@@ -81,39 +86,62 @@ DEFINE_NONE(normal_f64, double, uint64_t, math_log_f64_is_rare)
 DEFINE_NONE(beyond_minus_one_f32, float, uint32_t, math_log1p_f32_is_rare)
 DEFINE_NONE(beyond_minus_one_f64, double, uint64_t, math_log1p_f64_is_rare)
 
-/* Operands are looked at in pieces, so that an unusual one costs its own piece only. */
-enum { MATH_PIECE = 256 };
-#define DEFINE_MATH_SPLIT(op, T, t, function, usual_function, usual)                              \
-    static FLAT void op##_##T##_usual(t *d, const t *a, uint32_t n)                               \
-    {                                                                                             \
-        EACH_LANE(n)                                                                              \
-        {                                                                                         \
-            d[i] = usual_function(0, a[i]);                                                       \
-        }                                                                                         \
-    }                                                                                             \
-    static FLAT void op##_##T##_any(t *d, const t *a, uint32_t n)                                 \
+static bool small_angles_f32(const float *a, uint32_t n)
+{
+    return below_f32(a, n, MATH_SMALL_ANGLES_F32);
+}
+
+static bool small_angles_f64(const double *a, uint32_t n)
+{
+    return below_f64(a, n, MATH_SMALL_ANGLES_F64);
+}
+
+#define DEFINE_MATH_LOOP(name, t, function)                                                       \
+    static FLAT void name(t *d, const t *a, uint32_t n)                                           \
     {                                                                                             \
         EACH_LANE(n)                                                                              \
         {                                                                                         \
             d[i] = function(0, a[i]);                                                             \
         }                                                                                         \
-    }                                                                                             \
-    static const cpu_step *op##_##T(cpu_worker *worker, const cpu_step *step)                     \
+    }
+#define DEFINE_MATH_CHOICE(name, t, condition, yes, no)                                           \
+    static void name(t *d, const t *a, uint32_t n)                                                \
     {                                                                                             \
+        if (condition) {                                                                          \
+            yes(d, a, n);                                                                         \
+        } else {                                                                                  \
+            no(d, a, n);                                                                          \
+        }                                                                                         \
+    }
+/* Operands are looked at in pieces, so that an unusual one costs its own piece only. */
+enum { MATH_PIECE = 256 };
+#define DEFINE_MATH_PIECES(name, t, piece)                                                        \
+    static const cpu_step *name(cpu_worker *worker, const cpu_step *step)                         \
+    {                                                                                             \
+        t *d = worker->slots[step->d];                                                            \
+        const t *a = worker->slots[step->a];                                                      \
         for (uint32_t first = 0; first < step->n; first += MATH_PIECE) {                          \
             const uint32_t left = step->n - first;                                                \
-            const uint32_t n = (left < MATH_PIECE ? left : (uint32_t)MATH_PIECE) &                \
-                               ~(uint32_t)(CPU_BLOCK - 1);                                        \
-            t *d = (t *)worker->slots[step->d] + first;                                           \
-            const t *a = (const t *)worker->slots[step->a] + first;                               \
-            if (usual) {                                                                          \
-                op##_##T##_usual(d, a, n);                                                        \
-            } else {                                                                              \
-                op##_##T##_any(d, a, n);                                                          \
-            }                                                                                     \
+            const uint32_t n = left < MATH_PIECE ? left : (uint32_t)MATH_PIECE;                   \
+            piece(d + first, a + first, n & ~(uint32_t)(CPU_BLOCK - 1));                          \
         }                                                                                         \
         return step + 1;                                                                          \
     }
+
+#define DEFINE_MATH_SPLIT(op, T, t, function, usual_function, usual)                              \
+    DEFINE_MATH_LOOP(op##_##T##_usual, t, usual_function)                                         \
+    DEFINE_MATH_LOOP(op##_##T##_any, t, function)                                                 \
+    DEFINE_MATH_CHOICE(op##_##T##_piece, t, usual, op##_##T##_usual, op##_##T##_any)              \
+    DEFINE_MATH_PIECES(op##_##T, t, op##_##T##_piece)
+#define DEFINE_MATH_ANGLE(op, T, t, function)                                                     \
+    DEFINE_MATH_LOOP(op##_##T##_near, t, function##_near)                                         \
+    DEFINE_MATH_LOOP(op##_##T##_small, t, function##_fast)                                        \
+    DEFINE_MATH_LOOP(op##_##T##_any, t, function)                                                 \
+    DEFINE_MATH_CHOICE(op##_##T##_far, t, small_angles_f32(a, n), op##_##T##_small,               \
+                       op##_##T##_any)                                                            \
+    DEFINE_MATH_CHOICE(op##_##T##_piece, t, below_f32(a, n, MATH_NEAR_ANGLES_F32),                \
+                       op##_##T##_near, op##_##T##_far)                                           \
+    DEFINE_MATH_PIECES(op##_##T, t, op##_##T##_piece)
 
 #define DEFINE_MATH_FORM(name, piece, t, x_uniform, y_uniform)                                    \
     static const cpu_step *name(cpu_worker *worker, const cpu_step *step)                         \
@@ -162,4 +190,5 @@ enum { MATH_PIECE = 256 };
 
 EACH_MATH(DEFINE_MATH)
 EACH_MATH_SPLIT(DEFINE_MATH_SPLIT)
+EACH_MATH_ANGLE(DEFINE_MATH_ANGLE)
 EACH_MATH_BINARY(DEFINE_MATH_BINARY)

@@ -11,7 +11,7 @@
 
 /* Below this many nanoseconds a dispatch stays on the calling thread in any case; from MEASURE_FROM
  * on its time is taken, to know better next time. */
-enum { SHARE_FROM = 20000, MEASURE_FROM = 2000 };
+enum { SHARE_FROM = 8000, MEASURE_FROM = 2000 };
 /* Pieces of copies and fills, and from what size they are shared. */
 enum { PIECE = 256 << 10, SHARE_BYTES = 1 << 20 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static void bind(cpu_worker *worker, const cpu_kernel *kernel);
+static void fill(uint8_t *slot, const cpu_constant *constant);
 static void run(cpu_worker *worker, const cpu_step *steps);
 
 /* Room for kernels of up to these sizes; gives false, with what was there before, when the host has
@@ -122,10 +123,21 @@ static void bind(cpu_worker *worker, const cpu_kernel *kernel)
     memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
     for (uint32_t i = 0; i < kernel->constant_count; i++) {
         const cpu_constant *constant = &kernel->constants[i];
-        uint8_t *slot = worker->slots[constant->slot];
-        for (uint32_t lane = 0; lane < CPU_BLOCK; lane++) {
-            /* Little-endian: the low bytes come first. */
-            memcpy(slot + lane * constant->bytes, &constant->bits, constant->bytes);
-        }
+        fill(worker->slots[constant->slot], constant);
+    }
+}
+
+/* Programs that go through many kernels come here for each dispatch: hence sizes that the compiler
+ * knows. Little-endian: the low bytes come first. */
+static void fill(uint8_t *slot, const cpu_constant *constant)
+{
+    if (constant->bytes == 1) {
+        memset(slot, (int)constant->bits, CPU_BLOCK);
+    }
+    for (uint32_t lane = 0; constant->bytes == 4 && lane < CPU_BLOCK; lane++) {
+        memcpy(slot + lane * 4, &constant->bits, 4);
+    }
+    for (uint32_t lane = 0; constant->bytes == 8 && lane < CPU_BLOCK; lane++) {
+        memcpy(slot + lane * 8, &constant->bits, 8);
     }
 }

@@ -286,6 +286,11 @@ static void check_parts_f32(float x)
                   math_cos_f32_fast(0, x));
     same_bits_f32(math_tan_f32(0, x), math_tan_f32_is_rare(0, x), math_tan_f32_rare(0, x),
                   math_tan_f32_fast(0, x));
+    if (fabsf(x) < MATH_NEAR_ANGLES_F32) {
+        same_bits_f32(math_sin_f32(0, x), true, math_sin_f32_near(0, x), 0.0f);
+        same_bits_f32(math_cos_f32(0, x), true, math_cos_f32_near(0, x), 0.0f);
+        same_bits_f32(math_tan_f32(0, x), true, math_tan_f32_near(0, x), 0.0f);
+    }
     if (fabsf(x) < 1.0f) {
         same_bits_f32(math_atan_f32(0, x), true, math_atan_f32_near(0, x), 0.0f);
         same_bits_f32(math_tanh_f32(0, x), true, math_tanh_f32_near(0, x), 0.0f);

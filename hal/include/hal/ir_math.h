@@ -17,6 +17,7 @@
  * And some have a part for small operands, the same bits for less work where a reader sees that all
  * of many operands are small:
  *     math_tanh_f32_near(m, x)     right where |x| < 1; atan and erf have it too
+ *     math_sin_f32_near(m, x)      right where |x| < MATH_NEAR_ANGLES_F32; so have cos and tan
  *
  * What the includer defines, all of it before the #include:
  *

@@ -3,7 +3,9 @@
 #ifndef HAL_IR_MATH_TRIG_F32_H
 #define HAL_IR_MATH_TRIG_F32_H
 
-/* Below, three parts of pi/2 reduce an angle; from there on it takes a hundred bits of 2/pi. */
+/* Below the first an angle is its own remainder; below the second, three parts of pi/2 reduce it;
+ * from there on it takes a hundred bits of 2/pi. */
+#define MATH_NEAR_ANGLES_F32  0x1.9p-1f
 #define MATH_SMALL_ANGLES_F32 0x1p17f
 
 /* |x| = (quadrant + 4 j) * pi/2 + r with |r| < 0.79; the quadrant stands in the low 2 bits, and
@@ -130,21 +132,32 @@ static inline MATH_BOOL math_angle_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
     return MATH_NOT(MATH_LT(size, MATH_CONST_F32(MATH_SMALL_ANGLES_F32)));
 }
 
+/* sin(r) and cos(r) for |r| < 0.79, z being its square. */
+static inline MATH_F32 math_sin_polynomial_f32(MATH_CONTEXT, MATH_F32 r, MATH_F32 z)
+{
+    MATH_F32 s = MATH_CONST_F32(-0x1.992352p-13f);
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.1106d4p-7f));
+    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.555544p-3f));
+    MATH_F32 cube = MATH_MUL(z, r);
+    return MATH_FMA_F32(s, cube, r);
+}
+
+static inline MATH_F32 math_cos_polynomial_f32(MATH_CONTEXT, MATH_F32 z)
+{
+    MATH_F32 c = MATH_CONST_F32(0x1.99e244p-16f);
+    c = MATH_FMA_F32(c, z, MATH_CONST_F32(-0x1.6c0c1cp-10f));
+    c = MATH_FMA_F32(c, z, MATH_CONST_F32(0x1.55554ap-5f));
+    c = MATH_FMA_F32(c, z, MATH_CONST_F32(-0.5f));
+    return MATH_FMA_F32(c, z, MATH_CONST_F32(1.0f));
+}
+
 /* sin(r) where the quadrant is even, else cos(r), with the sign that bit 1 of the quadrant asks
  * for, changed once more by the highest bit of sign. */
 static inline MATH_F32 math_wave_f32(MATH_CONTEXT, MATH_F32 r, MATH_U32 quadrant, MATH_U32 sign)
 {
     MATH_F32 z = MATH_MUL(r, r);
-    MATH_F32 s = MATH_CONST_F32(-0x1.992352p-13f);
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(0x1.1106d4p-7f));
-    s = MATH_FMA_F32(s, z, MATH_CONST_F32(-0x1.555544p-3f));
-    MATH_F32 cube = MATH_MUL(z, r);
-    s = MATH_FMA_F32(s, cube, r);
-    MATH_F32 c = MATH_CONST_F32(0x1.99e244p-16f);
-    c = MATH_FMA_F32(c, z, MATH_CONST_F32(-0x1.6c0c1cp-10f));
-    c = MATH_FMA_F32(c, z, MATH_CONST_F32(0x1.55554ap-5f));
-    c = MATH_FMA_F32(c, z, MATH_CONST_F32(-0.5f));
-    c = MATH_FMA_F32(c, z, MATH_CONST_F32(1.0f));
+    MATH_F32 s = math_sin_polynomial_f32(MATH_PASS, r, z);
+    MATH_F32 c = math_cos_polynomial_f32(MATH_PASS, z);
     MATH_U32 odd = MATH_AND(quadrant, MATH_CONST_U32(1));
     MATH_BOOL is_even = MATH_EQ(odd, MATH_CONST_U32(0));
     MATH_U32 bits = MATH_BITS_F32(MATH_SELECT(is_even, s, c));
@@ -158,6 +171,13 @@ static inline MATH_F32 math_sin_f32_fast(MATH_CONTEXT, MATH_F32 x)
 {
     math_angle_f32 angle = math_angle_small_f32(MATH_PASS, x);
     return math_wave_f32(MATH_PASS, angle.r, angle.quadrant, MATH_BITS_F32(x));
+}
+
+static inline MATH_F32 math_sin_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 size = MATH_ABS_F32(x);
+    MATH_F32 s = math_sin_polynomial_f32(MATH_PASS, size, MATH_MUL(size, size));
+    return math_with_sign_f32(MATH_PASS, s, x);
 }
 
 static inline MATH_BOOL math_sin_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
@@ -187,6 +207,11 @@ static inline MATH_F32 math_cos_f32_fast(MATH_CONTEXT, MATH_F32 x)
     return math_wave_f32(MATH_PASS, angle.r, next, MATH_CONST_U32(0));
 }
 
+static inline MATH_F32 math_cos_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    return math_cos_polynomial_f32(MATH_PASS, MATH_MUL(x, x));
+}
+
 static inline MATH_BOOL math_cos_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
 {
     return math_angle_f32_is_rare(MATH_PASS, x);
@@ -207,10 +232,9 @@ static inline MATH_F32 math_cos_f32(MATH_CONTEXT, MATH_F32 x)
     return result;
 }
 
-/* tan(r) where the quadrant is even, else -1 / tan(r), with the sign of x. */
-static inline MATH_F32 math_slope_f32(MATH_CONTEXT, math_angle_f32 angle, MATH_F32 x)
+/* tan(r) for |r| < 0.79. */
+static inline MATH_F32 math_tan_polynomial_f32(MATH_CONTEXT, MATH_F32 r)
 {
-    MATH_F32 r = angle.r;
     MATH_F32 z = MATH_MUL(r, r);
     MATH_F32 t = MATH_CONST_F32(0x1.23f766p-8f);
     t = MATH_FMA_F32(t, z, MATH_CONST_F32(-0x1.1fd8fep-14f));
@@ -220,7 +244,13 @@ static inline MATH_F32 math_slope_f32(MATH_CONTEXT, math_angle_f32 angle, MATH_F
     t = MATH_FMA_F32(t, z, MATH_CONST_F32(0x1.110d2p-3f));
     t = MATH_FMA_F32(t, z, MATH_CONST_F32(0x1.555562p-2f));
     MATH_F32 cube = MATH_MUL(z, r);
-    t = MATH_FMA_F32(t, cube, r);
+    return MATH_FMA_F32(t, cube, r);
+}
+
+/* tan(r) where the quadrant is even, else -1 / tan(r), with the sign of x. */
+static inline MATH_F32 math_slope_f32(MATH_CONTEXT, math_angle_f32 angle, MATH_F32 x)
+{
+    MATH_F32 t = math_tan_polynomial_f32(MATH_PASS, angle.r);
     MATH_F32 inverse = MATH_DIV(MATH_CONST_F32(-1.0f), t);
     MATH_U32 odd = MATH_AND(angle.quadrant, MATH_CONST_U32(1));
     MATH_BOOL is_even = MATH_EQ(odd, MATH_CONST_U32(0));
@@ -233,6 +263,12 @@ static inline MATH_F32 math_slope_f32(MATH_CONTEXT, math_angle_f32 angle, MATH_F
 static inline MATH_F32 math_tan_f32_fast(MATH_CONTEXT, MATH_F32 x)
 {
     return math_slope_f32(MATH_PASS, math_angle_small_f32(MATH_PASS, x), x);
+}
+
+static inline MATH_F32 math_tan_f32_near(MATH_CONTEXT, MATH_F32 x)
+{
+    MATH_F32 t = math_tan_polynomial_f32(MATH_PASS, MATH_ABS_F32(x));
+    return math_with_sign_f32(MATH_PASS, t, x);
 }
 
 static inline MATH_BOOL math_tan_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
