@@ -198,7 +198,7 @@ HAL_API void hal_ir_barrier(hal_ir_builder *builder);
 
 /* Subgroup operations, under uniform control: the value of another lane; of the lane whose number
  * is the own one xor mask; the sum, least or greatest over the subgroup's lanes (in the order of a
- * butterfly, lane xor 1, 2, 4, ..., so that every device gives the same bits).
+ * butterfly, lane xor 1, 2, 4, ..., so that devices of one subgroup width give the same bits).
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_shuffle(hal_ir_builder *builder, hal_ir_value x, hal_ir_value lane);
 HAL_API hal_ir_value hal_ir_shuffle_xor(hal_ir_builder *builder, hal_ir_value x, uint32_t mask);

@@ -17,7 +17,7 @@ typedef struct hal_kernel hal_kernel;
 /* Makes a kernel, or gives one more reference to the one there is. All compiling is done when it
  * returns: call it ahead of time to prepare a program's kernels.
  * Ownership: the caller's reference; `ir` may be destroyed after the call. Threads: any.
- * Errors: INVALID_IR, UNSUPPORTED with what the kernel needs and the device lacks, COMPILE with the
+ * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with what the kernel needs and the device lacks, COMPILE with the
  * driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir,
                                      hal_kernel **kernel);
@@ -26,22 +26,22 @@ HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir
  * bindings, scalars and group size of the code, and no records.
  * Ownership: the caller's reference; code and signature may be freed. Threads: any.
  * Errors: UNSUPPORTED for a format that the plugin does not take (the message lists those it
- * takes), INVALID_IR for the signature, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
+ * takes), INVALID_ARGUMENT, INVALID_IR for the signature, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_native(hal_device *device, const char *format,
                                             const void *code, uint64_t bytes, const char *entry,
                                             const hal_ir_kernel *signature, hal_kernel **kernel);
 
 /* The plugin's own matrix product, where it has one for this description; see plugin.h for its
  * bindings and scalars. *workspace_bytes is the size of binding 3, 0 when it needs none.
- * Ownership: the caller's reference. Threads: any.
- * Errors: UNSUPPORTED when the plugin has none or declines, INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ * Ownership: the caller's reference; description and epilogue may go after the call. Threads: any.
+ * Errors: UNSUPPORTED when the plugin has none or declines, INVALID_ARGUMENT, INVALID_IR for the
+ * epilogue, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_gemm(hal_device *device,
                                           const hal_gemm_description *description,
                                           hal_kernel **kernel, uint64_t *workspace_bytes);
 
 /* One more reference. Returns `kernel`.
- * Ownership: the caller's reference.
- * Ownership: one more reference, the caller's.
+ * Ownership: the new reference is the caller's.
  * Threads: any. Errors: none; null gives null. */
 HAL_API hal_kernel *hal_kernel_retain(hal_kernel *kernel);
 

@@ -168,7 +168,8 @@ typedef struct ops_array_statistics {
     uint64_t deferred;   /* of which are to be computed */
 } ops_array_statistics;
 
-/* Threads: the queue's. Errors: none; null is ignored. */
+/* Writes what the context's arrays did so far to *statistics.
+ * Threads: the queue's. Errors: none; null is ignored. */
 HAL_API void ops_context_statistics(const ops_context *context, ops_array_statistics *statistics);
 
 /* ---- Short names for the operations that are used most: as ops_array_unary, _binary ---- */

@@ -1,4 +1,4 @@
-/* Moving elements by index: gather, scatter, concatenate, and tensors made of indices. */
+/* Moving elements by index: gather, concatenate, copy, and tensors made of indices. */
 #ifndef OPS_INDEX_H
 #define OPS_INDEX_H
 
