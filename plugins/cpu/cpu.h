@@ -69,6 +69,13 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                              uint64_t *nanoseconds);
+/* Of a dispatch: its groups; the nanoseconds that one thread is expected to need; begins it on a
+ * worker. */
+uint64_t cpu_dispatch_groups(const hal_command *command);
+uint64_t cpu_dispatch_work(const hal_command *command);
+void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
+/* Nanoseconds of a clock that goes forward only. */
+uint64_t cpu_now(void);
 
 /* gemm_native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,

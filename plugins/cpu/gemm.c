@@ -50,14 +50,6 @@ static inline int64_t bytes_of(enum cpu_gemm_type type)
     return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
 }
 
-/* Tells the processor that this is a loop that waits. */
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 static inline int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -206,7 +198,7 @@ static void wait_for(struct job *job, int64_t done)
         if (spins > 256) {
             sched_yield();
         } else {
-            relax();
+            cpu_relax();
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Marks where the pool hands work over, by means that the thread sanitizer does not know: HAND_OVER
+/* What threads that work together say. Marks where the pool hands work over, by means that the thread sanitizer does not know: HAND_OVER
  * before work is given away and when a part of it is done, TAKE_OVER where it begins and after all
  * of it. Used around the pool's calls. */
 #ifndef HALYARD_CPU_HANDOVER_H
@@ -21,5 +21,13 @@ void __tsan_release(void *address);
 #define HAND_OVER(address) (void)(address)
 #define TAKE_OVER(address) (void)(address)
 #endif
+
+/* Tells the processor that this is a loop that waits. */
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 #endif

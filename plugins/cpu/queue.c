@@ -2,6 +2,7 @@
  * run on the calling thread. Entries of the plugin's table. */
 #include "cpu.h"
 #include "handover.h"
+#include "share.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,30 +10,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Below this many nanoseconds a dispatch stays on the calling thread in any case; from MEASURE_FROM
- * on its time is taken, to know better next time. */
-enum { SHARE_FROM = 8000, MEASURE_FROM = 2000 };
+/* From this many nanoseconds on a dispatch's time is taken, to know better next time. */
+enum { MEASURE_FROM = 2000 };
 /* Pieces of copies and fills, and from what size they are shared. */
 enum { PIECE = 256 << 10, SHARE_BYTES = 1 << 20 };
 
-/* Groups of one dispatch that several threads take from, or bytes of a copy or fill. */
-typedef struct share {
-    hal_plugin_queue *queue;
-    const cpu_kernel *kernel;
-    void *const *bindings;
-    const uint64_t *sizes; /* of the bindings, in bytes */
-    const uint8_t *scalars;
-    const uint32_t *grid;
-    uint64_t groups, chunk;
-    _Atomic uint64_t next;
-    pthread_t caller;
-    uint64_t group_time; /* nanoseconds that a group took on the calling thread */
-    uint64_t alone;      /* when the calling thread had nothing left to do */
+/* A copy or fill. */
+typedef struct move {
     uint8_t *target;
     const uint8_t *source; /* null: a fill with `pattern` */
     uint64_t bytes;
     uint32_t pattern;
-} share;
+} move;
 
 static hal_status prepare(hal_plugin_queue *queue);
 static hal_status wait_for_others(const hal_plugin_wait *waits, uint32_t wait_count);
@@ -40,13 +29,13 @@ static hal_status run_command(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command);
 static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
                            const hal_command *command);
-static bool worth_sharing(hal_plugin_device *device, uint64_t work);
-static void note_wait(hal_plugin_device *device, uint64_t waited);
-static hal_status run_native(hal_plugin_device *device, cpu_kernel *kernel, void *const *bindings,
-                             uint32_t binding_count, const uint8_t *scalars);
-static void move_bytes(hal_plugin_queue *queue, share *bytes);
+static uint32_t find_bindings(const hal_batch *batch, const hal_command *command,
+                              void *bindings[HAL_IR_MAX_BINDINGS],
+                              uint64_t sizes[HAL_IR_MAX_BINDINGS]);
+static hal_status run_native(hal_plugin_device *device, const hal_batch *batch,
+                             const hal_command *command);
+static void move_bytes(hal_plugin_queue *queue, move *bytes);
 static void reach(hal_plugin_queue *queue, uint64_t value);
-static uint64_t now(void);
 
 hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
@@ -102,8 +91,17 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         status = wait_for_others(waits, wait_count);
     }
-    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
-        status = run_command(queue, batch, &batch->commands[i]);
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
+        uint64_t work;
+        uint32_t count = cpu_share_count(queue->device, batch, i, &work);
+        if (count > 0 && cpu_share_is_worth(queue->device, work)) {
+            cpu_share_run(queue, batch, i, count);
+            i += count;
+            continue;
+        }
+        for (count += count == 0; count > 0 && status == HAL_OK; count--) {
+            status = run_command(queue, batch, &batch->commands[i++]);
+        }
     }
     if (status == HAL_OK) {
         reach(queue, value);
@@ -120,7 +118,7 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
         return HAL_ERROR_TIMEOUT;
     }
     struct timespec until;
-    const uint64_t start = now();
+    const uint64_t start = cpu_now();
     const bool forever = timeout_ns > INT64_MAX - start;
     const uint64_t end = forever ? 0 : start + timeout_ns;
     until.tv_sec = (time_t)(end / 1000000000);
@@ -190,7 +188,7 @@ static hal_status run_command(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
-    share bytes = {.queue = queue, .pattern = command->pattern};
+    move bytes = {.pattern = command->pattern};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
         return dispatch(queue, batch, command);
@@ -215,107 +213,26 @@ static hal_status run_command(hal_plugin_queue *queue, const hal_batch *batch,
     }
 }
 
-/* One thread's part of a dispatch: it takes chunks until there are none. */
-static void run_share(void *context, size_t worker_index)
-{
-    share *part = context;
-    TAKE_OVER(part);
-    cpu_worker *worker = &part->queue->workers[worker_index];
-    const bool calling = pthread_equal(pthread_self(), part->caller);
-    const uint64_t start = calling ? now() : 0;
-    uint64_t done = 0;
-    for (;;) {
-        const uint64_t first =
-            atomic_fetch_add_explicit(&part->next, part->chunk, memory_order_relaxed);
-        if (first >= part->groups) {
-            break;
-        }
-        const uint64_t left = part->groups - first;
-        const uint64_t count = left < part->chunk ? left : part->chunk;
-        if (done == 0) {
-            cpu_worker_begin(worker, part->kernel, part->bindings, part->sizes, part->scalars,
-                             part->grid);
-        }
-        cpu_worker_groups(worker, part->kernel, first, count);
-        done += count;
-    }
-    if (calling) {
-        part->alone = now();
-        part->group_time = done > 0 ? (part->alone - start) / done + 1 : part->group_time;
-    }
-    HAND_OVER(part);
-}
-
-/* Gives the nanoseconds of a group, 0 when they are not known: what the calling thread worked, not
- * what it waited for the others. */
-static uint64_t share_groups(hal_plugin_queue *queue, const cpu_kernel *kernel,
-                             void *const *bindings, const uint64_t *sizes,
-                             const uint8_t *scalars, const uint32_t *grid, uint64_t groups)
-{
-    hal_plugin_device *device = queue->device;
-    share all = {.queue = queue,
-                 .kernel = kernel,
-                 .bindings = bindings,
-                 .sizes = sizes,
-                 .scalars = scalars,
-                 .grid = grid,
-                 .groups = groups,
-                 .caller = pthread_self()};
-    all.chunk = groups / (device->threads * UINT64_C(8));
-    all.chunk = all.chunk == 0 ? 1 : all.chunk;
-    HAND_OVER(&all);
-    pthreadpool_parallelize_1d(device->pool, run_share, &all, device->threads, 0);
-    TAKE_OVER(&all);
-    const uint64_t waited = now() - all.alone, others = all.group_time * all.chunk;
-    note_wait(device, all.alone > 0 && waited > others ? waited - others : 0);
-    return all.group_time;
-}
-
-/* Whether sharing work of so many nanoseconds gains more than waiting for the other threads has
- * cost lately; if so the others are sent where they can run. Each time it is not shared, a sixteenth of the gain that was missed is taken off the
- * cost, so that it is tried again, and the trials cost little beside the work. */
-static bool worth_sharing(hal_plugin_device *device, uint64_t work)
-{
-    if (device->pool == NULL || work < SHARE_FROM) {
-        return false;
-    }
-    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
-    const uint64_t gain = work - work / device->threads;
-    if (gain > wait) {
-        cpu_placement_keep_clear(&device->placement);
-        return true;
-    }
-    const uint64_t forgotten = gain / 16 + 1;
-    atomic_store_explicit(&device->wait, wait > forgotten ? wait - forgotten : 0,
-                          memory_order_relaxed);
-    return false;
-}
-
-/* Keeps the mean of the last waits. All of the pool's threads have to be there for a dispatch to
- * end: microseconds where they are awake, milliseconds where others keep the processors busy. */
-static void note_wait(hal_plugin_device *device, uint64_t waited)
-{
-    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
-    atomic_store_explicit(&device->wait, wait - wait / 8 + waited / 8, memory_order_relaxed);
-}
-
 /* A kernel of another kind is told whether to use the pool. When it took longer than it would have
  * alone, that was waiting. */
-static hal_status run_native(hal_plugin_device *device, cpu_kernel *kernel, void *const *bindings,
-                             uint32_t binding_count, const uint8_t *scalars)
+static hal_status run_native(hal_plugin_device *device, const hal_batch *batch,
+                             const hal_command *command)
 {
+    void *bindings[HAL_IR_MAX_BINDINGS];
+    uint64_t sizes[HAL_IR_MAX_BINDINGS];
+    cpu_kernel *kernel = command->kernel;
     const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
-    const bool shared = worth_sharing(device, work);
+    const bool shared = cpu_share_is_worth(device, work);
     const cpu_native_call call = {.device = device,
                                   .pool = shared ? device->pool : NULL,
                                   .memory = bindings,
-                                  .memory_count = binding_count,
-                                  .scalars = scalars};
-    const uint64_t start = shared ? now() : 0;
+                                  .memory_count = find_bindings(batch, command, bindings, sizes),
+                                  .scalars = batch->scalars + command->scalar_first};
+    const uint64_t start = shared ? cpu_now() : 0;
     const hal_status status = kernel->native(kernel, &call);
     if (shared) {
-        const uint64_t took = now() - start;
-        note_wait(device, took > work ? took - work : 0);
+        const uint64_t took = cpu_now() - start;
+        cpu_share_note(device, took > work ? took - work : 0);
     }
     return status;
 }
@@ -323,43 +240,60 @@ static hal_status run_native(hal_plugin_device *device, cpu_kernel *kernel, void
 static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
                            const hal_command *command)
 {
-    hal_plugin_device *device = queue->device;
     cpu_kernel *kernel = command->kernel;
-    const uint8_t *scalars = batch->scalars + command->scalar_first;
+    if (kernel->native != NULL) {
+        return run_native(queue->device, batch, command);
+    }
+    const uint64_t groups = cpu_dispatch_groups(command);
+    const bool measured = cpu_dispatch_work(command) >= MEASURE_FROM;
+    const uint64_t start = measured ? cpu_now() : 0;
+    cpu_dispatch_begin(&queue->workers[0], batch, command);
+    cpu_worker_groups(&queue->workers[0], kernel, 0, groups);
+    if (measured) {
+        atomic_store_explicit(&kernel->work, (cpu_now() - start) / groups + 1,
+                              memory_order_relaxed);
+    }
+    return HAL_OK;
+}
+
+uint64_t cpu_dispatch_groups(const hal_command *command)
+{
+    return (uint64_t)command->grid[0] * command->grid[1] * command->grid[2];
+}
+
+uint64_t cpu_dispatch_work(const hal_command *command)
+{
+    const uint64_t groups = cpu_dispatch_groups(command);
+    const uint64_t work = atomic_load_explicit(&command->kernel->work, memory_order_relaxed);
+    return work > UINT64_MAX / groups ? UINT64_MAX : work * groups;
+}
+
+void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command)
+{
     void *bindings[HAL_IR_MAX_BINDINGS] = {NULL};
-    uint64_t sizes[HAL_IR_MAX_BINDINGS];
-    for (uint32_t i = 0; i < command->binding_count && i < HAL_IR_MAX_BINDINGS; i++) {
+    uint64_t sizes[HAL_IR_MAX_BINDINGS] = {0};
+    find_bindings(batch, command, bindings, sizes);
+    cpu_worker_begin(worker, command->kernel, bindings, sizes,
+                     batch->scalars + command->scalar_first, command->grid);
+}
+
+static uint32_t find_bindings(const hal_batch *batch, const hal_command *command,
+                              void *bindings[HAL_IR_MAX_BINDINGS],
+                              uint64_t sizes[HAL_IR_MAX_BINDINGS])
+{
+    uint32_t i = 0;
+    for (; i < command->binding_count && i < HAL_IR_MAX_BINDINGS; i++) {
         const hal_binding *binding = &batch->bindings[command->binding_first + i];
         bindings[i] = binding->length > 0 ? binding->memory->address + binding->offset : NULL;
         sizes[i] = binding->length;
     }
-    if (kernel->native != NULL) {
-        return run_native(device, kernel, bindings, command->binding_count, scalars);
-    }
-    const uint64_t groups = (uint64_t)command->grid[0] * command->grid[1] * command->grid[2];
-    const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
-    const uint64_t expected = work > UINT64_MAX / groups ? UINT64_MAX : work * groups;
-    const bool shared = groups > 1 && worth_sharing(device, expected);
-    uint64_t group_time = 0;
-    if (shared) {
-        group_time = share_groups(queue, kernel, bindings, sizes, scalars, command->grid, groups);
-    } else {
-        const bool measured = expected >= MEASURE_FROM;
-        const uint64_t start = measured ? now() : 0;
-        cpu_worker_begin(&queue->workers[0], kernel, bindings, sizes, scalars, command->grid);
-        cpu_worker_groups(&queue->workers[0], kernel, 0, groups);
-        group_time = measured ? (now() - start) / groups + 1 : 0;
-    }
-    if (group_time > 0) {
-        atomic_store_explicit(&kernel->work, group_time, memory_order_relaxed);
-    }
-    return HAL_OK;
+    return i;
 }
 
 /* A piece of a copy or fill; pieces begin at multiples of the pattern. */
 static void move_piece(void *context, size_t first, size_t count)
 {
-    share *bytes = context;
+    move *bytes = context;
     TAKE_OVER(bytes);
     uint8_t *target = bytes->target + first;
     if (bytes->source != NULL) {
@@ -376,7 +310,7 @@ static void move_piece(void *context, size_t first, size_t count)
     HAND_OVER(bytes);
 }
 
-static void move_bytes(hal_plugin_queue *queue, share *bytes)
+static void move_bytes(hal_plugin_queue *queue, move *bytes)
 {
     const uint8_t *target = bytes->target;
     const bool apart = bytes->source == NULL || bytes->source + bytes->bytes <= target ||
@@ -394,7 +328,7 @@ static void move_bytes(hal_plugin_queue *queue, share *bytes)
 
 static void reach(hal_plugin_queue *queue, uint64_t value)
 {
-    queue->times[value % CPU_TIMES] = now();
+    queue->times[value % CPU_TIMES] = cpu_now();
     atomic_store(&queue->reached, value);
     if (atomic_load(&queue->waiters) > 0) {
         pthread_mutex_lock(&queue->lock);
@@ -403,7 +337,7 @@ static void reach(hal_plugin_queue *queue, uint64_t value)
     }
 }
 
-static uint64_t now(void)
+uint64_t cpu_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

@@ -261,6 +261,82 @@ static void test_fork(void **state)
     tear_down(&b);
 }
 
+/* target[i] = source[last - i] + 1 */
+static hal_plugin_kernel *turn_round(hal_plugin_device *device, uint32_t last)
+{
+    hal_plugin_kernel *kernel = NULL;
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("turn_round", &b);
+    hal_ir_group_size(b, 64, 1, 1);
+    hal_ir_memory_id source = hal_ir_binding(b, "source", HAL_TYPE_U32, HAL_ACCESS_READ);
+    hal_ir_memory_id target = hal_ir_binding(b, "target", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_value i = hal_ir_global_id(b, 0);
+    hal_ir_value from = hal_ir_sub(b, hal_ir_u32(b, last), i);
+    hal_ir_store(b, target, i, hal_ir_add(b, hal_ir_load(b, source, from), hal_ir_u32(b, 1)));
+    hal_ir_kernel *ir = cpu_finish(b);
+    assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), HAL_OK);
+    hal_ir_kernel_destroy(ir);
+    return kernel;
+}
+
+/* Threads that go through many dispatches together finish each before they begin the next, which
+ * reads what any of them wrote; a small one, and a copy, come in between. */
+static void check_runs(void)
+{
+    enum { CELLS = 1 << 14, COMMANDS = 200, SMALL = 70, COPY = 150, REPEATS = 3 };
+    static hal_command commands[COMMANDS];
+    static hal_binding bindings[2 * COMMANDS];
+    static uint32_t wanted[2][CELLS];
+    bench b;
+    setenv("HAL_CPU_THREADS", "3", 1);
+    set_up(&b, sizeof(wanted[0]));
+    unsetenv("HAL_CPU_THREADS");
+    hal_plugin_kernel *all = turn_round(b.device, CELLS - 1), *small = turn_round(b.device, 63);
+    for (uint32_t k = 0; k < 2; k++) {
+        memcpy(wanted[k], b.place[k], sizeof(wanted[k]));
+    }
+    for (uint32_t k = 0; k < COMMANDS; k++) {
+        commands[k] = (hal_command){.kind = k == COPY ? HAL_COMMAND_COPY : HAL_COMMAND_DISPATCH,
+                                    .binding_count = 2,
+                                    .binding_first = 2 * k,
+                                    .grid = {k == SMALL ? 1 : CELLS / 64, 1, 1},
+                                    .kernel = k == SMALL ? small : all};
+        for (uint32_t side = 0; side < 2; side++) {
+            bindings[2 * k + side] =
+                (hal_binding){.memory = b.memory[(k + side) % 2], .length = sizeof(wanted[0])};
+        }
+    }
+    for (uint32_t k = 0; k < REPEATS * COMMANDS; k++) {
+        const uint32_t command = k % COMMANDS, last = command == SMALL ? 63 : CELLS - 1;
+        for (uint32_t i = 0; i < CELLS && (command == COPY || i <= last); i++) {
+            wanted[(k + 1) % 2][i] =
+                command == COPY ? wanted[k % 2][i] : wanted[k % 2][last - i] + 1;
+        }
+    }
+    const hal_batch batch = {.size = sizeof(batch),
+                             .command_count = COMMANDS,
+                             .binding_count = 2 * COMMANDS,
+                             .commands = commands,
+                             .bindings = bindings};
+    for (uint32_t k = 0; k < REPEATS; k++) {
+        assert_int_equal(cpu_plugin()->submit(b.queue, &batch, NULL, 0, k + 1), HAL_OK);
+    }
+    assert_memory_equal(b.place[0], wanted[0], sizeof(wanted[0]));
+    assert_memory_equal(b.place[1], wanted[1], sizeof(wanted[1]));
+    cpu_plugin()->kernel_destroy(b.device, all);
+    cpu_plugin()->kernel_destroy(b.device, small);
+    tear_down(&b);
+}
+
+/* A new device shares at once; one that waited for busy processors may not, for a while. */
+static void test_runs(void **state)
+{
+    (void)state;
+    for (uint32_t k = 0; k < 4; k++) {
+        check_runs();
+    }
+}
+
 /* Several queues on several threads, each with kernels shared over the one pool. */
 enum { THREADS = 3, ROUNDS = 20, COUNT = 1 << 16 };
 
@@ -340,7 +416,7 @@ int main(void)
         cmocka_unit_test(test_variables),     cmocka_unit_test(test_memory),
         cmocka_unit_test(test_copy_and_fill), cmocka_unit_test(test_unknown_command),
         cmocka_unit_test(test_waits),         cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_runs),          cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("cpu device", tests, NULL, cpu_close_all);
 }
