@@ -13,6 +13,7 @@ from pathlib import Path
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
 MIN_HEADER_COMMENT = 0.40
+MAX_HEADER_COLUMNS = 100
 
 ROOMS = ("hal", "ops", "plugins", "conformance", "examples", "tests")
 PUBLIC_HEADERS = ("hal/include", "ops/include")
@@ -180,6 +181,9 @@ def header_comments(name, lines):
     if filled and commented < MIN_HEADER_COMMENT * filled:
         yield (f"{name}:1: {100 * commented // filled} % of the lines have comments, "
                f"less than {100 * MIN_HEADER_COMMENT:.0f} %")
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_HEADER_COLUMNS:
+            yield f"{name}:{number}: a line of {len(line)} columns, more than {MAX_HEADER_COLUMNS}"
 
 
 def functions(root, sources):

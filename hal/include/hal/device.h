@@ -33,9 +33,10 @@ typedef struct hal_device hal_device;
 /* Opens a device, or gives one more reference to it when the process has it open already.
  * `selection`: see above; null for the variable's or the default choice.
  * Ownership: the caller's reference, given back by hal_device_release. Threads: any.
- * Errors: NOT_FOUND, LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE, TOO_OLD, TOO_NEW, BAD_PLUGIN, or what
- * the plugin met when it opened the device, as the first item of the selection met them;
- * INVALID_ARGUMENT for a selection, or a variable of hal's, that cannot be followed; OUT_OF_MEMORY. */
+ * Errors: NOT_FOUND, LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE, TOO_OLD, TOO_NEW, BAD_PLUGIN, or
+ * what the plugin met when it opened the device, as the first item of the selection met them;
+ * INVALID_ARGUMENT for a selection, or a variable of hal's, that cannot be followed;
+ * OUT_OF_MEMORY. */
 HAL_API hal_status hal_device_open(const char *selection, hal_device **device);
 
 /* One more reference to a device. Returns `device`.
@@ -53,8 +54,8 @@ HAL_API void hal_device_release(hal_device *device);
 HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 
 /* The name of the device's plugin, such as "cpu", and its number there.
- * Ownership: the plugin's, valid for the life of the process. Threads: any. Errors: none; null gives
- * "" and 0. */
+ * Ownership: the plugin's, valid for the life of the process. Threads: any. Errors: none; null
+ * gives "" and 0. */
 HAL_API const char *hal_device_plugin_name(const hal_device *device);
 HAL_API uint32_t hal_device_index(const hal_device *device);
 

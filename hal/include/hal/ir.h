@@ -159,8 +159,8 @@ enum {
                                   * that a short subgroup lacks gives any value */
     HAL_IR_SHUFFLE_XOR = 81,     /* a: value, imm: mask for the own lane, 0..127 */
     HAL_IR_SUBGROUP_REDUCE = 82, /* a: value, aux: hal_ir_reduction; every lane has the result */
-    HAL_IR_MATRIX_MULTIPLY = 83, /* A B + C of matrices spread over 32 lanes, see below. a: A, U32 of
-                                  * width 4; b: B, U32 of width 2; c: C, and the result: F32 of
+    HAL_IR_MATRIX_MULTIPLY = 83, /* A B + C of matrices spread over 32 lanes, see below. a: A, U32
+                                  * of width 4; b: B, U32 of width 2; c: C, and the result: F32 of
                                   * width 4; aux: element type of A and B: F16, BF16 or F32 */
 
     /* Transcendental functions of f32 and f64. hal expands them by ir_math.h unless the device

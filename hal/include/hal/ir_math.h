@@ -61,7 +61,8 @@
  *     f64  0.89 0.80 1.82  0.84 0.99 1.56  1.52 1.49 3.06 1.84 2.57 1.41 1.50  1.09
  * Special values are those of C's Annex F; any NaN may stand for another.
  *
- * Every coefficient comes out of hal/tools/ir_math.sollya, which names the interval and the error. */
+ * Every coefficient comes out of hal/tools/ir_math.sollya, which names the interval and the
+ * error. */
 #ifndef HAL_IR_MATH_H
 #define HAL_IR_MATH_H
 

@@ -95,7 +95,8 @@ static inline MATH_F32 math_exp2_f32(MATH_CONTEXT, MATH_F32 x)
     return math_scale_f32(MATH_PASS, p, MATH_BITS_F32(t));
 }
 
-/* exp(x) - 1 = 2 * (2^(n-1) * expm1(r) + (2^(n-1) - 1/2)); halved, so that n = 128 does not overflow. */
+/* exp(x) - 1 = 2 * (2^(n-1) * expm1(r) + (2^(n-1) - 1/2)); halved, so that n = 128 does not
+ * overflow. */
 static inline MATH_F32 math_expm1_f32(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 held = math_clamp_f32(MATH_PASS, x, -18.0f, 89.0f);
@@ -251,7 +252,8 @@ static inline MATH_F32 math_log2_f32(MATH_CONTEXT, MATH_F32 x)
     return result;
 }
 
-/* With k taken from 1 + x, 1 + f = (1 + x) / 2^k gives f = x / 2^k + (1 / 2^k - 1), rounded once. */
+/* With k taken from 1 + x, 1 + f = (1 + x) / 2^k gives f = x / 2^k + (1 / 2^k - 1), rounded
+ * once. */
 static inline MATH_F32 math_log1p_f32_fast(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_U32 lowest = MATH_CONST_U32(MATH_TWO_THIRDS_F32);
@@ -366,8 +368,8 @@ static inline MATH_F32 math_erf_f32_near(MATH_CONTEXT, MATH_F32 x)
     return math_with_sign_f32(MATH_PASS, small, x);
 }
 
-/* From 1 on, 1 - 2^-q(|x|) with a polynomial q. Beyond 4 the second term is lost in rounding, so |x|
- * is held there. */
+/* From 1 on, 1 - 2^-q(|x|) with a polynomial q. Beyond 4 the second term is lost in rounding, so
+ * |x| is held there. */
 static inline MATH_F32 math_erf_f32(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);

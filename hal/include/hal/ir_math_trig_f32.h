@@ -16,7 +16,8 @@ typedef struct math_angle_f32 {
 } math_angle_f32;
 
 /* For |x| < 2^17. pi/2 comes in three parts, each rounded down so that zero keeps its sign; the
- * first subtraction is exact, whatever n is, since its result is below 1 and a multiple of 2^-23. */
+ * first subtraction is exact, whatever n is, since its result is below 1 and a multiple of
+ * 2^-23. */
 static inline math_angle_f32 math_angle_small_f32(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);

@@ -17,8 +17,8 @@ typedef struct hal_kernel hal_kernel;
 /* Makes a kernel, or gives one more reference to the one there is. All compiling is done when it
  * returns: call it ahead of time to prepare a program's kernels.
  * Ownership: the caller's reference; `ir` may be destroyed after the call. Threads: any.
- * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with what the kernel needs and the device lacks, COMPILE with the
- * driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
+ * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with what the kernel needs and the
+ * device lacks, COMPILE with the driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir,
                                      hal_kernel **kernel);
 

@@ -14,9 +14,9 @@
  *  - a plugin reports a failure by its status, after host->fail has been given the sentence;
  *  - a plugin never aborts, exits or prints, and shows no other symbol.
  *
- * Threads: hal calls `enumerate`, `device_open` and `device_close` from one thread at a time; allocation, kernel and
- * wait entries of one device from any threads at once; the entries of one queue from one thread at
- * a time, different queues at once. */
+ * Threads: hal calls `enumerate`, `device_open` and `device_close` from one thread at a time;
+ * allocation, kernel and wait entries of one device from any threads at once; the entries of one
+ * queue from one thread at a time, different queues at once. */
 #ifndef HAL_PLUGIN_H
 #define HAL_PLUGIN_H
 
@@ -75,7 +75,7 @@ typedef struct hal_device_info {
     char name[128];              /* for people */
     char id[64];                 /* stable: UUID or PCI address of the card, else kind and name */
     char driver[64];             /* driver and its version */
-    char architecture[64];       /* part of the compile cache's key: what machine code is made for */
+    char architecture[64];       /* part of the compile cache's key: what code is made for */
     uint64_t memory_bytes;       /* of the device */
     uint64_t max_allocation;     /* bytes of one allocation */
     uint64_t max_binding;        /* bytes of one binding */
@@ -98,7 +98,7 @@ typedef struct hal_device_info {
     uint32_t max_queues;         /* that work at the same time; 1 where they take turns */
     uint32_t matrix_types;       /* HAL_TYPE_BIT of what MATRIX_MULTIPLY takes: F16, BF16, F32 */
     uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
-                                  * work-item's arithmetic; 0: a work-item's operations are scalar */
+                                  * work-item's arithmetic; 0: its operations are scalar */
     uint32_t item_register_bytes; /* what one work-item may hold in registers; 0: not known */
     uint32_t reserved[6];         /* 0 */
 } hal_device_info;
@@ -239,8 +239,8 @@ typedef struct hal_host {
     uint32_t flags;
     uint32_t reserved; /* 0 */
     /* Since 1.1. Hands over a finding of validation: what a kernel did wrong, with the names of
-     * kernel and binding, instruction and work-item. hal counts it and says it to the program, once for
-     * the same words; the kernel goes on as the plugin sees fit. Threads: any. */
+     * kernel and binding, instruction and work-item. hal counts it and says it to the program, once
+     * for the same words; the kernel goes on as the plugin sees fit. Threads: any. */
     void (*report)(const char *message);
 } hal_host;
 

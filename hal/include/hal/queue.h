@@ -59,8 +59,8 @@ HAL_API hal_device *hal_queue_device(const hal_queue *queue);
  * binding_alignment; `scalars` is the block as the kernel lays it out, copied.
  * Ownership: kernel and buffers are kept alive until the command has run. Threads: the queue's.
  * Errors: INVALID_ARGUMENT, naming the argument, for counts, ranges, alignment, a grid beyond the
- * device's, objects of another device, or overlapping ranges of which one is written; OUT_OF_MEMORY;
- * what an automatic flush meets. Nothing is recorded then. */
+ * device's, objects of another device, or overlapping ranges of which one is written;
+ * OUT_OF_MEMORY; what an automatic flush meets. Nothing is recorded then. */
 HAL_API hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                       const hal_range *bindings, uint32_t binding_count,
                                       const void *scalars, uint32_t scalar_bytes);
@@ -127,8 +127,8 @@ HAL_API hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns);
 HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 
 /* Device time from one point to a later one of the same queue, both reached.
- * Threads: the queue's. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before the
- * points are reached, INVALID_ARGUMENT. Units: nanoseconds. */
+ * Threads: the queue's. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before
+ * the points are reached, INVALID_ARGUMENT. Units: nanoseconds. */
 HAL_API hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds);
 
 #ifdef __cplusplus

@@ -52,7 +52,8 @@ HAL_API const char *hal_status_name(hal_status status);
 
 /* The sentence of the calling thread's most recent failed call: what was tried, with what, what to
  * do. Empty when nothing has failed on this thread yet; a successful call leaves it alone.
- * Ownership: belongs to the thread; valid until its next failing call. Threads: any. Errors: none. */
+ * Ownership: belongs to the thread; valid until its next failing call. Threads: any. Errors:
+ * none. */
 HAL_API const char *hal_status_message(void);
 
 #ifdef __cplusplus

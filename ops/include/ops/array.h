@@ -13,8 +13,8 @@
  *     ops_array_release(h);
  *
  * Ownership: each call that makes an array gives one reference. It belongs to the innermost open
- * scope of the context, which releases it at its end, or, without a scope, to the caller. Arrays end
- * with their context, and graphs must not be launched after it.
+ * scope of the context, which releases it at its end, or, without a scope, to the caller. Arrays
+ * end with their context, and graphs must not be launched after it.
  *
  * Errors: a call that fails gives null, and hal_status_message() says why, with the shapes. A null
  * operand gives null and leaves the message alone, so that of a nested expression the first failure
@@ -46,8 +46,8 @@ HAL_API hal_status ops_scope_begin(ops_context *context);
 HAL_API hal_status ops_scope_end(ops_context *context);
 
 /* Takes an array out of its scope: the caller has to release it. Returns it; null gives null.
- * Ownership: the scope's reference becomes the caller's; an array that is not in a scope stays as it
- * is. Threads: the queue's. Errors: none. */
+ * Ownership: the scope's reference becomes the caller's; an array that is not in a scope stays as
+ * it is. Threads: the queue's. Errors: none. */
 HAL_API ops_array *ops_array_keep(ops_array *array);
 
 /* One more reference. Returns the array; null gives null.
@@ -70,11 +70,11 @@ HAL_API uint32_t ops_array_rank(const ops_array *array);
 HAL_API int64_t ops_array_length(const ops_array *array, uint32_t axis);
 HAL_API int64_t ops_array_elements(const ops_array *array);
 
-/* Records what computes the arrays, together where that takes fewer kernels; hands it to the device.
- * Null arrays are errors. An array that was computed before costs nothing.
+/* Records what computes the arrays, together where that takes fewer kernels; hands it to the
+ * device. Null arrays are errors. An array that was computed before costs nothing.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, what kernels and dispatches meet; what was not
- * recorded stays to be computed. Of a batch that the device did not take (hal_queue_flush), here and
- * in every call that records, the arrays computed in it have no defined values. */
+ * recorded stays to be computed. Of a batch that the device did not take (hal_queue_flush), here
+ * and in every call that records, the arrays computed in it have no defined values. */
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
@@ -160,7 +160,7 @@ HAL_API void ops_context_set_fusion(ops_context *context, int fusion);
 /* What the arrays of a context did so far. */
 typedef struct ops_array_statistics {
     uint64_t recorded;   /* operations that calls noted; views and constants are none */
-    uint64_t evaluated;  /* operations in recorded kernels; one that is computed twice counts twice */
+    uint64_t evaluated;  /* operations in recorded kernels; computed twice, one counts twice */
     uint64_t dropped;    /* operations that were never computed, since nobody could read them */
     uint64_t kernels;    /* times that kernels were recorded for them */
     uint64_t compiled;   /* of which a new one had to be made or loaded first */

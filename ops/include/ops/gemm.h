@@ -32,11 +32,11 @@ typedef struct ops_gemm_options {
 } ops_gemm_options;
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a batch in
- * front, over which A and B may broadcast (rank 2, or a length of 1). Any strides are taken of which
- * one of the last two is 1: transposed views and leading dimensions cost nothing; others are
+ * front, over which A and B may broadcast (rank 2, or a length of 1). Any strides are taken of
+ * which one of the last two is 1: transposed views and leading dimensions cost nothing; others are
  * copied first. The types are F64, F32, F16 and BF16: F32 and F64 accumulate in themselves, F16 and
- * BF16 in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C overlaps
- * neither A nor B. k = 0 gives beta C. Without `options`: the plain product.
+ * BF16 in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C
+ * overlaps neither A nor B. k = 0 gives beta C. Without `options`: the plain product.
  * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
  * |beta| |C|) + v |c|, with K = k + 2, the accumulator's unit roundoff u and that of C's type v.
  * Threads: the queue's.

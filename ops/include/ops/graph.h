@@ -53,8 +53,8 @@ HAL_API hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs,
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_graph_destroy(ops_graph *graph);
 
-/* Makes the kernels that a piece of program will need, ahead of its first run: calls `program` while
- * a graph is recorded, and drops the graph. Whatever arrays the program makes hold nothing
+/* Makes the kernels that a piece of program will need, ahead of its first run: calls `program`
+ * while a graph is recorded, and drops the graph. Whatever arrays the program makes hold nothing
  * afterwards, as in ops_graph_end.
  * Threads: the queue's. Errors: as ops_graph_begin, what `program` answers. */
 HAL_API hal_status ops_prepare(ops_context *context,
