@@ -3,9 +3,11 @@
  * Between begin and end, what the thread computes with arrays of the context is recorded and not
  * run. A launch then costs the host no more than handing its kernels over.
  *
+ *     ops_scope_begin(context);
  *     ops_graph_begin(context);
  *     ops_array *next = ops_tanh(ops_matmul(state, w));
  *     ops_graph_end(context, &state, 1, &next, 1, &graph);
+ *     ops_scope_end(context);                  // releases what was recorded
  *     for (int i = 0; i < steps; i++) {
  *         ops_graph_launch(graph, &state, 1, &next, 1);
  *         ops_array_release(state);
