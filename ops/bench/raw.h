@@ -29,18 +29,23 @@ struct raw_api {
     void (*close)(raw_device *device);
     measure_function empty; /* an empty kernel, many before a wait */
     measure_function bound; /* the same with two buffers that are told anew each time */
+    measure_function step;  /* y[i] = 3 x[i] + i of RAW_STEP_WORDS words, each on what the one
+                               before gave; groups of RAW_STEP_GROUP */
     measure_function alone; /* the empty kernel with a wait after each */
     measure_function alone_read; /* and RAW_READ bytes copied to the host before the wait */
     measure_function graph; /* RAW_GRAPH_COMMANDS empty kernels that are kept */
     measure_function allocate;         /* RAW_ALLOCATION bytes of device memory, and free */
     measure_function allocate_ordered; /* the same in the order of a stream */
     measure_function copy;             /* of what make_copy made */
+    /* The words that `calls` steps make of zeros. */
+    bool (*step_words)(raw_device *device, int calls, uint32_t words[]);
     /* Two blocks of `bytes` bytes; a copy is made and checked. */
     bool (*make_copy)(raw_device *device, uint64_t bytes);
 };
 
 #define RAW_ALLOCATION ((size_t)4 << 20)
 #define RAW_READ ((size_t)4096)
+enum { RAW_STEP_WORDS = 1024, RAW_STEP_GROUP = 128 };
 
 /* Those of this build; which ones it has is known to raw.c alone. */
 extern const raw_api raw_opencl, raw_vulkan, raw_cuda;

@@ -2,6 +2,7 @@
  * context, kernels from PTX, a graph captured from the stream. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda_calls.h"
 #include "raw.h"
@@ -9,8 +10,9 @@
 typedef struct raw_cuda_device {
     raw_device base;
     cuda_calls cuda;
-    void *module, *empty, *bound, *graph, *executable;
+    void *module, *empty, *bound, *step, *graph, *executable;
     uint64_t x, y, source, target;
+    unsigned turn; /* which of x and y the next step reads */
     uint64_t copy_bytes;
     void *host; /* RAW_READ bytes, page-locked */
 } raw_cuda_device;
@@ -21,7 +23,17 @@ static void close_device(raw_device *device);
 
 static const char text[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                            ".visible .entry empty()\n{\n\tret;\n}\n"
-                           ".visible .entry bound(.param .u64 x, .param .u64 y)\n{\n\tret;\n}\n";
+                           ".visible .entry bound(.param .u64 x, .param .u64 y)\n{\n\tret;\n}\n"
+                           ".visible .entry step(.param .u64 x, .param .u64 y)\n{\n"
+                           "\t.reg .u32 %r<5>;\n\t.reg .u64 %d<6>;\n"
+                           "\tld.param.u64 %d0, [x];\n\tld.param.u64 %d1, [y];\n"
+                           "\tcvta.to.global.u64 %d0, %d0;\n\tcvta.to.global.u64 %d1, %d1;\n"
+                           "\tmov.u32 %r0, %ctaid.x;\n\tmov.u32 %r1, %ntid.x;\n"
+                           "\tmov.u32 %r2, %tid.x;\n\tmad.lo.u32 %r0, %r0, %r1, %r2;\n"
+                           "\tmul.wide.u32 %d2, %r0, 4;\n\tadd.u64 %d3, %d0, %d2;\n"
+                           "\tadd.u64 %d4, %d1, %d2;\n\tld.global.u32 %r3, [%d3];\n"
+                           "\tmad.lo.u32 %r4, %r3, 3, %r0;\n\tst.global.u32 [%d4], %r4;\n"
+                           "\tret;\n}\n";
 
 static bool well(raw_cuda_device *d, int code, const char *call)
 {
@@ -54,15 +66,15 @@ static bool make(raw_cuda_device *d)
     return well(d, cuda->module_load(&d->module, text), "cuModuleLoadData") &&
            well(d, cuda->module_function(&d->empty, d->module, "empty"), "cuModuleGetFunction") &&
            well(d, cuda->module_function(&d->bound, d->module, "bound"), "cuModuleGetFunction") &&
-           well(d, cuda->allocate(&d->x, 4096), "cuMemAlloc") &&
+           well(d, cuda->module_function(&d->step, d->module, "step"), "cuModuleGetFunction") &&
+           well(d, cuda->allocate(&d->x, RAW_READ), "cuMemAlloc") &&
            well(d, cuda->allocate(&d->y, RAW_READ), "cuMemAlloc") &&
            well(d, cuda->host_allocate(&d->host, RAW_READ), "cuMemAllocHost");
 }
 
 static bool launch(raw_cuda_device *d, void *function, void **arguments)
 {
-    return well(d,
-                d->cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, d->cuda.stream, arguments, NULL),
+    return well(d, d->cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, d->cuda.stream, arguments, NULL),
                 "cuLaunchKernel");
 }
 
@@ -137,6 +149,34 @@ static void run_bound(void *user, int calls)
         }
     }
     finish(d);
+}
+
+static void run_step(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++, d->turn ^= 1) {
+        void *arguments[2] = {d->turn ? &d->y : &d->x, d->turn ? &d->x : &d->y};
+        if (!well(d,
+                  d->cuda.launch(d->step, RAW_STEP_WORDS / RAW_STEP_GROUP, 1, 1, RAW_STEP_GROUP, 1,
+                                 1, 0, d->cuda.stream, arguments, NULL),
+                  "cuLaunchKernel")) {
+            break;
+        }
+    }
+    finish(d);
+}
+
+static bool step_words(raw_device *device, int calls, uint32_t words[])
+{
+    raw_cuda_device *d = (raw_cuda_device *)device;
+    const size_t bytes = RAW_STEP_WORDS * sizeof *words;
+    memset(words, 0, bytes);
+    if (!well(d, d->cuda.to_device(d->turn ? d->y : d->x, words, bytes), "cuMemcpyHtoD")) {
+        return false;
+    }
+    run_step(d, calls);
+    return !d->base.failed &&
+           well(d, d->cuda.to_host(words, d->turn ? d->y : d->x, bytes), "cuMemcpyDtoH");
 }
 
 static void run_alone(void *user, int calls)
@@ -234,6 +274,8 @@ const raw_api raw_cuda = {.plugin = "cuda",
                           .close = close_device,
                           .empty = run_empty,
                           .bound = run_bound,
+                          .step = run_step,
+                          .step_words = step_words,
                           .alone = run_alone,
                           .alone_read = run_alone_read,
                           .graph = run_graph,

@@ -11,8 +11,9 @@ typedef struct raw_opencl_device {
     raw_device base;
     opencl_calls cl;
     cl_program program;
-    cl_kernel empty, bound;
+    cl_kernel empty, bound, step;
     cl_mem x, y, source, target;
+    unsigned turn; /* which of x and y the next step reads */
     uint64_t copy_bytes;
 } raw_opencl_device;
 
@@ -20,7 +21,11 @@ static bool make(raw_opencl_device *d);
 static void close_device(raw_device *device);
 
 static const char text[] = "__kernel void empty(void) {}\n"
-                           "__kernel void bound(__global const float *x, __global float *y) {}\n";
+                           "__kernel void bound(__global const float *x, __global float *y) {}\n"
+                           "__kernel void next(__global const uint *x, __global uint *y) {\n"
+                           "    const uint i = (uint)get_global_id(0);\n"
+                           "    y[i] = 3 * x[i] + i;\n"
+                           "}\n";
 
 static bool well(raw_opencl_device *d, cl_int code, const char *call)
 {
@@ -66,7 +71,11 @@ static bool make(raw_opencl_device *d)
     if (!well(d, code, "clCreateKernel")) {
         return false;
     }
-    d->x = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, 4096, NULL, &code);
+    d->step = cl->clCreateKernel(d->program, "next", &code);
+    if (!well(d, code, "clCreateKernel")) {
+        return false;
+    }
+    d->x = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ, NULL, &code);
     if (!well(d, code, "clCreateBuffer")) {
         return false;
     }
@@ -97,6 +106,9 @@ static void close_device(raw_device *device)
     if (d->bound != NULL) {
         cl->clReleaseKernel(d->bound);
     }
+    if (d->step != NULL) {
+        cl->clReleaseKernel(d->step);
+    }
     if (d->program != NULL) {
         cl->clReleaseProgram(d->program);
     }
@@ -104,13 +116,21 @@ static void close_device(raw_device *device)
     free(d);
 }
 
-static bool launch(raw_opencl_device *d, cl_kernel kernel)
+static bool launch(raw_opencl_device *d, cl_kernel kernel, size_t items, size_t group)
 {
-    const size_t one = 1;
-    return well(d,
-                d->cl.clEnqueueNDRangeKernel(d->cl.queue, kernel, 1, NULL, &one, &one, 0, NULL,
-                                             NULL),
-                "clEnqueueNDRangeKernel");
+    return well(
+        d,
+        d->cl.clEnqueueNDRangeKernel(d->cl.queue, kernel, 1, NULL, &items, &group, 0, NULL, NULL),
+        "clEnqueueNDRangeKernel");
+}
+
+/* With arguments as a program tells them whose buffers change. */
+static bool launch_on(raw_opencl_device *d, cl_kernel kernel, const cl_mem *x, const cl_mem *y,
+                      size_t items, size_t group)
+{
+    return well(d, d->cl.clSetKernelArg(kernel, 0, sizeof *x, x), "clSetKernelArg") &&
+           well(d, d->cl.clSetKernelArg(kernel, 1, sizeof *y, y), "clSetKernelArg") &&
+           launch(d, kernel, items, group);
 }
 
 static bool finish(raw_opencl_device *d)
@@ -121,7 +141,7 @@ static bool finish(raw_opencl_device *d)
 static void run_empty(void *user, int calls)
 {
     raw_opencl_device *d = user;
-    for (int i = 0; i < calls && launch(d, d->empty); i++) {
+    for (int i = 0; i < calls && launch(d, d->empty, 1, 1); i++) {
     }
     finish(d);
 }
@@ -129,20 +149,46 @@ static void run_empty(void *user, int calls)
 static void run_bound(void *user, int calls)
 {
     raw_opencl_device *d = user;
-    for (int i = 0; i < calls; i++) {
-        if (!well(d, d->cl.clSetKernelArg(d->bound, 0, sizeof d->x, &d->x), "clSetKernelArg") ||
-            !well(d, d->cl.clSetKernelArg(d->bound, 1, sizeof d->y, &d->y), "clSetKernelArg") ||
-            !launch(d, d->bound)) {
+    for (int i = 0; i < calls && launch_on(d, d->bound, &d->x, &d->y, 1, 1); i++) {
+    }
+    finish(d);
+}
+
+static void run_step(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls; i++, d->turn ^= 1) {
+        if (!launch_on(d, d->step, d->turn ? &d->y : &d->x, d->turn ? &d->x : &d->y, RAW_STEP_WORDS,
+                       RAW_STEP_GROUP)) {
             break;
         }
     }
     finish(d);
 }
 
+static bool step_words(raw_device *device, int calls, uint32_t words[])
+{
+    raw_opencl_device *d = (raw_opencl_device *)device;
+    const size_t bytes = RAW_STEP_WORDS * sizeof *words;
+    memset(words, 0, bytes);
+    if (!well(d,
+              d->cl.clEnqueueWriteBuffer(d->cl.queue, d->turn ? d->y : d->x, CL_TRUE, 0, bytes,
+                                         words, 0, NULL, NULL),
+              "clEnqueueWriteBuffer")) {
+        return false;
+    }
+    run_step(d, calls);
+    return !d->base.failed &&
+           well(d,
+                d->cl.clEnqueueReadBuffer(d->cl.queue, d->turn ? d->y : d->x, CL_TRUE, 0, bytes,
+                                          words, 0, NULL, NULL),
+                "clEnqueueReadBuffer");
+}
+
 static void run_alone(void *user, int calls)
 {
     raw_opencl_device *d = user;
-    for (int i = 0; i < calls && launch(d, d->empty) && finish(d); i++) {
+    for (int i = 0; i < calls && launch(d, d->empty, 1, 1) && finish(d); i++) {
     }
 }
 
@@ -151,7 +197,7 @@ static void run_alone_read(void *user, int calls)
     raw_opencl_device *d = user;
     char host[RAW_READ];
     for (int i = 0; i < calls; i++) {
-        if (!launch(d, d->empty) ||
+        if (!launch(d, d->empty, 1, 1) ||
             !well(d,
                   d->cl.clEnqueueReadBuffer(d->cl.queue, d->y, CL_TRUE, 0, sizeof host, host, 0,
                                             NULL, NULL),
@@ -224,6 +270,8 @@ const raw_api raw_opencl = {.plugin = "opencl",
                             .close = close_device,
                             .empty = run_empty,
                             .bound = run_bound,
+                            .step = run_step,
+                            .step_words = step_words,
                             .alone = run_alone,
                             .alone_read = run_alone_read,
                             .allocate = run_allocate,

@@ -3,8 +3,10 @@
  * write the same memory stands a barrier. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "raw.h"
+#include "raw_vulkan_shaders.h"
 #include "vulkan_calls.h"
 
 enum { RING = 4, BATCH = 512 };
@@ -14,16 +16,18 @@ typedef struct raw_vulkan_device {
     vulkan_calls vk;
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
-    VkPipeline pipeline;
+    VkPipeline empty, step;
     VkDescriptorPool sets;
-    VkDescriptorSet set;
+    VkDescriptorSet forth, back; /* from x to y, from y to x */
     VkCommandPool pool;
     VkCommandBuffer ring[RING], graph;
     VkFence fences[RING];
     bool under_way[RING];
     int next;
+    unsigned turn; /* which of x and y the next step reads */
     vulkan_buffer x, y, source, target;
-    vulkan_buffer shown; /* RAW_READ bytes that the host sees */
+    vulkan_buffer shown; /* RAW_READ bytes that the host sees, at shown_words */
+    void *shown_words;
     uint64_t copy_bytes;
 } raw_vulkan_device;
 
@@ -31,24 +35,12 @@ typedef void (*recorder)(raw_vulkan_device *d, VkCommandBuffer commands);
 
 static bool make(raw_vulkan_device *d);
 static bool make_shown(raw_vulkan_device *d);
-static bool make_pipeline(raw_vulkan_device *d);
-static bool make_set(raw_vulkan_device *d);
+static bool make_layout(raw_vulkan_device *d);
+static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t bytes,
+                          VkPipeline *made);
+static bool make_sets(raw_vulkan_device *d);
 static bool make_commands(raw_vulkan_device *d);
 static void close_device(raw_device *device);
-
-/* void main() {} with a group of one work-item, in the words of SPIR-V 1.3. */
-static const uint32_t empty_shader[] = {
-    0x07230203, 0x00010300, 0,          5,          0,
-    2 << 16 | 17,  1,                                   /* OpCapability Shader */
-    3 << 16 | 14,  0, 1,                                /* OpMemoryModel Logical GLSL450 */
-    5 << 16 | 15,  5, 1, 0x6e69616d, 0,                 /* OpEntryPoint GLCompute %1 "main" */
-    6 << 16 | 16,  1, 17, 1, 1, 1,                      /* OpExecutionMode %1 LocalSize 1 1 1 */
-    2 << 16 | 19,  2,                                   /* %2 = OpTypeVoid */
-    3 << 16 | 33,  3, 2,                                /* %3 = OpTypeFunction %2 */
-    5 << 16 | 54,  2, 1, 0, 3,                          /* %1 = OpFunction %2 None %3 */
-    2 << 16 | 248, 4,                                   /* %4 = OpLabel */
-    1 << 16 | 253, 1 << 16 | 56,                        /* OpReturn, OpFunctionEnd */
-};
 
 static bool well(raw_vulkan_device *d, VkResult code, const char *call)
 {
@@ -78,11 +70,12 @@ static raw_device *open_device(const hal_device_info *info, char *message, size_
 static bool make(raw_vulkan_device *d)
 {
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    return make_pipeline(d) &&
-           well(d, vulkan_buffer_make(&d->vk, 4096, local, &d->x), "vkAllocateMemory") &&
+    return make_layout(d) && make_pipeline(d, empty_shader, sizeof empty_shader, &d->empty) &&
+           make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ, local, &d->x), "vkAllocateMemory") &&
            well(d, vulkan_buffer_make(&d->vk, RAW_READ, local, &d->y), "vkAllocateMemory") &&
            make_shown(d) &&
-           make_set(d) && make_commands(d);
+           make_sets(d) && make_commands(d);
 }
 
 /* Cached memory where there is some: the host reads it. */
@@ -91,16 +84,16 @@ static bool make_shown(raw_vulkan_device *d)
     const VkMemoryPropertyFlags coherent =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags cached = coherent | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    void *place = NULL;
     return (vulkan_buffer_make(&d->vk, RAW_READ, cached, &d->shown) == VK_SUCCESS ||
             well(d, vulkan_buffer_make(&d->vk, RAW_READ, coherent, &d->shown),
                  "vkAllocateMemory")) &&
            well(d,
-                d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0, &place),
+                d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0,
+                                   &d->shown_words),
                 "vkMapMemory");
 }
 
-static bool make_pipeline(raw_vulkan_device *d)
+static bool make_layout(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
     VkDescriptorSetLayoutBinding bindings[2];
@@ -123,13 +116,19 @@ static bool make_pipeline(raw_vulkan_device *d)
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
         .setLayoutCount = 1,
         .pSetLayouts = &d->set_layout};
+    return well(d, vk->vkCreatePipelineLayout(vk->device, &layout, NULL, &d->layout),
+                "vkCreatePipelineLayout");
+}
+
+static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t bytes,
+                          VkPipeline *made)
+{
+    const vulkan_calls *vk = &d->vk;
     const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                           .codeSize = sizeof empty_shader,
-                                           .pCode = empty_shader};
+                                           .codeSize = bytes,
+                                           .pCode = words};
     VkShaderModule module = VK_NULL_HANDLE;
-    if (!well(d, vk->vkCreatePipelineLayout(vk->device, &layout, NULL, &d->layout),
-              "vkCreatePipelineLayout") ||
-        !well(d, vk->vkCreateShaderModule(vk->device, &code, NULL, &module),
+    if (!well(d, vk->vkCreateShaderModule(vk->device, &code, NULL, &module),
               "vkCreateShaderModule")) {
         return false;
     }
@@ -141,41 +140,48 @@ static bool make_pipeline(raw_vulkan_device *d)
                   .pName = "main"},
         .layout = d->layout};
     const VkResult result = vk->vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &pipeline,
-                                                         NULL, &d->pipeline);
+                                                         NULL, made);
     vk->vkDestroyShaderModule(vk->device, module, NULL);
     return well(d, result, "vkCreateComputePipelines");
 }
 
-static bool make_set(raw_vulkan_device *d)
+static bool make_sets(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2};
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 4};
     const VkDescriptorPoolCreateInfo pool = {.sType =
                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-                                             .maxSets = 1,
+                                             .maxSets = 2,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
     if (!well(d, vk->vkCreateDescriptorPool(vk->device, &pool, NULL, &d->sets),
               "vkCreateDescriptorPool")) {
         return false;
     }
-    const VkDescriptorSetAllocateInfo one = {.sType =
-                                                 VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                             .descriptorPool = d->sets,
-                                             .descriptorSetCount = 1,
-                                             .pSetLayouts = &d->set_layout};
-    if (!well(d, vk->vkAllocateDescriptorSets(vk->device, &one, &d->set),
+    const VkDescriptorSetLayout layouts[2] = {d->set_layout, d->set_layout};
+    const VkDescriptorSetAllocateInfo both = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = d->sets,
+                                              .descriptorSetCount = 2,
+                                              .pSetLayouts = layouts};
+    VkDescriptorSet sets[2];
+    if (!well(d, vk->vkAllocateDescriptorSets(vk->device, &both, sets),
               "vkAllocateDescriptorSets")) {
         return false;
     }
-    const VkDescriptorBufferInfo buffers[2] = {{d->x.buffer, 0, VK_WHOLE_SIZE},
-                                               {d->y.buffer, 0, VK_WHOLE_SIZE}};
-    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                        .dstSet = d->set,
-                                        .descriptorCount = 2,
-                                        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                        .pBufferInfo = buffers};
-    vk->vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
+    const VkDescriptorBufferInfo buffers[3] = {{d->x.buffer, 0, VK_WHOLE_SIZE},
+                                               {d->y.buffer, 0, VK_WHOLE_SIZE},
+                                               {d->x.buffer, 0, VK_WHOLE_SIZE}};
+    for (int i = 0; i < 2; i++) {
+        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                            .dstSet = sets[i],
+                                            .descriptorCount = 2,
+                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                            .pBufferInfo = buffers + i};
+        vk->vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
+    }
+    d->forth = sets[0];
+    d->back = sets[1];
     return true;
 }
 
@@ -186,7 +192,7 @@ static bool begin(raw_vulkan_device *d, VkCommandBuffer commands, VkCommandBuffe
     if (!well(d, d->vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer")) {
         return false;
     }
-    d->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline);
+    d->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->empty);
     return true;
 }
 
@@ -247,7 +253,8 @@ static void close_device(raw_device *device)
     }
     vk->vkDestroyCommandPool(vk->device, d->pool, NULL);
     vk->vkDestroyDescriptorPool(vk->device, d->sets, NULL);
-    vk->vkDestroyPipeline(vk->device, d->pipeline, NULL);
+    vk->vkDestroyPipeline(vk->device, d->empty, NULL);
+    vk->vkDestroyPipeline(vk->device, d->step, NULL);
     vk->vkDestroyPipelineLayout(vk->device, d->layout, NULL);
     vk->vkDestroyDescriptorSetLayout(vk->device, d->set_layout, NULL);
     vulkan_buffer_free(vk, &d->x);
@@ -280,14 +287,18 @@ static bool wait_all(raw_vulkan_device *d)
     return true;
 }
 
-/* Records and submits `calls` commands, the last command buffer shorter. */
-static void run(raw_vulkan_device *d, int calls, recorder record)
+/* Records and submits `calls` commands, the last command buffer shorter; each begins with what `start`
+ * records. */
+static void run(raw_vulkan_device *d, int calls, recorder start, recorder record)
 {
     while (calls > 0 && !d->base.failed) {
         const int slot = d->next++ % RING, count = calls < BATCH ? calls : BATCH;
         const VkCommandBuffer commands = d->ring[slot];
         if (!wait(d, slot) || !begin(d, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)) {
             return;
+        }
+        if (start != NULL) {
+            start(d, commands);
         }
         for (int i = 0; i < count; i++) {
             record(d, commands);
@@ -319,8 +330,27 @@ static void record_bound(raw_vulkan_device *d, VkCommandBuffer commands)
 {
     order(d, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT);
     d->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1,
-                                  &d->set, 0, NULL);
+                                  &d->forth, 0, NULL);
     d->vk.vkCmdDispatch(commands, 1, 1, 1);
+}
+
+static void start_steps(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    d->vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->step);
+}
+
+static void record_step(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    const VkMemoryBarrier made = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                  .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                  .dstAccessMask =
+                                      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
+    d->vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1,
+                                  d->turn ? &d->back : &d->forth, 0, NULL);
+    d->vk.vkCmdDispatch(commands, RAW_STEP_WORDS / RAW_STEP_GROUP, 1, 1);
+    d->turn ^= 1;
 }
 
 static void record_copy(raw_vulkan_device *d, VkCommandBuffer commands)
@@ -332,19 +362,25 @@ static void record_copy(raw_vulkan_device *d, VkCommandBuffer commands)
 
 static void run_empty(void *user, int calls)
 {
-    run(user, calls, record_empty);
+    run(user, calls, NULL, record_empty);
     wait_all(user);
 }
 
 static void run_bound(void *user, int calls)
 {
-    run(user, calls, record_bound);
+    run(user, calls, NULL, record_bound);
+    wait_all(user);
+}
+
+static void run_step(void *user, int calls)
+{
+    run(user, calls, start_steps, record_step);
     wait_all(user);
 }
 
 static void run_copy(void *user, int calls)
 {
-    run(user, calls, record_copy);
+    run(user, calls, NULL, record_copy);
     wait_all(user);
 }
 
@@ -352,7 +388,7 @@ static void run_alone(void *user, int calls)
 {
     raw_vulkan_device *d = user;
     for (int i = 0; i < calls && !d->base.failed; i++) {
-        run(d, 1, record_empty);
+        run(d, 1, NULL, record_empty);
         wait_all(d);
     }
 }
@@ -375,11 +411,37 @@ static void record_read(raw_vulkan_device *d, VkCommandBuffer commands)
                                VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &shown, 0, NULL, 0, NULL);
 }
 
+static void record_zeros(raw_vulkan_device *d, VkCommandBuffer commands)
+{
+    const VkMemoryBarrier made = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                  .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                  .dstAccessMask = VK_ACCESS_SHADER_READ_BIT};
+    d->vk.vkCmdFillBuffer(commands, d->turn ? d->y.buffer : d->x.buffer, 0, VK_WHOLE_SIZE, 0);
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
+}
+
+/* The first step reads the buffer from which the last one writes y: that is what record_read shows. */
+static bool step_words(raw_device *device, int calls, uint32_t words[])
+{
+    raw_vulkan_device *d = (raw_vulkan_device *)device;
+    d->turn = calls % 2 == 0;
+    run(d, 1, NULL, record_zeros);
+    wait_all(d);
+    run(d, calls, start_steps, record_step);
+    run(d, 1, NULL, record_read);
+    if (!wait_all(d)) {
+        return false;
+    }
+    memcpy(words, d->shown_words, RAW_STEP_WORDS * sizeof *words);
+    return true;
+}
+
 static void run_alone_read(void *user, int calls)
 {
     raw_vulkan_device *d = user;
     for (int i = 0; i < calls && !d->base.failed; i++) {
-        run(d, 1, record_read);
+        run(d, 1, NULL, record_read);
         wait_all(d);
     }
 }
@@ -466,6 +528,8 @@ const raw_api raw_vulkan = {.plugin = "vulkan",
                             .close = close_device,
                             .empty = run_empty,
                             .bound = run_bound,
+                            .step = run_step,
+                            .step_words = step_words,
                             .alone = run_alone,
                             .alone_read = run_alone_read,
                             .graph = run_graph,

@@ -239,7 +239,7 @@ static void add_rows(bench_state *bench, chain *chains, int places)
         competitors[count] = (measured){.function = run, .user = &chains[count]};
     }
     if (bench->raw != NULL) {
-        competitors[count++] = (measured){.function = bench->raw->api->bound, .user = bench->raw};
+        competitors[count++] = (measured){.function = bench->raw->api->step, .user = bench->raw};
     }
     measure_alternating(competitors, count, bench->options.seconds);
     if (bench->raw != NULL && bench->raw->failed) {

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
-
-#define ELEMENTS 1024u
+#include "step_kernel.h"
 
 /* The row's own time is that of HAL_QUEUE_BATCH_FIRST; the others are its peers. */
 static const uint32_t firsts[] = {HAL_QUEUE_BATCH_FIRST, 4, 8, 16, 64, 128, 256, 1024};
@@ -21,7 +20,6 @@ typedef struct burst {
     uint32_t first;
 } burst;
 
-static hal_kernel *make_kernel(bench_state *bench);
 static void run_burst(void *user, int calls);
 static bool check_burst(burst *b);
 static void add_row(burst *b);
@@ -29,13 +27,13 @@ static void add_row(burst *b);
 void suite_batch(bench_state *bench)
 {
     static const int64_t lengths[] = {2, 8, 32, 128, 512, 2048};
-    burst b = {.bench = bench, .kernel = make_kernel(bench)};
+    burst b = {.bench = bench, .kernel = step_kernel_make(bench)};
     bool well = b.kernel != NULL;
     for (int i = 0; i < 2 && well; i++) {
-        well = bench_ok(bench,
-                        hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, ELEMENTS * 4,
-                                          &b.buffers[i]),
-                        "a buffer");
+        well = bench_ok(
+            bench,
+            hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, STEP_WORDS * 4, &b.buffers[i]),
+            "a buffer");
     }
     const int own = (int)(sizeof lengths / sizeof lengths[0]);
     const int count = bench->options.size_count ? bench->options.size_count : own;
@@ -51,34 +49,11 @@ void suite_batch(bench_state *bench)
     hal_buffer_release(b.buffers[1]);
 }
 
-/* out[i] = in[i] * 3 + i */
-static hal_kernel *make_kernel(bench_state *bench)
-{
-    hal_ir_builder *b = NULL;
-    hal_ir_kernel *ir = NULL;
-    hal_kernel *kernel = NULL;
-    if (!bench_ok(bench, hal_ir_builder_create("burst", &b), "a builder")) {
-        return NULL;
-    }
-    hal_ir_group_size(b, 128, 1, 1);
-    const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-    const hal_ir_value i = hal_ir_global_id(b, 0);
-    const hal_ir_value tripled = hal_ir_mul(b, hal_ir_load(b, in, i), hal_ir_u32(b, 3));
-    hal_ir_store(b, out, i, hal_ir_add(b, tripled, i));
-    if (bench_ok(bench, hal_ir_builder_finish(b, &ir), "hal_ir_builder_finish")) {
-        bench_ok(bench, hal_kernel_create(bench->device, ir, &kernel), "hal_kernel_create");
-    }
-    hal_ir_builder_destroy(b);
-    hal_ir_kernel_destroy(ir);
-    return kernel;
-}
-
 static void run_burst(void *user, int calls)
 {
     burst *b = user;
     hal_queue *queue = b->bench->queue;
-    const uint32_t grid[3] = {ELEMENTS / 128, 1, 1};
+    const uint32_t grid[3] = {STEP_WORDS / STEP_GROUP, 1, 1};
     hal_queue_set_batch(queue, b->first, 0);
     for (int call = 0; call < calls; call++) {
         for (int64_t i = 0; i < b->length; i++) {
@@ -96,13 +71,8 @@ static bool check_burst(burst *b)
 {
     bench_state *bench = b->bench;
     for (int f = 0; f < FIRSTS; f++) {
-        uint32_t got[ELEMENTS], want[ELEMENTS];
-        memset(want, 0, sizeof want);
-        for (int64_t step = 0; step < b->length; step++) {
-            for (uint32_t i = 0; i < ELEMENTS; i++) {
-                want[i] = want[i] * 3 + i;
-            }
-        }
+        uint32_t got[STEP_WORDS], want[STEP_WORDS];
+        step_kernel_expect(want, b->length);
         b->first = firsts[f];
         const hal_range begin = {b->buffers[0], 0, HAL_WHOLE};
         if (!bench_ok(bench, hal_queue_fill(bench->queue, begin, 0), "hal_queue_fill")) {

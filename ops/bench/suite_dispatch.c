@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "bench.h"
+#include "step_kernel.h"
 
 #define GRAPH_COMMANDS RAW_GRAPH_COMMANDS
 
 typedef struct dispatches {
     bench_state *bench;
-    hal_kernel *empty, *bound;
+    hal_kernel *empty, *bound, *step;
     hal_graph *graph;
     hal_buffer *x, *y;
+    unsigned turn; /* which of x and y the next step reads */
 } dispatches;
 
 static bool make(bench_state *bench, dispatches *made);
@@ -19,6 +21,8 @@ static hal_kernel *make_kernel(bench_state *bench, bool with_bindings);
 static void record(dispatches *d, bool with_bindings);
 static void run_empty(void *user, int calls);
 static void run_bound(void *user, int calls);
+static void run_step(void *user, int calls);
+static bool check_steps(dispatches *d);
 static void run_alone(void *user, int calls);
 static void run_graph(void *user, int calls);
 static void run_write(void *user, int calls);
@@ -39,6 +43,10 @@ void suite_dispatch(bench_state *bench)
             (const measure_function[]){raw->empty, NULL});
         add(&d, "empty kernel with 2 bindings, many in a flush", run_bound, 1.0,
             (const measure_function[]){raw->bound, NULL});
+        if (check_steps(&d)) {
+            add(&d, "kernel of 1024 words on what the one before gave, many in a flush", run_step,
+                1.0, (const measure_function[]){raw->step, NULL});
+        }
         add(&d, "empty kernel alone, flush and wait", run_alone, 1.0,
             (const measure_function[]){raw->alone, NULL});
         add(&d, "empty kernel in a graph of 1000", run_graph, GRAPH_COMMANDS,
@@ -51,6 +59,7 @@ void suite_dispatch(bench_state *bench)
     hal_graph_destroy(d.graph);
     hal_kernel_release(d.empty);
     hal_kernel_release(d.bound);
+    hal_kernel_release(d.step);
     hal_buffer_release(d.x);
     hal_buffer_release(d.y);
 }
@@ -59,7 +68,8 @@ static bool make(bench_state *bench, dispatches *made)
 {
     made->empty = make_kernel(bench, false);
     made->bound = make_kernel(bench, true);
-    if (made->empty == NULL || made->bound == NULL ||
+    made->step = step_kernel_make(bench);
+    if (made->empty == NULL || made->bound == NULL || made->step == NULL ||
         !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->x),
                   "a buffer") ||
         !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->y),
@@ -123,6 +133,48 @@ static void run_bound(void *user, int calls)
         record(user, true);
     }
     finish(user);
+}
+
+static void record_steps(dispatches *d, int calls)
+{
+    const uint32_t grid[3] = {STEP_WORDS / STEP_GROUP, 1, 1};
+    for (int i = 0; i < calls; i++, d->turn ^= 1) {
+        const hal_range ranges[2] = {{d->turn ? d->y : d->x, 0, HAL_WHOLE},
+                                     {d->turn ? d->x : d->y, 0, HAL_WHOLE}};
+        bench_ok(d->bench, hal_queue_dispatch(d->bench->queue, d->step, grid, ranges, 2, NULL, 0),
+                 "hal_queue_dispatch");
+    }
+}
+
+static void run_step(void *user, int calls)
+{
+    record_steps(user, calls);
+    finish(user);
+}
+
+/* hal's steps, and the driver's own, give what the host computes. */
+static bool check_steps(dispatches *d)
+{
+    enum { STEPS = 1001 };
+    bench_state *bench = d->bench;
+    uint32_t got[STEP_WORDS], want[STEP_WORDS];
+    const hal_range begin = {d->turn ? d->y : d->x, 0, HAL_WHOLE};
+    step_kernel_expect(want, STEPS);
+    if (!bench_ok(bench, hal_queue_fill(bench->queue, begin, 0), "hal_queue_fill")) {
+        return false;
+    }
+    record_steps(d, STEPS);
+    if (!bench_ok(bench, hal_queue_read(bench->queue, d->turn ? d->y : d->x, 0, got, sizeof got),
+                  "hal_queue_read") ||
+        memcmp(got, want, sizeof got) != 0) {
+        return bench_fail(bench, "%d steps are wrong", STEPS);
+    }
+    if (bench->raw != NULL && (!bench->raw->api->step_words(bench->raw, STEPS, got) ||
+                               memcmp(got, want, sizeof got) != 0)) {
+        return bench_fail(bench, "%d steps by the driver's own calls are wrong: %s", STEPS,
+                          bench->raw->message);
+    }
+    return true;
 }
 
 static void run_alone(void *user, int calls)

@@ -12,8 +12,13 @@ typedef struct recording {
     hal_plugin_memory *arguments;
     uint64_t used; /* bytes of them */
     VkPipeline bound;
-    uint32_t mapped_writes; /* 1: memory that the host sees is written */
+    uint32_t mapped_writes;       /* 1: memory that the host sees is written */
+    VkPipelineStageFlags recent;  /* stages since the last command that came after all */
+    VkPipelineStageFlags owed[2]; /* what kernels, and copies, still have to wait for */
 } recording;
+
+#define KERNELS VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+#define COPIES VK_PIPELINE_STAGE_TRANSFER_BIT
 
 #define PIECE UINT64_C(64) /* pieces of argument memory begin at multiples of it */
 
@@ -22,7 +27,8 @@ static hal_status record_command(recording *r, const hal_command *command);
 static void record_dispatch(recording *r, const hal_command *command);
 static void record_copy(recording *r, const hal_command *command);
 static void record_fill(recording *r, const hal_command *command);
-static void barrier(recording *r);
+static void follow(recording *r, const hal_command *command);
+static void barrier(recording *r, VkPipelineStageFlags from, VkPipelineStageFlags to);
 static void end_times(recording *r, hal_plugin_queue *queue, uint64_t value);
 
 hal_status vulkan_record(hal_plugin_queue *queue, vulkan_slot *slot, const hal_batch *batch,
@@ -39,12 +45,12 @@ hal_status vulkan_record(hal_plugin_queue *queue, vulkan_slot *slot, const hal_b
                    .vk = &device->vk,
                    .commands = slot->commands,
                    .batch = batch,
-                   .arguments = slot->arguments};
+                   .arguments = slot->arguments,
+                   .owed = {KERNELS | COPIES, KERNELS | COPIES}}; /* to other batches */
     VkResult result = r.vk->vkBeginCommandBuffer(r.commands, &begin);
     if (result != VK_SUCCESS) {
         return vulkan_failed(device, result, "beginning a command buffer");
     }
-    barrier(&r); /* what other batches wrote */
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
         status = record_command(&r, &batch->commands[i]);
     }
@@ -81,9 +87,7 @@ static uint64_t argument_need(const hal_plugin_device *device, const hal_batch *
 static hal_status record_command(recording *r, const hal_command *command)
 {
     const hal_binding *bindings = r->batch->bindings + command->binding_first;
-    if (command->flags & HAL_COMMAND_AFTER) {
-        barrier(r);
-    }
+    follow(r, command);
     for (uint32_t i = 0; i < command->binding_count; i++) {
         r->mapped_writes |= bindings[i].length > 0 && (bindings[i].access & HAL_ACCESS_WRITE) &&
                             bindings[i].memory->mapped != NULL;
@@ -194,17 +198,36 @@ static void record_fill(recording *r, const hal_command *command)
     }
 }
 
-/* Nothing behind begins before all in front has ended and its writes are seen. */
-static void barrier(recording *r)
+/* Orders a command behind what it comes after. Drivers take longer for a barrier that names copies
+ * (caches are written back), so kernels wait for copies only where there were some. */
+static void follow(recording *r, const hal_command *command)
 {
-    const VkPipelineStageFlags stages =
-        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkMemoryBarrier all = {
+    const int is_copy = command->kind != HAL_COMMAND_DISPATCH;
+    const VkPipelineStageFlags stage = is_copy ? COPIES : KERNELS;
+    if (command->flags & HAL_COMMAND_AFTER) {
+        r->owed[0] |= r->recent;
+        r->owed[1] |= r->recent;
+        r->recent = 0;
+    }
+    if (r->owed[is_copy] != 0) {
+        barrier(r, r->owed[is_copy], stage);
+        r->owed[is_copy] = 0;
+    }
+    r->recent |= stage;
+}
+
+/* Nothing behind of the stage `to` begins before all of the stages `from` in front has ended and its
+ * writes are seen. */
+static void barrier(recording *r, VkPipelineStageFlags from, VkPipelineStageFlags to)
+{
+    const VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                         VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
-    r->vk->vkCmdPipelineBarrier(r->commands, stages, stages, 0, 1, &all, 0, NULL, 0, NULL);
+        .srcAccessMask = (from & KERNELS ? VK_ACCESS_SHADER_WRITE_BIT : 0) |
+                         (from & COPIES ? VK_ACCESS_TRANSFER_WRITE_BIT : 0),
+        .dstAccessMask = to == KERNELS
+                             ? VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT
+                             : VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+    r->vk->vkCmdPipelineBarrier(r->commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
 /* The time at which all is done, and what the host will look at made visible to it. */
