@@ -18,6 +18,7 @@
 static uint64_t size_of_block(uint64_t bytes);
 static uint32_t class_of(uint64_t bytes);
 static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle);
+static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at);
 static int may_take(hal_memory *memory, int idle);
 static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory **memory);
 static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory);
@@ -36,8 +37,8 @@ void hal_pool_end(hal_pool *pool)
 {
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
         for (uint32_t i = 0; i < HAL_POOL_CLASSES; i++) {
-            free_blocks(pool, pool->blocks[kind][i]);
-            pool->blocks[kind][i] = NULL;
+            free_blocks(pool, pool->classes[kind][i].first);
+            pool->classes[kind][i] = (hal_pool_class){0};
         }
     }
     pthread_mutex_destroy(&pool->lock);
@@ -66,12 +67,17 @@ hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle
 
 void hal_pool_give(hal_pool *pool, hal_memory *memory)
 {
-    hal_memory **list = &pool->blocks[memory->kind][class_of(memory->bytes)];
+    hal_pool_class *class = &pool->classes[memory->kind][class_of(memory->bytes)];
     pthread_mutex_lock(&pool->lock);
     pool->in_use_bytes -= memory->bytes;
     pool->pooled_bytes += memory->bytes;
-    memory->next = *list;
-    *list = memory;
+    /* What the host will touch has to be idle: longest so is what was given back first. Kernels
+     * find in the caches what was given back last. */
+    hal_memory **at =
+        memory->kind == HAL_MEMORY_DEVICE || !class->end ? &class->first : class->end;
+    memory->next = *at;
+    *at = memory;
+    class->end = memory->next ? class->end : &memory->next;
     const uint64_t pooled = pool->pooled_bytes;
     pthread_mutex_unlock(&pool->lock);
     /* Others on the machine want memory too, and on some devices it is the host's own. */
@@ -159,7 +165,8 @@ static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int
     for (uint32_t i = first; i <= first + 1; i++) {
         hal_memory **best = NULL;
         uint32_t seen = 0;
-        for (hal_memory **at = &pool->blocks[kind][i]; *at && seen < LOOKED_AT;
+        hal_pool_class *class = &pool->classes[kind][i];
+        for (hal_memory **at = &class->first; *at && seen < LOOKED_AT;
              at = &(*at)->next, seen++) {
             if ((*at)->bytes >= bytes && (!best || (*at)->bytes < (*best)->bytes) &&
                 may_take(*at, idle)) {
@@ -170,12 +177,18 @@ static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int
             }
         }
         if (best) {
-            hal_memory *block = *best;
-            *best = block->next;
-            return block;
+            return unlink_block(class, best);
         }
     }
     return NULL;
+}
+
+static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at)
+{
+    hal_memory *block = *at;
+    *at = block->next;
+    class->end = block->next ? class->end : at;
+    return block;
 }
 
 /* A queue can be made to wait for what was handed over, but not for what another thread may still
@@ -268,7 +281,8 @@ static hal_memory *unlink_idle(hal_pool *pool, int wait)
     hal_memory *list = NULL;
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
         for (uint32_t i = 0; i < HAL_POOL_CLASSES; i++) {
-            hal_memory **at = &pool->blocks[kind][i];
+            hal_pool_class *class = &pool->classes[kind][i];
+            hal_memory **at = &class->first;
             while (*at) {
                 hal_memory *block = *at;
                 for (uint32_t u = 0; wait && u < block->uses.count; u++) {
@@ -279,7 +293,7 @@ static hal_memory *unlink_idle(hal_pool *pool, int wait)
                     at = &block->next;
                     continue;
                 }
-                *at = block->next;
+                unlink_block(class, at);
                 pool->pooled_bytes -= block->bytes;
                 block->next = list;
                 list = block;

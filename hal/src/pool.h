@@ -23,10 +23,16 @@ typedef struct hal_memory {
 
 #define HAL_POOL_CLASSES 232 /* four to each power of two from 256 bytes on */
 
+/* The end is where the last block's `next` is; null stands for that of `first`. */
+typedef struct hal_pool_class {
+    hal_memory *first;
+    hal_memory **end;
+} hal_pool_class;
+
 typedef struct hal_pool {
     hal_device *device;
     pthread_mutex_t lock;
-    hal_memory *blocks[HAL_MEMORY_KIND_COUNT][HAL_POOL_CLASSES];
+    hal_pool_class classes[HAL_MEMORY_KIND_COUNT][HAL_POOL_CLASSES];
     uint64_t in_use_bytes;
     uint64_t pooled_bytes;
     uint64_t allocation_count;

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "point.h"
 #include "record.h"
+#include "staging.h"
 #include "status.h"
 #include "validate.h"
 
@@ -536,6 +537,7 @@ static void close_queue(hal_queue *queue)
     if (hal_layers_on(HAL_LAYER_TRACE)) {
         hal_trace_closing(queue);
     }
+    hal_staging_end(queue);
     queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
     queue->handle = NULL;
     while (queue->spare) {

@@ -33,6 +33,7 @@ struct hal_queue {
     uint32_t batch_first, batch_most;
     struct hal_queue_trace *trace; /* of layer_trace.c; stays when the queue comes to life again */
     hal_hazards hazards;
+    struct hal_staging *staging; /* of staging.c; null until it is needed */
 
     /* Batches that wait for other devices, under the lock of point.c. */
     hal_queue *next_held;

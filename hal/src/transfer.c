@@ -5,6 +5,7 @@
 #include "device.h"
 #include "point.h"
 #include "queue.h"
+#include "staging.h"
 #include "status.h"
 #include "validate.h"
 
@@ -23,6 +24,7 @@ static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, u
                              uint64_t bytes, const char *what, const char *name);
 static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                               const void *data, uint64_t bytes);
+static hal_status write_small(hal_queue *queue, hal_range target, const void *data);
 static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
 static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes);
@@ -198,6 +200,9 @@ static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t off
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
+    if (bytes <= HAL_STAGING_MOST) {
+        return write_small(queue, (hal_range){buffer, offset, bytes}, data);
+    }
     hal_status status = hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, bytes, &staging);
     if (status == HAL_OK) {
         status = hal_buffer_map_begin(staging, &pointer);
@@ -210,6 +215,21 @@ static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t off
     }
     hal_buffer_release(staging);
     return status;
+}
+
+static hal_status write_small(hal_queue *queue, hal_range target, const void *data)
+{
+    hal_range staged;
+    void *pointer = NULL;
+    const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
+    if (status != HAL_OK) {
+        return status;
+    }
+    memcpy(pointer, data, target.length);
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_host_access(queue, &staged, HAL_ACCESS_WRITE);
+    }
+    return record_copy(queue, staged, target);
 }
 
 static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)

@@ -1,6 +1,8 @@
 /* suite_dispatch.c: what a command costs that does nothing: many recorded and flushed together,
  * alone with a wait, as a kept graph; small transfers and allocations; each beside the driver's own
  * calls where --raw asks for them. Called by main.c. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -14,6 +16,9 @@ typedef struct dispatches {
     hal_graph *graph;
     hal_buffer *x, *y;
     unsigned turn; /* which of x and y the next step reads */
+    hal_buffer *data;
+    size_t bytes; /* of it that are written or read */
+    char *host;
 } dispatches;
 
 static bool make(bench_state *bench, dispatches *made);
@@ -27,6 +32,7 @@ static void run_alone(void *user, int calls);
 static void run_graph(void *user, int calls);
 static void run_write(void *user, int calls);
 static void run_read(void *user, int calls);
+static void add_transfers(dispatches *d);
 static void run_allocate(void *user, int calls);
 static void add(dispatches *d, const char *name, measure_function function, double commands,
                 const measure_function raw[2]);
@@ -38,7 +44,6 @@ void suite_dispatch(bench_state *bench)
     const raw_api *raw = bench->raw == NULL ? &none : bench->raw->api;
     dispatches d = {.bench = bench};
     if (make(bench, &d)) {
-        const measure_function nothing[2] = {NULL, NULL};
         add(&d, "empty kernel, many in a flush", run_empty, 1.0,
             (const measure_function[]){raw->empty, NULL});
         add(&d, "empty kernel with 2 bindings, many in a flush", run_bound, 1.0,
@@ -53,8 +58,7 @@ void suite_dispatch(bench_state *bench)
             (const measure_function[]){raw->graph, NULL});
         add(&d, "4 MiB made and released", run_allocate, 1.0,
             (const measure_function[]){raw->allocate, raw->allocate_ordered});
-        add(&d, "write of 4 bytes, many in a flush", run_write, 1.0, nothing);
-        add(&d, "read of 4 bytes", run_read, 1.0, nothing);
+        add_transfers(&d);
     }
     hal_graph_destroy(d.graph);
     hal_kernel_release(d.empty);
@@ -199,7 +203,7 @@ static void run_write(void *user, int calls)
 {
     dispatches *d = user;
     for (int i = 0; i < calls; i++) {
-        bench_ok(d->bench, hal_queue_write(d->bench->queue, d->x, 4 * (uint64_t)(i % 1024), &i, 4),
+        bench_ok(d->bench, hal_queue_write(d->bench->queue, d->data, 0, d->host, d->bytes),
                  "hal_queue_write");
     }
     finish(d);
@@ -209,9 +213,34 @@ static void run_read(void *user, int calls)
 {
     dispatches *d = user;
     for (int i = 0; i < calls; i++) {
-        uint32_t word;
-        bench_ok(d->bench, hal_queue_read(d->bench->queue, d->x, 0, &word, 4), "hal_queue_read");
+        bench_ok(d->bench, hal_queue_read(d->bench->queue, d->data, 0, d->host, d->bytes),
+                 "hal_queue_read");
     }
+}
+
+/* Between memory of the program and of the device. */
+static void add_transfers(dispatches *d)
+{
+    enum { MOST = 1 << 20 };
+    static const size_t sizes[] = {4, 4096, 65536, MOST};
+    const measure_function nothing[2] = {NULL, NULL};
+    d->host = calloc(1, MOST);
+    if (d->host == NULL ||
+        !bench_ok(d->bench, hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, MOST, &d->data),
+                  "a buffer")) {
+        free(d->host);
+        return;
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char name[64];
+        d->bytes = sizes[i];
+        snprintf(name, sizeof name, "write of %zu bytes, many in a flush", d->bytes);
+        add(d, name, run_write, 1.0, nothing);
+        snprintf(name, sizeof name, "read of %zu bytes", d->bytes);
+        add(d, name, run_read, 1.0, nothing);
+    }
+    hal_buffer_release(d->data);
+    free(d->host);
 }
 
 static void run_allocate(void *user, int calls)

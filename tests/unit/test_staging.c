@@ -1,0 +1,162 @@
+/* Staging of small writes: however many they are, whether or not the device keeps up, they go through a
+ * few chunks of memory, and what is read is what was written. */
+#include "mock_fixture.h"
+
+enum { BYTES = 1 << 18, CHUNKS = 4, CHUNK_BYTES = 256 << 10, MOST = 32 << 10 };
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+static hal_buffer *buffer;
+
+static void write_words(uint64_t offset, uint32_t value)
+{
+    const uint32_t words[2] = {value, ~value};
+    assert_int_equal(hal_queue_write(queue, buffer, offset, words, sizeof words), HAL_OK);
+}
+
+static void expect_words(uint64_t offset, uint32_t value)
+{
+    uint32_t words[2] = {0};
+    assert_int_equal(hal_queue_read(queue, buffer, offset, words, sizeof words), HAL_OK);
+    assert_int_equal(words[0], value);
+    assert_int_equal(words[1], ~value);
+}
+
+static void many_writes_take_a_few_chunks(void **state)
+{
+    (void)state;
+    enum { PLACES = BYTES / 16, WRITES = 20000 };
+    for (int round = 0; round < 3; round++) {
+        atomic_store(&mock->slow, round == 1);
+        for (uint32_t i = 0; i < WRITES; i++) {
+            write_words((uint64_t)(i % PLACES) * 16, i + (uint32_t)round);
+        }
+        for (uint32_t i = WRITES - PLACES; i < WRITES; i += 97) {
+            expect_words((uint64_t)(i % PLACES) * 16, i + (uint32_t)round);
+        }
+    }
+    assert_true(mock->calls[MOCK_ALLOCATE] <= 1 + CHUNKS + 1); /* and what is read into */
+}
+
+/* A write that is waited for uses the same chunk again. */
+static void alone_they_take_one(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3 * CHUNK_BYTES / 256; i++) {
+        write_words(64, i);
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    }
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], 2);
+    expect_words(64, 3 * CHUNK_BYTES / 256 - 1);
+}
+
+/* All lengths about the limit, and odd ones; beside them nothing changes. */
+static void lengths(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 3, 255, 256, 257, 4096, MOST - 1, MOST, MOST + 1, 100000};
+    uint8_t *data = malloc(BYTES), *back = malloc(BYTES);
+    assert_true(data && back);
+    for (uint32_t turn = 0; turn < 40; turn++) {
+        const uint64_t bytes = sizes[turn % (sizeof sizes / sizeof sizes[0])],
+                       offset = 1 + turn * 5;
+        for (uint64_t i = 0; i < bytes; i++) {
+            data[i] = (uint8_t)(i * 7 + turn);
+        }
+        assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0x5a5a5a5a),
+                         HAL_OK);
+        assert_int_equal(hal_queue_write(queue, buffer, offset, data, bytes), HAL_OK);
+        memset(data, 0, bytes); /* the caller's again */
+        assert_int_equal(hal_queue_read(queue, buffer, offset - 1, back, bytes + 2), HAL_OK);
+        assert_int_equal(back[0], 0x5a);
+        assert_int_equal(back[bytes + 1], 0x5a);
+        for (uint64_t i = 0; i < bytes; i++) {
+            assert_int_equal(back[i + 1], (uint8_t)(i * 7 + turn));
+        }
+    }
+    free(data);
+    free(back);
+}
+
+/* Nothing is lost when the first chunk cannot be had, and the next write works. */
+static void without_memory(void **state)
+{
+    (void)state;
+    write_words(0, 1); /* the buffer's own memory has been used, the chunk is there */
+    hal_queue *other = mock_queue(device);
+    const uint32_t word = 5;
+    atomic_store(&mock->fail_with, HAL_ERROR_OUT_OF_MEMORY);
+    atomic_store(&mock->memory_limit, 1);
+    assert_int_equal(hal_queue_write(other, buffer, 0, &word, sizeof word),
+                     HAL_ERROR_OUT_OF_MEMORY);
+    atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
+    expect_words(0, 1);
+    assert_int_equal(hal_queue_write(other, buffer, 0, &word, sizeof word), HAL_OK);
+    uint32_t back = 0;
+    assert_int_equal(hal_queue_read(other, buffer, 0, &back, sizeof back), HAL_OK);
+    assert_int_equal(back, word);
+    hal_queue_destroy(other);
+}
+
+/* Blocks that the host touches are taken again in the order in which they were given back, so that
+ * large writes in a loop find one that is idle. */
+static void large_writes_find_idle_memory(void **state)
+{
+    (void)state;
+    enum { LARGE = 64 << 10, IN_FLIGHT = 40 };
+    static uint8_t data[LARGE];
+    hal_point before = {0};
+    uint32_t after_three = 0;
+    atomic_store(&mock->slow, 1);
+    for (uint32_t round = 0; round < 9; round++) {
+        hal_point point;
+        for (uint32_t i = 0; i < IN_FLIGHT; i++) {
+            assert_int_equal(hal_queue_write(queue, buffer, 0, data, LARGE), HAL_OK);
+        }
+        assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
+        assert_int_equal(hal_point_wait(before, HAL_WAIT_FOREVER), HAL_OK);
+        before = point; /* under way while the next round is written */
+        after_three = round <= 2 ? mock->calls[MOCK_ALLOCATE] : after_three;
+    }
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], after_three);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    mock_reset(mock);
+    device = mock_open("mock:0");
+    queue = mock_queue(device);
+    buffer = mock_buffer(device, BYTES);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hal_buffer_release(buffer);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+static int find_mock(void **state)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_writes_take_a_few_chunks, begin, end),
+        cmocka_unit_test_setup_teardown(alone_they_take_one, begin, end),
+        cmocka_unit_test_setup_teardown(lengths, begin, end),
+        cmocka_unit_test_setup_teardown(without_memory, begin, end),
+        cmocka_unit_test_setup_teardown(large_writes_find_idle_memory, begin, end),
+    };
+    return cmocka_run_group_tests(tests, find_mock, NULL);
+}
