@@ -1,7 +1,7 @@
 /* Devices and how they are chosen; the registry of plugins behind them.
  *
  * A device is opened by a selection: a comma list in order of preference, each item one of
- *   plugin                 its first device           cpu
+ *   plugin                 its first device of the kind that auto prefers: cpu
  *   plugin:index           its device number index    cpu:0
  *   plugin:text            the first device whose name contains text, case ignored
  *   id:text                the device with this id, through whatever plugin
