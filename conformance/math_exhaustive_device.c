@@ -54,7 +54,7 @@ hal_status math_device_prepare(math_device *device, const math_case *function)
     const uint64_t size = hal_type_size(type_of(function));
     forget_function(device);
     device->function = function;
-    device->group = info->preferred_group != 0 ? info->preferred_group : 64;
+    device->group = info->preferred_group;
     device->chunk = function->is_sampled ? SAMPLE_CHUNK : ALL_CHUNK;
     if (device->chunk > info->max_binding / size) {
         device->chunk = (size_t)(info->max_binding / size);

@@ -21,6 +21,9 @@
 /* Lanes whose numbers SHUFFLE_XOR can tell apart. */
 #define WIDEST_SUBGROUP 128u
 
+/* Work-items of a group where the device has no wish. */
+#define USUAL_GROUP 64u
+
 static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
                              uint32_t first);
 static const char *fault_of(const hal_device_info *info);
@@ -124,6 +127,7 @@ static void cut_down(const hal_plugin *plugin, hal_device_info *info)
     for (int i = 0; i < 3; i++) {
         info->max_group_size[i] = least(info->max_group_size[i], info->max_group_items);
     }
+    info->preferred_group += info->preferred_group == 0 ? USUAL_GROUP : 0;
     info->preferred_group = least(info->preferred_group, info->max_group_size[0]);
     info->compute_units += info->compute_units == 0;
     info->max_queues += info->max_queues == 0;

@@ -189,7 +189,7 @@ static hal_status make_plan(const ops_context *context, const ops_tensor *y, pla
     p->storage = y->type;
     p->type = hal_type_of_value(y->type);
     p->per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
-    p->group = info->preferred_group ? info->preferred_group : 64;
+    p->group = info->preferred_group;
     p->group = p->group < info->max_group_items ? p->group : info->max_group_items;
     p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
     uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);

@@ -35,7 +35,7 @@ hal_status ops_walk_plan(const ops_context *context, const char *function, const
     /* Lanes of a processor run side by side through neighbouring elements already. */
     int lanes = info->kind == HAL_DEVICE_CPU;
     walk->width = lanes ? 1 : usable_width(space, widest, starts);
-    walk->group = info->preferred_group ? info->preferred_group : 64;
+    walk->group = info->preferred_group;
     walk->group = walk->group < info->max_group_items ? walk->group : info->max_group_items;
     walk->group = walk->group < info->max_group_size[0] ? walk->group : info->max_group_size[0];
     walk->lines = 1;

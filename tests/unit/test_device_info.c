@@ -183,6 +183,11 @@ static void what_is_more_than_hal_can_use_is_cut_down(void **state)
     assert_int_equal(got.matrix_types, 1 << HAL_TYPE_F16 | 1 << HAL_TYPE_BF16 | 1 << HAL_TYPE_F32);
     assert_int_equal(got.reserved[5], 0);
 
+    info.preferred_group = 0;
+    assert_int_equal(taken(&info, &plugin).preferred_group, 64);
+    info.max_group_size[0] = 32;
+    assert_int_equal(taken(&info, &plugin).preferred_group, 32);
+
     const hal_plugin with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
     assert_int_equal(taken(&info, &with_entry).abilities, 0x1f);
 }

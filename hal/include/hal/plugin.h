@@ -76,11 +76,11 @@ typedef struct hal_device_info {
     char id[64];                 /* stable: UUID or PCI address of the card, else kind and name */
     char driver[64];             /* driver and its version */
     char architecture[64];       /* part of the compile cache's key: what code is made for */
-    uint64_t memory_bytes;       /* of the device */
+    uint64_t memory_bytes;       /* of the device; 0: not known */
     uint64_t max_allocation;     /* bytes of one allocation */
     uint64_t max_binding;        /* bytes of one binding */
     uint32_t binding_alignment;  /* a binding's offset is a multiple of this many bytes */
-    uint32_t compute_units;
+    uint32_t compute_units;      /* 0: not known, hal says 1 */
     uint32_t subgroup_width;     /* lanes; 0: no subgroup operations */
     uint32_t max_group_items;    /* work-items of a group */
     uint32_t max_group_size[3];  /* in each dimension */
@@ -88,14 +88,16 @@ typedef struct hal_device_info {
     uint32_t shared_bytes;       /* of a group's shared memory */
     uint32_t max_bindings;       /* of one kernel, up to HAL_IR_MAX_BINDINGS */
     uint32_t max_vector_bytes;   /* of one load or store; wider ones are split by hal */
-    uint32_t preferred_group;    /* work-items of a group that suits plain pointwise work */
+    uint32_t preferred_group;    /* work-items of a group that suits plain pointwise work; 0: no
+                                  * wish, hal says 64 */
     uint32_t storage_types;      /* HAL_TYPE_BIT of what memory may hold */
     uint32_t arithmetic_types;   /* HAL_TYPE_BIT of what values may be */
     uint32_t exactness;          /* HAL_EXACT_* */
     uint32_t abilities;          /* HAL_ABILITY_* */
     uint32_t math_f32;           /* bit (opcode - HAL_IR_MATH_FIRST): the plugin takes the opcode */
     uint32_t math_f64;           /* itself and gives the bits of ir_math.h */
-    uint32_t max_queues;         /* that work at the same time; 1 where they take turns */
+    uint32_t max_queues;         /* that work at the same time; 1 where they take turns; 0: not
+                                  * known, hal says 1 */
     uint32_t matrix_types;       /* HAL_TYPE_BIT of what MATRIX_MULTIPLY takes: F16, BF16, F32 */
     uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
                                   * work-item's arithmetic; 0: its operations are scalar */
