@@ -167,6 +167,7 @@ static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
 
 void hal_queue_went_idle(hal_queue *queue)
 {
+    hal_staging_end(queue);
     limit_batch(queue, queue->batch_first);
 }
 

@@ -57,10 +57,11 @@ hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, 
 
 void hal_staging_end(hal_queue *queue)
 {
-    for (uint32_t i = 0; queue->staging && i < CHUNKS; i++) {
-        hal_buffer_release(queue->staging->chunks[i].buffer);
+    struct hal_staging *staging = queue->staging;
+    for (uint32_t i = 0; staging && i < CHUNKS && staging->chunks[i].buffer; i++) {
+        hal_buffer_release(staging->chunks[i].buffer);
     }
-    free(queue->staging);
+    free(staging);
     queue->staging = NULL;
 }
 

@@ -1,6 +1,6 @@
-/* Memory that small writes go through: a ring of chunks of upload memory that a queue keeps, so that a
- * write takes neither the pool nor the driver. A chunk is used again when the device has read it; a
- * program that writes faster than its device reads waits here. */
+/* Memory that small writes go through: a ring of chunks of upload memory that a queue has while work is
+ * under way, so that a write takes neither the pool nor the driver. A chunk is used again when the
+ * device has read it; a program that writes faster than its device reads waits here. */
 #ifndef HAL_SRC_STAGING_H
 #define HAL_SRC_STAGING_H
 
@@ -14,7 +14,7 @@
  * Errors: OUT_OF_MEMORY, what flushing and waiting answer. */
 hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, void **pointer);
 
-/* Gives back what the queue keeps; nothing that reads it is under way. Threads: the queue's. */
+/* Gives the chunks back, when all that was recorded has run. Threads: the queue's. */
 void hal_staging_end(hal_queue *queue);
 
 #endif

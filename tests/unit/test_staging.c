@@ -51,6 +51,19 @@ static void alone_they_take_one(void **state)
     expect_words(64, 3 * CHUNK_BYTES / 256 - 1);
 }
 
+/* A queue that has been waited for holds no memory. */
+static void idle_they_take_none(void **state)
+{
+    (void)state;
+    hal_memory_statistics now;
+    write_words(0, 1);
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(now.in_use_bytes, BYTES + CHUNK_BYTES);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(now.in_use_bytes, BYTES);
+}
+
 /* All lengths about the limit, and odd ones; beside them nothing changes. */
 static void lengths(void **state)
 {
@@ -154,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(many_writes_take_a_few_chunks, begin, end),
         cmocka_unit_test_setup_teardown(alone_they_take_one, begin, end),
+        cmocka_unit_test_setup_teardown(idle_they_take_none, begin, end),
         cmocka_unit_test_setup_teardown(lengths, begin, end),
         cmocka_unit_test_setup_teardown(without_memory, begin, end),
         cmocka_unit_test_setup_teardown(large_writes_find_idle_memory, begin, end),
