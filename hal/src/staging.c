@@ -34,6 +34,11 @@ hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, 
     if (!staging && !(staging = queue->staging = calloc(1, sizeof *staging))) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the staging of a queue");
     }
+    /* A full batch goes first, so that the command is in the batch whose value the chunk keeps. */
+    hal_status status = hal_queue_make_room(queue);
+    if (status != HAL_OK) {
+        return status;
+    }
     chunk *at = &staging->chunks[staging->current];
     if (staging->used > 0 && hal_queue_has_reached(queue, at->last, 0)) {
         staging->used = 0;
@@ -43,7 +48,7 @@ hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, 
         staging->used = 0;
         at = &staging->chunks[staging->current];
     }
-    const hal_status status = staging->used == 0 ? free_chunk(queue, at) : HAL_OK;
+    status = staging->used == 0 ? free_chunk(queue, at) : HAL_OK;
     if (status != HAL_OK) {
         return status;
     }

@@ -92,6 +92,27 @@ static void lengths(void **state)
     free(back);
 }
 
+/* A write that finds the batch full belongs to the next one: it is not over when the full one is. */
+static void a_full_batch_is_not_the_writes_own(void **state)
+{
+    (void)state;
+    hal_point point;
+    assert_int_equal(hal_queue_set_batch(queue, 1, 1), HAL_OK);
+    write_words(0, 1);
+    assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 4096, 4}, 7), HAL_OK);
+    write_words(64, 2); /* flushes the fill */
+    assert_int_equal(mock->calls[MOCK_SUBMIT], 2);
+    point.value++; /* the fill's */
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    write_words(128, 3);
+    expect_words(0, 1);
+    expect_words(64, 2);
+    expect_words(128, 3);
+    assert_int_equal(hal_queue_set_batch(queue, 0, 0), HAL_OK);
+}
+
 /* Nothing is lost when the first chunk cannot be had, and the next write works. */
 static void without_memory(void **state)
 {
@@ -169,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(alone_they_take_one, begin, end),
         cmocka_unit_test_setup_teardown(idle_they_take_none, begin, end),
         cmocka_unit_test_setup_teardown(lengths, begin, end),
+        cmocka_unit_test_setup_teardown(a_full_batch_is_not_the_writes_own, begin, end),
         cmocka_unit_test_setup_teardown(without_memory, begin, end),
         cmocka_unit_test_setup_teardown(large_writes_find_idle_memory, begin, end),
     };
