@@ -10,10 +10,15 @@
 #include <string.h>
 #include <time.h>
 
+/* Defines the guard of clang's header of OpenCL's functions; types and constants have another. Where
+ * the kernel does not compile like that, the driver is asked without it. */
+#define NO_HEADER "-D_OPENCL_H_"
+
 static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_kernel *ir);
-static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t bytes);
+static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t bytes,
+                       bool own_declarations);
 static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t bytes,
-                          const char *options);
+                          const char *options, bool own_declarations);
 static bool load_binary(hal_plugin_kernel *made, const uint64_t key[2], const char *options);
 static void store_binary(const hal_plugin_kernel *made, const uint64_t key[2]);
 static hal_status fail_build(const hal_plugin_kernel *made, cl_int error);
@@ -43,7 +48,8 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     if (status == HAL_OK) {
         times[1] = now();
         dump(made, source.data);
-        status = make(made, source.data, source.length);
+        status = make(made, source.data, source.length,
+                      (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
     }
     if (status == HAL_OK) {
         times[2] = now();
@@ -79,7 +85,7 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
         status = opencl_fail(HAL_ERROR_INVALID_ARGUMENT, "opencl: the entry's name %s is too long",
                              entry);
     } else {
-        status = make(made, code, bytes);
+        status = make(made, code, bytes, false);
     }
     if (status != HAL_OK) {
         opencl_kernel_destroy(device, made);
@@ -172,7 +178,8 @@ static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_ker
     return made;
 }
 
-static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t bytes)
+static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t bytes,
+                       bool own_declarations)
 {
     const opencl_card *card = made->device->card;
     char options[128];
@@ -185,7 +192,7 @@ static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t byt
     const XXH128_hash_t hash = XXH3_128bits_digest(&state);
     const uint64_t key[2] = {hash.low64, hash.high64};
     const bool known = load_binary(made, key, options);
-    hal_status status = known ? HAL_OK : compile(made, source, bytes, options);
+    hal_status status = known ? HAL_OK : compile(made, source, bytes, options, own_declarations);
     if (status == HAL_OK && add_clone(made, 0) == NULL) {
         status = HAL_ERROR_COMPILE; /* told already */
     }
@@ -199,7 +206,7 @@ static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t byt
 }
 
 static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t bytes,
-                          const char *options)
+                          const char *options, bool own_declarations)
 {
     const opencl_card *card = made->device->card;
     const size_t length = bytes;
@@ -209,7 +216,18 @@ static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t 
     if (made->program == NULL) {
         return opencl_fail_call(error, "kernel %s: clCreateProgramWithSource", made->name);
     }
-    error = cl.clBuildProgram(made->program, 1, &card->device, options, NULL, NULL);
+    error = CL_BUILD_PROGRAM_FAILURE;
+    if (own_declarations) {
+        char without_header[160];
+        snprintf(without_header, sizeof without_header, "%s " NO_HEADER, options);
+        error = cl.clBuildProgram(made->program, 1, &card->device, without_header, NULL, NULL);
+        if (error != CL_SUCCESS) {
+            opencl_host()->log(HAL_LOG_DEBUG, "not compiled without the driver's header");
+        }
+    }
+    if (error != CL_SUCCESS) {
+        error = cl.clBuildProgram(made->program, 1, &card->device, options, NULL, NULL);
+    }
     return error == CL_SUCCESS ? HAL_OK : fail_build(made, error);
 }
 

@@ -33,21 +33,37 @@ static const kit_c_dialect dialect = {
     .atomic_names = {"add", "min", "max", "and", "or", "xor", "xchg", "cmpxchg"},
 };
 
+/* Where a work-item is, for a function that is called for it. */
+#define ITEM_PARAMETERS \
+    ", uint l0, uint l1, uint l2, uint g0, uint g1, uint g2, uint n0, uint n1, uint n2"
+#define ITEM_ARGUMENTS                                    \
+    ", get_local_id(0), get_local_id(1), get_local_id(2)" \
+    ", get_group_id(0), get_group_id(1), get_group_id(2)" \
+    ", get_num_groups(0), get_num_groups(1), get_num_groups(2)"
+
 static bool uses_subgroups(const hal_ir_kernel *ir);
 static void use_subgroups(kit_c_dialect *words);
 static void write_items(const hal_ir_kernel *ir, kit_text *text);
 static bool uses_type(const hal_ir_kernel *ir, hal_type type);
 static bool narrows_to_half(const hal_ir_kernel *ir);
-static bool stores_half(const hal_ir_kernel *ir);
+static bool has_memory(const hal_ir_kernel *ir, hal_type type);
+static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir);
 static void write_narrowing(kit_text *text);
 static void write_halves(kit_text *text, kit_c_dialect *words);
 static bool has_wide_atomics(const hal_ir_kernel *ir);
 static void write_block(const hal_ir_kernel *ir, kit_text *text);
-static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
+static void write_head(const hal_ir_kernel *ir, kit_text *text);
+static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
+static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
+static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
 
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text)
 {
+    const bool called = calls_items(card, ir);
+    if (card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) {
+        opencl_declare(text);
+    }
     kit_text_add(text, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (uses_type(ir, HAL_TYPE_F64)) {
         kit_text_add(text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
@@ -65,7 +81,8 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
     }
-    if ((card->quirks & OPENCL_QUIRK_SLOW_HALF) && (narrows_to_half(ir) || stores_half(ir))) {
+    if ((card->quirks & OPENCL_QUIRK_SLOW_HALF) &&
+        (narrows_to_half(ir) || has_memory(ir, HAL_TYPE_F16))) {
         write_halves(text, &words);
     } else if (narrows_to_half(ir)) {
         write_narrowing(text);
@@ -73,9 +90,20 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
         write_block(ir, text);
     }
-    write_head(ir, in_buffer, text);
+    if (called) {
+        words.local_id = "l@i", words.group_id = "g@i", words.group_count = "n@i";
+        kit_text_add(text, "__attribute__((noinline)) void work_item(");
+    } else {
+        write_head(ir, text);
+    }
+    write_parameters(ir, in_buffer, text);
+    kit_text_add(text, called ? ITEM_PARAMETERS ")\n{\n" : ")\n{\n");
+    write_places(ir, in_buffer, text);
     const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
     kit_text_add(text, "}\n");
+    if (called) {
+        write_call(ir, in_buffer, text);
+    }
     if (status == HAL_OK && text->failed) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
                            ir->names + ir->name);
@@ -114,9 +142,8 @@ static void write_block(const hal_ir_kernel *ir, kit_text *text)
     kit_text_add(text, "} arguments;\n");
 }
 
-static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+static void write_head(const hal_ir_kernel *ir, kit_text *text)
 {
-    const char *comma = ir->binding_count > 0 ? ", " : "";
     size_t group[3];
     opencl_group_size(ir, group);
     kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n", group[0],
@@ -126,6 +153,11 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
                      (int)OPENCL_SUBGROUP_WIDTH);
     }
     kit_text_add(text, "void hal_%s(", ir->names + ir->name);
+}
+
+static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    const char *comma = ir->binding_count > 0 ? ", " : "";
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         const bool read = ir->memories[i].access == HAL_ACCESS_READ;
         kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
@@ -137,7 +169,11 @@ static void write_head(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
                                : "%sconst arguments a",
                      comma);
     }
-    kit_text_add(text, ")\n{\n");
+}
+
+/* The bindings, and scalars of a buffer, as the statements name them. */
+static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         const char *type = dialect.memory_types[ir->memories[i].type];
         const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
@@ -233,14 +269,44 @@ static bool narrows_to_half(const hal_ir_kernel *ir)
     return false;
 }
 
-static bool stores_half(const hal_ir_kernel *ir)
+static bool has_memory(const hal_ir_kernel *ir, hal_type type)
 {
     for (uint32_t i = 0; i < ir->memory_count; i++) {
-        if (ir->memories[i].type == HAL_TYPE_F16) {
+        if (ir->memories[i].type == type) {
             return true;
         }
     }
     return false;
+}
+
+/* Whether the statements become a function of their own: work-items do not wait for each other or
+ * share memory, and a row of the group has too few of them to be the lanes of vectors. */
+static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir)
+{
+    if (!(card->quirks & OPENCL_QUIRK_CALLED_ITEMS) || ir->group_size[0] >= 4 ||
+        ir->binding_count == 0 || ir->memory_count > ir->binding_count || uses_subgroups(ir) ||
+        !(has_memory(ir, HAL_TYPE_F16) || has_memory(ir, HAL_TYPE_BF16))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_BARRIER) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The kernel, when its statements are a function. */
+static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    write_head(ir, text);
+    write_parameters(ir, in_buffer, text);
+    kit_text_add(text, ")\n{\n    work_item(");
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        kit_text_add(text, "b%u, ", i);
+    }
+    kit_text_add(text, in_buffer ? "block, place" : "a");
+    kit_text_add(text, ITEM_ARGUMENTS ");\n}\n");
 }
 
 /* By the device's own conversions, which go through memory. */

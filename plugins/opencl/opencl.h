@@ -89,7 +89,8 @@ struct hal_plugin_queue {
     _Atomic uint64_t submitted, reached; /* values */
     pthread_mutex_t lock;                /* of the points */
     opencl_point points[OPENCL_POINTS];
-    uint64_t forgotten; /* the events up to this value were let go before their places were needed */
+    uint64_t
+        forgotten;    /* the events up to this value were let go before their places were needed */
     cl_mem arguments; /* blocks of a batch, for kernels that take them from a buffer */
     uint64_t argument_capacity;
 };
@@ -140,6 +141,9 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
                         kit_text *text);
 /* Bytes of the block of offsets and scalars in the device's layout. */
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);
+
+/* lower_declare.c: declares what the source of any kernel calls. */
+void opencl_declare(kit_text *text);
 
 /* queue.c */
 hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);

@@ -17,6 +17,10 @@ static const quirk_row rows[] = {
      "its work-item loops become vectors only where they hold scalars"},
     {"Portable Computing Language", "", OPENCL_QUIRK_SLOW_HALF,
      "its vload_half and vstore_half are branches: no vectors, and seconds to compile"},
+    {"Portable Computing Language", "", OPENCL_QUIRK_OWN_DECLARATIONS,
+     "it reads clang's 18,000 lines of declarations twice for each program"},
+    {"Portable Computing Language", "", OPENCL_QUIRK_CALLED_ITEMS,
+     "it compiles three copies of a kernel, and makes gathers of what lies side by side"},
     {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
     {"NVIDIA", "", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
      "says 256 work-items of a kernel that was compiled for 1024"},
@@ -54,6 +58,8 @@ static const quirk_name names[] = {
     {"no_subgroups", OPENCL_QUIRK_NO_SUBGROUPS},
     {"event_wait", OPENCL_QUIRK_EVENT_WAIT},
     {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
+    {"own_declarations", OPENCL_QUIRK_OWN_DECLARATIONS},
+    {"called_items", OPENCL_QUIRK_CALLED_ITEMS},
 };
 
 /* Adds to `quirks`, and takes away, what a list names. */

@@ -37,7 +37,11 @@ enum {
     /* A wait is for the batch's event, not for the queue. */
     OPENCL_QUIRK_EVENT_WAIT = 32768,
     /* What it says of the largest group of a kernel is not so. */
-    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024
+    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024,
+    /* Kernels declare what they call, and the header that declares everything is left out. */
+    OPENCL_QUIRK_OWN_DECLARATIONS = 65536,
+    /* Kernels of halves whose groups have short rows are a call of a function for the work-item. */
+    OPENCL_QUIRK_CALLED_ITEMS = 131072
 };
 
 /* The quirks of a device, by names of platform and device; those that HAL_OPENCL_QUIRKS names are

@@ -95,7 +95,8 @@ static void check(const char *name, uint32_t quirks, bool in_buffer, const char 
 
 static void texts_are_as_expected(void **state)
 {
-    static const char *const names[] = {"scale", "memory", "control", "numbers", "subgroups"};
+    static const char *const names[] = {"scale",   "memory",    "control",
+                                        "numbers", "subgroups", "rows"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);
@@ -113,6 +114,38 @@ static void quirks_have_their_own_words(void **state)
     (void)state;
     check("memory", OPENCL_QUIRK_SLOW_HALF, false, "memory_slow_half");
     check("numbers", OPENCL_QUIRK_FMA_OF_ZERO, false, "numbers_fma_of_zero");
+}
+
+static void declarations_stand_in_front(void **state)
+{
+    (void)state;
+    check("scale", OPENCL_QUIRK_OWN_DECLARATIONS, false, "scale_own_declarations");
+}
+
+static void expect_called(const char *source, bool called)
+{
+    const opencl_card card = {.quirks = OPENCL_QUIRK_CALLED_ITEMS};
+    hal_ir_kernel *kernel = parsed(source);
+    kit_text text = {.host = &host};
+    opencl_set_host(&host);
+    assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_OK);
+    assert_int_equal(strstr(text.data, "work_item(") != NULL, called);
+    kit_text_release(&text);
+    hal_ir_kernel_destroy(kernel);
+}
+
+/* Only of kernels of 16-bit floats without barrier and shared memory whose rows are short. */
+static void work_items_may_be_called(void **state)
+{
+    (void)state;
+    check("rows", OPENCL_QUIRK_CALLED_ITEMS, false, "rows_called");
+    check("rows", OPENCL_QUIRK_CALLED_ITEMS, true, "rows_called_in_buffer");
+#define STORED "%z = constant u32 0\n%f = constant f32 1\nstore y[%z], %f\n"
+    expect_called("kernel k\ngroup 3 8 1\nbinding y bf16 write\n" STORED, true);
+    expect_called("kernel k\ngroup 4 8 1\nbinding y bf16 write\n" STORED, false);
+    expect_called("kernel k\ngroup 3 8 1\nbinding y f32 write\n" STORED, false);
+    expect_called("kernel k\ngroup 3 8 1\nbinding y f16 write\n" STORED "barrier\n", false);
+    expect_called("kernel k\ngroup 3 8 1\nbinding y f16 write\nshared t u32 64\n" STORED, false);
 }
 
 static void what_cannot_be_written_is_named(void **state)
@@ -151,6 +184,8 @@ int main(void)
         cmocka_unit_test(texts_are_as_expected),
         cmocka_unit_test(arguments_may_come_from_a_buffer),
         cmocka_unit_test(quirks_have_their_own_words),
+        cmocka_unit_test(declarations_stand_in_front),
+        cmocka_unit_test(work_items_may_be_called),
         cmocka_unit_test(what_cannot_be_written_is_named),
         cmocka_unit_test(no_memory_is_told),
     };

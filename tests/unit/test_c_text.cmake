@@ -5,7 +5,7 @@ if(NOT TARGET hal_opencl)
     return()
 endif()
 target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/plugins/opencl/lower_text.c
-    ${PROJECT_SOURCE_DIR}/plugins/opencl/status.c)
+    ${PROJECT_SOURCE_DIR}/plugins/opencl/lower_declare.c ${PROJECT_SOURCE_DIR}/plugins/opencl/status.c)
 target_include_directories(${test} PRIVATE ${OPENCL_INCLUDE_DIR})
 target_link_libraries(${test} PRIVATE hal_kit)
 target_compile_definitions(${test} PRIVATE C_TEXT_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/unit/c_text")

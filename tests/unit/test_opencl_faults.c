@@ -255,6 +255,23 @@ static void kernels_that_are_not_taken(void **state)
            "registers for 32 of this kernel");
 }
 
+/* Only devices that are known for it are asked to leave out the header of all functions, and again
+ * with it where they do not take that. */
+static void kernels_without_a_header(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "no_header", NULL);
+    assert_int_equal(told->status, HAL_ERROR_COMPILE);
+    setenv("HAL_OPENCL_QUIRKS", "own_declarations", 1);
+    run(OPENCL_MOCK_PATH, "no_header", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    run(OPENCL_MOCK_PATH, "header", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    run(OPENCL_MOCK_PATH, "reject", NULL);
+    expect(HAL_ERROR_COMPILE, "kernel twice", "line 7: the mock takes no kernel");
+    unsetenv("HAL_OPENCL_QUIRKS");
+}
+
 static void out_of_memory(void **state)
 {
     (void)state;
@@ -300,6 +317,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(no_driver_and_no_device),
         cmocka_unit_test(devices_that_lack_something),
         cmocka_unit_test(kernels_that_are_not_taken),
+        cmocka_unit_test(kernels_without_a_header),
         cmocka_unit_test(out_of_memory),
         cmocka_unit_test(a_device_that_is_lost),
         cmocka_unit_test(a_wait_with_a_limit),
