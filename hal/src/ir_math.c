@@ -101,21 +101,7 @@ static int is_fragment(const hal_ir_builder *builder);
 static const struct {
     hal_ir_value (*f32)(hal_ir_builder *m, hal_ir_value x);
     hal_ir_value (*f64)(hal_ir_builder *m, hal_ir_value x);
-} functions[HAL_IR_MATH_COUNT] = {
-    [HAL_IR_EXP - HAL_IR_MATH_FIRST] = {math_exp_f32, math_exp_f64},
-    [HAL_IR_EXP2 - HAL_IR_MATH_FIRST] = {math_exp2_f32, math_exp2_f64},
-    [HAL_IR_EXPM1 - HAL_IR_MATH_FIRST] = {math_expm1_f32, math_expm1_f64},
-    [HAL_IR_LOG - HAL_IR_MATH_FIRST] = {math_log_f32, math_log_f64},
-    [HAL_IR_LOG2 - HAL_IR_MATH_FIRST] = {math_log2_f32, math_log2_f64},
-    [HAL_IR_LOG1P - HAL_IR_MATH_FIRST] = {math_log1p_f32, math_log1p_f64},
-    [HAL_IR_SIN - HAL_IR_MATH_FIRST] = {math_sin_f32, math_sin_f64},
-    [HAL_IR_COS - HAL_IR_MATH_FIRST] = {math_cos_f32, math_cos_f64},
-    [HAL_IR_TAN - HAL_IR_MATH_FIRST] = {math_tan_f32, math_tan_f64},
-    [HAL_IR_ATAN - HAL_IR_MATH_FIRST] = {math_atan_f32, math_atan_f64},
-    [HAL_IR_TANH - HAL_IR_MATH_FIRST] = {math_tanh_f32, math_tanh_f64},
-    [HAL_IR_ERF - HAL_IR_MATH_FIRST] = {math_erf_f32, math_erf_f64},
-    [HAL_IR_RSQRT - HAL_IR_MATH_FIRST] = {math_rsqrt_f32, math_rsqrt_f64},
-};
+} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
 
 hal_ir_value hal_ir_expand_math(hal_ir_builder *builder, uint32_t opcode, hal_type type,
                                 hal_ir_value x, hal_ir_value y)

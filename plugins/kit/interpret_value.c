@@ -347,21 +347,7 @@ static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
 static const struct {
     float (*f32)(int m, float x);
     double (*f64)(int m, double x);
-} functions[HAL_IR_MATH_COUNT] = {
-    [HAL_IR_EXP - HAL_IR_MATH_FIRST] = {math_exp_f32, math_exp_f64},
-    [HAL_IR_EXP2 - HAL_IR_MATH_FIRST] = {math_exp2_f32, math_exp2_f64},
-    [HAL_IR_EXPM1 - HAL_IR_MATH_FIRST] = {math_expm1_f32, math_expm1_f64},
-    [HAL_IR_LOG - HAL_IR_MATH_FIRST] = {math_log_f32, math_log_f64},
-    [HAL_IR_LOG2 - HAL_IR_MATH_FIRST] = {math_log2_f32, math_log2_f64},
-    [HAL_IR_LOG1P - HAL_IR_MATH_FIRST] = {math_log1p_f32, math_log1p_f64},
-    [HAL_IR_SIN - HAL_IR_MATH_FIRST] = {math_sin_f32, math_sin_f64},
-    [HAL_IR_COS - HAL_IR_MATH_FIRST] = {math_cos_f32, math_cos_f64},
-    [HAL_IR_TAN - HAL_IR_MATH_FIRST] = {math_tan_f32, math_tan_f64},
-    [HAL_IR_ATAN - HAL_IR_MATH_FIRST] = {math_atan_f32, math_atan_f64},
-    [HAL_IR_TANH - HAL_IR_MATH_FIRST] = {math_tanh_f32, math_tanh_f64},
-    [HAL_IR_ERF - HAL_IR_MATH_FIRST] = {math_erf_f32, math_erf_f64},
-    [HAL_IR_RSQRT - HAL_IR_MATH_FIRST] = {math_rsqrt_f32, math_rsqrt_f64},
-};
+} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
 
 static float math_f32(uint32_t opcode, float x, float y)
 {

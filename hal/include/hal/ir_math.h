@@ -75,4 +75,18 @@
 #include <hal/ir_math_pow_f64.h>
 #include <hal/ir_math_trig_f64.h>
 
+/* A table of the functions of one operand, those of f32 beside those of f64, by the opcode less
+ * HAL_IR_MATH_FIRST (hal/ir.h). POW has two operands and no entry. */
+#define MATH_UNARY_ENTRY(OPCODE, name)                                                             \
+    [HAL_IR_##OPCODE - HAL_IR_MATH_FIRST] = {math_##name##_f32, math_##name##_f64}
+#define MATH_UNARY_TABLE                                                                           \
+    {                                                                                              \
+        MATH_UNARY_ENTRY(EXP, exp), MATH_UNARY_ENTRY(EXP2, exp2),                                  \
+            MATH_UNARY_ENTRY(EXPM1, expm1), MATH_UNARY_ENTRY(LOG, log),                            \
+            MATH_UNARY_ENTRY(LOG2, log2), MATH_UNARY_ENTRY(LOG1P, log1p),                          \
+            MATH_UNARY_ENTRY(SIN, sin), MATH_UNARY_ENTRY(COS, cos), MATH_UNARY_ENTRY(TAN, tan),    \
+            MATH_UNARY_ENTRY(ATAN, atan), MATH_UNARY_ENTRY(TANH, tanh),                            \
+            MATH_UNARY_ENTRY(ERF, erf), MATH_UNARY_ENTRY(RSQRT, rsqrt)                             \
+    }
+
 #endif
