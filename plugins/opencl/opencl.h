@@ -89,8 +89,8 @@ struct hal_plugin_queue {
     _Atomic uint64_t submitted, reached; /* values */
     pthread_mutex_t lock;                /* of the points */
     opencl_point points[OPENCL_POINTS];
-    uint64_t
-        forgotten;    /* the events up to this value were let go before their places were needed */
+    /* The events up to this value were let go before their places were needed. */
+    uint64_t forgotten;
     cl_mem arguments; /* blocks of a batch, for kernels that take them from a buffer */
     uint64_t argument_capacity;
 };
