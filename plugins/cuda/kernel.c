@@ -2,6 +2,7 @@
  * the compile cache; and native code. Entries of the plugin's table. */
 #include "cuda_plugin.h"
 
+#include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@ enum { LOG_BYTES = 8192, LOG_SHOWN = 300 };
 
 static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
                           hal_plugin_kernel *kernel);
-static void dump(const kit_text *text);
 static hal_status assemble(const kit_text *text, const hal_plugin_device *device,
                            const uint64_t key[2], hal_plugin_kernel *kernel);
 static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry);
@@ -127,24 +127,13 @@ static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
     kit_text text = {.host = host};
     hal_status status = cuda_lower(ir, device->sm, &text);
     if (status == HAL_OK) {
-        dump(&text);
+        if (kit_native_dump_begin(host, ir->names + ir->name, device->id)) {
+            kit_native_dump_text(host, text.data);
+        }
         status = assemble(&text, device, key, kernel);
     }
     kit_text_release(&text);
     return status;
-}
-
-/* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
-static void dump(const kit_text *text)
-{
-    const char *wanted = secure_getenv("HAL_DUMP"), *at = text->data;
-    char line[512];
-    while (wanted != NULL && strstr(wanted, "native") != NULL && *at != 0) {
-        const size_t length = strcspn(at, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)length, at);
-        cuda_host()->log(HAL_LOG_INFO, line);
-        at += length + (at[length] == '\n');
-    }
 }
 
 static hal_status assemble(const kit_text *text, const hal_plugin_device *device,

@@ -5,6 +5,7 @@
 
 #include "opencl.h"
 
+#include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,6 @@ static bool load_binary(hal_plugin_kernel *made, const uint64_t key[2], const ch
 static void store_binary(const hal_plugin_kernel *made, const uint64_t key[2]);
 static hal_status fail_build(const hal_plugin_kernel *made, cl_int error);
 static hal_status check_group(hal_plugin_kernel *made);
-static void dump(const hal_plugin_kernel *made, const char *source);
 static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], uint64_t bytes);
 static uint64_t now(void);
 static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue);
@@ -47,7 +47,9 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     }
     if (status == HAL_OK) {
         times[1] = now();
-        dump(made, source.data);
+        if (kit_native_dump_begin(opencl_host(), made->name, device->card->info.name)) {
+            kit_native_dump_text(opencl_host(), source.data);
+        }
         status = make(made, source.data, source.length,
                       (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
     }
@@ -315,24 +317,6 @@ static hal_status check_group(hal_plugin_kernel *made)
                            made->name, items, card->info.name, most);
     }
     return HAL_OK;
-}
-
-/* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
-static void dump(const hal_plugin_kernel *made, const char *source)
-{
-    const char *wanted = secure_getenv("HAL_DUMP");
-    char line[1024];
-    if (wanted == NULL || strstr(wanted, "native") == NULL) {
-        return;
-    }
-    snprintf(line, sizeof line, "kernel %s for %s:", made->name, made->device->card->info.name);
-    opencl_host()->log(HAL_LOG_INFO, line);
-    while (*source != '\0') {
-        const size_t length = strcspn(source, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)length, source);
-        opencl_host()->log(HAL_LOG_INFO, line);
-        source += length + (source[length] == '\n');
-    }
 }
 
 /* HAL_LOG=debug tells the plugin's and the driver's shares. */

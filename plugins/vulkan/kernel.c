@@ -3,6 +3,7 @@
 #include "spirv_text.h"
 #include "vulkan_plugin.h"
 
+#include <kit/native_dump.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static VkResult compile(hal_plugin_device *device, const source *made_of, VkShad
 static VkPipelineCache load_cache(hal_plugin_device *device, const uint64_t key[2], int *loaded);
 static void store_cache(hal_plugin_device *device, const uint64_t key[2], VkPipelineCache cache);
 static void hash(const source *made_of, uint64_t key[2]);
-static void dump(const spirv_module *module);
+static void dump_line(void *context, const char *text);
 
 hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel)
@@ -42,7 +43,9 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     if (status != HAL_OK) {
         return vulkan_fail(status, "kernel %s: %s", name, problem);
     }
-    dump(&module);
+    if (kit_native_dump_begin(vulkan_host(), name, device->is.info.name)) {
+        spirv_text(module.words, module.word_count, dump_line, NULL);
+    }
     const source made_of = {.name = name,
                             .entry = "main",
                             .words = module.words,
@@ -239,13 +242,4 @@ static void dump_line(void *context, const char *text)
 {
     (void)context;
     vulkan_host()->log(HAL_LOG_INFO, text);
-}
-
-/* HAL_DUMP=native shows what goes to the driver, line by line, as the log's lines are short. */
-static void dump(const spirv_module *module)
-{
-    const char *wanted = secure_getenv("HAL_DUMP");
-    if (wanted != NULL && strstr(wanted, "native") != NULL) {
-        spirv_text(module->words, module->word_count, dump_line, NULL);
-    }
 }

@@ -1,0 +1,81 @@
+/* HAL_DUMP=native, as plugins follow it: asked for or not, a heading, and one line of the log for each
+ * line of the code. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <kit/native_dump.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char heard[8][1200];
+static int count;
+
+static void hear(uint32_t level, const char *message)
+{
+    assert_int_equal(level, HAL_LOG_INFO);
+    assert_true(count < 8 && strlen(message) < sizeof heard[0]);
+    strcpy(heard[count++], message);
+}
+
+static const hal_host host = {.size = sizeof host, .log = hear};
+
+static int nothing_heard(void **state)
+{
+    (void)state;
+    count = 0;
+    return 0;
+}
+
+static void only_when_asked_for(void **state)
+{
+    (void)state;
+    unsetenv("HAL_DUMP");
+    assert_false(kit_native_dump_begin(&host, "blur", "card"));
+    setenv("HAL_DUMP", "ir,batch", 1);
+    assert_false(kit_native_dump_begin(&host, "blur", "card"));
+    assert_int_equal(count, 0);
+    setenv("HAL_DUMP", "ir,native", 1);
+    assert_true(kit_native_dump_begin(&host, "blur", "card"));
+    assert_int_equal(count, 1);
+    assert_string_equal(heard[0], "kernel blur for card:");
+}
+
+static void line_by_line(void **state)
+{
+    (void)state;
+    kit_native_dump_text(&host, "first\n\n  third %s\nlast");
+    assert_int_equal(count, 4);
+    assert_string_equal(heard[0], "first");
+    assert_string_equal(heard[1], "");
+    assert_string_equal(heard[2], "  third %s");
+    assert_string_equal(heard[3], "last");
+    kit_native_dump_text(&host, "");
+    assert_int_equal(count, 4);
+}
+
+/* What the log would not take is cut, and what is behind it is there. */
+static void long_lines(void **state)
+{
+    (void)state;
+    char code[3000];
+    memset(code, 'x', sizeof code);
+    strcpy(code + 2500, "\nend");
+    kit_native_dump_text(&host, code);
+    assert_int_equal(count, 2);
+    assert_int_equal(strspn(heard[0], "x"), strlen(heard[0]));
+    assert_true(strlen(heard[0]) > 1000);
+    assert_string_equal(heard[1], "end");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(only_when_asked_for, nothing_heard),
+        cmocka_unit_test_setup(line_by_line, nothing_heard),
+        cmocka_unit_test_setup(long_lines, nothing_heard),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

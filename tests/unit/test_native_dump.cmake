@@ -1,0 +1,2 @@
+# The dump is in the kit that plugins share.
+target_link_libraries(${test} PRIVATE hal_kit)
