@@ -11,13 +11,13 @@
 
 static hal_status match_plugin(const char *name, const char *which, hal_candidates *found);
 static hal_status match_device(hal_module *module, const char *which, hal_candidates *found);
-static uint32_t preferred_device(const hal_module *module);
+static uint32_t preferred_device(hal_module *module);
 static hal_status match_id(const char *id, hal_candidates *found);
 static hal_status match_auto(hal_candidates *found);
 static hal_status no_plugin(const char *name, const hal_strings *paths);
 static hal_status no_device(const hal_module *module, const char *which, int by_index);
 static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index);
-static uint32_t rank_of(const hal_module *module, uint32_t index);
+static uint32_t rank_of(const hal_candidate *candidate);
 static void sort_by_kind(hal_candidates *found);
 static void add_paths(hal_text *text, const hal_strings *paths);
 static void add_failures(hal_text *text, const hal_modules *modules);
@@ -200,11 +200,11 @@ static hal_status match_device(hal_module *module, const char *which, hal_candid
 }
 
 /* The first of the kind that the default choice prefers: drivers list processors before cards. */
-static uint32_t preferred_device(const hal_module *module)
+static uint32_t preferred_device(hal_module *module)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < module->info_count; i++) {
-        if (rank_of(module, i) < rank_of(module, best)) {
+        if (rank_of(&(hal_candidate){module, i}) < rank_of(&(hal_candidate){module, best})) {
             best = i;
         }
     }
@@ -316,9 +316,9 @@ static hal_status add_candidate(hal_candidates *found, hal_module *module, uint3
 }
 
 /* Software that acts as a GPU is slower than the processor by itself. */
-static uint32_t rank_of(const hal_module *module, uint32_t index)
+static uint32_t rank_of(const hal_candidate *candidate)
 {
-    const uint32_t kind = module->infos[index].kind;
+    const uint32_t kind = candidate->module->infos[candidate->index].kind;
     return kind == HAL_DEVICE_SOFTWARE ? HAL_DEVICE_CPU + 1u : kind;
 }
 
@@ -327,10 +327,9 @@ static void sort_by_kind(hal_candidates *found)
 {
     for (uint32_t i = 1; i < found->count; i++) {
         const hal_candidate item = found->items[i];
-        const uint32_t rank = rank_of(item.module, item.index);
+        const uint32_t rank = rank_of(&item);
         uint32_t at = i;
-        while (at > 0 &&
-               rank_of(found->items[at - 1].module, found->items[at - 1].index) > rank) {
+        while (at > 0 && rank_of(&found->items[at - 1]) > rank) {
             found->items[at] = found->items[at - 1];
             at--;
         }

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* Chunks begin small writes at multiples of PLACE, or of what bindings of the device need. */
+/* Writes begin at multiples of PLACE, or of what bindings of the device need. */
 enum { CHUNKS = 4, PLACE = 256 };
 #define CHUNK_BYTES (UINT64_C(256) << 10)
 
