@@ -146,14 +146,21 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     return status;
 }
 
-/* The counter runs ahead of the event behind it by a moment. */
+/* The counter runs ahead of the event behind it by a moment, and the driver has no time of an event
+ * that is still to come. */
 static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                           uint64_t *nanoseconds)
 {
     const cuda_driver *cu = cuda_functions();
+    const cuda_event last = queue->events[second % CUDA_EVENTS];
     float milliseconds = 0;
-    const cuda_result result = cu->cuEventElapsedTime(
-        &milliseconds, queue->events[first % CUDA_EVENTS], queue->events[second % CUDA_EVENTS]);
+    cuda_result result;
+    while ((result = cu->cuEventQuery(last)) == CUDA_NOT_READY) {
+        pause_thread();
+    }
+    if (result == 0) {
+        result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
+    }
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return cuda_failed(result, "reading the time between two points");
 }

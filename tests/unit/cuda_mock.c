@@ -394,13 +394,17 @@ cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 
 cuda_result cuEventQuery(cuda_event event)
 {
+    if (mock->late_event > 0) {
+        mock->late_event--;
+        return CUDA_NOT_READY;
+    }
     return mock->fail_with ? mock->fail_with : mock->hold || !event->recorded ? CUDA_NOT_READY : 0;
 }
 
 cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event second)
 {
     *milliseconds = (float)(second->time - first->time);
-    return 0;
+    return mock->late_event > 0 ? CUDA_NOT_READY : 0;
 }
 
 cuda_result cuLinkCreate_v2(unsigned count, const int *options, void **values, cuda_linker *linker)
