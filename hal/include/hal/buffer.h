@@ -49,7 +49,7 @@ HAL_API void hal_buffer_set_label(hal_buffer *buffer, const char *label);
  * buffer is under way: hal_queue_wait before begin; nothing that uses it is flushed before end.
  * Ownership: the pointer is valid until hal_buffer_map_end. Threads: any, one mapping at a time.
  * Errors: INVALID_ARGUMENT for null, UNSUPPORTED for a kind that is not mapped, INVALID_STATE when
- * it is mapped already, or not mapped at the end; DEVICE_LOST. */
+ * it is mapped already, or not mapped at the end; OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer);
 HAL_API hal_status hal_buffer_map_end(hal_buffer *buffer);
 

@@ -1,9 +1,9 @@
 /* Devices and how they are chosen; the registry of plugins behind them.
  *
  * A device is opened by a selection: a comma list in order of preference, each item one of
- *   plugin                 its first device of the kind that auto prefers: cpu
- *   plugin:index           its device number index    cpu:0
- *   plugin:text            the first device whose name contains text, case ignored
+ *   plugin                 of its devices the one that auto prefers, such as cpu
+ *   plugin:index           its device of that number, from 0 on, such as cpu:0
+ *   plugin:text            its first device whose name contains text, case ignored
  *   id:text                the device with this id, through whatever plugin
  *   auto                   hardware, discrete before integrated, then the cpu, then software that
  *                          acts as a GPU
@@ -15,8 +15,10 @@
  * front), then in the folder halyard/plugins beside the library itself; HAL_PLUGIN_PATH is ignored
  * in a process that runs set-uid. They are never unloaded.
  *
- * After fork a child may not use what the parent opened: calls answer INVALID_STATE, releasing does
- * nothing. It may open devices of its own where the plugin's driver allows. */
+ * Calls on a device that was lost, or on what belongs to it, answer DEVICE_LOST; opening it again
+ * gives a new one. After fork a child may not use what the parent opened: calls answer
+ * INVALID_STATE, releasing does nothing. It may open devices of its own where the plugin's driver
+ * allows. */
 #ifndef HAL_DEVICE_H
 #define HAL_DEVICE_H
 
@@ -62,7 +64,7 @@ HAL_API uint32_t hal_device_index(const hal_device *device);
 /* Memory of a device, all in bytes. */
 typedef struct hal_memory_statistics {
     uint64_t total_bytes;      /* of the device */
-    uint64_t free_bytes;       /* as the device says */
+    uint64_t free_bytes;       /* as the device says, else what hal's own count leaves */
     uint64_t in_use_bytes;     /* held by buffers of this process */
     uint64_t pooled_bytes;     /* released, kept by the pool for reuse */
     uint64_t allocation_count; /* allocations asked of the device since it was opened */
@@ -74,7 +76,7 @@ typedef struct hal_memory_statistics {
 HAL_API hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statistics);
 
 /* Gives pooled memory that nothing uses any more back to the device.
- * Threads: any. Errors: INVALID_ARGUMENT. */
+ * Threads: any. Errors: INVALID_ARGUMENT, DEVICE_LOST. */
 HAL_API hal_status hal_device_trim(hal_device *device);
 
 /* ---- The registry ---- */

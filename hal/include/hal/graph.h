@@ -14,15 +14,16 @@ extern "C" {
 typedef struct hal_graph hal_graph;
 
 /* Begins to keep what is recorded on `queue`; what was recorded before is flushed. In between,
- * dispatch, copy and fill are kept; write, read, flush, waits and a second begin are INVALID_STATE.
+ * dispatch, copy and fill are kept; write, read, transfer, flush, waits, launches and a second
+ * begin are INVALID_STATE.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, INVALID_STATE, what the flush meets. */
 HAL_API hal_status hal_graph_begin(hal_queue *queue);
 
 /* Ends the recording. `slots` are buffers among those recorded that each launch may replace.
  * Ownership: the graph is the caller's, until hal_graph_destroy; it keeps its kernels and all
  * buffers alive. Threads: the queue's.
- * Errors: INVALID_STATE without a begin, INVALID_ARGUMENT for a slot that no command uses (the
- * recording is dropped), OUT_OF_MEMORY. */
+ * Errors: INVALID_STATE without a begin, INVALID_ARGUMENT for a slot that is null, there twice or
+ * used by no command, OUT_OF_MEMORY; the recording is dropped then. */
 HAL_API hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
                                  hal_graph **graph);
 
@@ -31,7 +32,7 @@ HAL_API hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uin
 HAL_API void hal_graph_destroy(hal_graph *graph);
 
 /* Records the graph's commands on a queue of its device, with `buffers` in its slots (a null entry
- * keeps the recorded one), each at least as large as the one it stands for.
+ * keeps the recorded one, a count of 0 keeps all), each at least as large as the one it stands for.
  * Threads: the queue's; a graph may be launched by one thread at a time.
  * Errors: as hal_queue_dispatch; nothing is recorded then. */
 HAL_API hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,

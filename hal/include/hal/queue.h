@@ -1,7 +1,7 @@
 /* Queues: in-order timelines of a device.
  *
  * Commands are recorded and take effect as if each ran after the one before it; hal finds out from
- * the ranges of memory that they touch which of them may overlap. Recording never waits. A flush
+ * the ranges of memory that they touch which of them may overlap. Recording does not wait. A flush
  * hands what was recorded to the device and gives a point; hal flushes by itself when a batch has
  * grown to its limit or uses an eighth of the device's memory, and before it waits. The first limit
  * after a wait is small, so that an idle device begins early; each further one is twice the last
@@ -66,7 +66,8 @@ HAL_API hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, cons
                                       const void *scalars, uint32_t scalar_bytes);
 
 /* Records a copy between buffers of the queue's device; the ranges have equal length and do not
- * overlap. Units: bytes; offsets and length multiples of 4, or up to the buffer's end.
+ * overlap. Units: bytes; offsets are multiples of 4, and so is the length unless both ranges reach
+ * to the ends of their buffers.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target);
 
@@ -75,7 +76,8 @@ HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range 
 HAL_API hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern);
 
 /* Writes `bytes` bytes from the host into a buffer of any kind, in the queue's order. `data` is
- * copied and may be changed after the call.
+ * copied and may be changed after the call. Waits only where the device lags far behind what was
+ * written.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                    const void *data, uint64_t bytes);
@@ -114,7 +116,8 @@ HAL_API hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_
 /* Makes what is recorded from now on wait for a point of another queue of any device. Flushes what
  * was recorded before. What waits for a point of a device that this one's plugin cannot wait for is
  * held by hal and moves on with the next call on either queue.
- * Threads: the queue's. Errors: INVALID_ARGUMENT for a point that was never given out. */
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for a point that was never given out, what the
+ * flush meets. */
 HAL_API hal_status hal_queue_wait_point(hal_queue *queue, hal_point point);
 
 /* Flushes and waits until all work of the queue has run.

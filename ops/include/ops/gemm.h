@@ -18,14 +18,15 @@ typedef enum ops_gemm_door {
 /* The zero structure, with alpha set to 1, is a plain product in strict arithmetic. */
 typedef struct ops_gemm_options {
     double alpha, beta;
-    /* HAL_GEMM_STRICT: F32 arithmetic with one rounding each. _ACCURATE: the same bound, perhaps by
-     * matrix units: F32 in three products of parts, so that an infinity, or a number that rounds to
-     * one, gives NaN. _FAST: whatever the units do; F32 may be rounded to 11 bits first. */
+    /* HAL_GEMM_STRICT: the accumulator's arithmetic, each operation rounded once. _ACCURATE: the
+     * same bound, perhaps by matrix units: F32 in three products of parts, so that an infinity, or
+     * a number that rounds to one, gives NaN. _FAST: whatever the units do; F32 may be rounded
+     * to 11 bits first. */
     uint32_t precision;
     ops_gemm_door door;
     /* The epilogue's inputs are 0: alpha A B + beta C in the accumulator's type, 1: row, 2: column,
-     * 3: batch (U32), 4 and up: further inputs, broadcast to C's shape. Its one output goes to C.
-     * An epilogue that needs fewer still declares inputs 0 to 3. */
+     * 3: batch (U32), 4 and up: at most 12 further inputs, broadcast to C's shape. Its one output
+     * goes to C. An epilogue that needs fewer still declares inputs 0 to 3. */
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;

@@ -2,8 +2,8 @@
  *
  * Every family writes its kernels once, as IR; they run on whatever device the context's queue
  * belongs to. A call checks its arguments, records work on that queue and returns; nothing waits
- * but ops_tensor_read and ops_array_read. What can fail gives a status, or, on arrays (array.h),
- * null; its sentence is hal_status_message().
+ * but reading, and writing where the device lags far behind (hal_queue_write). What can fail gives
+ * a status, or, on arrays (array.h), null; its sentence is hal_status_message().
  *
  *     ops_context *context;                      // from a hal_queue
  *     ops_context_create(queue, &context);

@@ -143,7 +143,8 @@ HAL_API hal_status ops_unary(ops_context *context, ops_unary_function function, 
 HAL_API hal_status ops_binary(ops_context *context, ops_binary_function function,
                               const ops_tensor *x, const ops_tensor *y, const ops_tensor *z);
 
-/* out = condition ? x : y; y = x in y's type (as CAST in ir.h); every element of y = value.
+/* out = condition ? x : y; y = x in y's type (as CAST in ir.h); every element of y = value, rounded
+ * to y's type.
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,
                              const ops_tensor *y, const ops_tensor *out);

@@ -31,8 +31,10 @@ typedef struct ops_reduce_options {
 } ops_reduce_options;
 
 /* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
- * Sums of F16 and BF16 are accumulated in F32, of small integers in I32 or U32. An axis of length
- * 0 gives 0 for SUM and is refused for the others. `options` may be null.
+ * What is reduced, x or what the prologue makes of it, is not BOOL. Sums of F16 and BF16 are
+ * accumulated in F32, of small integers in I32 or U32; y's type may differ from the result's in
+ * storage only (F16 and F32, I8 and I32). An axis has at most 2^31 - 1 elements; one of length 0
+ * gives 0 for SUM and is refused for the others. `options` may be null.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, what kernels and
  * dispatches meet. */
 HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
@@ -40,7 +42,7 @@ HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uin
                               const ops_reduce_options *options);
 
 /* y = exp(x - max x) / sum of exp(x - max x) along `axis`, of floats, and its logarithm; both
- * without overflow. y has x's shape and may be x.
+ * without overflow. y has x's shape, a float type of the same arithmetic, and may be x.
  * Source: the usual two-pass form with the maximum subtracted. Threads: the queue's.
  * Errors: as ops_reduce. */
 HAL_API hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
