@@ -22,9 +22,10 @@ static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offs
 static hal_status transfer(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
 static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                              uint64_t bytes, const char *what, const char *name);
-static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
-                              const void *data, uint64_t bytes);
-static hal_status write_small(hal_queue *queue, hal_range target, const void *data);
+static hal_status write_piece(hal_queue *queue, hal_range target, const void *data);
+static hal_status write_alone(hal_queue *queue, hal_range target, const void *data);
+static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
+                               hal_buffer **staging);
 static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
 static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes);
@@ -98,7 +99,8 @@ static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t off
         hal_point *point = &points[piece % PIECES_UNDER_WAY];
         status = hal_point_wait(*point, HAL_WAIT_FOREVER);
         if (status == HAL_OK) {
-            status = write_piece(queue, buffer, offset + done, (const char *)data + done, length);
+            status = write_piece(queue, (hal_range){buffer, offset + done, length},
+                                 (const char *)data + done);
         }
         done += length;
         if (status == HAL_OK && done < bytes) {
@@ -195,41 +197,56 @@ static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, u
     return HAL_OK;
 }
 
-static hal_status write_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
-                              const void *data, uint64_t bytes)
+static hal_status write_piece(hal_queue *queue, hal_range target, const void *data)
 {
-    hal_buffer *staging = NULL;
+    hal_range staged = {0};
     void *pointer = NULL;
-    if (bytes <= HAL_STAGING_MOST) {
-        return write_small(queue, (hal_range){buffer, offset, bytes}, data);
+    if (target.length <= HAL_STAGING_MOST) {
+        const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
+        if (status != HAL_OK) {
+            return status;
+        }
     }
-    hal_status status = hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, bytes, &staging);
-    if (status == HAL_OK) {
-        status = hal_buffer_map_begin(staging, &pointer);
-    }
-    if (status == HAL_OK) {
-        memcpy(pointer, data, bytes);
-        hal_buffer_map_end(staging);
-        status = record_copy(queue, (hal_range){staging, 0, bytes},
-                             (hal_range){buffer, offset, bytes});
-    }
-    hal_buffer_release(staging);
-    return status;
-}
-
-static hal_status write_small(hal_queue *queue, hal_range target, const void *data)
-{
-    hal_range staged;
-    void *pointer = NULL;
-    const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
-    if (status != HAL_OK) {
-        return status;
+    if (!pointer) {
+        return write_alone(queue, target, data);
     }
     memcpy(pointer, data, target.length);
     if (hal_layers_on(HAL_LAYER_VALIDATE)) {
         hal_validate_host_access(queue, &staged, HAL_ACCESS_WRITE);
     }
     return record_copy(queue, staged, target);
+}
+
+/* Through memory of its own. */
+static hal_status write_alone(hal_queue *queue, hal_range target, const void *data)
+{
+    hal_buffer *staging = NULL;
+    void *pointer = NULL;
+    hal_status status = make_staging(queue, HAL_MEMORY_UPLOAD, target.length, &staging);
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(staging, &pointer);
+    }
+    if (status == HAL_OK) {
+        memcpy(pointer, data, target.length);
+        hal_buffer_map_end(staging);
+        status = record_copy(queue, (hal_range){staging, 0, target.length}, target);
+    }
+    hal_buffer_release(staging);
+    return status;
+}
+
+/* Where memory is out, the queue's own work is waited for: it may be what holds the memory. */
+static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
+                               hal_buffer **staging)
+{
+    hal_status status = hal_buffer_create(queue->device, kind, bytes, staging);
+    if (status == HAL_ERROR_OUT_OF_MEMORY) {
+        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+        if (status == HAL_OK) {
+            status = hal_buffer_create(queue->device, kind, bytes, staging);
+        }
+    }
+    return status;
 }
 
 static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
@@ -250,7 +267,7 @@ static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offs
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
-    hal_status status = hal_buffer_create(queue->device, HAL_MEMORY_DOWNLOAD, bytes, &staging);
+    hal_status status = make_staging(queue, HAL_MEMORY_DOWNLOAD, bytes, &staging);
     if (status == HAL_OK) {
         status = record_copy(queue, (hal_range){buffer, offset, bytes},
                              (hal_range){staging, 0, bytes});

@@ -133,6 +133,110 @@ static void without_memory(void **state)
     hal_queue_destroy(other);
 }
 
+/* Bytes that the mock gives from now on. */
+static void leave(uint64_t bytes)
+{
+    atomic_store(&mock->memory_limit, atomic_load(&mock->memory_bytes) + bytes);
+}
+
+/* A device that has no chunk left has 4 bytes, and many times 4 bytes. */
+static void a_write_needs_no_more_than_itself(void **state)
+{
+    (void)state;
+    enum { WRITES = 100, ROOM = 4096 };
+    for (uint32_t round = 0; round < 2; round++) {
+        leave(ROOM);
+        atomic_store(&mock->slow, round == 1);
+        for (uint32_t i = 0; i < WRITES; i++) {
+            write_words(i * 8, i + round);
+        }
+        for (uint32_t i = 0; i < WRITES; i++) {
+            expect_words(i * 8, i + round);
+        }
+        leave(CHUNK_BYTES); /* one again, once the queue was idle */
+        write_words(0, 1);
+        hal_memory_statistics now;
+        assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+        assert_int_equal(now.in_use_bytes, BYTES + CHUNK_BYTES);
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+        assert_int_equal(hal_device_trim(device), HAL_OK);
+    }
+    leave(0);
+    const uint32_t word = 5;
+    assert_fails(hal_queue_write(queue, buffer, 0, &word, sizeof word), HAL_ERROR_OUT_OF_MEMORY,
+                 "4 bytes of upload memory asked for");
+}
+
+/* With room for fewer chunks than there might be, what was written is waited for. */
+static void later_chunks_that_cannot_be_had(void **state)
+{
+    (void)state;
+    enum { PIECES = 64, WORDS = MOST / 4 };
+    static uint32_t words[WORDS];
+    hal_buffer *large = mock_buffer(device, (uint64_t)PIECES * MOST);
+    for (uint32_t chunks = 1; chunks < CHUNKS; chunks++) {
+        assert_int_equal(hal_device_trim(device), HAL_OK);
+        leave(chunks * (uint64_t)CHUNK_BYTES);
+        atomic_store(&mock->slow, 1);
+        for (uint32_t i = 0; i < PIECES; i++) {
+            for (uint32_t w = 0; w < WORDS; w++) {
+                words[w] = chunks * PIECES + i;
+            }
+            assert_int_equal(hal_queue_write(queue, large, (uint64_t)i * MOST, words, MOST),
+                             HAL_OK);
+        }
+        for (uint32_t i = 0; i < PIECES; i++) {
+            assert_int_equal(hal_queue_read(queue, large, (uint64_t)i * MOST, words, MOST),
+                             HAL_OK);
+            for (uint32_t w = 0; w < WORDS; w++) {
+                assert_int_equal(words[w], chunks * PIECES + i);
+            }
+        }
+    }
+    hal_buffer_release(large);
+}
+
+/* Larger ones: what the queue has recorded goes first, where it holds the memory. */
+static void large_writes_need_no_more_than_one(void **state)
+{
+    (void)state;
+    enum { WRITES = 20, LARGE = MOST + 4, PLACES = BYTES / LARGE };
+    static uint32_t words[LARGE / 4];
+    leave(LARGE + 256);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        words[0] = words[LARGE / 4 - 1] = i;
+        assert_int_equal(hal_queue_write(queue, buffer, (uint64_t)(i % PLACES) * LARGE, words,
+                                         LARGE),
+                         HAL_OK);
+    }
+    for (uint32_t i = WRITES - PLACES; i < WRITES; i++) {
+        assert_int_equal(hal_queue_read(queue, buffer, (uint64_t)(i % PLACES) * LARGE, words,
+                                        LARGE),
+                         HAL_OK);
+        assert_int_equal(words[0], i);
+        assert_int_equal(words[LARGE / 4 - 1], i);
+    }
+}
+
+/* A batch that the device does not take, for want of memory, is no chunk that cannot be had. */
+static void a_dropped_batch_is_told(void **state)
+{
+    (void)state;
+    write_words(0, 1);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_queue_set_batch(queue, 1, 1), HAL_OK);
+    write_words(0, 2);
+    atomic_store(&mock->fail_with, HAL_ERROR_OUT_OF_MEMORY);
+    atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
+    const uint32_t word = 3;
+    assert_fails(hal_queue_write(queue, buffer, 0, &word, sizeof word), HAL_ERROR_OUT_OF_MEMORY,
+                 "handing over 1 commands");
+    expect_words(0, 1);
+    write_words(0, 4);
+    expect_words(0, 4);
+    assert_int_equal(hal_queue_set_batch(queue, 0, 0), HAL_OK);
+}
+
 /* Blocks that the host touches are taken again in the order in which they were given back, so that
  * large writes in a loop find one that is idle. */
 static void large_writes_find_idle_memory(void **state)
@@ -192,6 +296,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(lengths, begin, end),
         cmocka_unit_test_setup_teardown(a_full_batch_is_not_the_writes_own, begin, end),
         cmocka_unit_test_setup_teardown(without_memory, begin, end),
+        cmocka_unit_test_setup_teardown(a_write_needs_no_more_than_itself, begin, end),
+        cmocka_unit_test_setup_teardown(later_chunks_that_cannot_be_had, begin, end),
+        cmocka_unit_test_setup_teardown(large_writes_need_no_more_than_one, begin, end),
+        cmocka_unit_test_setup_teardown(a_dropped_batch_is_told, begin, end),
         cmocka_unit_test_setup_teardown(large_writes_find_idle_memory, begin, end),
     };
     return cmocka_run_group_tests(tests, find_mock, NULL);
