@@ -1,6 +1,6 @@
-/* What threads that work together say. Marks where the pool hands work over, by means that the thread sanitizer does not know: HAND_OVER
- * before work is given away and when a part of it is done, TAKE_OVER where it begins and after all
- * of it. Used around the pool's calls. */
+/* What threads that work together tell the thread sanitizer, which does not know the pool's means:
+ * HAND_OVER before work is given away and when a part of it is done, TAKE_OVER where it begins and
+ * after all of it. Used around the pool's calls and in share.c. */
 #ifndef HALYARD_CPU_HANDOVER_H
 #define HALYARD_CPU_HANDOVER_H
 

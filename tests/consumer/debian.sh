@@ -52,7 +52,8 @@ pc=$(find "$work/dev" -name halyard.pc)
 export PKG_CONFIG_PATH=${pc%/*}
 # The flags are words to be split.
 # shellcheck disable=SC2046
-"$compiler" -std=c17 "$work/dev/usr/share/doc/halyard/examples/vector_add/vector_add.c" -o "$root/usr/bin/vector_add" \
+"$compiler" -std=c17 "$work/dev/usr/share/doc/halyard/examples/vector_add/main.c" \
+    -o "$root/usr/bin/vector_add" \
     $(pkg-config --cflags --libs halyard)
 rm -r "$work/dev"
 libdir=$(find "$root" -name libhalyard.so.0)
