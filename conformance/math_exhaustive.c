@@ -87,14 +87,16 @@ static int parse_options(int count, char **arguments, check_options *options)
             }
             return -1;
         }
-        if (strcmp(name, "--help") == 0) {
+        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
             fputs(usage, stdout);
             return -1;
         }
         if (strcmp(name, "--reader") == 0) {
             options->is_reader = 1;
         } else if (i + 1 == count || parse_option(name, arguments[++i], options) != 0) {
-            fprintf(stderr, "%s is unknown or its value is missing or unfit\n%s", name, usage);
+            fprintf(stderr,
+                    "hal-math-exhaustive: %s is unknown or its value is missing or unfit\n%s",
+                    name, usage);
             return 1;
         }
     }

@@ -108,7 +108,7 @@ static int write_json(const options *o, const char *device, const train_outcome 
 static int parse_options(int argc, char **argv, options *o)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             return 0;
         }
         if (strcmp(argv[i], "--eager") == 0) {

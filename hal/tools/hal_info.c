@@ -49,16 +49,23 @@ static const word ability_words[] = {{HAL_ABILITY_ASYNC_COPY, "async_copy"},
                                      {HAL_ABILITY_FAST_MATH, "fast_math"},
                                      {0, NULL}};
 
+static const char usage[] =
+    "usage: hal-info [--json]\n"
+    "Lists the devices that Halyard finds, what each can do, which one is the default choice, and\n"
+    "why others are not there. HAL_BACKEND, HAL_PLUGIN_PATH and HAL_LOG count as in every program.\n"
+    "  --json  the same as JSON\n"
+    "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n";
+
 int main(int argc, char **argv)
 {
     const int json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return 0;
+    }
     if (argc > 1 && !json) {
-        const int help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-        fprintf(help ? stdout : stderr,
-                "hal-info [--json]\n"
-                "Lists the devices that Halyard finds, and why others are not there.\n"
-                "HAL_BACKEND, HAL_PLUGIN_PATH and HAL_LOG count as in every program.\n");
-        return help ? 0 : 2;
+        fprintf(stderr, "hal-info: %s is no option\n%s", argv[argc - 1], usage);
+        return 2;
     }
     hal_registry_report *report = NULL;
     const hal_status status = hal_registry_inspect(&report);

@@ -20,8 +20,8 @@ typedef struct options {
 enum { ALL_WELL = 0, DIFFERENT = 1, NOT_USABLE = 2 };
 
 static const char usage[] =
-    "hal-replay FILE [--device SELECTION] [--ulps N] [--tolerance X] [--free-running]\n"
-    "           [--json FILE] [--list]\n"
+    "usage: hal-replay FILE [--device SELECTION] [--ulps N] [--tolerance X] [--free-running]\n"
+    "                  [--json FILE] [--list]\n"
     "Runs a file that HAL_DUMP=batch wrote again and compares the results.\n"
     "  --device SELECTION  on this device (as in HAL_BACKEND)\n"
     "  --tolerance X       floats may differ by X times the largest magnitude in their range\n"
@@ -30,7 +30,8 @@ static const char usage[] =
     "  --free-running      go on with own results, not with those that were recorded\n"
     "  --json FILE         write the findings to a file, too\n"
     "  --list              show what the file holds, and run nothing\n"
-    "Exit status: 0 all is within the bound, 1 something is not, 2 file, device or usage is wrong.\n";
+    "Exit status: 0 all is within the bound, 1 something is not, or could not be run here, 2 file,\n"
+    "device or usage is wrong.\n";
 
 static int read_options(int argc, char **argv, options *asked);
 static int read_bound(const char *option, const char *text, replay_bound *bound);

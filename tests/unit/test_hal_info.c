@@ -124,6 +124,7 @@ static void bad_arguments_are_refused(void **state)
 {
     (void)state;
     assert_int_equal(run("", "--wrong"), 2);
+    expect("hal-info: --wrong is no option");
     expect("hal-info [--json]");
     assert_int_equal(run("", "--help"), 0);
     expect("hal-info [--json]");
