@@ -35,6 +35,9 @@ static bool rank_0(array_run *r, ops_array *const *x);
 static bool rank_8(array_run *r, ops_array *const *x);
 static bool read_in_between(array_run *r, ops_array *const *x);
 static void run_sums(case_run *run, const void *parameters);
+static void run_read_again(case_run *run, const void *parameters);
+static bool has(case_run *run, ops_array *array, const float *expected, size_t count,
+                const char *what);
 static void run_unread(case_run *run, const void *parameters);
 static void run_scopes(case_run *run, const void *parameters);
 static void run_refusals(case_run *run, const void *parameters);
@@ -67,6 +70,7 @@ void cases_ops_array(case_list *list)
                  kinds[i].name, seed);
     }
     case_add(list, run_sums, NULL, 0, "ops/array(exact_sums,seed=%llu)", seed);
+    case_add(list, run_read_again, NULL, 0, "ops/array(read_and_used,seed=%llu)", seed);
     case_add(list, run_unread, NULL, 0, "ops/array(unread_work,seed=%llu)", seed);
     case_add(list, run_scopes, NULL, 0, "ops/array(scopes,seed=%llu)", seed);
     case_add(list, run_refusals, NULL, 0, "ops/array(refusals,seed=%llu)", seed);
@@ -338,6 +342,63 @@ static void run_sums(case_run *run, const void *parameters)
         case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
     }
     array_release_leaves(&r);
+}
+
+/* What was read as soon as it was computed, and is then an operand of each kind of operation; whole
+ * numbers, which none of them rounds. */
+static void run_read_again(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    const int64_t shape[2] = {ROWS, COLUMNS};
+    int32_t a[ROWS][COLUMNS], b[ROWS][COLUMNS];
+    float y[ROWS][COLUMNS], sums[COLUMNS] = {0}, sizes[ROWS][COLUMNS], backwards[COLUMNS][ROWS],
+                            products[COLUMNS][COLUMNS] = {{0}};
+    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    bool well = array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, a) &&
+                array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, b) &&
+                case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
+    for (int i = 0; i < ROWS && well; i++) {
+        for (int k = 0; k < COLUMNS; k++) {
+            y[i][k] = (float)(a[i][k] - b[i][k]);
+            sizes[i][k] = y[i][k] < 0.0f ? -y[i][k] : y[i][k];
+            backwards[k][ROWS - 1 - i] = y[i][k];
+            sums[k] += y[i][k];
+        }
+        for (int k = 0; k < COLUMNS * COLUMNS; k++) {
+            products[k / COLUMNS][k % COLUMNS] += y[i][k / COLUMNS] * y[i][k % COLUMNS];
+        }
+    }
+    if (well) {
+        ops_array *x = ops_array_cast(HAL_TYPE_F32, ops_sub(r.leaves[0], r.leaves[1]));
+        well = has(run, x, y[0], ROWS * COLUMNS, "what is read first") &&
+               has(run, ops_matmul(ops_array_transpose(x, 0, 1), x), products[0], COLUMNS * COLUMNS,
+                   "its product with itself") &&
+               has(run, ops_sum(x, 0), sums, COLUMNS, "its sums") &&
+               has(run, ops_array_where(ops_lt(x, ops_sub(x, x)), ops_neg(x), x), sizes[0],
+                   ROWS * COLUMNS, "its sizes") &&
+               has(run, ops_array_transpose(ops_array_slice(x, 0, ROWS - 1, ROWS, -1), 0, 1),
+                   backwards[0], ROWS * COLUMNS, "itself backwards") &&
+               has(run, x, y[0], ROWS * COLUMNS, "what is read last");
+        case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+    }
+    array_release_leaves(&r);
+}
+
+static bool has(case_run *run, ops_array *array, const float *expected, size_t count,
+                const char *what)
+{
+    float got[COLUMNS * COLUMNS];
+    if (!array_is_made(run, array, what) ||
+        !case_ok(run, ops_array_read(array, got, count * sizeof *got), what)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (got[i] != expected[i]) {
+            return case_fail(run, "%s: element %zu is %g instead of %g", what, i, (double)got[i],
+                             (double)expected[i]);
+        }
+    }
+    return true;
 }
 
 static void run_unread(case_run *run, const void *parameters)

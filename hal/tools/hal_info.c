@@ -47,6 +47,7 @@ static const word ability_words[] = {{HAL_ABILITY_ASYNC_COPY, "async_copy"},
                                      {HAL_ABILITY_MAP_DEVICE, "map_device"},
                                      {HAL_ABILITY_TIMESTAMPS, "timestamps"},
                                      {HAL_ABILITY_FAST_MATH, "fast_math"},
+                                     {HAL_ABILITY_ZERO_COPY, "zero_copy"},
                                      {0, NULL}};
 
 static const char usage[] =

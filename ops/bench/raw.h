@@ -17,7 +17,8 @@ typedef struct raw_api raw_api;
 /* The beginning of every API's own structure. */
 typedef struct raw_device {
     const raw_api *api;
-    bool failed; /* a call did; nothing more is measured */
+    size_t read_bytes; /* what alone_read copies, up to RAW_READ_MOST */
+    bool failed;       /* a call did; nothing more is measured */
     char message[256];
 } raw_device;
 
@@ -32,7 +33,7 @@ struct raw_api {
     measure_function step;  /* y[i] = 3 x[i] + i of RAW_STEP_WORDS words, each on what the one
                                before gave; groups of RAW_STEP_GROUP */
     measure_function alone; /* the empty kernel with a wait after each */
-    measure_function alone_read; /* and RAW_READ bytes copied to the host before the wait */
+    measure_function alone_read; /* and read_bytes copied to the host before the wait */
     measure_function graph; /* RAW_GRAPH_COMMANDS empty kernels that are kept */
     measure_function allocate;         /* RAW_ALLOCATION bytes of device memory, and free */
     measure_function allocate_ordered; /* the same in the order of a stream */
@@ -44,7 +45,7 @@ struct raw_api {
 };
 
 #define RAW_ALLOCATION ((size_t)4 << 20)
-#define RAW_READ ((size_t)4096)
+#define RAW_READ_MOST ((size_t)65536)
 enum { RAW_STEP_WORDS = 1024, RAW_STEP_GROUP = 128 };
 
 /* Those of this build; which ones it has is known to raw.c alone. */

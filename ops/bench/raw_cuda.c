@@ -14,7 +14,7 @@ typedef struct raw_cuda_device {
     uint64_t x, y, source, target;
     unsigned turn; /* which of x and y the next step reads */
     uint64_t copy_bytes;
-    void *host; /* RAW_READ bytes, page-locked */
+    void *host; /* RAW_READ_MOST bytes, page-locked */
 } raw_cuda_device;
 
 static bool make(raw_cuda_device *d);
@@ -67,9 +67,9 @@ static bool make(raw_cuda_device *d)
            well(d, cuda->module_function(&d->empty, d->module, "empty"), "cuModuleGetFunction") &&
            well(d, cuda->module_function(&d->bound, d->module, "bound"), "cuModuleGetFunction") &&
            well(d, cuda->module_function(&d->step, d->module, "step"), "cuModuleGetFunction") &&
-           well(d, cuda->allocate(&d->x, RAW_READ), "cuMemAlloc") &&
-           well(d, cuda->allocate(&d->y, RAW_READ), "cuMemAlloc") &&
-           well(d, cuda->host_allocate(&d->host, RAW_READ), "cuMemAllocHost");
+           well(d, cuda->allocate(&d->x, RAW_READ_MOST), "cuMemAlloc") &&
+           well(d, cuda->allocate(&d->y, RAW_READ_MOST), "cuMemAlloc") &&
+           well(d, cuda->host_allocate(&d->host, RAW_READ_MOST), "cuMemAllocHost");
 }
 
 static bool launch(raw_cuda_device *d, void *function, void **arguments)
@@ -192,7 +192,7 @@ static void run_alone_read(void *user, int calls)
     raw_cuda_device *d = user;
     for (int i = 0; i < calls; i++) {
         if (!launch(d, d->empty, NULL) ||
-            !well(d, d->cuda.to_host_ordered(d->host, d->y, RAW_READ, d->cuda.stream),
+            !well(d, d->cuda.to_host_ordered(d->host, d->y, d->base.read_bytes, d->cuda.stream),
                   "cuMemcpyDtoHAsync") ||
             !finish(d)) {
             break;

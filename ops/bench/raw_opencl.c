@@ -75,11 +75,11 @@ static bool make(raw_opencl_device *d)
     if (!well(d, code, "clCreateKernel")) {
         return false;
     }
-    d->x = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ, NULL, &code);
+    d->x = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ_MOST, NULL, &code);
     if (!well(d, code, "clCreateBuffer")) {
         return false;
     }
-    d->y = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ, NULL, &code);
+    d->y = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, RAW_READ_MOST, NULL, &code);
     return well(d, code, "clCreateBuffer");
 }
 
@@ -195,12 +195,12 @@ static void run_alone(void *user, int calls)
 static void run_alone_read(void *user, int calls)
 {
     raw_opencl_device *d = user;
-    char host[RAW_READ];
+    char host[RAW_READ_MOST];
     for (int i = 0; i < calls; i++) {
         if (!launch(d, d->empty, 1, 1) ||
             !well(d,
-                  d->cl.clEnqueueReadBuffer(d->cl.queue, d->y, CL_TRUE, 0, sizeof host, host, 0,
-                                            NULL, NULL),
+                  d->cl.clEnqueueReadBuffer(d->cl.queue, d->y, CL_TRUE, 0, d->base.read_bytes, host,
+                                            0, NULL, NULL),
                   "clEnqueueReadBuffer")) {
             break;
         }

@@ -26,7 +26,7 @@ typedef struct raw_vulkan_device {
     int next;
     unsigned turn; /* which of x and y the next step reads */
     vulkan_buffer x, y, source, target;
-    vulkan_buffer shown; /* RAW_READ bytes that the host sees, at shown_words */
+    vulkan_buffer shown; /* RAW_READ_MOST bytes that the host sees, at shown_words */
     void *shown_words;
     uint64_t copy_bytes;
 } raw_vulkan_device;
@@ -72,8 +72,8 @@ static bool make(raw_vulkan_device *d)
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     return make_layout(d) && make_pipeline(d, empty_shader, sizeof empty_shader, &d->empty) &&
            make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
-           well(d, vulkan_buffer_make(&d->vk, RAW_READ, local, &d->x), "vkAllocateMemory") &&
-           well(d, vulkan_buffer_make(&d->vk, RAW_READ, local, &d->y), "vkAllocateMemory") &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->x), "vkAllocateMemory") &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->y), "vkAllocateMemory") &&
            make_shown(d) &&
            make_sets(d) && make_commands(d);
 }
@@ -84,8 +84,8 @@ static bool make_shown(raw_vulkan_device *d)
     const VkMemoryPropertyFlags coherent =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags cached = coherent | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    return (vulkan_buffer_make(&d->vk, RAW_READ, cached, &d->shown) == VK_SUCCESS ||
-            well(d, vulkan_buffer_make(&d->vk, RAW_READ, coherent, &d->shown),
+    return (vulkan_buffer_make(&d->vk, RAW_READ_MOST, cached, &d->shown) == VK_SUCCESS ||
+            well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, coherent, &d->shown),
                  "vkAllocateMemory")) &&
            well(d,
                 d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0,
@@ -396,7 +396,7 @@ static void run_alone(void *user, int calls)
 /* The copy waits for what the kernel wrote, and the host for the copy. */
 static void record_read(raw_vulkan_device *d, VkCommandBuffer commands)
 {
-    const VkBufferCopy all = {.size = RAW_READ};
+    const VkBufferCopy all = {.size = d->base.read_bytes};
     const VkMemoryBarrier made = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                   .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                   .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT};
@@ -426,6 +426,7 @@ static bool step_words(raw_device *device, int calls, uint32_t words[])
 {
     raw_vulkan_device *d = (raw_vulkan_device *)device;
     d->turn = calls % 2 == 0;
+    d->base.read_bytes = RAW_STEP_WORDS * sizeof *words;
     run(d, 1, NULL, record_zeros);
     wait_all(d);
     run(d, calls, start_steps, record_step);

@@ -1,17 +1,33 @@
-/* sequential_alone.c: one operation on 1,024 floats and the wait for it, without and with its 4 KB
- * read back, beside the driver's own launch; sequential.h says who calls it. */
+/* sequential_alone.c: one operation and the wait for it, and with results of several sizes read back,
+ * beside the driver's own launch; sequential.h says who calls it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sequential.h"
+
+enum { MOST = RAW_READ_MOST / sizeof(float) };
+
+typedef struct reading {
+    const char *name;
+    int64_t elements;
+} reading;
+
+/* Around the size up to which results are computed where the host reads them (docs/batching.md). */
+static const reading readings[] = {{"one operation and its 4 B read back", 1},
+                                   {"one operation and its 4 KB read back", 1024},
+                                   {"one operation and its 16 KB read back", 4096},
+                                   {"one operation and its 64 KB read back", MOST}};
 
 typedef struct lone {
     bench_state *bench;
     bench_place place;
     ops_array *x;
-    float numbers[SEQUENTIAL_ELEMENTS];
+    int64_t elements;
+    float numbers[MOST];
 } lone;
 
-static bool make(bench_state *bench, lone *made);
+static void run(bench_state *bench, const reading *of, lone *lones, int count);
+static bool make(lone *made, int64_t elements);
 static bool check(lone *l);
 static void run_wait(void *user, int calls);
 static void run_read(void *user, int calls);
@@ -23,39 +39,53 @@ void sequential_alone(bench_state *bench)
     static lone lones[2];
     bench_place places[2];
     const int count = sequential_places(bench, places);
-    bool well = !bench->failed;
     for (int i = 0; i < count; i++) {
         lones[i] = (lone){.bench = bench, .place = places[i]};
-        well = well && make(bench, &lones[i]) && check(&lones[i]);
     }
-    if (well) {
-        const raw_api *raw = bench->raw == NULL ? NULL : bench->raw->api;
-        add(bench, "one operation and the wait for it", run_wait, lones, count,
-            raw == NULL ? NULL : raw->alone);
-        add(bench, "one operation and its 4 KB read back", run_read, lones, count,
-            raw == NULL ? NULL : raw->alone_read);
-    }
-    for (int i = 0; i < count; i++) {
-        ops_array_release(lones[i].x);
+    for (size_t i = 0; i < sizeof readings / sizeof readings[0] && !bench->failed; i++) {
+        run(bench, &readings[i], lones, count);
     }
 }
 
-static bool make(bench_state *bench, lone *made)
+static void run(bench_state *bench, const reading *of, lone *lones, int count)
 {
-    const int64_t shape[1] = {SEQUENTIAL_ELEMENTS};
-    bench_random(HAL_TYPE_F32, made->numbers, SEQUENTIAL_ELEMENTS, 5);
+    raw_device *raw = bench->raw;
+    bool well = true;
+    for (int i = 0; i < count; i++) {
+        well = well && make(&lones[i], of->elements) && check(&lones[i]);
+    }
+    if (well && of->elements == SEQUENTIAL_ELEMENTS) {
+        add(bench, "one operation and the wait for it", run_wait, lones, count,
+            raw == NULL ? NULL : raw->api->alone);
+    }
+    if (well) {
+        if (raw != NULL) {
+            raw->read_bytes = (size_t)of->elements * sizeof(float);
+        }
+        add(bench, of->name, run_read, lones, count, raw == NULL ? NULL : raw->api->alone_read);
+    }
+    for (int i = 0; i < count; i++) {
+        ops_array_release(lones[i].x);
+        lones[i].x = NULL;
+    }
+}
+
+static bool make(lone *made, int64_t elements)
+{
+    bench_random(HAL_TYPE_F32, made->numbers, elements, 5);
     ops_context_set_fusion(made->place.ops, 1);
-    made->x = ops_array_from_host(made->place.ops, HAL_TYPE_F32, 1, shape, made->numbers);
-    return made->x != NULL || bench_fail(bench, "an input: %s", hal_status_message());
+    made->elements = elements;
+    made->x = ops_array_from_host(made->place.ops, HAL_TYPE_F32, 1, &elements, made->numbers);
+    return made->x != NULL || bench_fail(made->bench, "an input: %s", hal_status_message());
 }
 
 /* What is read back is -x. */
 static bool check(lone *l)
 {
-    float before[SEQUENTIAL_ELEMENTS];
-    bench_random(HAL_TYPE_F32, before, SEQUENTIAL_ELEMENTS, 5);
+    static float before[MOST];
+    memcpy(before, l->numbers, sizeof before);
     run_read(l, 1);
-    for (int i = 0; i < SEQUENTIAL_ELEMENTS && !l->bench->failed; i++) {
+    for (int i = 0; i < l->elements && !l->bench->failed; i++) {
         if (l->numbers[i] != -before[i]) {
             return bench_fail(l->bench, "the negative of %.9g is %.9g", (double)before[i],
                               (double)l->numbers[i]);
@@ -79,7 +109,8 @@ static void run_read(void *user, int calls)
     lone *l = user;
     for (int i = 0; i < calls && !l->bench->failed; i++) {
         ops_array *y = ops_neg(l->x);
-        bench_ok(l->bench, ops_array_read(y, l->numbers, sizeof l->numbers), "ops_array_read");
+        bench_ok(l->bench, ops_array_read(y, l->numbers, (uint64_t)l->elements * sizeof(float)),
+                 "ops_array_read");
         ops_array_release(y);
     }
 }
@@ -103,7 +134,7 @@ static void add(bench_state *bench, const char *name, measure_function function,
     if (row == NULL) {
         return;
     }
-    row->n = SEQUENTIAL_ELEMENTS;
+    row->n = lones[0].elements;
     row->time = competitors[0].time;
     if (raw != NULL) {
         bench_add_peer(row, "raw", &competitors[all - 1].time);

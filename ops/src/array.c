@@ -21,6 +21,7 @@ static ops_array *random_array(random_fill fill, ops_context *context, hal_type 
                                const int64_t *shape, ops_random_key key, double first,
                                double second);
 static ops_array *hold(ops_context *context, const ops_tensor *tensor);
+static hal_status check_given(const char *function, ops_array *array);
 static ops_array *view_of(ops_array *x, const ops_tensor *view);
 static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shape);
 
@@ -85,6 +86,7 @@ ops_array *ops_array_new(ops_context *context)
     array->in_scope = 0;
     array->needs_memory = 0;
     array->was_computed = 0;
+    array->at_host = 0;
     array->depth = 0;
     array->operations = 0;
     array->leaves = 1;
@@ -309,13 +311,16 @@ int64_t ops_array_elements(const ops_array *array)
 
 hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
 {
-    ops_tensor tensor;
-    hal_status status = ops_array_tensor(array, &tensor);
+    hal_status status = check_given("ops_array_read", array);
     if (!status && array->context->arrays->recording) {
         status = hal_status_set(HAL_ERROR_INVALID_STATE,
                                 "ops_array_read: a graph is being recorded; end it first");
     }
-    if (!status && (status = ops_tensor_read(array->context, &tensor, elements, bytes)) != HAL_OK) {
+    if (!status && array->state == OPS_ARRAY_DEFERRED) {
+        status = ops_evaluate_to_read(array);
+    }
+    if (!status &&
+        (status = ops_tensor_read(array->context, &array->view, elements, bytes)) != HAL_OK) {
         ops_arrays_failed(array->context, status);
     }
     return status;
@@ -326,11 +331,7 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
     if (!tensor) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_tensor: tensor is null");
     }
-    if (!array) {
-        return ops_array_missing("The array");
-    }
-    hal_status status =
-        ops_array_operands("ops_array_tensor", &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
+    hal_status status = check_given("ops_array_tensor", array);
     if (!status && array->state == OPS_ARRAY_DEFERRED) {
         status = ops_evaluate(&array, 1);
     }
@@ -338,6 +339,14 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
         *tensor = array->view;
     }
     return status;
+}
+
+static hal_status check_given(const char *function, ops_array *array)
+{
+    if (!array) {
+        return ops_array_missing("The array");
+    }
+    return ops_array_operands(function, &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
 }
 
 hal_status ops_array_missing(const char *format, ...)
@@ -573,6 +582,7 @@ static ops_array *view_of(ops_array *x, const ops_tensor *view)
     }
     array->view = *view;
     array->view.buffer = hal_buffer_retain(x->view.buffer);
+    array->at_host = x->at_host;
     array->operation =
         x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
     if (x->state == OPS_ARRAY_DEFERRED) {

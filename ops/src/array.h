@@ -37,6 +37,10 @@ typedef enum ops_operation {
 /* Kernels that follow from one another and are not recorded yet; beyond that the first ones are. */
 #define OPS_DEFERRED_DEPTH 4u
 
+/* Results of up to so many bytes are computed into memory that the host reads, when it is about to;
+ * docs/batching.md. */
+#define OPS_DIRECT_READ_BYTES 16384u
+
 struct ops_array {
     ops_context *context;
     uint32_t holders; /* references of the caller and of a scope */
@@ -46,6 +50,7 @@ struct ops_array {
     uint8_t in_scope;     /* one of the holders is a scope */
     uint8_t needs_memory; /* an operand of a product or softmax, which read memory */
     uint8_t was_computed; /* inside of a kernel, which left it no memory */
+    uint8_t at_host;      /* its memory is of the kind that the host reads */
     uint8_t depth;        /* kernels that have to be recorded first, one after the other */
     uint16_t operations;  /* at most so many in the group that computes it; and arrays read there */
     uint16_t leaves;
@@ -82,6 +87,7 @@ struct ops_arrays {
     ops_array *free;
     ops_scope *scope, *spare_scopes;
     int unfused;
+    const ops_array *read; /* what is being computed for the host to read, or null */
     uint32_t stamp;
     uint32_t generation; /* of graphs */
     int recording;       /* a graph is being recorded */
@@ -143,6 +149,9 @@ ops_context *ops_array_operands(const char *function, ops_array *const *operands
 
 /* Records what computes the arrays, which have one context (evaluate.c). */
 hal_status ops_evaluate(ops_array *const *arrays, uint32_t count);
+
+/* The same for an array that the host reads next. */
+hal_status ops_evaluate_to_read(ops_array *array);
 
 /* Ends a recording and drops what it kept (graph.c). */
 hal_status ops_graph_drop(ops_context *context);

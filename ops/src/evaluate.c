@@ -24,7 +24,7 @@ typedef struct job {
     int has_before, has_after;
     ops_group before, after;
     /* What is read, in the order of the signature, and what is written. */
-    const ops_array *inputs[2 * OPS_GROUP_LEAVES + 2];
+    ops_array *inputs[2 * OPS_GROUP_LEAVES + 2];
     uint32_t input_count, after_first;
     ops_array *outputs[OPS_MAX_OUTPUTS];
     uint32_t output_count;
@@ -44,11 +44,14 @@ static uint32_t most_outputs(const job *j);
 static int is_rented(const job *j, const uint64_t key[2]);
 static hal_status run_singly(const job *j);
 static void place_operands(job *j);
+static hal_status take_buffers(job *j);
+static hal_status move_to_device(ops_array *array);
 static void sign(const job *j, ops_signature *signature);
 static void sign_shape(const ops_tensor *tensor, ops_signature *signature);
 static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_signature *signature);
 static hal_status record(job *j);
 static hal_status make_outputs(job *j);
+static int is_read_directly(const ops_array *array, uint64_t bytes);
 static hal_status call(job *j);
 static hal_status call_pointwise(job *j);
 static hal_status call_main(job *j, const ops_expression *before, const ops_expression *after);
@@ -107,6 +110,19 @@ hal_status ops_evaluate(ops_array *const *arrays, uint32_t count)
     return status ? ops_arrays_failed(arrays[0]->context, status) : HAL_OK;
 }
 
+/* What further work uses, or somebody holds behind a view, is computed into the device's memory. */
+hal_status ops_evaluate_to_read(ops_array *array)
+{
+    struct ops_arrays *arrays = array->context->arrays;
+    const int is_view = array->operation == OPS_OPERATION_VIEW;
+    const ops_array *x = is_view ? array->operands[0] : array;
+    const int has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->holders > 0));
+    arrays->read = has_other_uses ? NULL : x;
+    const hal_status status = ops_evaluate(&array, 1);
+    arrays->read = NULL;
+    return status;
+}
+
 /* Computes a deferred array, and others with it where they fit into its kernel. What it follows from
  * and cannot be part of its kernel comes first; so few levels lie above each other that recursion is
  * no matter (OPS_DEFERRED_DEPTH). */
@@ -147,6 +163,7 @@ static hal_status evaluate_view(ops_array *view)
     ops_array *x = view->operands[0];
     hal_status status = x->state == OPS_ARRAY_DEFERRED ? evaluate(x, NULL, 0) : HAL_OK;
     if (!status) {
+        view->at_host = x->at_host;
         ops_array_settle(view, hal_buffer_retain(x->view.buffer));
     }
     return status;
@@ -303,13 +320,17 @@ static hal_status record(job *j)
     uint64_t key[2];
     signature.count = 0;
     place_operands(j);
+    hal_status status = take_buffers(j);
+    if (status) {
+        return status;
+    }
     sign(j, &signature);
     const ops_memo *memo = ops_memos_find(j->context->memos, &signature, key);
     const int rented = memo ? OPS_COLD_NO : is_rented(j, key);
     if (rented == OPS_COLD_AGAIN) {
         return run_singly(j);
     }
-    hal_status status = make_outputs(j);
+    status = make_outputs(j);
     if (!status && memo) {
         status = ops_memo_replay(j->context, memo, j->buffers);
     } else if (!status) {
@@ -397,9 +418,43 @@ static void place_operands(job *j)
     if (!j->has_after) {
         j->outputs[j->output_count++] = j->main;
     }
-    for (uint32_t i = 0; i < j->input_count; i++) {
-        j->buffers[i] = j->inputs[i]->view.buffer;
+}
+
+static hal_status take_buffers(job *j)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < j->input_count && !status; i++) {
+        ops_array *input = j->inputs[i];
+        if (input->at_host) {
+            status = move_to_device(input);
+        }
+        j->buffers[i] = input->view.buffer;
     }
+    return status;
+}
+
+/* What was computed for the host to read and is used after all may be used often. In a graph, where
+ * the copy would be repeated, it is read where it lies. */
+static hal_status move_to_device(ops_array *array)
+{
+    ops_context *context = array->context;
+    hal_buffer *there = array->view.buffer, *here = NULL;
+    const uint64_t bytes = hal_buffer_bytes(there);
+    if (context->arrays->recording) {
+        return HAL_OK;
+    }
+    hal_status status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, bytes, &here);
+    if (!status) {
+        status = hal_queue_transfer(context->queue, there, 0, context->queue, here, 0, bytes);
+    }
+    if (status) {
+        hal_buffer_release(here);
+        return status;
+    }
+    array->view.buffer = here;
+    array->at_host = 0;
+    hal_buffer_release(there);
+    return HAL_OK;
 }
 
 static void sign(const job *j, ops_signature *signature)
@@ -465,14 +520,25 @@ static hal_status make_outputs(job *j)
         const ops_tensor *view = &j->outputs[i]->view;
         uint64_t bytes = (uint64_t)ops_tensor_elements(view) * hal_type_size(view->type);
         hal_buffer **buffer = &j->buffers[j->input_count + i];
-        hal_status status =
-            hal_buffer_create(j->context->device, HAL_MEMORY_DEVICE, bytes ? bytes : 4, buffer);
+        j->outputs[i]->at_host = is_read_directly(j->outputs[i], bytes);
+        hal_status status = hal_buffer_create(
+            j->context->device, j->outputs[i]->at_host ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
+            bytes ? bytes : 4, buffer);
         if (status) {
             j->output_count = i;
             return status;
         }
     }
     return HAL_OK;
+}
+
+/* Saves the copy that a read would have to wait for; where the device's own memory is mapped there is
+ * none. */
+static int is_read_directly(const ops_array *array, uint64_t bytes)
+{
+    const uint32_t abilities = array->context->info->abilities;
+    return array == array->context->arrays->read && bytes <= OPS_DIRECT_READ_BYTES &&
+           (abilities & HAL_ABILITY_ZERO_COPY) && !(abilities & HAL_ABILITY_MAP_DEVICE);
 }
 
 /* Plans the kernel and records it: the way of a job that was not met before. */

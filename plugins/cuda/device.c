@@ -234,7 +234,7 @@ static hal_status describe(cuda_device device, hal_device_info *info)
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", sm);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH |
-                      (sm >= AMPERE ? HAL_ABILITY_ASYNC_COPY : 0);
+                      HAL_ABILITY_ZERO_COPY | (sm >= AMPERE ? HAL_ABILITY_ASYNC_COPY : 0);
     info->matrix_types = sm >= AMPERE ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                                             HAL_TYPE_BIT(HAL_TYPE_F32)
                                       : 0;

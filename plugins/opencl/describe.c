@@ -166,7 +166,7 @@ static void describe_types(opencl_card *card, const answers *a)
         info->abilities |= HAL_ABILITY_TIMESTAMPS;
     }
     if (card->fine_shared) {
-        info->abilities |= HAL_ABILITY_MAP_DEVICE;
+        info->abilities |= HAL_ABILITY_MAP_DEVICE | HAL_ABILITY_ZERO_COPY;
     }
 }
 

@@ -276,6 +276,7 @@ static void describe_memory(const answers *a, vulkan_description *d)
     d->info.max_bindings = HAL_IR_MAX_BINDINGS;
     d->info.max_vector_bytes = 16;
     d->timestamp_period = (double)a->properties.properties.limits.timestampPeriod;
+    d->info.abilities |= HAL_ABILITY_ZERO_COPY;
     d->info.abilities |= d->timestamp_bits > 0 ? HAL_ABILITY_TIMESTAMPS : 0;
 }
 

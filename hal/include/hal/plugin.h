@@ -61,7 +61,8 @@ enum { /* hal_device_info.abilities */
     HAL_ABILITY_ATOMIC_64 = 2,    /* ATOMIC on I64 and U64 */
     HAL_ABILITY_MAP_DEVICE = 4,   /* memory of kind HAL_MEMORY_DEVICE can be mapped */
     HAL_ABILITY_TIMESTAMPS = 8,   /* queue_elapsed counts device time */
-    HAL_ABILITY_FAST_MATH = 16    /* has its own fast versions for HAL_IR_FAST */
+    HAL_ABILITY_FAST_MATH = 16,   /* has its own fast versions for HAL_IR_FAST */
+    HAL_ABILITY_ZERO_COPY = 32    /* kernels reach mapped memory where it lies, not a copy of it */
 };
 
 /* What no record of a device grows beyond in this major version: `enumerate` has this much room

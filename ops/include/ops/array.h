@@ -78,7 +78,8 @@ HAL_API int64_t ops_array_elements(const ops_array *array);
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
- * size of the host's memory and must be that of the elements.
+ * size of the host's memory and must be that of the elements. A small array that is computed by
+ * this call lies where the host reads it; used again, it costs one copy (docs/batching.md).
  * Threads: the queue's. Errors: INVALID_ARGUMENT, as ops_array_evaluate, DEVICE_LOST. */
 HAL_API hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes);
 
