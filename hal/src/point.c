@@ -117,6 +117,23 @@ void hal_point_hold(hal_queue *queue, hal_recording *recording, uint64_t value)
     pthread_mutex_unlock(&held_lock);
 }
 
+void hal_point_drop_held(hal_queue *queue)
+{
+    pthread_mutex_lock(&held_lock);
+    if (queue->held_first) {
+        hal_queue **at = &held_queues;
+        while (*at != queue) {
+            at = &(*at)->next_held;
+        }
+        *at = queue->next_held;
+        queue->held_last->next = queue->spare;
+        queue->spare = queue->held_first;
+        queue->held_first = queue->held_last = NULL;
+        atomic_fetch_sub(&held_total, atomic_exchange(&queue->held_count, 0));
+    }
+    pthread_mutex_unlock(&held_lock);
+}
+
 void hal_point_advance(void)
 {
     if (atomic_load(&held_total) == 0) {

@@ -7,6 +7,9 @@
 /* Keeps a flushed batch until its waits allow to hand it over. Takes the recording. */
 void hal_point_hold(hal_queue *queue, hal_recording *recording, uint64_t value);
 
+/* Drops what is held of a queue that ends without its work having run, as on a lost device. */
+void hal_point_drop_held(hal_queue *queue);
+
 /* Hands over what is held and may go now, on all queues. Cheap when nothing is held. */
 void hal_point_advance(void);
 

@@ -518,6 +518,7 @@ static void settle(hal_queue *queue)
 
 static void close_queue(hal_queue *queue)
 {
+    hal_point_drop_held(queue);
     if (atomic_load(&queue->device->lost)) {
         settle(queue);
     }

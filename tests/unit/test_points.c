@@ -273,6 +273,33 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
     mock_is_clean(two);
 }
 
+/* A queue whose device is lost takes what is held of it along, though what it waits for comes later. */
+static void a_held_batch_goes_with_its_lost_device(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    side beside = {.device = other.device, .queue = mock_queue(other.device), .buffer = other.buffer};
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    fill(&other, 1);
+    two->fail_in[MOCK_SUBMIT] = 1;
+    two->fail_with = HAL_ERROR_DEVICE_LOST;
+    assert_int_equal(hal_queue_fill(beside.queue, (hal_range){other.buffer, 0, HAL_WHOLE}, 3),
+                     HAL_OK);
+    assert_int_equal(hal_queue_flush(beside.queue, NULL), HAL_ERROR_DEVICE_LOST);
+    hal_queue_destroy(beside.queue);
+    end_side(&other);
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    const hal_point later = fill(&one, 8);
+    assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
+    end_side(&one);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
 static void transfers_cross_plugins(void **state)
 {
     (void)state;
@@ -379,6 +406,7 @@ int main(void)
         cmocka_unit_test_setup(a_wait_for_a_closed_device_is_over, reset),
         cmocka_unit_test_setup(a_queue_stays_as_long_as_batches_name_it, reset),
         cmocka_unit_test_setup(a_held_batch_that_fails_is_reported_once, reset),
+        cmocka_unit_test_setup(a_held_batch_goes_with_its_lost_device, reset),
         cmocka_unit_test_setup(transfers_cross_plugins, reset),
         cmocka_unit_test_setup(time_between_points, reset),
         cmocka_unit_test_setup(points_may_be_waited_for_from_any_thread, reset),
