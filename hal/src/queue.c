@@ -14,6 +14,7 @@
 #include "validate.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static hal_queue *new_queue(void);
 static void put_aside(hal_queue *queue);
 static void begin_batch(hal_queue *queue);
 static hal_status hand_over(hal_queue *queue);
+static void stand_in(hal_queue *queue, uint64_t value, hal_status status);
 static void close_queue(hal_queue *queue);
 static void settle(hal_queue *queue);
 
@@ -161,7 +163,7 @@ static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
     }
     queue->batch_first = first;
     queue->batch_most = most;
-    hal_queue_went_idle(queue);
+    limit_batch(queue, first);
     return HAL_OK;
 }
 
@@ -482,6 +484,9 @@ static hal_status hand_over(hal_queue *queue)
     if (atomic_load_explicit(&queue->held_count, memory_order_acquire) == 0 &&
         hal_queue_is_ready(queue, recording)) {
         status = hal_queue_submit(queue, recording, value);
+        if (status != HAL_OK && !atomic_load(&queue->device->lost)) {
+            stand_in(queue, value, status);
+        }
     } else {
         hal_recording *next = hal_point_spare(queue);
         if (!next) {
@@ -490,7 +495,7 @@ static hal_status hand_over(hal_queue *queue)
         queue->recording = next;
         hal_point_hold(queue, recording, value);
     }
-    if (status == HAL_OK) {
+    if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
         atomic_store_explicit(&queue->flushed, value, memory_order_release);
     }
     if (hal_layers_on(HAL_LAYER_VALIDATE)) {
@@ -498,6 +503,17 @@ static hal_status hand_over(hal_queue *queue)
     }
     begin_batch(queue);
     return status;
+}
+
+/* An empty batch in the place of one that the plugin did not take: what that was to use is free once
+ * all before it has run, and not only when the queue goes on. The failure's message stays. */
+static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
+{
+    char message[HAL_MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s", hal_status_message());
+    hal_recording_clear(queue->recording);
+    hal_queue_submit(queue, queue->recording, value);
+    hal_fail(status, "%s", message);
 }
 
 /* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise, and

@@ -102,9 +102,11 @@ void hal_validate_flushed(const hal_queue *queue, uint64_t value, hal_status sta
         hal_queue_facts *facts = object->known.queue;
         if (status == HAL_OK) {
             check_mapped(object);
-            note_passed(facts, value);
         } else { /* what was dropped needs no waiting for */
             raise_to(&host, object, facts->epoch);
+        }
+        if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
+            note_passed(facts, value);
         }
         facts->epoch++;
     }

@@ -264,10 +264,24 @@ static void missing_waits(void **state)
     hal_buffer *d = labelled(device, "d", 256);
     hal_queue_wait(one, HAL_WAIT_FOREVER);
     hal_queue_wait(three, HAL_WAIT_FOREVER);
+    hal_queue_fill(one, (hal_range){a, 0, 256}, 4);
+    hal_queue_flush(one, NULL);
     hal_queue_fill(one, (hal_range){d, 0, 256}, 4);
     atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
     assert_int_equal(hal_queue_flush(one, NULL), HAL_ERROR_INTERNAL);
     assert_silent(hal_queue_fill(two, (hal_range){d, 0, 256}, 4));
+    /* And takes no wait away from those behind it. */
+    hal_queue_wait(two, HAL_WAIT_FOREVER);
+    hal_queue_fill(one, (hal_range){d, 0, 128}, 4);
+    hal_queue_flush(one, &point);
+    hal_queue_fill(one, (hal_range){d, 128, 128}, 4);
+    hal_queue_flush(one, NULL);
+    hal_queue_wait_point(two, point);
+    assert_silent(hal_queue_fill(two, (hal_range){d, 0, 128}, 4));
+    assert_found(hal_queue_fill(two, (hal_range){d, 128, 128}, 4), "fill, target, buffer \"d\"",
+                 "nothing makes it come after");
+    hal_queue_wait(one, HAL_WAIT_FOREVER);
+    hal_queue_wait(two, HAL_WAIT_FOREVER);
     /* Nor is there anything to wait for of a queue that is gone. */
     hal_queue_fill(three, (hal_range){a, 0, 256}, 4);
     hal_queue_destroy(three);

@@ -177,6 +177,21 @@ static void out_of_memory_trims_and_tries_again(void **state)
     hal_buffer_release(more);
 }
 
+/* A batch that the device did not take has used nothing: what it named goes back like all else. */
+static void a_dropped_batch_holds_no_memory(void **state)
+{
+    (void)state;
+    mock->memory_limit = UINT64_C(256) << 20;
+    hal_buffer *one = mock_buffer(device, 100 << 20);
+    touch(queue, one);
+    mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY, "handing over 1 commands");
+    hal_buffer_release(one);
+    one = mock_buffer(device, 200 << 20);
+    hal_buffer_release(one);
+}
+
 static void exact_sizes_are_tried_when_memory_is_short(void **state)
 {
     (void)state;
@@ -263,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup(work_not_yet_flushed_is_never_waited_for, reset),
         cmocka_unit_test_setup(mapping_never_meets_work_under_way, reset),
         cmocka_unit_test_setup(out_of_memory_trims_and_tries_again, reset),
+        cmocka_unit_test_setup(a_dropped_batch_holds_no_memory, reset),
         cmocka_unit_test_setup(exact_sizes_are_tried_when_memory_is_short, reset),
         cmocka_unit_test_setup(the_pool_keeps_a_part_of_the_memory_at_most, reset),
         cmocka_unit_test_setup(trimming_gives_all_back, reset),
