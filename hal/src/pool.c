@@ -13,6 +13,7 @@
 #define SMALLEST 256u
 #define LARGE (UINT64_C(2) << 20) /* from here on sizes are multiples of this */
 #define LOOKED_AT 16              /* blocks of a class */
+#define PASSED_BY 1024            /* and those among them that are known to be busy */
 #define KEPT_PART 2               /* the pool keeps this part of the device's memory at most */
 
 static uint64_t size_of_block(uint64_t bytes);
@@ -20,6 +21,7 @@ static uint32_t class_of(uint64_t bytes);
 static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle);
 static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at);
 static int may_take(hal_memory *memory, int idle);
+static int is_behind(const hal_memory *memory, const hal_use *busy, uint32_t count);
 static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory **memory);
 static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory);
 static hal_status out_of_memory(hal_pool *pool, uint32_t kind, uint64_t bytes);
@@ -158,22 +160,33 @@ static uint32_t class_of(uint64_t bytes)
     return (power - 8) * 4 + (uint32_t)(bytes >> (power - 2) & 3);
 }
 
-/* Best fit in the own class and the next, which is at most half as large again. Unlinked. */
+/* Best fit in the own class and the next, which is at most half as large again. Unlinked. What a
+ * queue that lags has under way is passed by: it would hide the idle blocks behind it. */
 static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle)
 {
     const uint32_t first = class_of(bytes);
     for (uint32_t i = first; i <= first + 1; i++) {
         hal_memory **best = NULL;
-        uint32_t seen = 0;
+        hal_use busy[LOOKED_AT];
+        uint32_t seen = 0, passed = 0, busy_count = 0;
         hal_pool_class *class = &pool->classes[kind][i];
-        for (hal_memory **at = &class->first; *at && seen < LOOKED_AT;
-             at = &(*at)->next, seen++) {
-            if ((*at)->bytes >= bytes && (!best || (*at)->bytes < (*best)->bytes) &&
-                may_take(*at, idle)) {
+        for (hal_memory **at = &class->first; *at && seen < LOOKED_AT && passed < PASSED_BY;
+             at = &(*at)->next) {
+            if (is_behind(*at, busy, busy_count)) {
+                passed++;
+                continue;
+            }
+            seen++;
+            if ((*at)->bytes < bytes || (best && (*at)->bytes >= (*best)->bytes)) {
+                continue;
+            }
+            if (may_take(*at, idle)) {
                 best = at;
                 if ((*best)->bytes == bytes) {
                     break;
                 }
+            } else if (idle) {
+                busy[busy_count++] = (*at)->uses.items[0];
             }
         }
         if (best) {
@@ -181,6 +194,20 @@ static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int
         }
     }
     return NULL;
+}
+
+/* Whether a queue uses the block that is known not to have come so far. */
+static int is_behind(const hal_memory *memory, const hal_use *busy, uint32_t count)
+{
+    for (uint32_t b = 0; b < count; b++) {
+        for (uint32_t u = 0; u < memory->uses.count; u++) {
+            const hal_use use = memory->uses.items[u];
+            if (use.queue == busy[b].queue && use.value >= busy[b].value) {
+                return 1;
+            }
+        }
+    }
+    return 0;
 }
 
 static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at)

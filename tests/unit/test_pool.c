@@ -192,6 +192,33 @@ static void a_dropped_batch_holds_no_memory(void **state)
     hal_buffer_release(one);
 }
 
+/* Much that two queues have under way does not keep a third from the memory that it uses again. */
+static void queues_that_lag_cost_others_no_memory(void **state)
+{
+    (void)state;
+    enum { LARGE = 64 << 10, LAGGING = 100, WRITES = 1000 };
+    static uint8_t data[LARGE];
+    hal_queue *others[2] = {mock_queue(device), mock_queue(device)};
+    hal_buffer *buffer = mock_buffer(device, LARGE);
+    hal_buffer *beside = mock_buffer(device, LARGE);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hal_queue_set_batch(others[i], LAGGING, LAGGING), HAL_OK);
+    }
+    for (int i = 0; i < 2 * LAGGING; i++) {
+        assert_int_equal(hal_queue_write(others[i % 2], beside, 0, data, LARGE), HAL_OK);
+    }
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
+    for (int i = 0; i < WRITES; i++) {
+        assert_int_equal(hal_queue_write(queue, buffer, 0, data, LARGE), HAL_OK);
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    }
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
+    hal_buffer_release(buffer);
+    hal_buffer_release(beside);
+    hal_queue_destroy(others[0]);
+    hal_queue_destroy(others[1]);
+}
+
 static void exact_sizes_are_tried_when_memory_is_short(void **state)
 {
     (void)state;
@@ -279,6 +306,7 @@ int main(void)
         cmocka_unit_test_setup(mapping_never_meets_work_under_way, reset),
         cmocka_unit_test_setup(out_of_memory_trims_and_tries_again, reset),
         cmocka_unit_test_setup(a_dropped_batch_holds_no_memory, reset),
+        cmocka_unit_test_setup(queues_that_lag_cost_others_no_memory, reset),
         cmocka_unit_test_setup(exact_sizes_are_tried_when_memory_is_short, reset),
         cmocka_unit_test_setup(the_pool_keeps_a_part_of_the_memory_at_most, reset),
         cmocka_unit_test_setup(trimming_gives_all_back, reset),

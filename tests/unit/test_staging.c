@@ -238,16 +238,15 @@ static void a_dropped_batch_is_told(void **state)
 }
 
 /* Blocks that the host touches are taken again in the order in which they were given back, so that
- * large writes in a loop find one that is idle. */
+ * large writes in a loop find one that is idle: no more are made than two rounds have under way. */
 static void large_writes_find_idle_memory(void **state)
 {
     (void)state;
-    enum { LARGE = 64 << 10, IN_FLIGHT = 40 };
+    enum { LARGE = 64 << 10, IN_FLIGHT = 40, ROUNDS = 40 };
     static uint8_t data[LARGE];
     hal_point before = {0};
-    uint32_t after_three = 0;
     atomic_store(&mock->slow, 1);
-    for (uint32_t round = 0; round < 9; round++) {
+    for (uint32_t round = 0; round < ROUNDS; round++) {
         hal_point point;
         for (uint32_t i = 0; i < IN_FLIGHT; i++) {
             assert_int_equal(hal_queue_write(queue, buffer, 0, data, LARGE), HAL_OK);
@@ -255,9 +254,9 @@ static void large_writes_find_idle_memory(void **state)
         assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
         assert_int_equal(hal_point_wait(before, HAL_WAIT_FOREVER), HAL_OK);
         before = point; /* under way while the next round is written */
-        after_three = round <= 2 ? mock->calls[MOCK_ALLOCATE] : after_three;
     }
-    assert_int_equal(mock->calls[MOCK_ALLOCATE], after_three);
+    assert_true(mock->calls[MOCK_ALLOCATE] <= 1 + 2 * IN_FLIGHT);
+    assert_true(mock->calls[MOCK_WAIT] <= 3 * ROUNDS); /* the oldest is found without asking */
 }
 
 static int begin(void **state)
