@@ -1,6 +1,6 @@
 # What is installed beside libraries, programs and plugins, by component: dev has headers, CMake
-# package, pkg-config files, the plugin kit, the template, the examples and the pages. cpack makes Debian packages
-# of the components, see debian.cmake.
+# package, pkg-config files, the plugin kit, the template, the examples and the pages. cpack makes
+# Debian packages of the components, see debian.cmake.
 include(CMakePackageConfigHelpers)
 
 set(to_dev COMPONENT dev)
@@ -14,7 +14,9 @@ install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
     REGEX "/examples/CMakeLists.txt$" EXCLUDE PATTERN data EXCLUDE)
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
-install(FILES README.md LICENSE ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
+# Where README.md's links lead, and where the example rnn reads.
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs ${to_dev})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halyard)
 configure_package_config_file(cmake/halyard-config.cmake.in halyard-config.cmake
