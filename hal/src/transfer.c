@@ -85,7 +85,10 @@ static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t off
     if (!data) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_write: data is null");
     }
-    char *mapped = buffer->kind == HAL_MEMORY_DOWNLOAD ? NULL : hal_buffer_idle_pointer(buffer);
+    /* Not where the queue waits for others: the next point would not be behind them. */
+    const int at_once =
+        buffer->kind != HAL_MEMORY_DOWNLOAD && queue->recording->wait_count == 0;
+    char *mapped = at_once ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         if (hal_layers_on(HAL_LAYER_VALIDATE)) {
             hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);

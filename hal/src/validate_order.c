@@ -32,7 +32,8 @@ static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t 
 static void join(hal_vector_clock *clock, const hal_vector_clock *other);
 static void forget(hal_vector_clock *clock, const hal_object *queue);
 static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t value);
-static void note_passed(hal_queue_facts *queue, uint64_t value);
+static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch);
+static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access);
 static void drop_passed(hal_queue_facts *queue, uint32_t count);
 static void check_mapped(const hal_object *queue);
 
@@ -90,6 +91,7 @@ void hal_validate_host_access(const hal_queue *queue, const hal_range *range, ui
                           .access = access,
                           .what = ""};
         use_range(object, range, &now, "");
+        settle_waits(queue, object->known.queue, access);
     }
     pthread_mutex_unlock(&hal_validate_lock);
 }
@@ -106,7 +108,7 @@ void hal_validate_flushed(const hal_queue *queue, uint64_t value, hal_status sta
             raise_to(&host, object, facts->epoch);
         }
         if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
-            note_passed(facts, value);
+            note_passed(facts, value, facts->epoch);
         }
         facts->epoch++;
     }
@@ -415,7 +417,7 @@ static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t valu
     return &queue->passed[at < queue->passed_count ? at : queue->passed_count - 1];
 }
 
-static void note_passed(hal_queue_facts *queue, uint64_t value)
+static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
 {
     if (queue->passed_count == PASSED) {
         queue->forgotten = queue->passed[PASSED / 2 - 1].value;
@@ -426,8 +428,27 @@ static void note_passed(hal_queue_facts *queue, uint64_t value)
     }
     if (queue->passed) {
         hal_passed *now = &queue->passed[queue->passed_count++];
-        *now = (hal_passed){.value = value, .epoch = queue->epoch};
+        *now = (hal_passed){.value = value, .epoch = epoch};
         join(&now->clock, &queue->clock);
+    }
+}
+
+/* The host has acted in the queue's order, and what the queue waited for since its last batch was
+ * reached before. To read it has waited for the queue; what it wrote is told by the queue's last
+ * point, which then stands for those waits too. */
+static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access)
+{
+    if (access == HAL_ACCESS_READ) {
+        join(&host, &facts->clock);
+        return;
+    }
+    if (queue->recording->wait_count > 0) {
+        return; /* the host wrote what a command of the next batch copies */
+    }
+    if (facts->passed_count == 0) {
+        note_passed(facts, hal_queue_next_value(queue) - 1, facts->epoch - 1);
+    } else {
+        join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
     }
 }
 

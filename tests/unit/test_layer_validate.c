@@ -115,6 +115,45 @@ static void right_programs_have_no_findings(void **state)
     mock_is_clean(mock);
 }
 
+static hal_buffer *shared(hal_device *device, hal_queue *queue, uint64_t bytes)
+{
+    hal_buffer *buffer = NULL;
+    assert_int_equal(hal_buffer_create(device, HAL_MEMORY_SHARED, bytes, &buffer), HAL_OK);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 7), HAL_OK);
+    return buffer;
+}
+
+/* What a queue waits for may be reached by then, and the host may read and write memory itself: who
+ * comes after that comes after what was waited for. */
+static void what_the_host_does_at_once(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    hal_queue *one = mock_queue(device), *two = mock_queue(device), *three = mock_queue(device);
+    hal_buffer *a = shared(device, one, 64), *b = shared(device, one, 64);
+    uint32_t word = 1;
+    void *seen;
+    hal_point point;
+    assert_int_equal(hal_queue_flush(one, &point), HAL_OK);
+    /* Nothing uses the memory any more: so it is known that the point is reached. */
+    assert_silent(assert_int_equal(hal_queue_write(one, a, 0, &word, sizeof word), HAL_OK));
+    assert_int_equal(hal_queue_wait_point(two, point), HAL_OK);
+    assert_silent(assert_int_equal(hal_queue_write(two, a, 0, &word, sizeof word), HAL_OK));
+    assert_int_equal(hal_queue_flush(two, &point), HAL_OK);
+    assert_int_equal(hal_queue_wait_point(three, point), HAL_OK);
+    assert_silent(hal_queue_fill(three, (hal_range){a, 0, HAL_WHOLE}, 0));
+    assert_silent(assert_int_equal(hal_queue_read(two, b, 0, &word, sizeof word), HAL_OK));
+    assert_silent(assert_int_equal(hal_buffer_map_begin(b, &seen), HAL_OK));
+    assert_int_equal(hal_buffer_map_end(b), HAL_OK);
+    hal_queue_destroy(three);
+    hal_queue_destroy(two);
+    hal_queue_destroy(one);
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_device_release(device);
+    mock_is_clean(mock);
+}
+
 static void use_after_release(void **state)
 {
     (void)state;
@@ -469,6 +508,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_programs_have_no_findings),
+        cmocka_unit_test(what_the_host_does_at_once),
         cmocka_unit_test(use_after_release),
         cmocka_unit_test(too_many_releases),
         cmocka_unit_test(what_nobody_wrote),

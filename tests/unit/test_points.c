@@ -115,6 +115,34 @@ static void reading_comes_after_what_the_queue_waits_for(void **state)
     mock_is_clean(mock);
 }
 
+/* Also where the host could write at once, as nothing uses the memory: the point behind the write is
+ * behind what its queue waits for. */
+static void a_write_comes_after_what_the_queue_waits_for(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock");
+    const uint32_t word = 5;
+    hal_buffer *unused = NULL;
+    hal_point behind;
+    assert_int_equal(hal_buffer_create(other.device, HAL_MEMORY_SHARED, 64, &unused), HAL_OK);
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    assert_int_equal(hal_queue_write(other.queue, unused, 0, &word, sizeof word), HAL_OK);
+    assert_int_equal(hal_queue_flush(other.queue, &behind), HAL_OK);
+    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    uint32_t seen = 0;
+    assert_int_equal(hal_queue_read(other.queue, unused, 0, &seen, sizeof seen), HAL_OK);
+    assert_int_equal(seen, word);
+    hal_buffer_release(unused);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+}
+
 static void other_plugins_are_waited_for_by_hal(void **state)
 {
     (void)state;
@@ -399,6 +427,7 @@ int main(void)
         cmocka_unit_test_setup(points_that_were_never_given_out_are_refused, reset),
         cmocka_unit_test_setup(queues_of_a_device_wait_in_the_plugin, reset),
         cmocka_unit_test_setup(reading_comes_after_what_the_queue_waits_for, reset),
+        cmocka_unit_test_setup(a_write_comes_after_what_the_queue_waits_for, reset),
         cmocka_unit_test_setup(other_plugins_are_waited_for_by_hal, reset),
         cmocka_unit_test_setup(waiting_for_a_held_batch_waits_for_what_holds_it, reset),
         cmocka_unit_test_setup(a_queue_of_the_device_behind_a_held_one_is_held_too, reset),
