@@ -67,6 +67,9 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
     uint32_t count = 0;
     *device = NULL;
     hal_status status = opencl_enumerate(NULL, 0, &count);
+    if (status == HAL_OK) {
+        status = opencl_quirks_check();
+    }
     if (status != HAL_OK) {
         return status;
     }

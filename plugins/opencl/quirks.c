@@ -1,8 +1,11 @@
 /* The table of drivers' habits. Called once for each device, by device.c. */
 #include "quirks.h"
 
+#include "opencl.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +65,30 @@ static const quirk_name names[] = {
     {"called_items", OPENCL_QUIRK_CALLED_ITEMS},
 };
 
+enum { NAME_COUNT = sizeof names / sizeof names[0] };
+
+/* Takes the first name off a list; the quirk that it names, 0 for none. */
+static uint32_t next_quirk(const char **list, bool *away)
+{
+    *away = **list == '-';
+    const char *name = *list + *away;
+    const size_t length = strcspn(name, ",");
+    *list = name + length + (name[length] == ',');
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        if (strlen(names[i].name) == length && strncmp(names[i].name, name, length) == 0) {
+            return names[i].quirk;
+        }
+    }
+    return 0;
+}
+
 /* Adds to `quirks`, and takes away, what a list names. */
 static uint32_t adjusted(uint32_t quirks, const char *list)
 {
     while (list != NULL && *list != '\0') {
-        const bool away = *list == '-';
-        list += away;
-        const size_t length = strcspn(list, ",");
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-            if (strlen(names[i].name) == length && strncmp(names[i].name, list, length) == 0) {
-                quirks = away ? quirks & ~names[i].quirk : quirks | names[i].quirk;
-            }
-        }
-        list += length + (list[length] == ',');
+        bool away;
+        const uint32_t quirk = next_quirk(&list, &away);
+        quirks = away ? quirks & ~quirk : quirks | quirk;
     }
     return quirks;
 }
@@ -88,4 +102,25 @@ uint32_t opencl_quirks(const char *platform, const char *device)
         }
     }
     return adjusted(quirks, secure_getenv("HAL_OPENCL_QUIRKS"));
+}
+
+hal_status opencl_quirks_check(void)
+{
+    const char *list = secure_getenv("HAL_OPENCL_QUIRKS");
+    for (const char *rest = list; rest != NULL && *rest != '\0';) {
+        bool away;
+        if (next_quirk(&rest, &away) == 0) {
+            char there[512] = "";
+            for (size_t i = 0, used = 0; i < NAME_COUNT && used < sizeof there; i++) {
+                used += (size_t)snprintf(there + used, sizeof there - used, "%s%s",
+                                         i > 0 ? ", " : "", names[i].name);
+            }
+            return opencl_fail(HAL_ERROR_INVALID_ARGUMENT,
+                               "HAL_OPENCL_QUIRKS=%.100s: names of quirks were expected, with "
+                               "commas between them, and a minus before those to take away; there "
+                               "are %s",
+                               list, there);
+        }
+    }
+    return HAL_OK;
 }

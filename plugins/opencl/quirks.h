@@ -2,6 +2,7 @@
 #ifndef HALYARD_OPENCL_QUIRKS_H
 #define HALYARD_OPENCL_QUIRKS_H
 
+#include <hal/status.h>
 #include <stdint.h>
 
 enum {
@@ -26,18 +27,18 @@ enum {
     OPENCL_QUIRK_NO_HALF = 256,
     /* No binaries in hal's cache: for drivers whose own cache saves as much. */
     OPENCL_QUIRK_OWN_CACHE = 512,
+    /* What it says of the largest group of a kernel is not so. */
+    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024,
     /* fma(x, -0, 0) is -0. */
     OPENCL_QUIRK_FMA_OF_ZERO = 2048,
-    /* Halves are converted by integer operations, which become vectors. */
-    OPENCL_QUIRK_SLOW_HALF = 8192,
     /* Mapped memory is not pinned, for drivers that are slower with it. */
     OPENCL_QUIRK_PAGEABLE = 4096,
+    /* Halves are converted by integer operations, which become vectors. */
+    OPENCL_QUIRK_SLOW_HALF = 8192,
     /* Subgroups are left to hal, which carries them out through shared memory. */
     OPENCL_QUIRK_NO_SUBGROUPS = 16384,
     /* A wait is for the batch's event, not for the queue. */
     OPENCL_QUIRK_EVENT_WAIT = 32768,
-    /* What it says of the largest group of a kernel is not so. */
-    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024,
     /* Kernels declare what they call, and the header that declares everything is left out. */
     OPENCL_QUIRK_OWN_DECLARATIONS = 65536,
     /* Kernels of halves whose groups have short rows are a call of a function for the work-item. */
@@ -48,5 +49,8 @@ enum {
  * added (a comma list), or taken away where a minus precedes the name, to try the other way.
  * Threads: any. */
 uint32_t opencl_quirks(const char *platform, const char *device);
+
+/* Whether HAL_OPENCL_QUIRKS can be followed. Threads: any. Errors: INVALID_ARGUMENT. */
+hal_status opencl_quirks_check(void);
 
 #endif

@@ -272,6 +272,25 @@ static void kernels_without_a_header(void **state)
     unsetenv("HAL_OPENCL_QUIRKS");
 }
 
+/* As every variable of hal and its plugins: what cannot be followed is told. */
+static void a_quirk_that_is_none(void **state)
+{
+    static const char *const lists[] = {"shadow,-own_cash", "own_cash", ",", "-"};
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        setenv("HAL_OPENCL_QUIRKS", lists[i], 1);
+        run(OPENCL_MOCK_PATH, "", NULL);
+        expect(HAL_ERROR_INVALID_ARGUMENT, lists[i], "there are shadow, buffer_arguments");
+    }
+    setenv("HAL_OPENCL_QUIRKS", "shadow,-own_cache", 1);
+    run(OPENCL_MOCK_PATH, "", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    setenv("HAL_OPENCL_QUIRKS", "", 1);
+    run(OPENCL_MOCK_PATH, "", NULL);
+    assert_int_equal(told->status, HAL_OK);
+    unsetenv("HAL_OPENCL_QUIRKS");
+}
+
 static void out_of_memory(void **state)
 {
     (void)state;
@@ -318,6 +337,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(devices_that_lack_something),
         cmocka_unit_test(kernels_that_are_not_taken),
         cmocka_unit_test(kernels_without_a_header),
+        cmocka_unit_test(a_quirk_that_is_none),
         cmocka_unit_test(out_of_memory),
         cmocka_unit_test(a_device_that_is_lost),
         cmocka_unit_test(a_wait_with_a_limit),
