@@ -22,6 +22,7 @@ static void describe_subgroups(opencl_card *card, const answers *a);
 static void describe_types(opencl_card *card, const answers *a);
 static void describe_identity(opencl_card *card, const answers *a, const char *platform);
 static void copy_text(char *to, size_t size, const char *from);
+static const char *last_words(const char *text, size_t size);
 
 bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
 {
@@ -205,10 +206,8 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
     ask(device, CL_DRIVER_VERSION, driver, sizeof driver - 1);
     copy_text(info->name, sizeof info->name, name);
     snprintf(info->driver, sizeof info->driver, "%.30s %.30s", platform, driver);
-    /* A processor's name follows the words that all devices of the version share. */
-    const size_t length = strlen(a->version);
     copy_text(info->architecture, sizeof info->architecture,
-              a->version + (length > 63 ? length - 63 : 0));
+              last_words(a->version, sizeof info->architecture));
     if (a->type & CL_DEVICE_TYPE_CPU) {
         const uint64_t floats = number(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 4);
         info->kind = HAL_DEVICE_CPU;
@@ -221,6 +220,19 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
         info->kind = HAL_DEVICE_SOFTWARE;
     }
     describe_id(card, a);
+}
+
+/* The words at the end that fit into `size` bytes: a processor's name follows those that all devices
+ * of a version share. */
+static const char *last_words(const char *text, size_t size)
+{
+    const size_t length = strlen(text);
+    if (length < size) {
+        return text;
+    }
+    const char *end = text + length - (size - 1);
+    const char *space = strchr(end - 1, ' ');
+    return space != NULL ? space + 1 : end;
 }
 
 /* Leaves `answer` alone where the device does not know the question. */

@@ -87,7 +87,11 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, vo
     case CL_DEVICE_NAME:
         return give_text("Mock card", room, out, size);
     case CL_DEVICE_VERSION:
-        return give_text(mode("version") ? "OpenCL 1.1 mock" : "OpenCL 1.2 mock", room, out, size);
+        return give_text(mode("version")        ? "OpenCL 1.1 mock"
+                         : mode("long_version") ? "OpenCL 3.0 mock of a processor whose name is "
+                                                  "more than has room."
+                                                : "OpenCL 1.2 mock",
+                         room, out, size);
     case CL_DEVICE_PROFILE:
         return give_text(mode("embedded") ? "EMBEDDED_PROFILE" : "FULL_PROFILE", room, out, size);
     case CL_DEVICE_EXTENSIONS:

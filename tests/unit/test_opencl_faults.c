@@ -21,6 +21,7 @@ typedef struct outcome {
     hal_status status;
     uint32_t stored; /* entries written to the cache */
     char message[2048];
+    char architecture[64];
 } outcome;
 
 static outcome *told;
@@ -100,6 +101,9 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
     hal_plugin_queue *queue = NULL;
     hal_ir_kernel *ir = NULL;
     hal_status status = plugin->enumerate(infos, 4, &count);
+    if (status == HAL_OK) {
+        memcpy(told->architecture, infos[0].architecture, sizeof told->architecture);
+    }
     status = status == HAL_OK ? plugin->device_open(0, &device) : status;
     status = status == HAL_OK ? plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 256, &memory)
                               : status;
@@ -180,6 +184,17 @@ static void nothing_is_wrong(void **state)
     assert_int_equal(told->status, HAL_OK);
     assert_int_equal(told->stored, 1);
     cached = 0;
+}
+
+/* What does not fit loses its first words, as the last ones name the processor. */
+static void a_long_architecture(void **state)
+{
+    (void)state;
+    run(OPENCL_MOCK_PATH, "", NULL);
+    assert_string_equal(told->architecture, "OpenCL 1.2 mock");
+    run(OPENCL_MOCK_PATH, "long_version", NULL);
+    assert_string_equal(told->architecture,
+                        "3.0 mock of a processor whose name is more than has room.");
 }
 
 /* The search path of libraries is read when a program starts. */
@@ -331,6 +346,7 @@ int main(int count, char **arguments)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_wrong),
+        cmocka_unit_test(a_long_architecture),
         cmocka_unit_test(no_loader),
         cmocka_unit_test(a_loader_that_is_too_old),
         cmocka_unit_test(no_driver_and_no_device),
