@@ -74,8 +74,6 @@ hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t s
 uint64_t cpu_dispatch_groups(const hal_command *command);
 uint64_t cpu_dispatch_work(const hal_command *command);
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
-/* Nanoseconds of a clock that goes forward only. */
-uint64_t cpu_now(void);
 
 /* gemm_native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,

@@ -5,6 +5,7 @@
 #include "share.h"
 
 #include <errno.h>
+#include <kit/clock.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -118,7 +119,7 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
         return HAL_ERROR_TIMEOUT;
     }
     struct timespec until;
-    const uint64_t start = cpu_now();
+    const uint64_t start = kit_clock_ns();
     const bool forever = timeout_ns > INT64_MAX - start;
     const uint64_t end = forever ? 0 : start + timeout_ns;
     until.tv_sec = (time_t)(end / 1000000000);
@@ -228,10 +229,10 @@ static hal_status run_native(hal_plugin_device *device, const hal_batch *batch,
                                   .memory = bindings,
                                   .memory_count = find_bindings(batch, command, bindings, sizes),
                                   .scalars = batch->scalars + command->scalar_first};
-    const uint64_t start = shared ? cpu_now() : 0;
+    const uint64_t start = shared ? kit_clock_ns() : 0;
     const hal_status status = kernel->native(kernel, &call);
     if (shared) {
-        const uint64_t took = cpu_now() - start;
+        const uint64_t took = kit_clock_ns() - start;
         cpu_share_note(device, took > work ? took - work : 0);
     }
     return status;
@@ -246,11 +247,11 @@ static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
     }
     const uint64_t groups = cpu_dispatch_groups(command);
     const bool measured = cpu_dispatch_work(command) >= MEASURE_FROM;
-    const uint64_t start = measured ? cpu_now() : 0;
+    const uint64_t start = measured ? kit_clock_ns() : 0;
     cpu_dispatch_begin(&queue->workers[0], batch, command);
     cpu_worker_groups(&queue->workers[0], kernel, 0, groups);
     if (measured) {
-        atomic_store_explicit(&kernel->work, (cpu_now() - start) / groups + 1,
+        atomic_store_explicit(&kernel->work, (kit_clock_ns() - start) / groups + 1,
                               memory_order_relaxed);
     }
     return HAL_OK;
@@ -328,18 +329,11 @@ static void move_bytes(hal_plugin_queue *queue, move *bytes)
 
 static void reach(hal_plugin_queue *queue, uint64_t value)
 {
-    queue->times[value % CPU_TIMES] = cpu_now();
+    queue->times[value % CPU_TIMES] = kit_clock_ns();
     atomic_store(&queue->reached, value);
     if (atomic_load(&queue->waiters) > 0) {
         pthread_mutex_lock(&queue->lock);
         pthread_cond_broadcast(&queue->moved);
         pthread_mutex_unlock(&queue->lock);
     }
-}
-
-uint64_t cpu_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }

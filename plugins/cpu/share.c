@@ -5,6 +5,7 @@
 #include "share.h"
 #include "handover.h"
 
+#include <kit/clock.h>
 #include <sched.h>
 
 /* A dispatch of fewer nanoseconds is done by one thread: going on together costs half of one. */
@@ -97,7 +98,7 @@ void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t fir
     HAND_OVER(&all);
     pthreadpool_parallelize_1d(device->pool, go_through, &all, device->threads, 0);
     TAKE_OVER(&all);
-    note_waiting(&all, count - 1, cpu_now() - all.alone);
+    note_waiting(&all, count - 1, kit_clock_ns() - all.alone);
     cpu_share_note(device, all.waited);
 }
 
@@ -114,7 +115,7 @@ static void go_through(void *context, size_t worker_index)
         }
     }
     if (calling) {
-        r->alone = cpu_now();
+        r->alone = kit_clock_ns();
     }
     HAND_OVER(r);
 }
@@ -129,7 +130,7 @@ static void work_on(run *r, uint32_t i, cpu_worker *worker, bool calling)
     if (first >= groups) {
         return;
     }
-    const uint64_t start = calling ? cpu_now() : 0;
+    const uint64_t start = calling ? kit_clock_ns() : 0;
     uint64_t done = 0;
     cpu_dispatch_begin(worker, r->batch, command);
     for (; first < groups;
@@ -139,7 +140,7 @@ static void work_on(run *r, uint32_t i, cpu_worker *worker, bool calling)
         done += count;
     }
     if (calling) {
-        atomic_store_explicit(&command->kernel->work, (cpu_now() - start) / done + 1,
+        atomic_store_explicit(&command->kernel->work, (kit_clock_ns() - start) / done + 1,
                               memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&p->done, done, memory_order_release);
@@ -152,7 +153,7 @@ static void wait_for(run *r, uint32_t i, bool calling)
     if (atomic_load_explicit(done, memory_order_acquire) == groups) {
         return;
     }
-    const uint64_t start = calling ? cpu_now() : 0;
+    const uint64_t start = calling ? kit_clock_ns() : 0;
     for (int spins = 0; atomic_load_explicit(done, memory_order_acquire) < groups; spins++) {
         if (spins > SPINS) {
             sched_yield();
@@ -161,7 +162,7 @@ static void wait_for(run *r, uint32_t i, bool calling)
         }
     }
     if (calling) {
-        note_waiting(r, i, cpu_now() - start);
+        note_waiting(r, i, kit_clock_ns() - start);
     }
 }
 

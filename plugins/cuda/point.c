@@ -5,6 +5,7 @@
  * stream cannot write, the events alone tell. */
 #include "pinned.h"
 
+#include <kit/clock.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +20,6 @@ static void raise_reached(hal_plugin_queue *queue, uint64_t value);
 static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                           uint64_t *nanoseconds);
 static void pause_thread(void);
-static uint64_t now(void);
 
 hal_status cuda_point_begin(hal_plugin_queue *queue)
 {
@@ -105,7 +105,7 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
     if (status != HAL_ERROR_TIMEOUT || timeout_ns == 0) {
         return status;
     }
-    const uint64_t start = now();
+    const uint64_t start = kit_clock_ns();
     for (uint32_t looks = 1; status == HAL_ERROR_TIMEOUT; looks++) {
         const bool ask = queue->counter == NULL || looks % LOOK_AT_DRIVER == 0;
         status = look(queue, value, ask);
@@ -113,7 +113,7 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
             pause_thread();
             continue;
         }
-        const uint64_t waited = now() - start;
+        const uint64_t waited = kit_clock_ns() - start;
         if (waited >= timeout_ns) {
             break;
         }
@@ -220,11 +220,4 @@ static void pause_thread(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }

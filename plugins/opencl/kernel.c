@@ -5,11 +5,11 @@
 
 #include "opencl.h"
 
+#include <kit/clock.h>
 #include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Defines the guard of clang's header of OpenCL's functions; types and constants have another. Where
  * the kernel does not compile like that, the driver is asked without it. */
@@ -25,7 +25,6 @@ static void store_binary(const hal_plugin_kernel *made, const uint64_t key[2]);
 static hal_status fail_build(const hal_plugin_kernel *made, cl_int error);
 static hal_status check_group(hal_plugin_kernel *made);
 static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], uint64_t bytes);
-static uint64_t now(void);
 static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue);
 static void forget_arguments(opencl_clone *clone);
 
@@ -40,13 +39,13 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
         status =
             opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
     }
-    uint64_t times[3] = {now(), 0, 0};
+    uint64_t times[3] = {kit_clock_ns(), 0, 0};
     if (status == HAL_OK) {
         snprintf(made->entry, sizeof made->entry, "hal_%s", made->name);
         status = opencl_lower(device->card, ir, made->in_buffer, &source);
     }
     if (status == HAL_OK) {
-        times[1] = now();
+        times[1] = kit_clock_ns();
         if (kit_native_dump_begin(opencl_host(), made->name, device->card->info.name)) {
             kit_native_dump_text(opencl_host(), source.data);
         }
@@ -54,7 +53,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
                       (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
     }
     if (status == HAL_OK) {
-        times[2] = now();
+        times[2] = kit_clock_ns();
         log_times(made, times, source.length);
     }
     kit_text_release(&source);
@@ -328,13 +327,6 @@ static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], ui
              made->name, (unsigned long long)bytes, (double)(times[1] - times[0]) * 1e-6,
              (double)(times[2] - times[1]) * 1e-6);
     opencl_host()->log(HAL_LOG_DEBUG, line);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue)

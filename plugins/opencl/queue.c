@@ -2,6 +2,7 @@
  * table. */
 #include "opencl.h"
 
+#include <kit/clock.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,7 +22,6 @@ static void forget_reached(hal_plugin_queue *queue, uint64_t value);
 static hal_status wait_without_limit(hal_plugin_queue *queue, cl_event event, uint64_t value);
 static hal_status watch(hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns);
 static hal_status lost(const hal_plugin_queue *queue, cl_int error);
-static uint64_t now(void);
 
 hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
@@ -316,7 +316,7 @@ static hal_status wait_without_limit(hal_plugin_queue *queue, cl_event event, ui
 /* Looks at an event until a limit: without pause at first, then with longer and longer ones. */
 static hal_status watch(hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns)
 {
-    const uint64_t start = now();
+    const uint64_t start = kit_clock_ns();
     uint64_t pause = 1000;
     for (;;) {
         cl_int state = CL_QUEUED;
@@ -328,7 +328,7 @@ static hal_status watch(hal_plugin_queue *queue, cl_event event, uint64_t timeou
         if (state == CL_COMPLETE) {
             return HAL_OK;
         }
-        const uint64_t passed = now() - start;
+        const uint64_t passed = kit_clock_ns() - start;
         if (passed >= timeout_ns) {
             return HAL_ERROR_TIMEOUT;
         }
@@ -348,11 +348,4 @@ static hal_status lost(const hal_plugin_queue *queue, cl_int error)
                        "%s: a command failed while it ran: %s (%d); the device has to be opened "
                        "anew",
                        queue->device->card->info.name, opencl_error_name(error), (int)error);
-}
-
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
