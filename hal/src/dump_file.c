@@ -1,4 +1,4 @@
-/* Writing files of HAL_DUMP=batch. Called by layer_dump.c. */
+/* Writing files of HAL_DUMP=batch. Called by layer_dump.c and dump_kernel.c. */
 #include "dump_file.h"
 
 #include "host.h"

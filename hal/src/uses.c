@@ -1,4 +1,4 @@
-/* Uses of memory and kernels. Called by buffer.c, pool.c and kernel.c. */
+/* Uses of memory and kernels. Called by buffer.c, pool.c, kernel.c and queue.c. */
 #include "uses.h"
 
 #include "queue.h"

@@ -1,5 +1,5 @@
 /* Ranges of memory in the validate layer: which bytes were written, and what a matrix product needs
- * of its bindings. Called by command.c and kernel.c, and by validate_order.c. */
+ * of its bindings. Called by command.c and kernel.c, and by the other sources of the layer. */
 #include "validate_state.h"
 
 #include "buffer.h"

@@ -1,5 +1,6 @@
 /* A matrix product as plain IR: what a dump of one plugin's own product runs on any other. Slow and
- * simple: each work-item sums one element of C over k. Called by replay_kernel.c. */
+ * simple: each work-item sums one element of C over k. Called by replay_kernel.c and
+ * replay_run.c. */
 #include "replay_kernel.h"
 
 #include <stdio.h>

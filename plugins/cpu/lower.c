@@ -1,5 +1,5 @@
 /* Goes through the records of a kernel and writes drafts: arithmetic and variables here, the rest
- * in its own files (see lower.h). Called by kernel.c. */
+ * in its own files (see lower.h). Called by kernel.c and, for epilogues, by gemm_epilogue.c. */
 #include "lower.h"
 
 #include <hal/ir_uniform.h>

@@ -1,5 +1,5 @@
 /* Command buffers and the memory of arguments, used again when their batch is done. Called by
- * queue.c. */
+ * queue.c and record.c. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
