@@ -132,8 +132,9 @@ enum {
      * gives 0. A vector access is aligned to its own size. */
     HAL_IR_LOAD = 56,         /* width elements */
     HAL_IR_STORE = 57,        /* c: value */
-    HAL_IR_ATOMIC = 58,       /* c: operand, d: comparand of COMPARE_EXCHANGE, flags: hal_ir_atomic;
-                               * gives the old value. Memory of I32, U32, I64, U64 */
+    HAL_IR_ATOMIC = 58,       /* c: operand, d: comparand of COMPARE_EXCHANGE, flags: what it does,
+                               * HAL_IR_ATOMIC_*; gives the old value. Memory of I32, U32, I64,
+                               * U64 */
     HAL_IR_ASYNC_COPY = 59,   /* aux: shared memory, a: its index; d: global index, imm: binding;
                                * width elements, b: guard (0 is written where it is false).
                                * Both memories are of one type */
@@ -158,7 +159,7 @@ enum {
     HAL_IR_SHUFFLE = 80,         /* a: value, b: u32 lane to read from, modulo the width. A lane
                                   * that a short subgroup lacks gives any value */
     HAL_IR_SHUFFLE_XOR = 81,     /* a: value, imm: mask for the own lane, 0..127 */
-    HAL_IR_SUBGROUP_REDUCE = 82, /* a: value, aux: hal_ir_reduction; every lane has the result */
+    HAL_IR_SUBGROUP_REDUCE = 82, /* a: value, aux: HAL_IR_REDUCE_*; every lane has the result */
     HAL_IR_MATRIX_MULTIPLY = 83, /* A B + C of matrices spread over 32 lanes, see below. a: A, U32
                                   * of width 4; b: B, U32 of width 2; c: C, and the result: F32 of
                                   * width 4; aux: element type of A and B: F16, BF16 or F32 */

@@ -108,7 +108,7 @@ typedef struct hal_device_info {
 
 /* ---- What a queue runs ---- */
 
-enum { /* hal_memory_allocate: kinds of memory */
+enum { /* kinds of memory, see memory_allocate */
     HAL_MEMORY_DEVICE = 0,   /* fastest for kernels */
     HAL_MEMORY_UPLOAD = 1,   /* mapped; written by the host, read by the device */
     HAL_MEMORY_DOWNLOAD = 2, /* mapped; written by the device, read by the host */
