@@ -1,5 +1,7 @@
 /* Random work over three devices of two plugins whose work runs late: buffers come and go, queues
- * wait for each other, graphs are launched; what is read is what a plain model says. */
+ * wait for each other, graphs are launched; what is read is what a plain model says. Then with mostly
+ * small writes in short batches, and with devices that do not take some of the batches or have no
+ * memory left. */
 #include "mock_fixture.h"
 
 enum { DEVICES = 3, QUEUES = 5, BUFFERS = 24, STEPS = 6000, LARGEST = 6000 };
@@ -18,6 +20,8 @@ static hal_queue *queues[QUEUES];
 static int device_of[QUEUES] = {0, 0, 1, 2, 2};
 static piece pieces[BUFFERS];
 static uint32_t random_state;
+static int faults; /* some batches are not taken; then `dropped` says that the model is void */
+static int dropped;
 
 static uint32_t below(uint32_t limit)
 {
@@ -25,11 +29,14 @@ static uint32_t below(uint32_t limit)
     return (random_state >> 8) % limit;
 }
 
-static void works(hal_status status)
+static int works(hal_status status)
 {
-    if (status != HAL_OK) {
+    if (faults && status == HAL_ERROR_OUT_OF_MEMORY) {
+        dropped = 1;
+    } else if (status != HAL_OK) {
         fail_msg("%s: %s", hal_status_name(status), hal_status_message());
     }
+    return status == HAL_OK;
 }
 
 /* Which device a buffer belongs to, for ever. */
@@ -60,8 +67,10 @@ static void renew(int index)
     piece *p = &pieces[index];
     hal_buffer_release(p->buffer);
     p->bytes = 4 + below(LARGEST / 4 - 1) * 4;
-    works(hal_buffer_create(devices[home(index)], HAL_MEMORY_DEVICE, p->bytes, &p->buffer));
     p->queue = -1;
+    if (!works(hal_buffer_create(devices[home(index)], HAL_MEMORY_DEVICE, p->bytes, &p->buffer))) {
+        return;
+    }
     const uint32_t pattern = below(UINT32_MAX);
     works(hal_queue_fill(queues[queue_for(index)], (hal_range){p->buffer, 0, HAL_WHOLE}, pattern));
     for (uint32_t i = 0; i < p->bytes; i += 4) {
@@ -128,8 +137,9 @@ static void check(int index)
 {
     piece *p = &pieces[index];
     static uint8_t seen[LARGEST];
-    works(hal_queue_read(queues[queue_for(index)], p->buffer, 0, seen, p->bytes));
-    assert_memory_equal(seen, p->expected, p->bytes);
+    if (works(hal_queue_read(queues[queue_for(index)], p->buffer, 0, seen, p->bytes)) && !dropped) {
+        assert_memory_equal(seen, p->expected, p->bytes);
+    }
 }
 
 static void launch_graph(int index)
@@ -138,7 +148,9 @@ static void launch_graph(int index)
     hal_queue *queue = queues[queue_for(index)];
     hal_graph *graph = NULL;
     const uint32_t pattern = below(UINT32_MAX);
-    works(hal_graph_begin(queue));
+    if (!works(hal_graph_begin(queue))) {
+        return;
+    }
     works(hal_queue_fill(queue, (hal_range){p->buffer, 0, 4}, pattern));
     works(hal_graph_end(queue, &p->buffer, 1, &graph));
     works(hal_graph_launch(queue, graph, &p->buffer, 1));
@@ -148,6 +160,7 @@ static void launch_graph(int index)
 
 static void renew_queue(int q)
 {
+    works(hal_queue_wait(queues[q], HAL_WAIT_FOREVER)); /* its end would not tell of a failure */
     hal_queue_destroy(queues[q]);
     works(hal_queue_create(devices[device_of[q]], &queues[q]));
     for (int i = 0; i < BUFFERS; i++) {
@@ -203,7 +216,67 @@ static void step(void)
     }
 }
 
-static void random_work(uint32_t seed)
+static void step_of_writes(void)
+{
+    const int index = (int)below(BUFFERS);
+    const int q = (int)below(QUEUES);
+    switch (below(256)) {
+    case 0:
+        renew(index);
+        break;
+    case 1:
+        check(index);
+        break;
+    case 2:
+        renew_queue(q);
+        break;
+    case 3:
+    case 4: {
+        const uint32_t first = 1 + below(4);
+        works(hal_queue_set_batch(queues[q], first, first + below(4)));
+        break;
+    }
+    default:
+        if (below(4) == 0) {
+            copy_part((int)below(BUFFERS), index);
+        } else {
+            write_part(index);
+        }
+    }
+}
+
+static void be_well(mock_state *which)
+{
+    atomic_store(&which->fail_in[MOCK_SUBMIT], 0);
+    atomic_store(&which->memory_limit, UINT64_C(1) << 30);
+}
+
+/* Now and then a batch is not taken, or memory gets short. What fails is reported by that call or a
+ * later one; then all is made anew. */
+static void bear_faults(void)
+{
+    mock_state *which = below(2) ? mock : two;
+    if (below(64) == 0) {
+        atomic_store(&which->fail_with, HAL_ERROR_OUT_OF_MEMORY);
+        atomic_store(&which->fail_in[MOCK_SUBMIT], 1 + (int)below(4));
+    }
+    if (below(64) == 0) {
+        atomic_store(&which->memory_limit, atomic_load(&which->memory_bytes) + below(400000));
+    }
+    while (dropped) {
+        dropped = 0;
+        be_well(mock);
+        be_well(two);
+        for (int q = 0; q < QUEUES; q++) {
+            works(hal_queue_wait(queues[q], HAL_WAIT_FOREVER));
+        }
+        for (int i = 0; i < BUFFERS; i++) {
+            renew(i);
+        }
+    }
+}
+
+static void random_work(uint32_t seed, void (*one)(void))
 {
     random_state = seed;
     mock->slow = 1;
@@ -219,8 +292,13 @@ static void random_work(uint32_t seed)
         renew(i);
     }
     for (int i = 0; i < STEPS; i++) {
-        step();
+        one();
+        if (faults) {
+            bear_faults();
+        }
     }
+    be_well(mock);
+    be_well(two);
     for (int i = 0; i < BUFFERS; i++) {
         check(i);
         hal_buffer_release(pieces[i].buffer);
@@ -240,8 +318,28 @@ static void random_work_is_right(void **state)
     (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++) {
         mock->reach = seed % 2 == 0; /* devices of the plugin copy into each other's memory */
-        random_work(seed);
+        random_work(seed, step);
     }
+}
+
+static void small_writes_keep_their_data(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        mock->reach = seed % 2 == 0;
+        random_work(seed, step_of_writes);
+    }
+}
+
+static void dropped_batches_are_all_that_is_lost(void **state)
+{
+    (void)state;
+    faults = 1;
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        mock->reach = seed % 2 == 0;
+        random_work(seed, seed % 3 == 0 ? step_of_writes : step);
+    }
+    faults = 0;
 }
 
 static int begin(void **state)
@@ -254,6 +352,10 @@ static int begin(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_work_is_right)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_work_is_right),
+        cmocka_unit_test(small_writes_keep_their_data),
+        cmocka_unit_test(dropped_batches_are_all_that_is_lost),
+    };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

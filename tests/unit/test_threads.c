@@ -114,6 +114,7 @@ static void *wait_for_the_one_before(void *argument)
 static hal_device *shared_device;
 static hal_buffer *shared_buffer;
 static hal_kernel *shared_kernel;
+static pthread_barrier_t all_begun;
 
 static void *share_a_buffer(void *argument)
 {
@@ -135,6 +136,45 @@ static void *share_a_buffer(void *argument)
     hal_buffer_release(own);
     hal_queue_destroy(queue);
     return result;
+}
+
+/* Small and large writes, through memory that all threads share. It may be short: then what cannot be
+ * had has to be tried again, when another thread has given back what it holds. */
+static void *write_much(void *argument)
+{
+    enum { BYTES = 40000, PLACE = 64, PLACES = BYTES / PLACE };
+    const uint32_t number = (uint32_t)*(const int *)argument;
+    hal_queue *queue = NULL;
+    hal_buffer *buffer = NULL;
+    uint32_t *data = calloc(1, BYTES), *seen = calloc(1, BYTES);
+    int well = data && seen && hal_queue_create(shared_device, &queue) == HAL_OK;
+    hal_status status = HAL_OK;
+    do {
+        status = hal_buffer_create(shared_device, HAL_MEMORY_DEVICE, BYTES, &buffer);
+    } while (status == HAL_ERROR_OUT_OF_MEMORY);
+    pthread_barrier_wait(&all_begun);
+    for (uint32_t i = 0; well && i < ROUNDS; i++) {
+        const uint32_t at = i * 7 % PLACES * PLACE, all = i % 10 == 0;
+        data[at / 4] = number << 16 | i;
+        do {
+            status = all ? hal_queue_write(queue, buffer, 0, data, BYTES)
+                         : hal_queue_write(queue, buffer, at, data + at / 4, PLACE);
+        } while (status == HAL_ERROR_OUT_OF_MEMORY);
+        well = status == HAL_OK && (i % 3 > 0 || hal_queue_flush(queue, NULL) == HAL_OK);
+        while (well && i % 25 == 24) {
+            status = hal_queue_read(queue, buffer, 0, seen, BYTES);
+            well = status == HAL_ERROR_OUT_OF_MEMORY ||
+                   (status == HAL_OK && memcmp(seen, data, BYTES) == 0);
+            if (status == HAL_OK) {
+                break;
+            }
+        }
+    }
+    free(data);
+    free(seen);
+    hal_buffer_release(buffer);
+    hal_queue_destroy(queue);
+    return well ? NULL : argument;
 }
 
 static void run_threads(void *(*function)(void *))
@@ -209,6 +249,23 @@ static void buffers_and_kernels_are_shared(void **state)
     mock_is_clean(mock);
 }
 
+static void writes_share_the_pool(void **state)
+{
+    (void)state;
+    shared_device = mock_open("mock");
+    pthread_barrier_init(&all_begun, NULL, THREADS);
+    mock->slow = 1;
+    run_threads(write_much);
+    assert_int_equal(hal_device_trim(shared_device), HAL_OK);
+    mock->memory_limit = mock->memory_bytes + (THREADS + 1) * 41984; /* buffers, and one more */
+    run_threads(write_much);
+    mock->memory_limit = UINT64_C(1) << 30;
+    mock->slow = 0;
+    pthread_barrier_destroy(&all_begun);
+    hal_device_release(shared_device);
+    mock_is_clean(mock);
+}
+
 static void *work_for_ever(void *argument)
 {
     for (;;) {
@@ -259,6 +316,7 @@ int main(void)
         cmocka_unit_test(queues_whose_work_runs_late),
         cmocka_unit_test(waits_cross_threads_and_plugins),
         cmocka_unit_test(buffers_and_kernels_are_shared),
+        cmocka_unit_test(writes_share_the_pool),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
