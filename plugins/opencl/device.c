@@ -15,6 +15,7 @@ enum { MAX_CARDS = 64, MAX_PLATFORMS = 32 };
 typedef struct card_list {
     opencl_card cards[MAX_CARDS];
     uint32_t count;
+    pid_t owner;       /* the drivers' threads, which they may have from then on, end with fork */
     char lacking[512]; /* devices that were passed over, and why */
 } card_list;
 
@@ -47,6 +48,7 @@ hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
         for (uint32_t i = 0; i < platform_count; i++) {
             list_platform(list, platforms[i]);
         }
+        list->owner = getpid();
         the_list = list;
     }
     if (the_list->count == 0) {
@@ -75,6 +77,13 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
     }
     if (index >= count) {
         return opencl_fail(HAL_ERROR_NOT_FOUND, "opencl:%u: there are %u devices", index, count);
+    }
+    if (the_list->owner != getpid()) {
+        return opencl_fail(HAL_ERROR_INVALID_STATE,
+                           "opencl:%u: devices were listed before the process was forked, and "
+                           "their drivers do not work in the child; fork before devices are "
+                           "listed or opened, or let the child execute a program",
+                           index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -116,8 +125,8 @@ hal_status opencl_device_check(const hal_plugin_device *device)
         return HAL_OK;
     }
     return opencl_fail(HAL_ERROR_INVALID_STATE,
-                       "opencl: the device was opened before fork; a child process has to open "
-                       "its own");
+                       "opencl: the device was opened before fork, and its driver does not work in "
+                       "the child");
 }
 
 static hal_status make_context(hal_plugin_device *made)

@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the last enumerate found that can be used; hal calls it and device_open in turn. */
 static vulkan_description *found;
 static uint32_t found_count;
+
+/* The process in which devices were opened, or 0: drivers may have threads from then on, which end
+ * with fork. */
+static pid_t owner;
 
 static hal_status list(void);
 static hal_status none_usable(uint32_t count, const char *reasons);
@@ -91,10 +96,18 @@ hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
         return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: there are %u usable devices", index,
                            found_count);
     }
+    if (owner != 0 && owner != getpid()) {
+        return vulkan_fail(HAL_ERROR_INVALID_STATE,
+                           "vulkan:%u: a device was opened before the process was forked, and its "
+                           "driver does not work in the child; fork before devices are opened, or "
+                           "let the child execute a program",
+                           index);
+    }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
     }
+    owner = getpid();
     made->is = found[index];
     status = vulkan_instance_get(&made->instance);
     status = status == HAL_OK ? create_device(made) : status;

@@ -160,6 +160,32 @@ static void run(const char *loader, const char *mode, const char *late_mode)
     assert_true(WIFEXITED(state));
 }
 
+/* A process lists devices and is forked; the copy opens one. */
+static void run_forked(void)
+{
+    memset(told, 0, sizeof *told);
+    told->status = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        hal_device_info infos[4];
+        uint32_t count = 0;
+        setenv("MOCK_OPENCL", "", 1);
+        const int ready = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL) != NULL;
+        const hal_plugin *plugin = ready ? load_plugin() : NULL;
+        const int listed = plugin != NULL && plugin->enumerate(infos, 4, &count) == HAL_OK;
+        const pid_t copy = listed ? fork() : -1;
+        if (copy == 0) {
+            hal_plugin_device *device = NULL;
+            told->status = plugin->device_open(0, &device);
+        } else if (copy > 0) {
+            waitpid(copy, NULL, 0);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void expect(hal_status status, const char *first, const char *second)
 {
     if (told->status != status || strstr(told->message, first) == NULL ||
@@ -242,6 +268,14 @@ static void no_driver_and_no_device(void **state)
     expect(HAL_ERROR_DRIVER_MISSING, "no driver is registered", ".icd");
     run(OPENCL_MOCK_PATH, "no_device", NULL);
     expect(HAL_ERROR_NO_DEVICE, "no device that can be used", "clinfo");
+}
+
+/* Promise 25: drivers have threads as soon as devices are listed, which a copy has not. */
+static void a_forked_process(void **state)
+{
+    (void)state;
+    run_forked();
+    expect(HAL_ERROR_INVALID_STATE, "opencl", "was forked");
 }
 
 static void devices_that_lack_something(void **state)
@@ -351,6 +385,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_loader_that_is_too_old),
         cmocka_unit_test(no_driver_and_no_device),
         cmocka_unit_test(devices_that_lack_something),
+        cmocka_unit_test(a_forked_process),
         cmocka_unit_test(kernels_that_are_not_taken),
         cmocka_unit_test(kernels_without_a_header),
         cmocka_unit_test(a_quirk_that_is_none),

@@ -186,6 +186,22 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* Promise 25: the driver's threads are gone in a child, which would wait for them for ever. */
+static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    plugin->device_close(device);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE, "was forked"));
+    }
+    int state = 1;
+    int wrong = waitpid(child, &state, 0) != child || state != 0;
+    wrong |= expect(plugin->device_open(0, &device), HAL_OK, NULL);
+    plugin->device_close(device);
+    return wrong;
+}
+
 static int in_situation(const char *situation)
 {
     static const struct {
@@ -225,6 +241,9 @@ static int in_situation(const char *situation)
     }
     if (strcmp(situation, "no_memory") == 0) {
         return try_memory(plugin, device);
+    }
+    if (strcmp(situation, "forked") == 0) {
+        return try_forked(plugin, device);
     }
     return strcmp(situation, "rejected") == 0 ? try_kernel(plugin, device)
                                               : try_lost(plugin, device);
@@ -293,7 +312,8 @@ static void no_driver(void **state)
 static void faults(void **state)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
-                                        "no_function", "no_memory", "rejected",     "lost"};
+                                        "no_function", "no_memory", "rejected",     "lost",
+                                        "forked"};
     (void)state;
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
