@@ -1,5 +1,5 @@
-/* Text that grows, for lowerings that write a language. After a failed allocation it stays empty
- * of new text and `failed` is set, so that only the end has to look. */
+/* Text that grows, for lowerings that write a language. After a failed allocation it takes no more
+ * and `failed` is set, so that only the end has to look. A text belongs to one thread at a time. */
 #ifndef KIT_TEXT_H
 #define KIT_TEXT_H
 
