@@ -85,8 +85,8 @@ static void beyond_4_gib(case_run *run, const void *parameters)
                         "hal_queue_dispatch") &&
                 case_ok(run, hal_queue_read(run->queue, buffer, worked, back, length), "read");
     for (uint32_t i = 0; i < COUNT && well; i++) {
-        well = case_check(run, back[i] == words[i] * 3 + i, "word %u beyond 4 GiB is 0x%x, not 0x%x",
-                          i, back[i], words[i] * 3 + i);
+        well = case_check(run, back[i] == words[i] * 3 + i,
+                          "word %u beyond 4 GiB is 0x%x, not 0x%x", i, back[i], words[i] * 3 + i);
     }
     well = well && case_ok(run, hal_queue_read(run->queue, buffer, low, back, length), "read");
     for (uint32_t i = 0; i < COUNT && well; i++) {

@@ -167,7 +167,7 @@ static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_
     return b;
 }
 
-/* Each bit of a lane's number, and all of them: out[k * items + i] is what lane i xor mask k has. */
+/* Each bit of a lane's number, and all of them: out[k * items + i] is of lane i xor mask k. */
 static void run_masks(case_run *run, const void *parameters)
 {
     (void)parameters;

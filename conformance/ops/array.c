@@ -1,6 +1,6 @@
-/* array.c: arrays whose programs are of one kind each: chains and trees beyond what one kernel takes,
- * several results, work before and after reductions and products, views of what is still to be
- * computed, odd shapes; and that what nobody can read is not run. */
+/* array.c: arrays whose programs are of one kind each: chains and trees beyond what one kernel
+ * takes, several results, work before and after reductions and products, views of what is still to
+ * be computed, odd shapes; and that what nobody can read is not run. */
 #include <inttypes.h>
 
 #include "cases.h"

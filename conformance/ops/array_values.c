@@ -155,8 +155,8 @@ static approximation expected_tree(const case_run *run, hal_type type, const dou
     return at;
 }
 
-/* What the operands' errors make of the result, and the function's own: `units` in the last place of
- * what it may be. All functions here are monotone, or nearly so where their operands lie. */
+/* What the operands' errors make of the result, and the function's own: `units` in the last place
+ * of what it may be. All functions here are monotone, or nearly so where their operands lie. */
 static void widen(approximation *result, double at_bounds, double units, hal_type type)
 {
     const double size = (double)fabsl(result->value) + at_bounds;

@@ -1,5 +1,5 @@
-/* Small distortions of 8 by 8 pictures as matrices: a picture, as a row of 64, times a distortion is
- * the picture moved, turned and scaled a little. The device applies them by a matrix product. */
+/* Small distortions of 8 by 8 pictures as matrices: a picture, as a row of 64, times a distortion
+ * is the picture moved, turned and scaled a little. The device applies them by a matrix product. */
 #ifndef DIGITS_DISTORT_H
 #define DIGITS_DISTORT_H
 

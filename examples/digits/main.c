@@ -1,5 +1,5 @@
-/* digits: trains a dense network on handwritten digits with Halyard's op library, on whatever device
- * is chosen, and tests it on digits of writers that it never saw. */
+/* digits: trains a dense network on handwritten digits with Halyard's op library, on whatever
+ * device is chosen, and tests it on digits of writers that it never saw. */
 #include "data.h"
 #include "report.h"
 #include "train.h"

@@ -1,5 +1,5 @@
-/* rnn: a recurrent network that learns to write this project's documentation, letter by letter, with
- * Halyard's arrays, on whatever device is chosen. */
+/* rnn: a recurrent network that learns to write this project's documentation, letter by letter,
+ * with Halyard's arrays, on whatever device is chosen. */
 #include "text.h"
 #include "train.h"
 

@@ -1,7 +1,7 @@
 /* The network and its training as arrays; used by train.c.
  *
- * Source of the update: D. P. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization", 2015; the
- * correction of its first steps is in the learning rate. */
+ * Source of the update: D. P. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization", 2015;
+ * the correction of its first steps is in the learning rate. */
 #include "model.h"
 
 #include <math.h>

@@ -21,9 +21,9 @@ int rnn_text_load(const char *folder, rnn_text *text, char *error, size_t error_
 /* Frees what load allocated. */
 void rnn_text_free(rnn_text *text);
 
-/* Letters and those that follow them: of each of `batch` streams `steps` letters from `position` on,
- * step by step: element step * batch + stream. Gives the next position, which is 0 when the streams
- * have come to their end. */
+/* Letters and those that follow them: of each of `batch` streams `steps` letters from `position`
+ * on, step by step: element step * batch + stream. Gives the next position, which is 0 when the
+ * streams have come to their end. */
 int64_t rnn_text_batch(const rnn_text *text, int64_t batch, int64_t steps, int64_t position,
                        int32_t *letters, int32_t *next);
 

@@ -1,5 +1,5 @@
 /* The compile cache on disk. Called by plugins through the host table, while hal has them make a
- * device or a kernel. Nothing here fails a program: without a folder everything is compiled anew. */
+ * device or a kernel. Nothing here fails a program: without a folder all is compiled anew. */
 #include "cache.h"
 
 #include "device.h"

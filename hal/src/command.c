@@ -85,7 +85,7 @@ static hal_status dispatch_validated(hal_queue *queue, hal_kernel *kernel, const
     return status;
 }
 
-/* Checks the bindings on the way into the batch; those that may not be well are looked at closely. */
+/* Checks the bindings on the way into the batch; those in doubt are looked at closely. */
 static hal_status record_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                   const hal_range *bindings, const void *scalars)
 {
@@ -288,8 +288,9 @@ static int check_range(const hal_device *device, hal_range *range, uint64_t alig
             return 1;
         }
     }
-    snprintf(fault, FAULT_BYTES, "offset %llu and length %llu reach beyond the %llu bytes of buffer "
-             "\"%s\"", (unsigned long long)offset, (unsigned long long)range->length,
+    snprintf(fault, FAULT_BYTES,
+             "offset %llu and length %llu reach beyond the %llu bytes of buffer \"%s\"",
+             (unsigned long long)offset, (unsigned long long)range->length,
              (unsigned long long)buffer->bytes, buffer->label);
     return 0;
 }

@@ -86,8 +86,8 @@
             (result) = hal_ir_get(m, variable);                                                    \
         }                                                                                          \
     } while (0)
-#define MATH_RARE_F32(result, condition, function, x)     MATH_RARE(result, condition, function(m, x))
-#define MATH_RARE_F64(result, condition, function, x)     MATH_RARE(result, condition, function(m, x))
+#define MATH_RARE_F32(result, condition, function, x) MATH_RARE(result, condition, function(m, x))
+#define MATH_RARE_F64(result, condition, function, x) MATH_RARE(result, condition, function(m, x))
 #define MATH_RARE2_F32(result, condition, function, x, y)                                          \
     MATH_RARE(result, condition, function(m, x, y))
 #define MATH_RARE2_F64(result, condition, function, x, y)                                          \

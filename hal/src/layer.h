@@ -5,8 +5,8 @@
  *     HAL_DUMP=batch              what queues run is written to files, see layer_dump.c
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
- * Every call into a plugin that matters is an event: the layers see it before, where they may refuse
- * it with a status of their own, and after, with the answer. With no layer on, an event costs one
+ * Every call into a plugin that matters is an event: the layers see it before, where they may
+ * refuse it with a status of their own, and after, with the answer. With none on it costs one
  * load. */
 #ifndef HAL_SRC_LAYER_H
 #define HAL_SRC_LAYER_H

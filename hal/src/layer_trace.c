@@ -1,5 +1,5 @@
-/* The trace layer: HAL_TRACE=FILE writes what the process asks of its devices, and when, into a file
- * that Perfetto opens: for each thread the recording and handing over of batches, waits,
+/* The trace layer: HAL_TRACE=FILE writes what the process asks of its devices, and when, into a
+ * file that Perfetto opens: for each thread the recording and handing over of batches, waits,
  * allocations and the making of kernels; for each queue what the device ran; for each device how
  * much memory it holds.
  *

@@ -5,8 +5,8 @@
 #include <hal/status.h>
 
 /* Refuses what the system's loader would hang or crash on, or has no good words for: what is not
- * there, no regular file (a folder, a pipe), an ELF file of another machine, or one that ends before
- * its segments do. Other faults are left to the loader.
+ * there, no regular file (a folder, a pipe), an ELF file of another machine, or one that ends
+ * before its segments do. Other faults are left to the loader.
  * Threads: any. Errors: NOT_FOUND, BAD_PLUGIN, with the path. */
 hal_status hal_plugin_file_check(const char *path);
 

@@ -505,8 +505,8 @@ static hal_status hand_over(hal_queue *queue)
     return status;
 }
 
-/* An empty batch in the place of one that the plugin did not take: what that was to use is free once
- * all before it has run, and not only when the queue goes on. The failure's message stays. */
+/* An empty batch in the place of one that the plugin did not take: what that was to use is free
+ * once all before it has run, and not only when the queue goes on. The failure's message stays. */
 static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
 {
     char message[HAL_MESSAGE_BYTES];
@@ -516,8 +516,8 @@ static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
     hal_fail(status, "%s", message);
 }
 
-/* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise, and
- * what it uses must not go before. */
+/* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise,
+ * and what it uses must not go before. */
 static void settle(hal_queue *queue)
 {
     atomic_fetch_add(&queue->visitors, 1);

@@ -1,5 +1,5 @@
-/* Structures that begin with their own size, as their maker was compiled: what hal takes of those that
- * programs and plugins of other minors hand over. docs/plugin-abi.md has the rules. */
+/* Structures that begin with their own size, as their maker was compiled: what hal takes of those
+ * that programs and plugins of other minors hand over. docs/plugin-abi.md has the rules. */
 #ifndef HAL_SRC_SIZED_H
 #define HAL_SRC_SIZED_H
 

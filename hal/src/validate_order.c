@@ -1,8 +1,8 @@
 /* Who comes after whom in the validate layer, and what is read before it was written. Each queue
  * counts its batches; a clock says up to which batch of each other queue a queue has waited, and
- * one of them up to which the host has. Two uses of a buffer on different queues, one of them a write,
- * need the one to be in the other's clock. Called where commands are recorded, handed over and
- * waited for.
+ * one of them up to which the host has. Two uses of a buffer on different queues, one of them a
+ * write, need the one to be in the other's clock. Called where commands are recorded, handed over
+ * and waited for.
  *
  * The host's threads count as one: how they order themselves cannot be seen. */
 #include "validate_state.h"

@@ -52,8 +52,9 @@ static const word ability_words[] = {{HAL_ABILITY_ASYNC_COPY, "async_copy"},
 
 static const char usage[] =
     "usage: hal-info [--json]\n"
-    "Lists the devices that Halyard finds, what each can do, which one is the default choice, and\n"
-    "why others are not there. HAL_BACKEND, HAL_PLUGIN_PATH and HAL_LOG count as in every program.\n"
+    "Lists the devices that Halyard finds, what each can do, which one is the default choice,\n"
+    "and why others are not there. HAL_BACKEND, HAL_PLUGIN_PATH and HAL_LOG count as in every\n"
+    "program.\n"
     "  --json  the same as JSON\n"
     "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n";
 

@@ -30,8 +30,8 @@ static const char usage[] =
     "  --free-running      go on with own results, not with those that were recorded\n"
     "  --json FILE         write the findings to a file, too\n"
     "  --list              show what the file holds, and run nothing\n"
-    "Exit status: 0 all is within the bound, 1 something is not, or could not be run here, 2 file,\n"
-    "device or usage is wrong.\n";
+    "Exit status: 0 all is within the bound, 1 something is not, or could not be run here,\n"
+    "2 file, device or usage is wrong.\n";
 
 static int read_options(int argc, char **argv, options *asked);
 static int read_bound(const char *option, const char *text, replay_bound *bound);

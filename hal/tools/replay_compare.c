@@ -69,7 +69,9 @@ static void note(replay_comparison *result, uint64_t index, hal_type type, eleme
     double absolute = fabs(here.value - recorded.value);
     absolute = isnan(absolute) ? INFINITY : absolute; /* a NaN, or two infinities */
     const double magnitude = fabs(recorded.value);
-    const double relative = absolute == 0.0 ? 0.0 : magnitude > 0.0 ? absolute / magnitude : INFINITY;
+    const double relative = absolute == 0.0   ? 0.0
+                            : magnitude > 0.0 ? absolute / magnitude
+                                              : INFINITY;
     const uint64_t ulps = here.place > recorded.place
                               ? (uint64_t)here.place - (uint64_t)recorded.place
                               : (uint64_t)recorded.place - (uint64_t)here.place;

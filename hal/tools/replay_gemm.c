@@ -187,9 +187,10 @@ static uint64_t reach(const hal_gemm_description *gemm)
     uint64_t furthest = 0;
     for (uint32_t i = 0; i < 3 + gemm->input_count; i++) {
         const hal_gemm_input *input = i < 3 ? NULL : &gemm->inputs[i - 3];
-        const int64_t parts[3][2] = {{input ? gemm->m : rows[i], input ? input->row_stride : strides[i]},
-                                     {gemm->n, input ? input->column_stride : 0},
-                                     {gemm->batch, input ? input->batch_stride : batches[i]}};
+        const int64_t parts[3][2] = {
+            {input ? gemm->m : rows[i], input ? input->row_stride : strides[i]},
+            {gemm->n, input ? input->column_stride : 0},
+            {gemm->batch, input ? input->batch_stride : batches[i]}};
         uint64_t sum = 0;
         for (uint32_t p = 0; p < 3; p++) {
             uint64_t product = 0;

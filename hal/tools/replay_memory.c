@@ -158,5 +158,6 @@ static hal_status put_type(replay_memory *memory, replay_typed added)
 
 static hal_status no_memory(void)
 {
-    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the file's memory");
+    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                          "no host memory for a copy of the file's memory");
 }

@@ -113,16 +113,16 @@ void replay_report_end(replay_report *report)
         printf("... and %llu more\n",
                (unsigned long long)(report->shown - MOST_SHOWN));
     }
-    printf("batches: %llu, commands: %llu, ranges compared: %llu, identical: %llu, within the bound: "
-           "%llu, different: %llu; batches not run: %llu\n",
+    printf("batches: %llu, commands: %llu, ranges compared: %llu, identical: %llu, "
+           "within the bound: %llu, different: %llu; batches not run: %llu\n",
            (unsigned long long)report->batches, (unsigned long long)report->commands,
            (unsigned long long)report->ranges, (unsigned long long)report->identical,
            (unsigned long long)report->within, (unsigned long long)report->different,
            (unsigned long long)report->not_run);
     if (report->json) {
         fprintf(report->json,
-                "],\n \"batches\": %llu, \"commands\": %llu, \"ranges\": %llu, \"identical\": %llu, "
-                "\"within\": %llu, \"different\": %llu, \"not_run\": %llu}\n",
+                "],\n \"batches\": %llu, \"commands\": %llu, \"ranges\": %llu, "
+                "\"identical\": %llu, \"within\": %llu, \"different\": %llu, \"not_run\": %llu}\n",
                 (unsigned long long)report->batches, (unsigned long long)report->commands,
                 (unsigned long long)report->ranges, (unsigned long long)report->identical,
                 (unsigned long long)report->within, (unsigned long long)report->different,

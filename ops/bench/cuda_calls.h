@@ -1,6 +1,6 @@
-/* cuda_calls.h: the CUDA driver without hal, for raw_cuda.c and peer_cublas.c: the library opened at
- * run time, and the primary context of the device that hal's plugin drives. The types are those of
- * the driver's documented interface, so no toolkit is needed to build. */
+/* cuda_calls.h: the CUDA driver without hal, for raw_cuda.c and peer_cublas.c: the library opened
+ * at run time, and the primary context of the device that hal's plugin drives. The types are those
+ * of the driver's documented interface, so no toolkit is needed to build. */
 #ifndef OPS_BENCH_CUDA_CALLS_H
 #define OPS_BENCH_CUDA_CALLS_H
 

@@ -1,5 +1,5 @@
-/* device_peers.h: libraries that multiply on the device which hal's plugin drives, opened when asked
- * for and never needed: for each a file peer_*.c. Called by suite_gemm.c. */
+/* device_peers.h: libraries that multiply on the device which hal's plugin drives, opened when
+ * asked for and never needed: for each a file peer_*.c. Called by suite_gemm.c. */
 #ifndef OPS_BENCH_DEVICE_PEERS_H
 #define OPS_BENCH_DEVICE_PEERS_H
 

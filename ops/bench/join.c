@@ -1,6 +1,6 @@
-/* join.c: what torch_sequential.py measured, as peers of the rows of the same case; bench.h says who
- * calls it. The file is JSON with "rows": objects that have "case", "peer", "median_us", "min_us",
- * "spread_us"; whatever else it holds is passed over. */
+/* join.c: what torch_sequential.py measured, as peers of the rows of the same case; bench.h says
+ * who calls it. The file is JSON with "rows": objects that have "case", "peer", "median_us",
+ * "min_us", "spread_us"; whatever else it holds is passed over. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -274,7 +274,8 @@ static bool parse_precision(const char *text, uint32_t *precision)
 
 static bool parse_peer(const char *text, bench_options *options)
 {
-    if ((!peer_is_known(text) && !device_peer_is_known(text)) || options->peer_count == BENCH_MAX_PEERS) {
+    if ((!peer_is_known(text) && !device_peer_is_known(text)) ||
+        options->peer_count == BENCH_MAX_PEERS) {
         return false;
     }
     options->peers[options->peer_count++] = text;

@@ -19,8 +19,8 @@ typedef struct measured {
     measurement time;
 } measured;
 
-/* Warms each up, finds how many calls make a run of at least 5 ms and `least` calls, then lets them take turns for
- * about `seconds` for each, at least 9 runs. */
+/* Warms each up, finds how many calls make a run of at least 5 ms and `least` calls, then lets them
+ * take turns for about `seconds` for each, at least 9 runs. */
 void measure_alternating(measured *competitors, int count, double seconds);
 
 /* What samples in seconds come to; they are sorted. `calls` is noted. */

@@ -1,5 +1,5 @@
-/* raw_opencl.c: OpenCL's own calls; raw.h says who calls it. Arguments are set for each dispatch, as
- * a program has to whose buffers change; the queue is in order. */
+/* raw_opencl.c: OpenCL's own calls; raw.h says who calls it. Arguments are set for each dispatch,
+ * as a program has to whose buffers change; the queue is in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

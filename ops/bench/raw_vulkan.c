@@ -287,8 +287,8 @@ static bool wait_all(raw_vulkan_device *d)
     return true;
 }
 
-/* Records and submits `calls` commands, the last command buffer shorter; each begins with what `start`
- * records. */
+/* Records and submits `calls` commands, the last command buffer shorter; each begins with what
+ * `start` records. */
 static void run(raw_vulkan_device *d, int calls, recorder start, recorder record)
 {
     while (calls > 0 && !d->base.failed) {
@@ -421,7 +421,7 @@ static void record_zeros(raw_vulkan_device *d, VkCommandBuffer commands)
                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
 }
 
-/* The first step reads the buffer from which the last one writes y: that is what record_read shows. */
+/* The first step reads what the last one writes y from: that is what record_read shows. */
 static bool step_words(raw_device *device, int calls, uint32_t words[])
 {
     raw_vulkan_device *d = (raw_vulkan_device *)device;

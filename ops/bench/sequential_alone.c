@@ -1,5 +1,5 @@
-/* sequential_alone.c: one operation and the wait for it, and with results of several sizes read back,
- * beside the driver's own launch; sequential.h says who calls it. */
+/* sequential_alone.c: one operation and the wait for it, and with results of several sizes read
+ * back, beside the driver's own launch; sequential.h says who calls it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -4,9 +4,9 @@
  *
  *     h' = h + a (tanh(h W + x) - h)
  *
- * W is scaled to a spectral radius of about 0.9 and a lies between 0.25 and 0.75, so |h| stays below
- * 1 and errors fade. H. Jaeger et al., "Optimization and applications of echo state networks with
- * leaky-integrator neurons", Neural Networks 20, 2007. */
+ * W is scaled to a spectral radius of about 0.9 and a lies between 0.25 and 0.75, so |h| stays
+ * below 1 and errors fade. H. Jaeger et al., "Optimization and applications of echo state networks
+ * with leaky-integrator neurons", Neural Networks 20, 2007. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -345,8 +345,8 @@ static bool run_ring(recurrence *r)
     return true;
 }
 
-/* Runs are of LONG_RUN steps where these take a tenth of a second at most, else of 5 ms. Beside, the
- * eager way and the graph of RING are measured. */
+/* Runs are of LONG_RUN steps where these take a tenth of a second at most, else of 5 ms. Beside,
+ * the eager way and the graph of RING are measured. */
 static void add_rows(bench_state *bench, recurrence *ways, int places, step_best *best)
 {
     measured competitors[WAYS + 2];

@@ -1,7 +1,7 @@
-/* suite_batch.c: what chooses the length of a first batch: bursts of small kernels, each on what the
- * one before gave, and a wait, where the queue hands its first batch over after 8, 16, ... commands
- * (hal_queue_set_batch). A short first batch lets an idle device begin early and costs a call into
- * the driver more. Called by main.c. */
+/* suite_batch.c: what chooses the length of a first batch: bursts of small kernels, each on what
+ * the one before gave, and a wait, where the queue hands its first batch over after 8, 16, ...
+ * commands (hal_queue_set_batch). A short first batch lets an idle device begin early and costs a
+ * call into the driver more. Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 

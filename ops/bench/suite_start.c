@@ -1,6 +1,6 @@
 /* suite_start.c: what the first results cost: processes that open the device, multiply, and run a
- * fused chain, with nothing in any cache, with the driver's caches alone, and with hal's too. Called
- * by main.c. */
+ * fused chain, with nothing in any cache, with the driver's caches alone, and with hal's too.
+ * Called by main.c. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* vulkan_calls.h: Vulkan without hal, for raw_vulkan.c: the loader opened at run time, and the device
- * that hal's plugin drives, with one queue that computes. */
+/* vulkan_calls.h: Vulkan without hal, for raw_vulkan.c: the loader opened at run time, and the
+ * device that hal's plugin drives, with one queue that computes. */
 #ifndef OPS_BENCH_VULKAN_CALLS_H
 #define OPS_BENCH_VULKAN_CALLS_H
 

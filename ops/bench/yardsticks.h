@@ -1,6 +1,6 @@
 /* yardsticks.h: what memory-bound work is held against: the triad (triad.h) where a processor
- * computes, device-to-device copies (copy.h) where the device has memory of its own; both on software
- * that acts as a GPU. Called by the suites of memory-bound work. */
+ * computes, device-to-device copies (copy.h) where the device has memory of its own; both on
+ * software that acts as a GPU. Called by the suites of memory-bound work. */
 #ifndef OPS_BENCH_YARDSTICKS_H
 #define OPS_BENCH_YARDSTICKS_H
 

@@ -1,4 +1,4 @@
-/* Checks of tensors and comparisons of views, called by every family before anything is recorded. */
+/* Checks of tensors and comparisons of views, called by every family before it records. */
 #include "context.h"
 
 #include <stdio.h>
@@ -249,8 +249,8 @@ static int elements_overlap(const ops_tensor *tensor)
     return 0;
 }
 
-/* Whether coordinates of x, less those of y, along order[at] and finer axes can make up a distance. The
- * finer axes reach less than a stride, so only the two nearest multiples come into question. */
+/* Whether coordinates of x, less those of y, along order[at] and finer axes can make up a distance.
+ * The finer axes reach less than a stride, so only the two nearest multiples come into question. */
 static int meet_from(const ops_tensor *x, const ops_tensor *y, const uint32_t *order, uint32_t at,
                      int64_t distance)
 {

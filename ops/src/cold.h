@@ -2,9 +2,9 @@
  * kernels of single operations, which other work shares. docs/batching.md has the rule and the
  * figures behind it.
  *
- * The rule is that of renting or buying: single kernels are used until what they cost beyond the fused
- * one adds up to what making that one takes, so that at most twice the least possible time is spent,
- * and no call stalls for long. */
+ * The rule is that of renting or buying: single kernels are used until what they cost beyond the
+ * fused one adds up to what making that one takes, so that at most twice the least possible time is
+ * spent, and no call stalls for long. */
 #ifndef OPS_SRC_COLD_H
 #define OPS_SRC_COLD_H
 

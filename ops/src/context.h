@@ -38,8 +38,8 @@ typedef struct ops_entry {
     uint64_t workspace_bytes;
 } ops_entry;
 
-/* Kernels that a context keeps; beyond that it begins anew, so that a program of ever new shapes does
- * not grow. */
+/* Kernels that a context keeps; beyond that it begins anew, so that a program of ever new shapes
+ * does not grow. */
 #define OPS_CACHE_KERNELS 4096u
 
 struct ops_context {
@@ -133,7 +133,7 @@ hal_ir_value ops_scalar(hal_ir_builder *builder, const char *name, uint32_t i, u
 /* "f32[3, 4]" into `text`, which is given back. */
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES]);
 
-/* Checks that a type, rank and shape are such, with bytes that 63 bits can count; gives the bytes. */
+/* Checks that a type, rank and shape are such; gives their bytes, which 63 bits can count. */
 hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
                            uint64_t *bytes);
 

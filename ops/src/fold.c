@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Shorter axes are walked by one work-item each: lanes in lock-step pay little for reading far apart,
- * and much for adding up what they hold. */
+/* Shorter axes are walked by one work-item each: lanes in lock-step pay little for reading far
+ * apart, and much for adding up what they hold. */
 #define LEAST_SHARED_AXIS 8
 #define LEAST_SHARED_AXIS_LANES 256
 #define LEAST_WIDE_AXIS 16384

@@ -44,8 +44,8 @@ typedef struct ops_gemm_element {
     hal_ir_value inputs[OPS_GEMM_MAX_INPUTS];
 } ops_gemm_element;
 
-/* The sums of products, left in `present`, row by row. All but direct: also the result, since slices
- * have to meet first. */
+/* The sums of products, left in `present`, row by row. All but direct: also the result, since
+ * slices have to meet first. */
 void ops_gemm_emit_direct(ops_gemm_emitter *e);
 void ops_gemm_emit_staged(ops_gemm_emitter *e);
 void ops_gemm_emit_matrix(ops_gemm_emitter *e);

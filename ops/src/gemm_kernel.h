@@ -9,8 +9,8 @@
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
 
 /* How C is divided. A work-item computes thread_m x thread_n elements, in strips of strip_m x
- * strip_n neighbours; the strips of a work-item lie as far apart as the strips of its warp reach, so
- * that neighbouring work-items touch neighbouring memory. All sizes are powers of two.
+ * strip_n neighbours; the strips of a work-item lie as far apart as the strips of its warp reach,
+ * so that neighbouring work-items touch neighbouring memory. All sizes are powers of two.
  *
  * stages 0: work-items read A and B directly, block_k steps of k at a time: right where all
  * work-items of a group share the rows of A and run along the columns of B in lock-step.

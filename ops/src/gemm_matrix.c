@@ -1,6 +1,6 @@
-/* The portable matrix product on matrix units: tiles of A and B pass through a ring in shared memory
- * as they lie in global memory, by asynchronous copies of 16 bytes; a warp of 32 lanes reads its
- * share as the words of MATRIX_MULTIPLY, 8 along k a step, and multiplies 16 x 8 tiles.
+/* The portable matrix product on matrix units: tiles of A and B pass through a ring in shared
+ * memory as they lie in global memory, by asynchronous copies of 16 bytes; a warp of 32 lanes reads
+ * its share as the words of MATRIX_MULTIPLY, 8 along k a step, and multiplies 16 x 8 tiles.
  *
  * The lanes' rows and columns are those of gemm_kernel.c, so the result is stored like any other.
  * Columns are dealt out so that a lane has neighbours: where B lies by rows, a lane's reads of 4

@@ -102,8 +102,8 @@ static int better_swapped(const ops_context *context, const ops_product *product
            (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= MANY_ROWS);
 }
 
-/* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to lay
- * the columns side by side first. */
+/* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to
+ * lay the columns side by side first. */
 static int lies_across(const ops_context *context, const ops_product *product)
 {
     return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&

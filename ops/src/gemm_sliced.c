@@ -1,9 +1,9 @@
 /* The portable matrix product in slices of k: for products that are bound by how long a load takes,
  * not by arithmetic, because they have few rows or columns or few elements at all. Work-items read
  * their lines of A and B straight from global memory, each its slice's steps of k, many loads under
- * way at once and no barrier between them. What the slices have summed meets in shared memory and is
- * added in an order that depends on the tiles alone. C and the further inputs of the epilogue are
- * fetched before the first multiplication, so that nobody waits for them at the end. */
+ * way at once and no barrier between them. What the slices have summed meets in shared memory and
+ * is added in an order that depends on the tiles alone. C and the further inputs of the epilogue
+ * are fetched before the first multiplication, so that nobody waits for them at the end. */
 #include "gemm_emitter.h"
 
 #define MAX_VALUES 192u /* of one operand that a work-item has under way */
@@ -88,8 +88,8 @@ static uint32_t pitch_of(const ops_gemm_tiles *t)
     return (uint32_t)t->slices * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
 }
 
-/* Near the root of the slices, so that both additions are short; where there are not work-items enough
- * for two of an element, one addition does it all. */
+/* Near the root of the slices, so that both additions are short; where there are not work-items
+ * enough for two of an element, one addition does it all. */
 static uint32_t parts_of(const slices *s)
 {
     const uint32_t count = s->e->tiles->slices;

@@ -6,19 +6,19 @@
 static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 static const ops_gemm_tiles lanes_tall = {64, 64, 8, 64, 1, 64, 1, 0, 0, 0, 1, 0, 0, 0, 0};
 
-/* Where a compiler makes vectors of one work-item's arithmetic: it finds them along the columns of C,
- * and the sums stay in registers: 16 of 8 floats, as compilers prefer vectors of half the width even
- * where there are wider ones. The work-items of a group follow each other down the rows and find the
- * columns of B in the cache. Such a processor has no shared memory of its own, and staging was half
- * as fast. */
+/* Where a compiler makes vectors of one work-item's arithmetic: it finds them along the columns of
+ * C, and the sums stay in registers: 16 of 8 floats, as compilers prefer vectors of half the width
+ * even where there are wider ones. The work-items of a group follow each other down the rows and
+ * find the columns of B in the cache. Such a processor has no shared memory of its own, and staging
+ * was half as fast. */
 static const ops_gemm_tiles alone = {128, 16, 4, 8, 16, 8, 8, 0, 0, 0, 1, 0, 0, 0, 0};
 #define GROUPS_OF_A_UNIT 4 /* from so many on, units end at about the same time */
 
 /* Work-items of their own. `speed` is what a full device reaches with such tiles, relative to the
- * first: measured on one GPU for the first three, estimated for the small ones from the loads that a
- * multiplication needs. The sizes of the first two were found on it as well: 8 x 16 sums leave room
- * for two sets of operands in 255 registers, and four slices of k keep a unit busy with a tile small
- * enough for matrices of a thousand rows. */
+ * first: measured on one GPU for the first three, estimated for the small ones from the loads that
+ * a multiplication needs. The sizes of the first two were found on it as well: 8 x 16 sums leave
+ * room for two sets of operands in 255 registers, and four slices of k keep a unit busy with a tile
+ * small enough for matrices of a thousand rows. */
 typedef struct candidate {
     ops_gemm_tiles tiles;
     uint16_t speed;
@@ -49,10 +49,10 @@ static const ops_gemm_tiles units_f32[UNIT_TILES] = {
     {128, 64, 32, 8, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0},
     {64, 64, 32, 4, 8, 1, 8, 8, 4, 4, 1, 2, 0, 1, 0}};
 
-/* Limits of slices of k. A product is for them when it has so few rows or columns that every element
- * of A or B is used a few times only, or when its elements are so few for each unit that staged
- * tiles would leave units idle, or wait for one tile of k after another. Values: what a work-item
- * has under way, in registers, beside its sums. */
+/* Limits of slices of k. A product is for them when it has so few rows or columns that every
+ * element of A or B is used a few times only, or when its elements are so few for each unit that
+ * staged tiles would leave units idle, or wait for one tile of k after another. Values: what a
+ * work-item has under way, in registers, beside its sums. */
 enum {
     SLICED_SIDE = 16,
     SLICED_ELEMENTS = 512,
@@ -252,8 +252,9 @@ static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t w
     uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
     uint32_t most = info->item_register_bytes ? info->item_register_bytes / SUMS_SHARE : 512;
     int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
-    return items <= info->max_group_items && items <= info->max_group_size[0] && registers <= most &&
-           ops_gemm_shared_elements(t) * width <= info->shared_bytes && (t->stages <= 2 || copies);
+    return items <= info->max_group_items && items <= info->max_group_size[0] &&
+           registers <= most && ops_gemm_shared_elements(t) * width <= info->shared_bytes &&
+           (t->stages <= 2 || copies);
 }
 
 /* The smallest power of two that covers a length, within limits. */

@@ -211,8 +211,8 @@ static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp)
     return 1;
 }
 
-/* Whether somebody may still ask for a node: the caller holds it, another deferred array uses it, or
- * its scope does and it would be computed for the second time. */
+/* Whether somebody may still ask for a node: the caller holds it, another deferred array uses it,
+ * or its scope does and it would be computed for the second time. */
 static int is_wanted(const ops_array *x)
 {
     return ops_array_is_kept(x) || x->uses > x->seen || (x->in_scope && x->was_computed);

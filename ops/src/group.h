@@ -1,5 +1,5 @@
-/* Groups: deferred pointwise operations that become one kernel, or the part of a reduction or matrix
- * product before or after it. */
+/* Groups: deferred pointwise operations that become one kernel, or the part of a reduction or
+ * matrix product before or after it. */
 #ifndef OPS_SRC_GROUP_H
 #define OPS_SRC_GROUP_H
 
@@ -17,13 +17,13 @@ typedef struct ops_group {
 /* Whether x, an operand of `array`, can be computed in the same kernel as it is needed. */
 int ops_group_may_join(const ops_array *array, const ops_array *x);
 
-/* Whether `array`, which is pointwise, can be computed at the end of x's kernel, x being a reduction
- * or a matrix product. */
+/* Whether `array`, which is pointwise, can be computed at the end of x's kernel, x being a
+ * reduction or a matrix product. */
 int ops_group_may_follow(const ops_array *array, const ops_array *x);
 
 /* Gathers what computes the roots, which are pointwise and of one shape. 0 when it is more than one
- * kernel may have: a root was noted within the limits, but what was computed since is now read where
- * it was computed along, and there may be more of it. */
+ * kernel may have: a root was noted within the limits, but what was computed since is now read
+ * where it was computed along, and there may be more of it. */
 int ops_group_gather(ops_group *group, ops_array *const *roots, uint32_t root_count);
 
 /* Whether x is one of the operations that were gathered last. */

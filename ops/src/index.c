@@ -14,7 +14,7 @@ typedef struct body_plan {
     hal_type storage;                /* of the output */
 } body_plan;
 
-/* A kernel over a space with the bodies of this file: where its views lie and how it is recorded. */
+/* A kernel over a space with a body of this file: where its views lie, how it is recorded. */
 typedef struct task {
     const char *function;
     uint64_t family;

@@ -82,8 +82,8 @@ hal_ir_value ops_index_constant(hal_ir_builder *b, hal_type type, uint64_t value
 hal_ir_value ops_value_cast(hal_ir_builder *b, hal_type type, hal_ir_value x);
 hal_ir_value ops_index_group(hal_ir_builder *b);
 
-/* How many of `count` things a group of at most `most` takes so that the groups are as few as may be,
- * and all full where up to twice as many groups make that possible. */
+/* How many of `count` things a group of at most `most` takes so that the groups are as few as may
+ * be, and all full where up to twice as many groups make that possible. */
 uint32_t ops_even_share(uint64_t count, uint32_t most);
 
 /* Spreads `groups` groups over x and y of a device's grid; UNSUPPORTED when they do not fit. */

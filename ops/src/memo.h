@@ -29,8 +29,8 @@ const ops_memo *ops_memos_find(const ops_memos *memos, const ops_signature *sign
 hal_status ops_memo_replay(ops_context *context, const ops_memo *memo,
                            hal_buffer *const *operands);
 
-/* Begins to note what is recorded; ends it and keeps it under the key. What cannot be noted, or finds
- * no memory, is not kept: the next equal call is planned again. `keep` is 0 after a failure. */
+/* Begins to note what is recorded; ends it and keeps it under the key. What cannot be noted, or
+ * finds no memory, is not kept: the next equal call is planned again. A failure has `keep` 0. */
 void ops_memo_begin(ops_context *context, hal_buffer *const *operands, uint32_t count);
 void ops_memo_end(ops_context *context, const uint64_t key[2], int keep);
 

@@ -1,5 +1,5 @@
-/* Operations on arrays: each checks shapes and types, notes what is to be computed, and has what came
- * before recorded when it has grown enough. */
+/* Operations on arrays: each checks shapes and types, notes what is to be computed, and has what
+ * came before recorded when it has grown enough. */
 #include "array.h"
 #include "expression.h"
 #include "group.h"

@@ -1,5 +1,5 @@
-/* Softmax and its logarithm along an axis: one kernel that finds the maximum, sums, and writes. Rows
- * that fit are held in registers; longer ones are read three times. */
+/* Softmax and its logarithm along an axis: one kernel that finds the maximum, sums, and writes.
+ * Rows that fit are held in registers; longer ones are read three times. */
 #include "context.h"
 #include "fold.h"
 

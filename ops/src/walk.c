@@ -1,8 +1,8 @@
 /* The skeleton of elementwise kernels, see walk.h. */
 #include "walk.h"
 
-/* A row shorter than this many work-items is not worth a group of its own; lanes in lock-step, which
- * reach neighbours much faster than scattered elements, take several lines from this many on. */
+/* A row shorter than this many work-items is not worth a group of its own; lanes in lock-step,
+ * which reach neighbours much faster than scattered elements, take several lines from there on. */
 #define LEAST_ROW 32u
 #define LEAST_LANES 48u
 
@@ -184,8 +184,8 @@ static int fit_lanes(const ops_space *space, ops_walk *walk)
     return 1;
 }
 
-/* Whether a view's neighbours lie along the second innermost dimension: groups are then tiles, so that
- * the memory that one line brings near serves the next ones. */
+/* Whether a view's neighbours lie along the second innermost dimension: groups are then tiles, so
+ * that the memory that one line brings near serves the next ones. */
 static int steps_across(const ops_space *space)
 {
     for (uint32_t view = 0; view < space->view_count; view++) {
@@ -298,8 +298,8 @@ static void emit_rows(hal_ir_builder *b, const ops_walk *walk, ops_cursor *curso
 }
 
 /* Several lines to a group: the second innermost dimension comes from the group's place and the
- * work-item's y. Gives the number of the row. Dimension 0 has no length of its own among the scalars:
- * where it is the second innermost, what is left of the elements bounds it. */
+ * work-item's y. Gives the number of the row. Dimension 0 has no length of its own among the
+ * scalars: where it is the second innermost, what is left of the elements bounds it. */
 static hal_ir_value enter_lines(hal_ir_builder *b, const ops_walk *walk, ops_cursor *cursor,
                                 hal_ir_value group)
 {

@@ -1,9 +1,9 @@
 /* Elementwise kernels: one skeleton that walks a space and leaves to its user what happens at each
  * element. Shared by the pointwise, index and random families.
  *
- * A work-item handles `width` neighbours of the innermost dimension. Either the elements are counted
- * in one row and split by division, or, where the innermost dimension is long enough, it runs along x
- * of the grid and the others along y and z. */
+ * A work-item handles `width` neighbours of the innermost dimension. Either the elements are
+ * counted in one row and split by division, or, where the innermost dimension is long enough, it
+ * runs along x of the grid and the others along y and z. */
 #ifndef OPS_SRC_WALK_H
 #define OPS_SRC_WALK_H
 

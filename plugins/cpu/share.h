@@ -1,5 +1,5 @@
-/* Work that the calling thread shares with the pool's: whether it is worth it, and runs of dispatches
- * that all threads go through together. Called by queue.c. */
+/* Work that the calling thread shares with the pool's: whether it is worth it, and runs of
+ * dispatches that all threads go through together. Called by queue.c. */
 #ifndef HALYARD_CPU_SHARE_H
 #define HALYARD_CPU_SHARE_H
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chains of one capacity that a queue keeps, and such as were made for one run; runs after which one
- * of these that did not come again may go. */
+/* Chains of one capacity that a queue keeps, and such as were made for one run; runs after which
+ * one of these that did not come again may go. */
 enum { SMALLEST = 4, ALIKE = 4, KEPT = 32, FORGOTTEN = 8 * KEPT };
 
 /* What a node of the executable holds at present. */
@@ -294,7 +294,7 @@ static uint32_t find_anchor(hal_plugin_queue *queue, const uint64_t *marks, uint
     return 0;
 }
 
-/* Tells dispatches apart well enough; what is taken for equal is compared before it is relied on. */
+/* Tells dispatches apart well enough; what is taken for equal is compared before it is used. */
 static uint64_t mark_command(const hal_batch *batch, const hal_command *command)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
@@ -350,8 +350,8 @@ static hal_status find(hal_plugin_queue *queue, const hal_batch *batch, const ha
     return status;
 }
 
-/* How often a run came before, as far as others have not taken its place in the table: more different
- * ones may take turns than there are chains to hold them. */
+/* How often a run came before, as far as others have not taken its place in the table: more
+ * different ones may take turns than there are chains to hold them. */
 static uint32_t note_mark(hal_plugin_queue *queue, uint64_t mark)
 {
     const uint32_t at = mark >> 8 & (CUDA_MARKS - 1);
@@ -375,8 +375,8 @@ static uint32_t can_be_early(const hal_plugin_queue *queue, const hal_command *c
     return early;
 }
 
-/* The chain of a capacity (of any, early or not, if it is 0) that was used the longest time ago, and
- * how many there are. */
+/* The chain of a capacity (of any, early or not, if it is 0) that was used the longest time ago,
+ * and how many there are. */
 static cuda_chain *oldest(const hal_plugin_queue *queue, uint32_t capacity, uint32_t kept,
                           uint32_t early, uint32_t *alike)
 {
@@ -431,8 +431,8 @@ static hal_status build(hal_plugin_queue *queue, uint32_t capacity, uint32_t ear
     return HAL_OK;
 }
 
-/* A node behind the last one. An early one begins as soon as every group of the one in front is done
- * or gone; what that wrote is seen behind the kernel's own wait. */
+/* A node behind the last one. An early one begins as soon as every group of the one in front is
+ * done or gone; what that wrote is seen behind the kernel's own wait. */
 static cuda_result add_node(cuda_chain *chain, uint32_t index, const cuda_node_launch *launch)
 {
     const cuda_driver *cu = cuda_functions();

@@ -9,9 +9,9 @@
 
 #define CUDA_CHAIN_MOST 1024u
 
-/* How many of the next dispatches, at most CUDA_CHAIN_MOST, are best run together: where a run repeats
- * itself, as a loop's does, it is cut where earlier ones were, so that whole turns come again as
- * the same run though batches end anywhere. */
+/* How many of the next dispatches, at most CUDA_CHAIN_MOST, are best run together: where a run
+ * repeats itself, as a loop's does, it is cut where earlier ones were, so that whole turns come
+ * again as the same run though batches end anywhere. */
 uint32_t cuda_chain_piece(hal_plugin_queue *queue, const hal_batch *batch,
                           const hal_command *commands, uint32_t count);
 

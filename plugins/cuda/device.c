@@ -100,8 +100,8 @@ void cuda_device_close(hal_plugin_device *device)
     free(device);
 }
 
-/* The driver copies between any two of its devices. Where they can, they do it without the host once
- * the one has been let into the other's memory: what comes of that changes the speed alone. */
+/* The driver copies between any two of its devices. Where they can, they do it without the host
+ * once the one has been let into the other's memory: what comes of that changes the speed alone. */
 uint32_t cuda_device_reaches(hal_plugin_device *device, hal_plugin_device *other)
 {
     const cuda_driver *cu = cuda_functions();
@@ -267,8 +267,8 @@ static void describe_limits(cuda_device device, hal_device_info *info)
     info->max_queues = QUEUES_AT_ONCE;
 }
 
-/* The driver's own version, where the system tells: it is part of the compile cache's key. It is the
- * first word of the file that is digits and points. */
+/* The driver's own version, where the system tells: it is part of the compile cache's key. It is
+ * the first word of the file that is digits and points. */
 static void read_release(char *release, size_t bytes)
 {
     char line[256] = "";

@@ -162,8 +162,8 @@ static void load(cuda_lowering *l, uint32_t index)
     access(l, load_of(l, r->aux), word_type(memory->type), r->b, &p, registers, r->width, 1);
 }
 
-/* Of a binding that is only read: through the read-only path, which takes the memory to be constant as
- * long as the kernel is there. A kernel that starts early is there before its inputs are. */
+/* Of a binding that is only read: through the read-only path, which takes the memory to be constant
+ * as long as the kernel is there. A kernel that starts early is there before its inputs are. */
 static const char *load_of(const cuda_lowering *l, uint32_t memory)
 {
     if (hal_ir_is_shared(l->kernel, memory)) {

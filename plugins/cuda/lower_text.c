@@ -1,5 +1,6 @@
 /* Lines of PTX and the names in them. Called by every file of the lowering; written by hand rather
- * than with printf, as a large kernel has thousands of lines and its lowering has two milliseconds. */
+ * than with printf, as a large kernel has thousands of lines and its lowering has two
+ * milliseconds. */
 #include "lower_state.h"
 
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 
 enum { PAGE = 4096, PAGES = 512 };
 
-/* `pages` has the length of the piece that begins at a page, IN_PIECE for its further pages, 0 where
- * nothing is. */
+/* `pages` has the length of the piece that begins at a page, IN_PIECE for its further pages, 0
+ * where nothing is. */
 typedef struct slab {
     uint8_t *pointer;
     cuda_address address;

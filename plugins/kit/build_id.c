@@ -1,5 +1,5 @@
-/* The build id of a plugin, see build_id.h: the note among the segments of the object that holds this
- * very function. */
+/* The build id of a plugin, see build_id.h: the note among the segments of the object that holds
+ * this very function. */
 #include "build_id.h"
 
 #include <elf.h>

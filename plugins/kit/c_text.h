@@ -4,7 +4,7 @@
  * The plugin writes what comes before (pragmas, the kernel's head) and declares m0, m1, ...: a
  * pointer to the elements of each binding, in the binding's memory type;
  * this module appends the shared arrays (m with the numbers that follow) and one statement for each
- * record. Values are called v and the number of their record, constants stand where they are used. */
+ * record. Values are called v and the number of their record, constants stand in their place. */
 #ifndef KIT_C_TEXT_H
 #define KIT_C_TEXT_H
 

@@ -297,8 +297,8 @@ static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, u
         const uint64_t *values = r->work[first + lane].values;
         const uint32_t g = lane / 4, t = lane % 4;
         for (uint32_t i = 0; i < 4; i++) {
-            take_word(type, values[r->slots[record->a] + i], &a[g + i % 2 * 8][(t + i / 2 * 4) * each],
-                      1);
+            take_word(type, values[r->slots[record->a] + i],
+                      &a[g + i % 2 * 8][(t + i / 2 * 4) * each], 1);
         }
         for (uint32_t i = 0; i < 2; i++) {
             take_word(type, values[r->slots[record->b] + i], &b[(t + 4 * i) * each][g], 8);

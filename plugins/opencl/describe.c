@@ -1,5 +1,5 @@
-/* What a device is: its answers to OpenCL's questions, as hal asks them. Called by device.c for each
- * device of each platform. */
+/* What a device is: its answers to OpenCL's questions, as hal asks them. Called by device.c for
+ * each device of each platform. */
 #include "opencl.h"
 
 #include <stdio.h>
@@ -119,8 +119,8 @@ static void describe_limits(opencl_card *card)
  * where a kernel needs many. */
 enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
 
-/* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All of
- * Intel's GPUs have 16. */
+/* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All
+ * of Intel's GPUs have 16. */
 static void describe_subgroups(opencl_card *card, const answers *a)
 {
     size_t widths[16] = {0};
@@ -222,8 +222,8 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
     describe_id(card, a);
 }
 
-/* The words at the end that fit into `size` bytes: a processor's name follows those that all devices
- * of a version share. */
+/* The words at the end that fit into `size` bytes: a processor's name follows those that all
+ * devices of a version share. */
 static const char *last_words(const char *text, size_t size)
 {
     const size_t length = strlen(text);

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defines the guard of clang's header of OpenCL's functions; types and constants have another. Where
- * the kernel does not compile like that, the driver is asked without it. */
+/* Defines the guard of clang's header of OpenCL's functions; types and constants have another.
+ * Where the kernel does not compile like that, the driver is asked without it. */
 #define NO_HEADER "-D_OPENCL_H_"
 
 static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_kernel *ir);

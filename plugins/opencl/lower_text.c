@@ -215,9 +215,9 @@ static bool uses_subgroups(const hal_ir_kernel *ir)
     return false;
 }
 
-/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count themselves
- * by subgroups and lanes, and what hal calls the l-th work-item is that lane by definition; all
- * subgroups but the last are full. */
+/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count
+ * themselves by subgroups and lanes, and what hal calls the l-th work-item is that lane by
+ * definition; all subgroups but the last are full. */
 static void use_subgroups(kit_c_dialect *words)
 {
     words->local_id = "i@i";

@@ -3,8 +3,8 @@
  * Mapped kinds need a pointer that stays valid while kernels run, which OpenCL's own mapping does
  * not give. Where host and device share their memory and the device offers fine-grained buffers, a
  * buffer over such memory is it, and the other kinds are made the same way. Elsewhere the host's
- * memory holds the truth: copies go to and from it, and a kernel that is bound to it works on a copy
- * on the device that commands.c brings up to date around the kernel. */
+ * memory holds the truth: copies go to and from it, and a kernel that is bound to it works on a
+ * copy on the device that commands.c brings up to date around the kernel. */
 #include "opencl.h"
 
 #include <stdlib.h>

@@ -172,8 +172,8 @@ static hal_status wait_for_others(hal_plugin_queue *queue, const hal_plugin_wait
     return status;
 }
 
-/* The blocks of kernels that take them from a buffer, one after the other. The queue is in order, so
- * kernels of earlier batches have read what is overwritten here. */
+/* The blocks of kernels that take them from a buffer, one after the other. The queue is in order,
+ * so kernels of earlier batches have read what is overwritten here. */
 static hal_status stage_arguments(hal_plugin_queue *queue, const hal_batch *batch)
 {
     uint64_t bytes = 0;

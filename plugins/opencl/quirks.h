@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 enum {
-    /* Mapped memory is the host's, with a copy of it on the device that is brought up to date around
-     * each use, even where fine-grained sharing is offered. */
+    /* Mapped memory is the host's, with a copy of it on the device that is brought up to date
+     * around each use, even where fine-grained sharing is offered. */
     OPENCL_QUIRK_SHADOW = 1,
     /* Offsets and scalars go through a buffer, not through an argument by value. */
     OPENCL_QUIRK_BUFFER_ARGUMENTS = 2,
-    /* Memory is taken at its first use: a new buffer is touched, so that its lack is told in time. */
+    /* Memory is taken at its first use: a new buffer is touched, so that its lack is told. */
     OPENCL_QUIRK_LAZY_MEMORY = 4,
     /* Queues without profiling: no device time, but cheaper commands. */
     OPENCL_QUIRK_NO_PROFILING = 8,

@@ -1,8 +1,8 @@
-/* What docs/plugin-abi.md promises to plugins that are compiled already, as numbers: the size of each
- * structure, the place and type of each field, the value of each name, the signature of each entry.
- * Only ever appended to, and then HAL_PLUGIN_ABI_MINOR, the sizes of the tables that grew and the
- * names in _COUNT change with it. headers.sh compiles this in each language that the headers
- * promise; what does not hold is an error of the compiler that names it. */
+/* What docs/plugin-abi.md promises to plugins that are compiled already, as numbers: the size of
+ * each structure, the place and type of each field, the value of each name, the signature of each
+ * entry. Only ever appended to, and then HAL_PLUGIN_ABI_MINOR, the sizes of the tables that grew
+ * and the names in _COUNT change with it. headers.sh compiles this in each language that the
+ * headers promise; what does not hold is an error of the compiler that names it. */
 #include <hal/plugin.h>
 #include <hal/ir.h>
 #include <hal/status.h>

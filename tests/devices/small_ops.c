@@ -1,6 +1,6 @@
-/* small_ops.c: the op library's kernels at sizes that a simulator can bear, as the device takes them
- * and as a GPU would; nothing is checked here, since the simulator watches every access. Called by
- * oclgrind.sh on the device of HAL_BACKEND. */
+/* small_ops.c: the op library's kernels at sizes that a simulator can bear, as the device takes
+ * them and as a GPU would; nothing is checked here, since the simulator watches every access.
+ * Called by oclgrind.sh on the device of HAL_BACKEND. */
 #include <context.h>
 #include <ops/ops.h>
 #include <stdio.h>
@@ -66,7 +66,8 @@ static void reductions(trial *t, int64_t rows, int64_t columns)
     for (uint32_t axis = 0; axis < 2; axis++) {
         const ops_tensor x = filled(t, HAL_TYPE_F32, rows, columns);
         const int64_t lines = axis == 0 ? columns : rows;
-        ops_tensor y = filled(t, HAL_TYPE_F32, lines, 1), places = filled(t, HAL_TYPE_I32, lines, 1);
+        ops_tensor y = filled(t, HAL_TYPE_F32, lines, 1),
+                   places = filled(t, HAL_TYPE_I32, lines, 1);
         y.rank = places.rank = 1;
         CHECK(ops_reduce(t->ops, OPS_REDUCE_SUM, axis, &x, &y, NULL));
         CHECK(ops_reduce(t->ops, OPS_REDUCE_ARGMAX, axis, &x, &places, NULL));

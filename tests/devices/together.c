@@ -1,5 +1,5 @@
 /* together.c: one process loads cpu, opencl and vulkan and moves data between their devices; the
- * ctest devices_together. Two of them bring an LLVM each. Ends with 77 where a device is missing. */
+ * ctest devices_together. Two of them bring an LLVM each. Ends with 77 where one is missing. */
 #include <hal/hal.h>
 #include <math.h>
 #include <ops/ops.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: hostile records meet the verifier. A good kernel gets some of its fields overwritten;
- * its arrays are of exactly the counts that it claims, so that the address
+/* Fuzz target: hostile records meet the verifier. A good kernel gets some of its fields
+ * overwritten; its arrays are of exactly the counts that it claims, so that the address
  * sanitizer sees every read beyond them. What is still accepted must print and read back to the
  * same kernel. Run by ./dev check as the ctest fuzz_ir_records. */
 #include <hal/ir_build.h>

@@ -1,7 +1,7 @@
-/* Fuzz target: the shapes of array calls. Bytes are a program of calls with any types, ranks, lengths,
- * axes and operands. No call crashes; one that fails says why; what was made has a shape that can be
- * counted, can be read, and is gone when it was released; no kernel reaches beyond its arrays. The
- * device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_array. */
+/* Fuzz target: the shapes of array calls. Bytes are a program of calls with any types, ranks,
+ * lengths, axes and operands. No call crashes; one that fails says why; what was made has a shape
+ * that can be counted, can be read, and is gone when it was released; no kernel reaches beyond its
+ * arrays. The device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_array. */
 #include <dlfcn.h>
 #include <ops/graph.h>
 #include <stdio.h>
@@ -313,8 +313,8 @@ static uint32_t pick(machine *m, int *is_far)
     return at;
 }
 
-/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far arrays
- * are none to compute with. */
+/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far
+ * arrays are none to compute with. */
 static ops_array *operand(machine *m, int *is_far)
 {
     int far = 0;

@@ -126,7 +126,7 @@ static void end(void)
     must(mock->live_queues == 0 && mock->live_kernels == 0 && mock->live_memories == 0);
 }
 
-/* x * x; x + y in F32; x + y in I32; five inputs as the epilogue of a product has them; two outputs. */
+/* x * x; x + y in F32; x + y in I32; five inputs, as a product's epilogue has; two outputs. */
 static void make_expressions(void)
 {
     static const struct {
@@ -439,8 +439,8 @@ static uint32_t next_shape(machine *m, int64_t *shape)
     return rank;
 }
 
-/* A row-major tensor of small lengths, the last view, or any numbers at all. Shapes of calls have to
- * go together to get far, so they come out of few. */
+/* A row-major tensor of small lengths, the last view, or any numbers at all. Shapes of calls have
+ * to go together to get far, so they come out of few. */
 static ops_tensor next_tensor(machine *m)
 {
     static const int64_t shapes[][3] = {{1, 4, 4}, {2, 3, 4}, {1, 1, 5}, {3, 4, 4}, {2, 4, 3},

@@ -1,8 +1,8 @@
-/* Fuzz target: what a plugin's table and its descriptions of devices may hold. A table of any stated
- * size, in memory of just that size, with any entries missing and any texts, is taken or refused
- * with words; so are the devices that it enumerates. Descriptions that are taken are given to the
- * mock plugin, whose device is then put to work: hal and the op library answer unsupported or
- * compute, whatever its limits are. Run by ./dev check as the ctest fuzz_plugin_table. */
+/* Fuzz target: what a plugin's table and its descriptions of devices may hold. A table of any
+ * stated size, in memory of just that size, with any entries missing and any texts, is taken or
+ * refused with words; so are the devices that it enumerates. Descriptions that are taken are given
+ * to the mock plugin, whose device is then put to work: hal and the op library answer unsupported
+ * or compute, whatever its limits are. Run by ./dev check as the ctest fuzz_plugin_table. */
 #include <dlfcn.h>
 #include <ops/ops.h>
 #include <stddef.h>

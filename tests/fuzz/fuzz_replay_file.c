@@ -1,6 +1,6 @@
 /* Fuzz target: files that claim to be of HAL_DUMP=batch meet the reader of hal-replay. Every record
- * is read, every batch's commands too, and every byte that a record refers to is touched, so that the
- * address sanitizer sees what lies beyond the file. Run by ./dev check as the ctest
+ * is read, every batch's commands too, and every byte that a record refers to is touched, so that
+ * the address sanitizer sees what lies beyond the file. Run by ./dev check as the ctest
  * fuzz_replay_file. */
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int more;
     while ((more = replay_file_next(&file, &record)) > 0) {
         const replay_kernel *kernel = &record.kernel;
-        const replay_bytes parts[] = {record.data,          record.message,       record.device.name,
-                                      record.device.driver, record.device.plugin, kernel->name,
-                                      kernel->ir,           kernel->format,       kernel->entry,
-                                      kernel->code};
+        const replay_bytes parts[] = {
+            record.data,          record.message, record.device.name, record.device.driver,
+            record.device.plugin, kernel->name,   kernel->ir,         kernel->format,
+            kernel->entry,        kernel->code};
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             touch(parts[i]);
         }

@@ -10,7 +10,7 @@ struct hal_plugin_device {
     int unused;
 };
 
-/* Memory of the device is a size without bytes, so that tensors beyond any machine's can be made. */
+/* Memory of the device is a size without bytes, so that tensors may be beyond any machine's. */
 struct hal_plugin_memory {
     void *mapped;
 };

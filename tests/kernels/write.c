@@ -39,8 +39,8 @@ static const char usage[] =
     "  --filter TEXT   only kernels whose name has the text\n"
     "  --create SELECTION  makes the kernels on that device, as in HAL_BACKEND, runs nothing, and\n"
     "                  says the name of each on standard error before\n"
-    "Exit status: 0 all written or made, 1 a kernel could not be, 2 wrong usage, 77 there is no such\n"
-    "language in this build, or no such device.\n";
+    "Exit status: 0 all written or made, 1 a kernel could not be, 2 wrong usage, 77 there is no\n"
+    "such language in this build, or no such device.\n";
 
 int main(int count, char **arguments)
 {
@@ -82,8 +82,8 @@ int main(int count, char **arguments)
     if (!made) {
         fprintf(stderr, "kernel-corpus: %s\n", message);
     }
-    printf("kernel-corpus: %d kernels for device %s %s %s, %d failed, %d unsupported; the largest has "
-           "%u records; the slowest, %s, took %.2f ms\n",
+    printf("kernel-corpus: %d kernels for device %s %s %s, %d failed, %d unsupported; the largest "
+           "has %u records; the slowest, %s, took %.2f ms\n",
            w.written, device, target == NULL ? "in" : "made on",
            target == NULL ? places[0] : hal_device_get_info(w.target)->name, w.failed,
            w.unsupported, w.most_records, w.slowest, w.slowest_ms);

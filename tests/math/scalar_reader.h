@@ -119,7 +119,7 @@ static inline uint64_t scalar_mulhi_u64(uint64_t a, uint64_t b)
     ((result) = (condition) ? function(m, x) : (result))
 #define MATH_RARE2_F32(result, condition, function, x, y)                                          \
     ((result) = (condition) ? function(m, x, y) : (result))
-#define MATH_RARE_F64(result, condition, function, x)     MATH_RARE_F32(result, condition, function, x)
+#define MATH_RARE_F64(result, condition, function, x) MATH_RARE_F32(result, condition, function, x)
 #define MATH_RARE2_F64(result, condition, function, x, y)                                          \
     MATH_RARE2_F32(result, condition, function, x, y)
 

@@ -1,5 +1,5 @@
-/* A plugin around the cpu plugin that spoils what kernels named "spoiled" write: the first number of
- * their last binding is one too large. For tests of hal-replay, which has to name the kernel. */
+/* A plugin around the cpu plugin that spoils what kernels named "spoiled" write: the first number
+ * of their last binding is one too large. For tests of hal-replay, which has to name the kernel. */
 #include "wrap.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* What the environment may do to a program: opens the default device, makes a kernel, runs
- * it, keeps something in the compile cache, and says what came of it, a line each. Run by secure.sh as itself and set-uid. */
+ * it, keeps something in the compile cache, and says what came of it, a line each. Run by
+ * secure.sh as itself and set-uid. */
 #include <hal/hal.h>
 #include <stdio.h>
 #include <sys/auxv.h>

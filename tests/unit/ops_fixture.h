@@ -36,7 +36,8 @@ static inline int open_context(void **state)
         fprintf(stderr, "%s\n", hal_status_message());
         return -1;
     }
-    test_context->cold->least_ns = UINT64_MAX; /* kernels are made at once, however busy the machine */
+    /* Kernels are made at once, however busy the machine. */
+    test_context->cold->least_ns = UINT64_MAX;
     return 0;
 }
 
@@ -385,8 +386,8 @@ static inline void box_free(box *b)
     free(b->host);
 }
 
-/* The place of element number `linear`, counted in row-major order over `shape`, in a tensor that is
- * broadcast to it. */
+/* The place of element number `linear`, counted in row-major order over `shape`, in a tensor that
+ * is broadcast to it. */
 static inline int64_t place_of(const ops_tensor *t, uint32_t rank, const int64_t *shape,
                                int64_t linear)
 {
@@ -406,8 +407,8 @@ static inline double box_at(const box *b, const ops_tensor *like, int64_t linear
     return b->host[place_of(&b->t, like->rank, like->shape, linear)];
 }
 
-/* Reads the whole buffer and compares it with want[], an array as long as host: elements of the view
- * within `ulps` units of the type in the last place, or `absolute`; all others as they were. */
+/* Reads the whole buffer and compares it with want[], an array as long as host: elements of the
+ * view within `ulps` units of the type in the last place, or `absolute`; others as they were. */
 static inline void box_expect(const box *b, const double *want, double ulps, double absolute)
 {
     uint64_t size = hal_type_size(b->t.type);

@@ -1,6 +1,6 @@
 /* The text of small kernels, line by line, in OpenCL C: tests/unit/c_text has NAME.ir and what is
- * expected of it in NAME.cl. After a change that is meant, C_TEXT_UPDATE=1 in the environment writes
- * the expected files anew. */
+ * expected of it in NAME.cl. After a change that is meant, C_TEXT_UPDATE=1 in the environment
+ * writes the expected files anew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -209,8 +209,8 @@ static void folders_are_made_where_the_variables_say(void **state)
     assert_int_equal(system(path), 0);
 }
 
-/* A folder with good entries that cannot be written is read all the same, and nothing is said but that
- * what is new is not kept (promise 11). */
+/* A folder with good entries that cannot be written is read all the same, and nothing is said but
+ * that what is new is not kept (promise 11). */
 static void folders_that_are_read_only(void **state)
 {
     (void)state;

@@ -74,7 +74,7 @@ static void print_something(case_run *run, const void *parameters)
     printf("a plugin's own words");
 }
 
-/* A copy of what nobody wrote, which the validate layer finds and nothing else; asked for or not. */
+/* A copy of what nobody wrote, which the validate layer alone finds; asked for or not. */
 static void copy_the_unwritten(case_run *run, const void *parameters)
 {
     (void)parameters;

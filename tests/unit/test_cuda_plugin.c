@@ -274,8 +274,8 @@ static void test_chains(void **state)
     plugin->memory_free(device, memory);
 }
 
-/* Without memory for a graph the dispatches are launched; without memory for an event nothing of the
- * batch is begun, and its value does not come to pass. */
+/* Without memory for a graph the dispatches are launched; without memory for an event nothing of
+ * the batch is begun, and its value does not come to pass. */
 static void test_without_memory(void **state)
 {
     (void)state;
@@ -302,8 +302,8 @@ static void test_without_memory(void **state)
     plugin->memory_free(device, memory);
 }
 
-/* What comes again and again gets a graph of its own, with nothing switched off and nothing changed;
- * the oldest of them go. */
+/* What comes again and again gets a graph of its own, with nothing switched off and nothing
+ * changed; the oldest of them go. */
 static void test_kept_chains(void **state)
 {
     (void)state;
@@ -365,8 +365,8 @@ static void test_runs_that_look_alike(void **state)
     plugin->kernel_destroy(device, kernel);
 }
 
-/* A loop of 37 dispatches in batches of 1,000, which end somewhere in it: its whole turns come again
- * as the same run, and only what is left at both ends of a batch is set anew. */
+/* A loop of 37 dispatches in batches of 1,000, which end somewhere in it: its whole turns come
+ * again as the same run, and only what is left at both ends of a batch is set anew. */
 static void test_loops(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* HAL_DUMP=batch and hal-replay: work of every kind is recorded on the cpu plugin and on the mock, and
- * run again on both and on a plugin that spoils what one kernel writes. */
+/* HAL_DUMP=batch and hal-replay: work of every kind is recorded on the cpu plugin and on the mock,
+ * and run again on both and on a plugin that spoils what one kernel writes. */
 #include "mock_fixture.h"
 
 #include <glob.h>
@@ -66,7 +66,8 @@ static void write_numbers(hal_queue *queue, hal_buffer *buffer, float first)
  * the pool and from the device, a graph, odd bytes. */
 static void record_commands(hal_device *device, hal_queue *queue)
 {
-    hal_kernel *plain = every_other(device, "plain", 1), *spoiled = every_other(device, "spoiled", 2);
+    hal_kernel *plain = every_other(device, "plain", 1),
+               *spoiled = every_other(device, "spoiled", 2);
     hal_buffer *x = mock_buffer(device, COUNT * 4), *y = mock_buffer(device, COUNT * 4);
     hal_buffer *mapped = NULL, *released = mock_buffer(device, 1 << 20);
     ok(hal_buffer_create(device, HAL_MEMORY_SHARED, COUNT * 4, &mapped));
@@ -242,7 +243,7 @@ static void work_is_recorded(void **state)
     record_commands(device, queue);
     find_file();
 
-    /* A batch that hal holds until the cpu is done; one that copies into another device's memory. */
+    /* A batch that hal holds until the cpu is done; a copy into another device's memory. */
     hal_kernel *kernel = mock_kernel(other, 5);
     hal_buffer *a = mock_buffer(other, 4096), *b = mock_buffer(other, 4096);
     hal_buffer *far = mock_buffer(device, 4096), *on_host = mock_buffer(cpu, 4096);
@@ -301,7 +302,8 @@ static int replay(const char *file, const char *arguments)
 static void expect(int wanted, int is_there, const char *words)
 {
     if (wanted != is_there || !strstr(output, words)) {
-        fail_msg("ended with %d, not %d, or \"%s\" is not in:\n%s", is_there, wanted, words, output);
+        fail_msg("ended with %d, not %d, or \"%s\" is not in:\n%s", is_there, wanted, words,
+                 output);
     }
 }
 

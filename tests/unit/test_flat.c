@@ -1,6 +1,6 @@
 /* Promises 22 and 25 on a real device, the cpu plugin with its worker threads: a process that opens
- * and closes a thousand times, or allocates and frees a hundred thousand times, stays as large as it
- * was; the child of a fork is told. */
+ * and closes a thousand times, or allocates and frees a hundred thousand times, stays as large as
+ * it was; the child of a fork is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static footprint measure(void)
     return now;
 }
 
-/* What is made once, such as the C library's own, is no growth; a leak of a few words each time is. */
+/* What is made once, as the C library's own, is no growth; a few words each time are. */
 static void must_be_flat(footprint before, int times)
 {
     const footprint after = measure();
@@ -121,7 +121,7 @@ static void allocating_and_freeing(void **state)
     hal_device_release(device);
 }
 
-/* In the child of a fork the pool's threads are missing: everything answers so, and can be let go. */
+/* In the child of a fork the pool's threads are missing: all answers so, and can be let go. */
 #if !defined(__SANITIZE_THREAD__) && !defined(HAL_TEST_EMULATED)
 static void forked_children_are_told(void **state)
 {
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 {
     cycles = argc > 1 ? atoi(argv[1]) : cycles;
     const struct CMUnitTest tests[] = {
-/* Neither the thread sanitizer nor an emulator allows threads after the fork of a process with some. */
+/* Neither the thread sanitizer nor an emulator allows threads after a fork beside threads. */
 #if !defined(__SANITIZE_THREAD__) && !defined(HAL_TEST_EMULATED)
         cmocka_unit_test(forked_children_are_told),
 #endif

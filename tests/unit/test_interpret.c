@@ -544,7 +544,8 @@ static void matrices_are_multiplied(void **state)
                  (kit_span[]){{a, sizeof a}, {b, sizeof b}, {c, sizeof c}, {y, sizeof y}}, NULL,
                  32);
         for (uint32_t i = 0; i < 128; i++) {
-            const uint32_t lane = i / 4, row = lane / 4 + i % 4 / 2 * 8, column = lane % 4 * 2 + i % 2;
+            const uint32_t lane = i / 4, row = lane / 4 + i % 4 / 2 * 8,
+                           column = lane % 4 * 2 + i % 2;
             const float expected =
                 (float)(8 * each - 1) * (float)(row + 1) * ((float)column - 3.0f) + 8.5f;
             assert_true(y[i] == expected);

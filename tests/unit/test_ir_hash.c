@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD(group, units, binding, shared, scalar)                                           \
-    "kernel k\ngroup " group "\ngroups_per_unit " units "\nbinding x " binding "\nshared s " shared \
-    "\nscalar n " scalar "\n"
+#define HEAD(group, units, binding, shared, scalar)                                                \
+    "kernel k\ngroup " group "\ngroups_per_unit " units "\nbinding x " binding                     \
+    "\nshared s " shared "\nscalar n " scalar "\n"
 #define BODY "%0 = scalar u32 n\n%1 = constant u32 3\n%2 = add u32 %0, %1\n"
 #define PLAIN HEAD("64 1 1", "1", "f32 read", "f32 16", "u32 0")
 

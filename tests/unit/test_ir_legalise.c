@@ -192,8 +192,8 @@ static void transcendental_functions_are_expanded(void **state)
                      type, names[i], type);
             if (!wide) { /* a cast of f32 to f32 is no operation */
                 snprintf(text, sizeof text,
-                         HEAD("512 1 1", "f32") ID_FORMAT "%%a = load f32 x[%%l]\n%%c = %s f32 %%a\n"
-                                                   "store y[%%l], %%c\n",
+                         HEAD("512 1 1", "f32") ID_FORMAT "%%a = load f32 x[%%l]\n"
+                                                   "%%c = %s f32 %%a\nstore y[%%l], %%c\n",
                          names[i]);
             }
             fill_with_floats(-30, 30);
@@ -507,8 +507,8 @@ static double some_double(int exponent)
 
 static void fma_of_f64_is_computed(void **state)
 {
-    static const int spread[] = {0,   -1,  1,    -26,  -27,  27,   -52,  -53,  -54,  52,  53,  54,
-                                 105, 106, -105, -106, -119, -120, -121, 119,  120,  121, 200, -200};
+    static const int spread[] = {0,   -1,  1,    -26,  -27,  27,   -52,  -53, -54, 52,  53,  54,
+                                 105, 106, -105, -106, -119, -120, -121, 119, 120, 121, 200, -200};
     static const double corners[] = {0, -0.0, 1, -1, 0x1p1023, -0x1p1023, INFINITY, -INFINITY, NAN,
                                      0x1.fffffffffffffp1023, 0x1p-500, 0x1.8p-510};
     enum { SPREAD = sizeof spread / sizeof spread[0], CORNERS = sizeof corners / sizeof *corners };

@@ -1,5 +1,5 @@
-/* The kit's copy of a kernel: the same after the kernel has gone, in one piece of memory; and nothing
- * where there is none. */
+/* The kit's copy of a kernel: the same after the kernel has gone, in one piece of memory; and
+ * nothing where there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

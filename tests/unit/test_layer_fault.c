@@ -64,7 +64,8 @@ static void named_calls_fail(void **state)
 
     /* Six submits and four waits have been asked for: the device is lost, and stays so. */
     assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "lost:11+");
-    assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "was lost earlier");
+    assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST,
+                 "was lost earlier");
     assert_fails(mock_dispatch(queue, kernel, a, b), HAL_ERROR_DEVICE_LOST, "was lost earlier");
     hal_buffer_release(a);
     hal_buffer_release(b);

@@ -118,8 +118,8 @@ static void what_is_done_is_written(void **state)
         assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
     }
     assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 7), HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}),
-                     HAL_OK);
+    assert_int_equal(
+        hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}), HAL_OK);
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(hal_graph_begin(queue), HAL_OK);
     for (int i = 0; i < 3; i++) {
@@ -154,7 +154,7 @@ static void what_is_done_is_written(void **state)
     assert_int_equal(count("\"name\":\"fill\"", "\"cat\":\"device\""), 1);
     assert_int_equal(count("\"name\":\"copy\"", "\"cat\":\"device\""), 1);
     assert_int_equal(count("\"shift and 2 more\"", "\"cat\":\"device\""), 1);
-    assert_int_equal(count("\"flush\"", "\"cat\":\"flush\""), 304); /* one in the failed one's place */
+    assert_int_equal(count("\"flush\"", "\"cat\":\"flush\""), 304); /* one for the failed one */
     assert_int_equal(count("\"flush\"", "\"cat\":\"flush failed\""), 1);
     assert_int_equal(count("\"name\":\"memory\"", "\"in use\":8192,\"pooled\":0"), 306);
     assert_int_equal(count("\"thread_name\"", "thread 2"), 1);

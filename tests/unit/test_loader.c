@@ -1,6 +1,6 @@
-/* Plugin files of all kinds: what becomes of each and what is said about it: the path and the system
- * loader's own words (promise 3), both versions of a newer major (promise 6), what it is that is
- * missing (promise 8), and that one bad file hides no other (promise 9). */
+/* Plugin files of all kinds: what becomes of each and what is said about it: the path and the
+ * system loader's own words (promise 3), both versions of a newer major (promise 6), what it is
+ * that is missing (promise 8), and that one bad file hides no other (promise 9). */
 #include "mock_fixture.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* HAL_DUMP=native, as plugins follow it: asked for or not, a heading, and one line of the log for each
- * line of the code. */
+/* HAL_DUMP=native, as plugins follow it: asked for or not, a heading, and one line of the log for
+ * each line of the code. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

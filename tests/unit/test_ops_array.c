@@ -15,7 +15,8 @@ static ops_array_statistics statistics(void)
 static ops_array *ramp(hal_type type, int64_t rows, int64_t columns, double low, double high)
 {
     const int64_t shape[2] = {rows, columns};
-    ops_array *x = ops_array_uniform(test_context, type, 2, shape, (ops_random_key){3, 4}, low, high);
+    ops_array *x =
+        ops_array_uniform(test_context, type, 2, shape, (ops_random_key){3, 4}, low, high);
     assert_non_null(x);
     return x;
 }

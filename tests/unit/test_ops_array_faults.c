@@ -1,6 +1,6 @@
-/* Arrays while the device or the host fails: each call of the mock plugin in turn, then each malloc.
- * Nothing is lost: what was not computed is computed by the next call, with the same bits, and
- * everything can be released. */
+/* Arrays while the device or the host fails: each call of the mock plugin in turn, then each
+ * malloc. Nothing is lost: what was not computed is computed by the next call, with the same bits,
+ * and everything can be released. */
 #include "mock_fixture.h"
 
 #include <context.h>

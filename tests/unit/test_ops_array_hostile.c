@@ -135,7 +135,7 @@ static ops_array *sum_of(ops_array *const *nodes, int from_left)
     return sum;
 }
 
-/* Twenty nodes over two leaves are one kernel; once the nodes have memory they are twenty leaves. */
+/* Twenty nodes over two leaves are one kernel; once they have memory they are leaves. */
 static void nodes_that_were_read_become_leaves(void **state)
 {
     (void)state;
@@ -509,7 +509,7 @@ static void graphs_of_odd_inputs(void **state)
     ops_array_release(x);
 }
 
-/* The front of a larger array lies in one piece from the beginning, but does not fill its memory. */
+/* The front of a larger array begins where its memory does, but does not fill it. */
 static void graphs_of_fronts(void **state)
 {
     (void)state;

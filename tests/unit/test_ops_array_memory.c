@@ -1,6 +1,6 @@
-/* What loops over arrays cost in memory: no malloc once they are warm, and flat memory over millions
- * of operations. malloc and its kin are counted by functions of this program that stand before those
- * of the C library. */
+/* What loops over arrays cost in memory: no malloc once they are warm, and flat memory over
+ * millions of operations. malloc and its kin are counted by functions of this program that stand
+ * before those of the C library. */
 #include "ops_fixture.h"
 
 #include <ops/graph.h>
@@ -61,7 +61,8 @@ static void one_loop(ops_array **state)
 static void open_arrays(void)
 {
     const int64_t square[2] = {8, 8}, row[2] = {1, 8};
-    weights = ops_array_uniform(test_context, HAL_TYPE_F32, 2, square, (ops_random_key){1, 1}, -1, 1);
+    weights =
+        ops_array_uniform(test_context, HAL_TYPE_F32, 2, square, (ops_random_key){1, 1}, -1, 1);
     bias = ops_array_uniform(test_context, HAL_TYPE_F32, 2, row, (ops_random_key){1, 2}, -1, 1);
     input = ops_array_uniform(test_context, HAL_TYPE_F32, 2, row, (ops_random_key){1, 3}, -1, 1);
     assert_non_null(input);

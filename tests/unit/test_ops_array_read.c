@@ -1,6 +1,6 @@
-/* Where a result lies that is read as soon as it is computed: on a device whose kernels reach mapped
- * memory, in memory that the host reads, without a copy; and how it comes to the device's own when it
- * is used after all. The mock plugin logs what it is given. */
+/* Where a result lies that is read as soon as it is computed: on a device whose kernels reach
+ * mapped memory, in memory that the host reads, without a copy; and how it comes to the device's
+ * own when it is used after all. The mock plugin logs what it is given. */
 #include "mock_fixture.h"
 
 #include <array.h>

@@ -1,5 +1,5 @@
-/* The functions of one and two values against the C library in double precision, in units in the last
- * place, and their corners. */
+/* The functions of one and two values against the C library in double precision, in units in the
+ * last place, and their corners. */
 #include "ops_fixture.h"
 
 typedef struct function {
@@ -133,8 +133,8 @@ static void gelu_values(void **state)
     box_free(&y);
 }
 
-/* Zeros with their signs, infinities and NaN through every float function that C has too; 89.25, whose
- * exponential overflows, and half of it does not. */
+/* Zeros with their signs, infinities and NaN through every float function that C has too; 89.25,
+ * whose exponential overflows, and half of it does not. */
 static void corners(void **state)
 {
     (void)state;

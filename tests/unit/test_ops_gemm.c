@@ -163,8 +163,8 @@ static void layouts(void **state)
 }
 
 /* On one compute unit the tile that wastes least is taken: every row of the table of tiles, with
- * asynchronous copies and without, in the middle and at the edges of the matrices. The smallest tile
- * is for devices that have no shared memory for the next one. */
+ * asynchronous copies and without, in the middle and at the edges of the matrices. The smallest
+ * tile is for devices that have no shared memory for the next one. */
 static void every_tile(void **state)
 {
     (void)state;

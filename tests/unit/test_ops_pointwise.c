@@ -403,7 +403,7 @@ static void bad_arguments(void **state)
     box_free(&out);
 }
 
-/* Numbers that overflow when they are multiplied out; the undefined-behaviour sanitizer looks on. */
+/* Numbers that overflow when multiplied out; the undefined-behaviour sanitizer looks on. */
 static void uncountable_tensors(void **state)
 {
     (void)state;

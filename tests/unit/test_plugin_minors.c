@@ -1,5 +1,5 @@
-/* Promise 6: plugins of another minor than hal's, with shorter and longer tables, load and work, and
- * what they lack is as docs/plugin-abi.md has it. */
+/* Promise 6: plugins of another minor than hal's, with shorter and longer tables, load and work,
+ * and what they lack is as docs/plugin-abi.md has it. */
 #include "mock_fixture.h"
 
 #define ITEMS 64u

@@ -115,8 +115,8 @@ static void reading_comes_after_what_the_queue_waits_for(void **state)
     mock_is_clean(mock);
 }
 
-/* Also where the host could write at once, as nothing uses the memory: the point behind the write is
- * behind what its queue waits for. */
+/* Also where the host could write at once, as nothing uses the memory: the point behind the write
+ * is behind what its queue waits for. */
 static void a_write_comes_after_what_the_queue_waits_for(void **state)
 {
     (void)state;
@@ -301,13 +301,14 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
     mock_is_clean(two);
 }
 
-/* A queue whose device is lost takes what is held of it along, though what it waits for comes later. */
+/* A queue whose device is lost takes what is held of it along, whatever it waits for. */
 static void a_held_batch_goes_with_its_lost_device(void **state)
 {
     (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
-    side beside = {.device = other.device, .queue = mock_queue(other.device), .buffer = other.buffer};
+    side beside = {
+        .device = other.device, .queue = mock_queue(other.device), .buffer = other.buffer};
     mock->hold = 1;
     const hal_point point = fill(&one, 7);
     assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);

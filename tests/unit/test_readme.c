@@ -1,4 +1,4 @@
-/* README.md: its program is examples/matmul and runs; its array code gives what it says, in one kernel. */
+/* README.md: its program is examples/matmul and runs; its array code is one kernel, and right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -41,8 +41,8 @@ static void floats_are_measured(void **state)
     assert_true(c.absolute > 0.00089 && c.absolute < 0.00091);
     here[0] = 1.0011f;
     assert_int_equal(compare(HAL_TYPE_F32, here, recorded, 16, by_type).beyond, 1);
-    assert_int_equal(compare(HAL_TYPE_F32, here, recorded, 16, (replay_bound){1e-3, UINT64_MAX}).beyond,
-                     0);
+    assert_int_equal(
+        compare(HAL_TYPE_F32, here, recorded, 16, (replay_bound){1e-3, UINT64_MAX}).beyond, 0);
 
     here[0] = 1.0f; /* one step */
     assert_int_equal(compare(HAL_TYPE_F32, here, recorded, 16, bits).beyond, 1);
@@ -155,7 +155,8 @@ static hal_ir_kernel *make_lanes(uint32_t items)
         hal_ir_subgroup_reduce(b, HAL_IR_REDUCE_MAX, f),
     };
     for (uint32_t i = 0; i < 5; i++) {
-        const hal_ir_value at = hal_ir_add(b, hal_ir_mul(b, item, hal_ir_u32(b, 5)), hal_ir_u32(b, i));
+        const hal_ir_value at =
+            hal_ir_add(b, hal_ir_mul(b, item, hal_ir_u32(b, 5)), hal_ir_u32(b, i));
         hal_ir_store(b, out, at, results[i]);
     }
     assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
@@ -163,7 +164,7 @@ static hal_ir_kernel *make_lanes(uint32_t items)
     return kernel;
 }
 
-/* As the kernel does with the lanes that it was written for, its rewritten form does with others. */
+/* What a kernel does with the lanes it was written for, its rewritten form does with others. */
 static void lanes_are_made_through_shared_memory(void **state)
 {
     (void)state;

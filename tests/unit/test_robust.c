@@ -280,7 +280,7 @@ static void labels_are_cut(void **state)
     assert_ptr_equal(hal_queue_device(queue), device);
 }
 
-/* Everything of the plugin that can fail does, at each place, and leaves nothing behind. Promise 4. */
+/* Promise 4: everything of the plugin that can fail does, at each place, and leaves nothing. */
 static void failures_leave_nothing_behind(void **state)
 {
     (void)state;

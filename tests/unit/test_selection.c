@@ -164,7 +164,7 @@ static void auto_prefers_hardware(void **state)
     assert_non_null(strstr(report->reasoning, "mock_two:0: not chosen: an integrated device"));
     hal_registry_report_destroy(report);
     opens(NULL, "mock_two", 1);
-    opens("mock_two", "mock_two", 1); /* a driver lists its integrated device, or processor, first */
+    opens("mock_two", "mock_two", 1); /* a driver lists what is integrated, or a processor, first */
     opens("mock", "mock", 0);
     setenv("HAL_BACKEND", "nobody,mock:1", 1);
     assert_int_equal(hal_registry_inspect(&report), HAL_OK);

@@ -1,5 +1,5 @@
-/* Promise 6: structures with a size of their own are taken from 1.0's size on, after hal's have grown
- * and when those of a program are longer; anything else is refused. */
+/* Promise 6: structures with a size of their own are taken from 1.0's size on, after hal's have
+ * grown and when those of a program are longer; anything else is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

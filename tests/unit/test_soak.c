@@ -1,7 +1,7 @@
 /* Random work over three devices of two plugins whose work runs late: buffers come and go, queues
- * wait for each other, graphs are launched; what is read is what a plain model says. Then with mostly
- * small writes in short batches, and with devices that do not take some of the batches or have no
- * memory left. */
+ * wait for each other, graphs are launched; what is read is what a plain model says. Then with
+ * mostly small writes in short batches, and with devices that do not take some of the batches or
+ * have no memory left. */
 #include "mock_fixture.h"
 
 enum { DEVICES = 3, QUEUES = 5, BUFFERS = 24, STEPS = 6000, LARGEST = 6000 };

@@ -138,8 +138,8 @@ static void *share_a_buffer(void *argument)
     return result;
 }
 
-/* Small and large writes, through memory that all threads share. It may be short: then what cannot be
- * had has to be tried again, when another thread has given back what it holds. */
+/* Small and large writes, through memory that all threads share. It may be short: then what cannot
+ * be had has to be tried again, when another thread has given back what it holds. */
 static void *write_much(void *argument)
 {
     enum { BYTES = 40000, PLACE = 64, PLACES = BYTES / PLACE };
