@@ -160,8 +160,6 @@ def may_include(name, target):
         own = "/".join(name.split("/")[:2]) + "/"
         contract = re.fullmatch(r"hal/include/hal/(plugin|ir|status|ir_uniform|ir_math\w*)\.h", target)
         return bool(contract) or target.startswith((own, "plugins/kit/"))
-    if room == "conformance" and target.startswith("tests/math/"):
-        return True  # a reader of the polynomials that unit tests use too
     if room in ("conformance", "examples"):
         return target.startswith(("hal/include/", "ops/include/", room + "/"))
     return True

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../math/scalar_reader.h"
+#include "scalar_reader.h"
 #include "ir_math.h"
 
 #define MAX_RECORDS 2048

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "../math/scalar_reader.h"
+#include "scalar_reader.h"
 #include "math_exhaustive.h"
 #include "ulp.h"
 

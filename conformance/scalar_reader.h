@@ -1,8 +1,9 @@
-/* scalar_reader.h: reads hal/ir_math.h as plain C scalars, for tests and the exhaustive check.
- * A loop over one of its functions vectorises. MATH_RARE is a conditional expression here, so the
- * composed functions compute both paths. */
-#ifndef HAL_TESTS_MATH_SCALAR_READER_H
-#define HAL_TESTS_MATH_SCALAR_READER_H
+/* scalar_reader.h: reads hal/ir_math.h as plain C scalars, for cases, tests and the exhaustive
+ * check, apart from the kit's reader, which plugins use. A loop over one of its functions
+ * vectorises. MATH_RARE is a conditional expression here, so the composed functions compute both
+ * paths. */
+#ifndef HAL_CONFORMANCE_SCALAR_READER_H
+#define HAL_CONFORMANCE_SCALAR_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>
