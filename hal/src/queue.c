@@ -413,8 +413,12 @@ static void destroy(hal_queue *queue)
     if (queue->graph) {
         hal_graph_abandon(queue);
     }
-    hal_status status = hal_point_take_failure(queue);
-    if (status != HAL_OK || (status = hal_queue_wait(queue, HAL_WAIT_FOREVER)) != HAL_OK) {
+    /* First what is held: its failure would keep what was recorded behind it from being flushed. */
+    hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
+    if (hal_point_take_failure(queue) != HAL_OK) {
+        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
+    }
+    if (hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_OK) {
         hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
         /* What was flushed before the failure may still be under way. */
         hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);

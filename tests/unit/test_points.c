@@ -301,6 +301,33 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
     mock_is_clean(two);
 }
 
+/* What was recorded behind a held batch that failed, and not flushed, runs before the queue ends. */
+static void a_failure_of_a_held_batch_ends_no_work(void **state)
+{
+    (void)state;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point held = fill(&other, 1);
+    assert_int_equal(hal_queue_fill(other.queue, (hal_range){other.buffer, 0, HAL_WHOLE}, 2),
+                     HAL_OK);
+    two->fail_in[MOCK_SUBMIT] = 1;
+    two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    mock->hold = 0;
+    assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
+    hal_queue_destroy(other.queue); /* the log has the failure */
+    other.queue = mock_queue(other.device);
+    uint32_t value = 0;
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, &value, sizeof value), HAL_OK);
+    assert_int_equal(value, 2);
+    end_side(&one);
+    end_side(&other);
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
 /* A queue whose device is lost takes what is held of it along, whatever it waits for. */
 static void a_held_batch_goes_with_its_lost_device(void **state)
 {
@@ -436,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(a_wait_for_a_closed_device_is_over, reset),
         cmocka_unit_test_setup(a_queue_stays_as_long_as_batches_name_it, reset),
         cmocka_unit_test_setup(a_held_batch_that_fails_is_reported_once, reset),
+        cmocka_unit_test_setup(a_failure_of_a_held_batch_ends_no_work, reset),
         cmocka_unit_test_setup(a_held_batch_goes_with_its_lost_device, reset),
         cmocka_unit_test_setup(transfers_cross_plugins, reset),
         cmocka_unit_test_setup(time_between_points, reset),
