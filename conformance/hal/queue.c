@@ -11,6 +11,7 @@
 
 #define WORDS 512u /* of each buffer of a random sequence */
 #define BUFFERS 4u
+#define LARGE 10000u /* words of a write that takes memory of its own */
 
 /* What a word of a buffer has to be, and what put it there. */
 typedef struct model_word {
@@ -36,6 +37,8 @@ static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint
 static void overwrite_read(case_run *run, const void *parameters);
 static void written_data_is_copied(case_run *run, const void *parameters);
 static void partial_writes(case_run *run, const void *parameters);
+static void many_writes(case_run *run, const void *parameters);
+static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point);
 static void fill_to_end(case_run *run, const void *parameters);
 static void zero_grid(case_run *run, const void *parameters);
 static void large_grid(case_run *run, const void *parameters);
@@ -77,6 +80,7 @@ void cases_hal_queue(case_list *list)
     case_add(list, overwrite_read, NULL, 0, "queue/write_after_read");
     case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
     case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
+    case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
     case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
     case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");
@@ -296,6 +300,71 @@ static void partial_writes(case_run *run, const void *parameters)
                           (unsigned long long)from);
     }
     hal_buffer_release(buffer);
+}
+
+/* What each of many writes to one place brought is what the command behind it finds: first in batches
+ * that are as long as they get, then however they are cut and whatever has been waited for. */
+static void many_writes(case_run *run, const void *parameters)
+{
+    (void)parameters;
+    enum { WRITES = 1500, MOST = 2000 };
+    static uint32_t starts[WRITES], counts[WRITES], words[MOST];
+    random_state random = {run->seed};
+    hal_point point = {NULL, 0};
+    hal_buffer *x = words_create(run, run->queue, MOST, 0, 0);
+    hal_buffer *y = words_create(run, run->queue, WRITES * MOST, 0, 0);
+    hal_buffer *z = words_create(run, run->queue, LARGE, 0, 0);
+    uint32_t *seen = malloc(sizeof words * WRITES);
+    bool well = x != NULL && y != NULL && z != NULL && seen != NULL &&
+                case_ok(run, hal_queue_set_batch(run->queue, HAL_QUEUE_BATCH_COMMANDS, 0),
+                        "set the batch");
+    for (uint32_t i = 0; i < WRITES && well; i++) {
+        const uint64_t bytes = 4 * (1 + random_below(&random, MOST));
+        starts[i] = (uint32_t)random_next(&random);
+        counts[i] = (uint32_t)(bytes / 4);
+        for (uint32_t k = 0; k < counts[i]; k++) {
+            words[k] = starts[i] + k;
+        }
+        const hal_range from = {x, 0, bytes}, to = {y, i * sizeof words, bytes};
+        well = case_ok(run, hal_queue_write(run->queue, x, 0, words, bytes), "write") &&
+               case_ok(run, hal_queue_copy(run->queue, from, to), "copy") &&
+               (i < WRITES / 2 || disturb(run, &random, z, &point));
+    }
+    well = well && case_ok(run, hal_queue_read(run->queue, y, 0, seen, sizeof words * WRITES),
+                           "read");
+    for (uint32_t i = 0; i < WRITES && well; i++) {
+        for (uint32_t k = 0; k < counts[i] && well; k++) {
+            well = case_check(run, seen[i * MOST + k] == starts[i] + k,
+                              "word %u of write %u is %u instead of %u", k, i,
+                              seen[i * MOST + k], starts[i] + k);
+        }
+    }
+    hal_queue_set_batch(run->queue, 0, 0);
+    free(seen);
+    hal_buffer_release(x);
+    hal_buffer_release(y);
+    hal_buffer_release(z);
+}
+
+/* A large write takes memory that an earlier one has used, when that is known to be over. */
+static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point)
+{
+    static uint32_t data[LARGE];
+    const uint32_t first = UINT32_C(1) << random_below(random, 11);
+    switch (random_below(random, 64)) {
+    case 0:
+        return case_ok(run, hal_queue_set_batch(run->queue, first, 2 * first), "set the batch");
+    case 1:
+        return case_ok(run, hal_queue_flush(run->queue, point), "flush");
+    case 2:
+        return case_ok(run, hal_point_wait(*point, HAL_WAIT_FOREVER), "wait for a point");
+    case 3:
+    case 4:
+        return case_ok(run, hal_queue_write(run->queue, beside, 0, data, sizeof data),
+                       "a large write");
+    default:
+        return true;
+    }
 }
 
 /* Copies up to an odd end, and a pattern whose bytes differ. */
