@@ -66,4 +66,5 @@ DEVICE(vkResetQueryPool)
 DEVICE(vkDestroyQueryPool)
 DEVICE(vkGetQueryPoolResults)
 DEVICE(vkQueueSubmit)
+DEVICE(vkQueueWaitIdle)
 #endif

@@ -186,6 +186,23 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* A queue ends right behind a batch of another one that waited for it. */
+static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_queue *first = NULL, *second = NULL;
+    const hal_batch empty = {.size = sizeof empty};
+    int wrong = expect(plugin->queue_create(device, &first), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_create(device, &second), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(first, &empty, NULL, 0, 1), HAL_OK, NULL);
+    const hal_plugin_wait wait = {.queue = first, .value = 1};
+    wrong |= expect(plugin->submit(second, &empty, &wait, 1, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(second, 1, UINT64_MAX), HAL_OK, NULL);
+    plugin->queue_destroy(device, first);
+    plugin->queue_destroy(device, second);
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* Promise 25: the driver's threads are gone in a child, which would wait for them for ever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
 {
@@ -244,6 +261,9 @@ static int in_situation(const char *situation)
     }
     if (strcmp(situation, "forked") == 0) {
         return try_forked(plugin, device);
+    }
+    if (strcmp(situation, "late") == 0) {
+        return try_late(plugin, device);
     }
     return strcmp(situation, "rejected") == 0 ? try_kernel(plugin, device)
                                               : try_lost(plugin, device);
@@ -313,7 +333,7 @@ static void faults(void **state)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
-                                        "forked"};
+                                        "forked",      "late"};
     (void)state;
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");

@@ -1,6 +1,7 @@
 /* A Vulkan loader that stands in front of the real one and makes one thing go wrong, as the
  * variable VULKAN_FAULT says. test_vulkan_plugin puts it where the plugin finds it first. */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define VK_NO_PROTOTYPES
@@ -13,6 +14,10 @@ static PFN_vkGetInstanceProcAddr real_instance;
 static PFN_vkGetDeviceProcAddr real_device;
 static PFN_vkGetPhysicalDeviceFeatures2 real_features;
 static PFN_vkGetPhysicalDeviceProperties real_properties;
+
+static PFN_vkQueueSubmit real_submit;
+static PFN_vkQueueWaitIdle real_wait_idle;
+static PFN_vkDestroySemaphore real_destroy;
 
 static int fault(const char *name)
 {
@@ -74,6 +79,35 @@ static VKAPI_ATTR VkResult VKAPI_CALL lost(VkQueue queue, uint32_t count, const 
     return VK_ERROR_DEVICE_LOST;
 }
 
+/* Some drivers look at what a submission waited for a moment after it has signalled: this one does so
+ * until its queue is asked to be idle. One such semaphore is enough. */
+static VkSemaphore looked_at;
+
+static VKAPI_ATTR VkResult VKAPI_CALL late_submit(VkQueue queue, uint32_t count,
+                                                  const VkSubmitInfo *infos, VkFence fence)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        looked_at = infos[i].waitSemaphoreCount > 0 ? infos[i].pWaitSemaphores[0] : looked_at;
+    }
+    return real_submit(queue, count, infos, fence);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL late_wait_idle(VkQueue queue)
+{
+    looked_at = VK_NULL_HANDLE;
+    return real_wait_idle(queue);
+}
+
+static VKAPI_ATTR void VKAPI_CALL late_destroy(VkDevice device, VkSemaphore semaphore,
+                                               const VkAllocationCallbacks *callbacks)
+{
+    if (semaphore != VK_NULL_HANDLE && semaphore == looked_at) {
+        fputs("a semaphore is destroyed that the driver still looks at\n", stderr);
+        _Exit(3);
+    }
+    real_destroy(device, semaphore, callbacks);
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL rejected(VkDevice device, VkPipelineCache cache,
                                                uint32_t count,
                                                const VkComputePipelineCreateInfo *infos,
@@ -103,7 +137,20 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
     if (fault("no_function") && strcmp(name, "vkWaitSemaphores") == 0) {
         return NULL;
     }
-    return real_device(device, name);
+    PFN_vkVoidFunction real = real_device(device, name);
+    if (fault("late") && strcmp(name, "vkQueueSubmit") == 0) {
+        real_submit = (PFN_vkQueueSubmit)real;
+        return (PFN_vkVoidFunction)late_submit;
+    }
+    if (fault("late") && strcmp(name, "vkQueueWaitIdle") == 0) {
+        real_wait_idle = (PFN_vkQueueWaitIdle)real;
+        return (PFN_vkVoidFunction)late_wait_idle;
+    }
+    if (fault("late") && strcmp(name, "vkDestroySemaphore") == 0) {
+        real_destroy = (PFN_vkDestroySemaphore)real;
+        return (PFN_vkVoidFunction)late_destroy;
+    }
+    return real;
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance,
