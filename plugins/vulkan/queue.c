@@ -184,7 +184,7 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (status != HAL_OK) {
         return status;
     }
-    const uint64_t spin = device->is.info.kind == HAL_DEVICE_CPU ? 0 : SPIN_NS;
+    const uint64_t spin = device->is.info.kind == HAL_DEVICE_SOFTWARE ? 0 : SPIN_NS;
     VkResult result = watch(queue, value, timeout_ns < spin ? timeout_ns : spin);
     if (result == VK_TIMEOUT && timeout_ns > spin) {
         const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,

@@ -186,6 +186,22 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* A wait leaves the processor to a device that is made of it. */
+static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uint32_t kind)
+{
+    hal_plugin_queue *queue = NULL;
+    const hal_batch empty = {.size = sizeof empty};
+    int wrong = 0;
+    if (kind == HAL_DEVICE_SOFTWARE) {
+        wrong |= expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+        wrong |= expect(plugin->submit(queue, &empty, NULL, 0, 1), HAL_OK, NULL);
+        wrong |= expect(plugin->wait(queue, 1, UINT64_MAX), HAL_OK, NULL);
+        plugin->queue_destroy(device, queue);
+    }
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* A queue ends right behind a batch of another one that waited for it. */
 static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
 {
@@ -265,6 +281,9 @@ static int in_situation(const char *situation)
     if (strcmp(situation, "late") == 0) {
         return try_late(plugin, device);
     }
+    if (strcmp(situation, "software") == 0) {
+        return try_software(plugin, device, infos[0].kind);
+    }
     return strcmp(situation, "rejected") == 0 ? try_kernel(plugin, device)
                                               : try_lost(plugin, device);
 }
@@ -333,7 +352,7 @@ static void faults(void **state)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
-                                        "forked",      "late"};
+                                        "forked",      "late",      "software"};
     (void)state;
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
