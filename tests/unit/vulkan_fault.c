@@ -79,8 +79,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL lost(VkQueue queue, uint32_t count, const 
     return VK_ERROR_DEVICE_LOST;
 }
 
-/* Some drivers look at what a submission waited for a moment after it has signalled: this one does so
- * until its queue is asked to be idle. One such semaphore is enough. */
+/* Some drivers look at what a submission waited for after it has signalled: this one does until its
+ * queue is asked to be idle. One such semaphore is enough. */
 static VkSemaphore looked_at;
 
 static VKAPI_ATTR VkResult VKAPI_CALL late_submit(VkQueue queue, uint32_t count,
