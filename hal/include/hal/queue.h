@@ -77,7 +77,7 @@ HAL_API hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t p
 
 /* Writes `bytes` bytes from the host into a buffer of any kind, in the queue's order. `data` is
  * copied and may be changed after the call. Waits only where the device lags far behind what was
- * written.
+ * written, or has no memory left for the copy.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                    const void *data, uint64_t bytes);
