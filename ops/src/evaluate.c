@@ -537,7 +537,7 @@ static hal_status make_outputs(job *j)
 static int is_read_directly(const ops_array *array, uint64_t bytes)
 {
     const uint32_t abilities = array->context->info->abilities;
-    return array == array->context->arrays->read && bytes <= OPS_DIRECT_READ_BYTES &&
+    return array == array->context->arrays->read && bytes > 0 && bytes <= OPS_DIRECT_READ_BYTES &&
            (abilities & HAL_ABILITY_ZERO_COPY) && !(abilities & HAL_ABILITY_MAP_DEVICE);
 }
 

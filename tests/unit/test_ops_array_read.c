@@ -142,6 +142,22 @@ static void what_is_used_later_moves_once(void **state)
     close_place(p);
 }
 
+/* Nobody wrote the memory of an array without elements, and nobody copies it. */
+static void nothing_is_moved_of_nothing(void **state)
+{
+    (void)state;
+    place *p = open_place("mock:0", 0);
+    ops_array *y = ops_neg(p->x);
+    copies(p);
+    read_is(p, y, -1);
+    ops_array *z = ops_add(y, y);
+    assert_int_equal(ops_array_evaluate(&z, 1), HAL_OK);
+    assert_int_equal(copies(p), 0);
+    ops_array_release(y);
+    ops_array_release(z);
+    close_place(p);
+}
+
 /* Other work that waits for the result, or somebody who holds what a view shows, will use it. */
 static void what_has_other_uses_stays_on_the_device(void **state)
 {
@@ -261,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_results_are_computed_where_the_host_reads),
         cmocka_unit_test(what_is_used_later_moves_once),
+        cmocka_unit_test(nothing_is_moved_of_nothing),
         cmocka_unit_test(what_has_other_uses_stays_on_the_device),
         cmocka_unit_test(views_are_read_and_moved_too),
         cmocka_unit_test(further_results_are_the_devices),
