@@ -46,7 +46,8 @@ struct ops_context {
     hal_queue *queue;
     hal_device *device;
     const hal_device_info *info;
-    int64_t narrow;     /* places and counts below this have 32-bit indices: 2^31, but in tests */
+    int64_t narrow; /* places and counts below this have 32-bit indices: 2^31, but in tests */
+    uint32_t part_depth; /* steps of k in a part of each product; 0, but in tests: gemm_tiles.c */
     ops_entry *entries; /* open addressing; a free slot has the key {0, 0} */
     uint32_t capacity;  /* a power of two */
     uint32_t count;

@@ -333,12 +333,13 @@ static hal_status record(job *j)
     status = make_outputs(j);
     if (!status && memo) {
         status = ops_memo_replay(j->context, memo, j->buffers);
-    } else if (!status) {
+    }
+    if (status == OPS_MEMO_NO_ROOM || (!status && !memo)) {
         ops_memo_begin(j->context, j->buffers, j->input_count + j->output_count);
         j->context->cold->refuse = rented; /* should the kernel be there after all, it is used */
         status = call(j);
         j->context->cold->refuse = 0;
-        ops_memo_end(j->context, key, !status);
+        ops_memo_end(j->context, key, !status && !memo);
         j->context->arrays->statistics.compiled += !status;
     }
     if (status) {

@@ -63,8 +63,9 @@ void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_bloc
 {
     ops_put_number(block, plan->accumulator, work->alpha);
     ops_put_number(block, plan->accumulator, work->beta);
-    const uint32_t counts[5] = {work->m, work->n, work->k, work->row_first, work->batch_first};
-    for (uint32_t i = 0; i < 5; i++) {
+    const uint32_t counts[6] = {work->m,         work->n,           work->k,
+                                work->row_first, work->batch_first, work->k_all};
+    for (uint32_t i = 0; i < 5u + plan->parted; i++) {
         ops_put_u32(block, counts[i]);
     }
     const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
@@ -99,6 +100,10 @@ static void declare_scalars(ops_gemm_emitter *e)
     hal_ir_value row_first = hal_ir_scalar_value(b, "row_first", HAL_TYPE_U32);
     hal_ir_value batch_first = hal_ir_scalar_value(b, "batch_first", HAL_TYPE_U32);
     e->batch = hal_ir_add(b, batch_first, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
+    if (e->plan->parted) {
+        hal_ir_value k_all = hal_ir_scalar_value(b, "k_all", HAL_TYPE_U32);
+        e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, e->k)));
+    }
     e->a.origin = tile_origin(e, 1, e->tiles->block_m, row_first);
     e->c.origin = tile_origin(e, 0, e->tiles->block_n, HAL_IR_NONE);
     e->a.limit = e->m;

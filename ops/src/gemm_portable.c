@@ -1,4 +1,5 @@
-/* The portable door: plans a dispatch of the IR kernel of gemm_kernel.c. Called by gemm.c. */
+/* The portable door: plans a dispatch of the IR kernel of gemm_kernel.c. Called by gemm.c, and by
+ * gemm_split.c for the parts of a product. */
 #include "gemm_product.h"
 
 #include <ops/index.h>
@@ -9,12 +10,7 @@
 /* Rows of C from which preparing B pays on lanes. */
 #define MANY_ROWS 64
 
-typedef struct task {
-    ops_product product; /* perhaps with rows and columns exchanged */
-    ops_gemm_plan plan;
-    ops_gemm_work work;
-    ops_bindings bindings;
-} task;
+typedef ops_gemm_task task;
 
 static int better_swapped(const ops_context *context, const ops_product *product);
 static int lies_across(const ops_context *context, const ops_product *product);
@@ -34,7 +30,6 @@ static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
 static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch);
 static uint8_t step_of(int64_t stride, int64_t length);
 static void sign(const task *t, ops_signature *signature);
-static hal_status dispatch(ops_context *context, task *t, const ops_entry *entry);
 
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
 {
@@ -44,6 +39,7 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
     memcpy(&t.product, product,
            offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
     t.plan = (ops_gemm_plan){.swapped = 0};
+    t.k_all = (uint32_t)product->a.columns;
     if (better_swapped(context, product)) {
         swap(&t.product);
         t.plan.swapped = 1;
@@ -58,33 +54,54 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
     return status;
 }
 
+/* In parts of k where that pays and there is memory for them. */
 static hal_status run(ops_context *context, task *t)
 {
-    hal_status status = bind(context, t);
+    ops_entry *entry;
+    hal_status status = ops_gemm_plan_task(context, t);
     if (status) {
         return status;
     }
-    choose_layout(context, t);
+    const uint32_t depth = context->part_depth ? context->part_depth
+                                               : ops_gemm_choose_depth(context->info, &t->plan,
+                                                                       &t->work, t->product.batch);
+    if (depth && depth < t->work.k && t->product.batch == 1) {
+        status = ops_gemm_split(context, t, depth);
+        if (status != HAL_ERROR_OUT_OF_MEMORY) {
+            return status;
+        }
+    }
+    status = ops_gemm_find_kernel(context, t, &entry);
+    return status ? status : ops_gemm_record(context, t, entry);
+}
 
+hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
+{
+    hal_status status = bind(context, t);
+    if (!status) {
+        choose_layout(context, t);
+    }
+    return status;
+}
+
+hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
+{
     ops_signature signature;
     uint64_t key[2];
     signature.count = 0;
     sign(t, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    if (!entry) {
-        hal_ir_builder *b;
-        status = hal_ir_builder_create("gemm", &b);
-        if (status) {
-            return status;
-        }
-        ops_declare_bindings(b, &t->bindings);
-        ops_gemm_emit(b, &t->plan);
-        status = ops_cache_build(context, key, b, &entry);
-        if (status) {
-            return status;
-        }
+    *entry = ops_cache_find(context, &signature, key);
+    if (*entry) {
+        return HAL_OK;
     }
-    return dispatch(context, t, entry);
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create("gemm", &b);
+    if (status) {
+        return status;
+    }
+    ops_declare_bindings(b, &t->bindings);
+    ops_gemm_emit(b, &t->plan);
+    return ops_cache_build(context, key, b, entry);
 }
 
 /* C by columns is C' by rows. Lanes run along columns: few columns and many rows are exchanged, and
@@ -168,10 +185,13 @@ static hal_status bind(const ops_context *context, task *t)
         (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
                           t->plan.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
     for (uint32_t i = 0; i < count; i++) {
-        if (i != 2) {
+        if (i != 2 && !(i == 0 && t->plan.adds)) {
             t->plan.slots[i] =
                 (uint8_t)ops_bind(context, &t->bindings, matrices[i]->tensor, HAL_ACCESS_READ);
         }
+    }
+    if (t->plan.adds) {
+        t->plan.slots[0] = t->plan.slots[1];
     }
     if (t->bindings.count > context->info->max_bindings) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
@@ -203,6 +223,7 @@ static void choose_layout(const ops_context *context, task *t)
     work->m = (uint32_t)p->c.rows;
     work->n = (uint32_t)p->c.columns;
     work->k = (uint32_t)p->a.columns;
+    work->k_all = t->k_all;
     plan->type_ab = p->a.tensor->type;
     plan->type_c = p->c.tensor->type;
     plan->accumulator = p->accumulator;
@@ -221,12 +242,18 @@ static void choose_layout(const ops_context *context, task *t)
     }
     plan->wide = far >= context->narrow;
     plan->fused = (context->info->exactness & HAL_EXACT_FMA) != 0;
-    plan->a.along_k = p->a.column_stride == 1;
+    plan->parted = t->k_all % (work->k ? work->k : 1) != 0;
+    plan->a.along_k = plan->adds || p->a.column_stride == 1;
     /* A single column lies both ways: work-items that read vectors read them along k. */
-    plan->b.along_k = p->b.column_stride != 1 || (context->info->kind != HAL_DEVICE_CPU &&
-                                                  work->n == 1 && p->b.row_stride == 1);
-    if (!ops_gemm_choose_slices(context->info, work->m, work->n, work->k, p->batch,
-                                hal_type_size(plan->type_ab), plan->a.along_k, &plan->tiles)) {
+    plan->b.along_k =
+        !plan->adds && (p->b.column_stride != 1 || (context->info->kind != HAL_DEVICE_CPU &&
+                                                    work->n == 1 && p->b.row_stride == 1));
+    if (plan->adds) {
+        ops_gemm_choose_adding(context->info, work->m, work->n, work->k,
+                               hal_type_size(plan->type_ab), &plan->tiles);
+    } else if (!ops_gemm_choose_slices(context->info, work->m, work->n, work->k, p->batch,
+                                       hal_type_size(plan->type_ab), plan->a.along_k,
+                                       &plan->tiles)) {
         ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch,
                               hal_type_size(plan->type_ab), plan->b.along_k, &plan->tiles);
     }
@@ -234,13 +261,15 @@ static void choose_layout(const ops_context *context, task *t)
                                   plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
-    choose_matrix_units(context, t);
+    if (!plan->adds) {
+        choose_matrix_units(context, t);
+    }
     const ops_gemm_tiles *tiles = &plan->tiles;
     const uint32_t turn = tiles->unroll   ? tiles->block_k * tiles->slices * tiles->unroll
                           : tiles->stages ? tiles->block_k
                                           : 1; /* a direct reader has steps for the rest of k */
-    plan->whole =
-        work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 && work->k % turn == 0;
+    plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+                  work->k % turn == 0 && work->k_all % turn == 0;
     plan->unit_c = p->c.column_stride == 1;
     int64_t numbers[5] = {work->n, work->c.base, p->c.row_stride, p->c.batch_stride,
                           (int64_t)t->bindings.ranges[plan->slots[2]].offset /
@@ -271,7 +300,9 @@ static void choose_matrix_units(const ops_context *context, task *t)
     for (uint32_t i = 0; i < 2; i++) {
         const int along_rows = (i == 0) == operands[i]->along_k; /* of the matrix as it is */
         const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
-        const int64_t near = operands[i]->along_k ? t->work.k : i ? t->work.n : t->work.m;
+        const int64_t near = operands[i]->along_k ? t->work.k | t->work.k_all
+                             : i                  ? t->work.n
+                                                  : t->work.m;
         const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
                                     (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
         if (!all_multiples(numbers, 5, width)) {
@@ -308,7 +339,8 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
         return 1; /* a copy does not turn a row into a column */
     }
     /* A direct reader takes whole steps along k and the rest one by one. */
-    int64_t near = operand->along_k ? (direct ? 0 : (int64_t)t->work.k) : lines;
+    const int64_t steps = t->work.k | t->work.k_all;
+    int64_t near = operand->along_k ? (direct ? 0 : steps) : lines;
     int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
     if (operand->along_k && lines == 1) {
@@ -367,7 +399,8 @@ static void sign(const task *t, ops_signature *signature)
                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
                             (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
                             (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 |
-                            (uint64_t)p->alpha_is_one << 21);
+                            (uint64_t)p->alpha_is_one << 21 | (uint64_t)p->adds << 22 |
+                            (uint64_t)p->parted << 23);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];
@@ -381,7 +414,7 @@ static void sign(const task *t, ops_signature *signature)
 }
 
 /* One dispatch, or several where rows or batches are more than the grid can count. */
-static hal_status dispatch(ops_context *context, task *t, const ops_entry *entry)
+hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry)
 {
     const uint32_t *limit = context->info->max_grid;
     const ops_gemm_tiles *s = &t->plan.tiles;

@@ -1,5 +1,5 @@
 /* A checked matrix product on its way through one of the two doors. Shared by gemm.c, which checks,
- * gemm_portable.c and gemm_native.c. */
+ * gemm_portable.c, gemm_split.c and gemm_native.c. */
 #ifndef OPS_SRC_GEMM_PRODUCT_H
 #define OPS_SRC_GEMM_PRODUCT_H
 
@@ -30,5 +30,26 @@ ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
 /* The two doors. The native one answers UNSUPPORTED when it does not take the product. */
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
+
+/* A product on its way through the portable door, perhaps with rows and columns exchanged. The
+ * caller sets the product, plan.swapped and plan.adds, and k_all, which is more than the product's k
+ * where its batches are parts of k. */
+typedef struct ops_gemm_task {
+    ops_product product;
+    uint32_t k_all;
+    ops_gemm_plan plan;
+    ops_gemm_work work;
+    ops_bindings bindings;
+} ops_gemm_task;
+
+/* Plans the kernel; finds or makes it; records it. The entry is valid until the next one is made. */
+hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *task);
+hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *task, ops_entry **entry);
+hal_status ops_gemm_record(ops_context *context, ops_gemm_task *task, const ops_entry *entry);
+
+/* Records a planned product as parts of `depth` steps of k, side by side, and what adds them.
+ * Errors: OUT_OF_MEMORY, and nothing is recorded, where the parts find no memory; what kernels and
+ * dispatches meet. */
+hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint32_t depth);
 
 #endif

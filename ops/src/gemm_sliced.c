@@ -3,7 +3,10 @@
  * their lines of A and B straight from global memory, each its slice's steps of k, many loads under
  * way at once and no barrier between them. What the slices have summed meets in shared memory and
  * is added in an order that depends on the tiles alone. C and the further inputs of the epilogue
- * are fetched before the first multiplication, so that nobody waits for them at the end. */
+ * are fetched before the first multiplication, so that nobody waits for them at the end.
+ *
+ * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines of
+ * B, and added instead of multiplied. */
 #include "gemm_emitter.h"
 
 #define MAX_VALUES 192u /* of one operand that a work-item has under way */
@@ -34,11 +37,13 @@ static uint32_t parts_of(const slices *s);
 static void place_results(slices *s);
 static void place_lines(slices *s);
 static void place_side(slices *s, ops_gemm_side *side, int clamped);
+static void place_rows_of_parts(slices *s);
 static void multiply_slices(slices *s);
 static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
                       const hal_ir_value *line_guard, hal_ir_value *values);
 static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_value *columns,
                           uint32_t step);
+static void add_step(slices *s, const hal_ir_value *columns);
 static hal_ir_value both(slices *s, hal_ir_value x, hal_ir_value y);
 static void put_partials(slices *s);
 static void add_parts(slices *s);
@@ -129,8 +134,12 @@ static void place_results(slices *s)
 static void place_lines(slices *s)
 {
     ops_gemm_emitter *e = s->e;
-    place_side(s, &e->a, !e->plan->whole);
     place_side(s, &e->c, 0);
+    if (e->plan->adds) {
+        place_rows_of_parts(s);
+    } else {
+        place_side(s, &e->a, !e->plan->whole);
+    }
     for (uint32_t j = 0; j < e->c.thread; j++) {
         hal_ir_value column = ops_gemm_own_line(e, &e->c, j);
         s->guard[j] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
@@ -153,6 +162,21 @@ static void place_side(slices *s, ops_gemm_side *side, int clamped)
     }
 }
 
+/* Parts lie in the work-item's own row, of which it has one. */
+static void place_rows_of_parts(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value row = ops_gemm_own_line(e, &e->a, 0);
+    if (!e->plan->whole) {
+        row = hal_ir_min(b, row, hal_ir_sub(b, e->m, hal_ir_u32(b, 1)));
+    }
+    hal_ir_value way = hal_ir_mul(b, ops_gemm_index(e, row), e->a.stride);
+    for (uint32_t i = 0; i < e->c.thread; i += e->c.operand->width) {
+        e->c.line[i] = hal_ir_add(b, e->c.line[i], way);
+    }
+}
+
 /* All loads of a turn come before its first multiplication. */
 static void multiply_slices(slices *s)
 {
@@ -166,12 +190,18 @@ static void multiply_slices(slices *s)
     hal_ir_value k = hal_ir_add(b, turn, own);
     for (uint32_t u = 0; u < t->unroll; u++) {
         read_side(s, &e->c, k, u * s->stride, s->guard, columns + u * column_values);
-        read_side(s, &e->a, k, u * s->stride, NULL, rows + u * row_values);
+        if (!e->plan->adds) {
+            read_side(s, &e->a, k, u * s->stride, NULL, rows + u * row_values);
+        }
     }
     ops_gemm_get_sums(e);
     for (uint32_t u = 0; u < t->unroll; u++) {
         for (uint32_t step = 0; step < t->block_k; step++) {
-            multiply_step(s, rows + u * row_values, columns + u * column_values, step);
+            if (e->plan->adds) {
+                add_step(s, columns + u * column_values);
+            } else {
+                multiply_step(s, rows + u * row_values, columns + u * column_values, step);
+            }
         }
     }
     ops_gemm_set_sums(e);
@@ -217,6 +247,15 @@ static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_valu
             uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
             ops_gemm_multiply(e, row, j, rows[row * depth + step], columns[j * depth + step]);
         }
+    }
+}
+
+/* One part of each of the work-item's sums. */
+static void add_step(slices *s, const hal_ir_value *columns)
+{
+    ops_gemm_emitter *e = s->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        e->present[j] = hal_ir_add(e->b, e->present[j], columns[j]);
     }
 }
 

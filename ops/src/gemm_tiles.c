@@ -1,6 +1,8 @@
 /* Which tiles the portable matrix product uses: one table. Called by gemm_portable.c. */
 #include "gemm_kernel.h"
 
+#include <math.h>
+
 /* Lanes of a processor run in lock-step along the columns; a work-item holds a column of sums. The
  * tall tile reads B with a stride where its columns are not neighbours, and amortises that. */
 static const ops_gemm_tiles lanes_wide = {16, 256, 8, 16, 1, 16, 1, 0, 0, 0, 1, 0, 0, 0, 0};
@@ -66,8 +68,36 @@ enum {
  * that slices have under way. Intel's compiler spills nothing with these, and does with more. */
 enum { SUMS_SHARE = 4, VALUES_SHARE = 2 };
 
+/* What a unit of a GPU does in a nanosecond, of which the choice of products in parts of k needs the
+ * proportions only: bytes that it gets from the second-level cache (5.5 TB/s among 132), and
+ * multiplications for each of a tile's `speed`. A launch, and a turn of loads that wait for each
+ * other. These give within a fifth what one GPU took for f32 in strict arithmetic, from 64 x 512 x 512
+ * to 2048 cubed. The speed of slices follows from the same measurements, those of matrix units from
+ * large products. */
+#define UNIT_BYTES_PER_NS 42.0
+#define UNIT_STEPS_PER_NS 2.0
+#define LAUNCH_NS 2500.0
+#define TURN_NS 500.0
+enum { SPEED_SLICED = 30, SPEED_TF32 = 400, SPEED_HALVES = 775, ADDING_UNROLL = 8 };
+
+/* Which products are split: their k, what a part has of it at least, so that pipelines fill, and in
+ * steps of what, so that parts begin where vectors and tiles do; and what is to be gained. */
+enum { SPLIT_LEAST_K = 1024, SPLIT_LEAST_DEPTH = 256, SPLIT_STEPS = 64 };
+#define SPLIT_LEAST_GAIN 1.25
+
+/* Parts are tried that give units one or two such blocks. */
+static const uint16_t split_blocks[][2] = {{32, 32}, {64, 64}, {64, 128}, {128, 128}, {128, 256}};
+
 static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                          ops_gemm_tiles *t);
+static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work);
+static double duration_split(const hal_device_info *info, const ops_gemm_plan *plan,
+                             const ops_gemm_work *work, uint32_t depth);
+static double duration(const hal_device_info *info, const ops_gemm_plan *plan,
+                       const ops_gemm_tiles *t, const ops_gemm_work *work, uint32_t k,
+                       uint32_t batch);
+static double speed_of(const ops_gemm_tiles *t, uint32_t width);
+static uint64_t rounds_of(const hal_device_info *info, uint64_t groups);
 static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
 static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
                                    uint32_t batch, uint32_t width);
@@ -136,8 +166,8 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
         t.slices /= 2;
     }
     t.resident = 1; /* registers for all loads under way: a compiler would rather wait for some */
-    const uint32_t most = info->item_register_bytes ? info->item_register_bytes / (4 * VALUES_SHARE)
-                                                    : SLICED_VALUES;
+    const uint32_t most =
+        info->item_register_bytes ? info->item_register_bytes / (4 * VALUES_SHARE) : SLICED_VALUES;
     const uint32_t values = (uint32_t)(t.thread_m + t.thread_n) * t.block_k * wide;
     t.unroll = 1;
     while (t.unroll < 4 && (int64_t)t.unroll * t.slices * t.block_k < k &&
@@ -210,6 +240,147 @@ static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m,
     uint64_t units = info->compute_units ? info->compute_units : 1;
     uint64_t rounds = (rows * columns * batch + units - 1) / units;
     return rounds * t->block_m * t->block_n * 1000 / c->speed;
+}
+
+uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan *plan,
+                               const ops_gemm_work *work, uint32_t batch)
+{
+    if (info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0 || batch > 1 ||
+        work->k < SPLIT_LEAST_K || (!plan->tiles.unroll && fills(info, plan, work))) {
+        return 0;
+    }
+    const double whole = duration(info, plan, &plan->tiles, work, work->k, 1);
+    double least = whole / SPLIT_LEAST_GAIN;
+    uint32_t chosen = 0, last = 0;
+    for (uint32_t i = 0; i < 2 * sizeof split_blocks / sizeof split_blocks[0]; i++) {
+        const uint64_t rows = (work->m + split_blocks[i / 2][0] - 1u) / split_blocks[i / 2][0];
+        const uint64_t columns = (work->n + split_blocks[i / 2][1] - 1u) / split_blocks[i / 2][1];
+        const uint64_t most = (i % 2 + 1) * (uint64_t)info->compute_units / (rows * columns);
+        if (most < 2) {
+            continue;
+        }
+        uint64_t depth = (work->k + most - 1) / most;
+        depth = depth < SPLIT_LEAST_DEPTH ? SPLIT_LEAST_DEPTH : depth;
+        depth = (depth + SPLIT_STEPS - 1) / SPLIT_STEPS * SPLIT_STEPS;
+        if (depth >= work->k || depth == last) {
+            continue;
+        }
+        last = (uint32_t)depth;
+        const double now = duration_split(info, plan, work, last);
+        if (now < least) {
+            least = now;
+            chosen = last;
+        }
+    }
+    return chosen;
+}
+
+/* Whether every unit has a group of the product as a whole. */
+static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work)
+{
+    const uint64_t rows = (work->m + plan->tiles.block_m - 1u) / plan->tiles.block_m;
+    const uint64_t columns = (work->n + plan->tiles.block_n - 1u) / plan->tiles.block_n;
+    return rows * columns >= info->compute_units;
+}
+
+/* Both kernels; too long where a device cannot run them. */
+static double duration_split(const hal_device_info *info, const ops_gemm_plan *plan,
+                             const ops_gemm_work *work, uint32_t depth)
+{
+    const uint32_t parts = (work->k + depth - 1) / depth, width = hal_type_size(plan->type_ab);
+    const uint32_t sum = hal_type_size(plan->accumulator);
+    const double elements = (double)work->m * work->n;
+    ops_gemm_tiles t, adding;
+    if (plan->tiles.matrix) {
+        ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
+                                     work->m, work->n, depth, parts, plan->type_ab, plan->b.along_k,
+                                     &t);
+    } else if (!ops_gemm_choose_slices(info, work->m, work->n, depth, parts, width, plan->a.along_k,
+                                       &t)) {
+        ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.along_k, &t);
+    }
+    ops_gemm_choose_adding(info, work->m, work->n, parts, sum, &adding);
+    const uint64_t columns = (work->n + t.block_n - 1u) / t.block_n;
+    const uint64_t adding_columns = (work->n + adding.block_n - 1u) / adding.block_n;
+    const uint64_t rows = (work->m + adding.block_m - 1u) / adding.block_m;
+    if (columns > info->max_grid[0] || adding_columns > info->max_grid[0] ||
+        elements * parts * sum > (double)info->max_binding) {
+        return INFINITY;
+    }
+    const uint32_t turn = (uint32_t)adding.slices * adding.unroll;
+    const double rounds = (double)rounds_of(info, rows * adding_columns);
+    const double read = rounds * adding.block_m * adding.block_n * parts * sum;
+    const double written = elements * parts * sum / info->compute_units;
+    return duration(info, plan, &t, work, depth, parts) + LAUNCH_NS +
+           (read + written) / UNIT_BYTES_PER_NS + (double)((parts + turn - 1) / turn) * TURN_NS;
+}
+
+/* Nanoseconds of one kernel: its launch, and what the unit that has most to do reads or multiplies,
+ * whichever takes longer. */
+static double duration(const hal_device_info *info, const ops_gemm_plan *plan,
+                       const ops_gemm_tiles *t, const ops_gemm_work *work, uint32_t k,
+                       uint32_t batch)
+{
+    const uint32_t width = hal_type_size(plan->type_ab);
+    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
+    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
+    const uint32_t lines = (t->block_m < work->m ? t->block_m : work->m) +
+                           (t->block_n < work->n ? t->block_n : work->n);
+    const double reads = (double)lines * width / UNIT_BYTES_PER_NS;
+    const double products =
+        (double)t->block_m * t->block_n / (UNIT_STEPS_PER_NS * speed_of(t, width));
+    return LAUNCH_NS + (double)rounds_of(info, rows * columns * batch) * k *
+                           (reads > products ? reads : products);
+}
+
+/* Of a full device, as in the table of staged tiles. */
+static double speed_of(const ops_gemm_tiles *t, uint32_t width)
+{
+    if (t->matrix) {
+        return width == 2 ? SPEED_HALVES : (double)SPEED_TF32 / t->matrix;
+    }
+    double speed = SPEED_SLICED;
+    for (uint32_t i = 0; !t->unroll && i < sizeof staged / sizeof staged[0]; i++) {
+        const ops_gemm_tiles *other = &staged[i].tiles;
+        if (other->block_m == t->block_m && other->block_n == t->block_n) {
+            speed = staged[i].speed;
+        }
+    }
+    return width > 4 ? speed / 2 : speed;
+}
+
+static uint64_t rounds_of(const hal_device_info *info, uint64_t groups)
+{
+    return (groups + info->compute_units - 1) / info->compute_units;
+}
+
+/* Work-items of a group add the parts of four neighbours each, all loads of a turn under way at
+ * once; where there are more parts than a turn takes, slices of the group share them. */
+void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,
+                            uint32_t width, ops_gemm_tiles *tiles)
+{
+    ops_gemm_tiles t = {.block_k = 1, .thread_m = 1, .strip_m = 1, .resident = 2};
+    uint32_t items = SLICED_ITEMS;
+    while (items > 1 && (items > info->max_group_items || items > info->max_group_size[0])) {
+        items /= 2;
+    }
+    t.thread_n = t.strip_n = n % 4 == 0 ? 4 : 1;
+    t.unroll = (uint8_t)cover(parts, 1, ADDING_UNROLL);
+    t.lanes_n = (uint8_t)cover(n / t.thread_n, 1, (uint16_t)(items < 16 ? items : 16));
+    t.slices = cover(((int64_t)parts + t.unroll - 1) / t.unroll, 1, (uint16_t)(items / t.lanes_n));
+    const uint32_t left = items / (t.lanes_n * (uint32_t)t.slices);
+    t.lanes_m = (uint8_t)cover(m, 1, (uint16_t)(left < 64 ? left : 64));
+    t.block_m = t.lanes_m;
+    t.block_n = (uint16_t)(t.lanes_n * t.thread_n);
+    while (ops_gemm_sliced_elements(&t) * width > info->shared_bytes &&
+           (t.lanes_m > 1 || t.slices > 1)) {
+        if (t.lanes_m > 1) {
+            t.block_m = t.lanes_m /= 2;
+        } else {
+            t.slices /= 2;
+        }
+    }
+    *tiles = t;
 }
 
 /* No larger than the matrix: idle lanes and rows cost as much as busy ones. */

@@ -98,6 +98,7 @@ hal_status ops_memo_replay(ops_context *context, const ops_memo *memo, hal_buffe
         status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, memo->temporaries[i],
                                    &buffers[count]);
         count += !status;
+        status = status == HAL_ERROR_OUT_OF_MEMORY ? OPS_MEMO_NO_ROOM : status;
     }
     for (uint32_t i = 0; i < memo->step_count && !status; i++) {
         status = run_step(context, memo, &memo->steps[i], buffers);
@@ -186,6 +187,7 @@ hal_status ops_make_buffer(ops_context *context, uint64_t bytes, hal_buffer **bu
 {
     hal_status status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, bytes, buffer);
     draft *d = &context->memos->draft;
+    d->is_lost |= status != HAL_OK; /* what a call does for want of memory is not for next time */
     if (!status && d->is_open) {
         /* A temporary that was released may have left its address to this one. */
         uint32_t slot = slot_of(d, *buffer);
@@ -296,9 +298,16 @@ static ops_memo *finish(const draft *d, const uint64_t key[2])
     if (!memo) {
         return NULL;
     }
-    *memo = (ops_memo){{key[0], key[1]}, d->step_count,    d->place_count, d->scalar_bytes,
-                       temporaries,      d->operand_count, NULL,           NULL,
-                       NULL,             NULL};
+    *memo = (ops_memo){{key[0], key[1]},
+                       d->step_count,
+                       d->place_count,
+                       d->scalar_bytes,
+                       temporaries,
+                       d->operand_count,
+                       NULL,
+                       NULL,
+                       NULL,
+                       NULL};
     memo->steps = (step *)(memo + 1);
     memo->places = (place *)(memo->steps + d->step_count);
     memo->temporaries = (uint64_t *)(memo->places + d->place_count);

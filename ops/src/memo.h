@@ -25,9 +25,11 @@ const ops_memo *ops_memos_find(const ops_memos *memos, const ops_signature *sign
                                uint64_t key[2]);
 
 /* Records a memo with buffers in place of the operands.
- * Errors: OUT_OF_MEMORY, what dispatches meet. */
-hal_status ops_memo_replay(ops_context *context, const ops_memo *memo,
-                           hal_buffer *const *operands);
+ * Errors: OPS_MEMO_NO_ROOM, which never leaves the library: there is no memory for the temporaries,
+ * and nothing was recorded; the call itself may do without them, or says what is missing. What
+ * dispatches meet. */
+#define OPS_MEMO_NO_ROOM ((hal_status)-2)
+hal_status ops_memo_replay(ops_context *context, const ops_memo *memo, hal_buffer *const *operands);
 
 /* Begins to note what is recorded; ends it and keeps it under the key. What cannot be noted, or
  * finds no memory, is not kept: the next equal call is planned again. A failure has `keep` 0. */

@@ -1,0 +1,147 @@
+/* What the tests of matrix products share: operands in boxes, in every layout, and the same product in
+ * double on the host. Included by test_ops_gemm.c and test_ops_gemm_split.c. */
+#ifndef TESTS_UNIT_OPS_GEMM_FIXTURE_H
+#define TESTS_UNIT_OPS_GEMM_FIXTURE_H
+
+#include "ops_fixture.h"
+
+/* One product; strides as the boxes have them. */
+typedef struct product {
+    int64_t batch, m, n, k;
+    box a, b, c;
+    ops_gemm_options options;
+} product;
+
+enum { PLAIN, TURNED, PADDED, EVERY_OTHER, BACKWARDS, LAYOUTS };
+
+/* Strides of a batch of rows x columns in one of the layouts. */
+static inline void lay_out(int layout, int64_t rows, int64_t columns, int64_t strides[3])
+{
+    const int64_t all[LAYOUTS][3] = {{rows * columns, columns, 1},
+                                     {rows * columns, 1, rows},
+                                     {rows * (columns + 3) + 8, columns + 3, 1},
+                                     {rows * columns * 4, columns * 4, 2},
+                                     {-(rows * columns), -columns, 1}};
+    memcpy(strides, all[layout], 3 * sizeof(int64_t));
+}
+
+static inline box make_matrix(hal_type type, int64_t batch, int64_t rows, int64_t columns,
+                              int layout)
+{
+    int64_t strides[3], shape[3] = {batch, rows, columns};
+    lay_out(layout, rows, columns, strides);
+    return batch > 1 ? box_make(type, 3, shape, strides, -1, 1)
+                     : box_make(type, 2, shape + 1, strides + 1, -1, 1);
+}
+
+static inline product make(hal_type type, hal_type type_c, int64_t batch, int64_t m, int64_t n,
+                           int64_t k, int layout_a, int layout_b, int layout_c)
+{
+    product p = {.batch = batch, .m = m, .n = n, .k = k, .options = {.alpha = 1}};
+    p.a = make_matrix(type, batch, m, k, layout_a);
+    p.b = make_matrix(type, batch, k, n, layout_b);
+    p.c = make_matrix(type_c, batch, m, n, layout_c);
+    return p;
+}
+
+/* Boxes begin at odd places; so moved they begin where vectors can. */
+static inline void align(product *p)
+{
+    p->a.t.offset += 3;
+    p->b.t.offset += 3;
+    p->c.t.offset += 3;
+}
+
+static inline void release(product *p)
+{
+    box_free(&p->a);
+    box_free(&p->b);
+    box_free(&p->c);
+}
+
+static inline double element(const box *b, int64_t batch, int64_t row, int64_t column)
+{
+    uint32_t rank = b->t.rank;
+    int64_t at = b->t.offset + row * b->t.stride[rank - 2] + column * b->t.stride[rank - 1];
+    int64_t batches = rank == 3 ? b->t.shape[0] : 1;
+    return b->host[at + (batches > 1 ? batch * b->t.stride[0] : 0)];
+}
+
+/* What comes after alpha A B + beta C, on the host; null for nothing. */
+typedef double (*epilogue)(double value, int64_t row, int64_t column, int64_t batch,
+                           const box *inputs);
+
+/* Runs the product and compares every element of C's buffer. Whole numbers must be exact; others
+ * keep the bound of ops_gemm. */
+static inline void try_product(product *p, int exact, epilogue after, const box *inputs)
+{
+    hal_type type = p->a.t.type;
+    ok(ops_gemm(test_context, &p->options, &p->a.t, &p->b.t, &p->c.t));
+    double *want = box_want(&p->c), worst = 0;
+    double unit = type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24;
+    double gamma = (double)(p->k + 3) * unit;
+    const int64_t shape[3] = {p->batch, p->m, p->n};
+    uint32_t rank = p->c.t.rank;
+    for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
+        int64_t batch = i / (p->m * p->n), row = i / p->n % p->m, column = i % p->n;
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < p->k; k++) {
+            double term = element(&p->a, batch, row, k) * element(&p->b, batch, k, column);
+            sum += term;
+            size += fabs(term);
+        }
+        int64_t place = place_of(&p->c.t, rank, shape + 3 - rank, i);
+        sum *= p->options.alpha;
+        size *= fabs(p->options.alpha);
+        if (p->options.beta != 0) {
+            sum += p->options.beta * p->c.host[place];
+            size += fabs(p->options.beta * p->c.host[place]);
+        }
+        want[place] = after ? after(sum, row, column, batch, inputs) : sum;
+        if (exact) {
+            want[place] = in_type(p->c.t.type, want[place]);
+        }
+        worst = size > worst ? size : worst;
+    }
+    box_expect(&p->c, want, exact ? 0 : 1, exact ? 0 : 4 * gamma * worst);
+    free(want);
+}
+
+static inline void truncate_to_small(product *p)
+{
+    box *all[3] = {&p->a, &p->b, &p->c};
+    for (int i = 0; i < 3; i++) {
+        for (int64_t j = 0; j < all[i]->count; j++) {
+            all[i]->host[j] = (double)(next_random() % 7) - 3;
+        }
+        box_upload(all[i]);
+    }
+}
+
+/* max(value + bias[column], 0) + row - 2 batch + residual */
+static inline double host_epilogue(double value, int64_t row, int64_t column, int64_t batch,
+                                   const box *inputs)
+{
+    double sum = value + inputs[0].host[inputs[0].t.offset + column];
+    const box *r = &inputs[1];
+    return (sum > 0 ? sum : 0) + (double)row - 2 * (double)batch + element(r, batch, row, column);
+}
+
+static inline ops_expression *make_epilogue(void)
+{
+    hal_ir_builder *b;
+    ops_expression *e;
+    ok(hal_ir_builder_create_fragment("bias_relu", &b));
+    hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32), row = hal_ir_input(b, 1, HAL_TYPE_U32);
+    hal_ir_input(b, 2, HAL_TYPE_U32);
+    hal_ir_value batch = hal_ir_input(b, 3, HAL_TYPE_U32);
+    hal_ir_value bias = hal_ir_input(b, 4, HAL_TYPE_F32), r = hal_ir_input(b, 5, HAL_TYPE_F32);
+    value = ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, bias));
+    value = hal_ir_add(b, value, hal_ir_cast(b, HAL_TYPE_F32, row));
+    batch = hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, batch), hal_ir_f32(b, 2));
+    hal_ir_output(b, 0, hal_ir_add(b, hal_ir_sub(b, value, batch), r));
+    ok(ops_expression_create(b, &e));
+    return e;
+}
+
+#endif
