@@ -23,6 +23,7 @@ static void print_product(const void *parameters, uint64_t seed, char *name, siz
 static const char *door_name(ops_gemm_door door);
 static void add_classes(case_list *list, hal_type type);
 static void add_variants(case_list *list, hal_type type, ops_gemm_door door);
+static void add_long(case_list *list);
 static void run_product(case_run *run, const void *parameters);
 static void run_refusals(case_run *run, const void *parameters);
 
@@ -52,6 +53,7 @@ void cases_ops_gemm(case_list *list)
     for (int t = 0; t < 4; t++) {
         add_classes(list, types[t]);
     }
+    add_long(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
 }
 
@@ -147,6 +149,44 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
         tested.type_c = HAL_TYPE_F32;
         add_product(list, &tested);
     }
+}
+
+/* Few elements and a long k: products that devices compute in parts of k, the first one on all but
+ * processors, the others on large ones. */
+static void add_long(case_list *list)
+{
+    const product plain = {.type = HAL_TYPE_F32,
+                           .type_c = HAL_TYPE_F32,
+                           .m = 4,
+                           .n = 4,
+                           .k = 200000,
+                           .transpose_a = 1,
+                           .alpha = 1.0,
+                           .batch = 1,
+                           .door = OPS_GEMM_PORTABLE};
+    product tested = plain;
+    add_product(list, &tested);
+    tested.m = 9;
+    tested.n = 15;
+    tested.k = 40003;
+    tested.beta = 0.5;
+    tested.epilogue = EPILOGUE_INDICES;
+    add_product(list, &tested);
+    tested.m = 40;
+    tested.n = 36;
+    tested.k = 16500;
+    tested.beta = 0.0;
+    tested.epilogue = EPILOGUE_NONE;
+    add_product(list, &tested);
+    tested = plain;
+    tested.m = tested.n = 64;
+    tested.k = 2112;
+    tested.precision = HAL_GEMM_ACCURATE;
+    add_product(list, &tested);
+    tested.type = tested.type_c = HAL_TYPE_BF16;
+    tested.precision = HAL_GEMM_FAST;
+    tested.transpose_a = 0;
+    add_product(list, &tested);
 }
 
 static const case_size product_sizes[] = {

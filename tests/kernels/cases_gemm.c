@@ -6,6 +6,7 @@ static void product(corpus *c, hal_type type, const int64_t size[3], int transpo
                     int transpose_b);
 static void variants(corpus *c);
 static void steps(corpus *c, ops_expression *epilogue);
+static void parts(corpus *c, ops_expression *epilogue);
 static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a);
 static hal_status make_epilogue(ops_expression **expression);
 
@@ -105,6 +106,7 @@ static void variants(corpus *c)
         corpus_did(c, ops_gemm(c->ops, &fused, &p, &q, &r));
     }
     steps(c, epilogue);
+    parts(c, epilogue);
     ops_expression_destroy(epilogue);
     corpus_case(c, "gemm_batch");
     const ops_tensor s = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
@@ -120,6 +122,26 @@ static void variants(corpus *c)
     if (!c->failed) {
         corpus_did(c, ops_tensor_slice(&narrow, 1, 1, 1024, 1, &narrow));
         corpus_did(c, ops_gemm(c->ops, NULL, &narrow, &v, &w));
+    }
+}
+
+/* Products in parts of k, and what adds the parts: with beta, with an epilogue, in several sizes. */
+static void parts(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t sizes[][3] = {{64, 64, 65536}, {16, 12, 40003}, {500, 120, 8200}};
+    for (int i = 0; i < 3 && !c->failed; i++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        corpus_case(c, "gemm_parts_%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+        ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, k, m);
+        const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, k, n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const ops_gemm_options fused = {
+            .alpha = 2.0, .beta = 0.5, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        if (!c->failed) {
+            corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
+            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
+        }
     }
 }
 

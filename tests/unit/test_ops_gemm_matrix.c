@@ -30,6 +30,16 @@ static int open_units(void **state, uint32_t units)
            ops_context_create(test_queue, &test_context);
 }
 
+/* In parts of k, which the units compute. */
+static int open_parts(void **state)
+{
+    const int failed = open_units(state, 2);
+    if (!failed) {
+        test_context->part_depth = 32;
+    }
+    return failed;
+}
+
 /* The largest tiles, middle ones and the smallest, for the same matrices. */
 static int open_few_units(void **state)
 {
@@ -165,11 +175,23 @@ static void test_batch(void **state)
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 3, 64, 72, 64, 0, 0, 1.0, 0.0}, 0, 16);
 }
 
+/* Three parts, of which the last is whole, and four, of which it is short. */
+static void test_long(void **state)
+{
+    (void)state;
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 96, 0, 0, 1.0, 0.0}, 100, 0x1p13);
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 100, 1, 1, 1.0, 0.0}, 100, 0x1p13);
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 64, 64, 100, 1, 0, 0.5, 2.0}, 0, 8);
+    keeps((trial){HAL_TYPE_BF16, HAL_GEMM_ACCURATE, 1, 64, 72, 104, 0, 0, 1.0, 0.0}, 0, 8);
+}
+
 int main(void)
 {
+    const struct CMUnitTest parts[] = {cmocka_unit_test(test_long), cmocka_unit_test(test_edges)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
                                        cmocka_unit_test(test_edges), cmocka_unit_test(test_batch)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
+           cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
            cmocka_run_group_tests_name("some units", tests, open_some_units, close_context) +
            cmocka_run_group_tests_name("many units", tests, open_many_units, close_context);
 }

@@ -1,0 +1,2 @@
+include(plugins/plugins.cmake)
+use_test_plugins(${test})
