@@ -339,7 +339,7 @@ static hal_status record(job *j)
         j->context->cold->refuse = rented; /* should the kernel be there after all, it is used */
         status = call(j);
         j->context->cold->refuse = 0;
-        ops_memo_end(j->context, key, !status && !memo);
+        ops_memo_end(j->context, key, !status);
         j->context->arrays->statistics.compiled += !status;
     }
     if (status) {

@@ -12,6 +12,7 @@ typedef struct trial {
 } trial;
 
 static mock_state *mock;
+static int64_t beyond_k; /* steps that A and B have in memory behind the trial's k */
 
 static int open_units(void **state, uint32_t units)
 {
@@ -75,9 +76,10 @@ static double at(const box *b, int64_t batch, int64_t row, int64_t column)
  * outside of C has to be as it was. */
 static double worst_error(const trial *t)
 {
-    box a = make(t->type, t->batch, t->m, t->k, t->turned_a),
-        b = make(t->type, t->batch, t->k, t->n, t->turned_b),
+    box a = make(t->type, t->batch, t->m, t->k + beyond_k, t->turned_a),
+        b = make(t->type, t->batch, t->k + beyond_k, t->n, t->turned_b),
         c = make(HAL_TYPE_F32, t->batch, t->m, t->n, 0);
+    a.t.shape[a.t.rank - 1] = b.t.shape[b.t.rank - 2] = t->k;
     const ops_gemm_options options = {
         .alpha = t->alpha, .beta = t->beta, .precision = t->precision, .door = OPS_GEMM_PORTABLE};
     ok(ops_gemm(test_context, &options, &a.t, &b.t, &c.t));
@@ -183,6 +185,10 @@ static void test_long(void **state)
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 100, 1, 1, 1.0, 0.0}, 100, 0x1p13);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 64, 64, 100, 1, 0, 0.5, 2.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_ACCURATE, 1, 64, 72, 104, 0, 0, 1.0, 0.0}, 0, 8);
+    /* Parts that vectors fit, and a k that they do not. */
+    beyond_k = 2;
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 98, 0, 1, 1.0, 0.0}, 0, 8);
+    beyond_k = 0;
 }
 
 int main(void)

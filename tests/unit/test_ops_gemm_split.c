@@ -328,6 +328,26 @@ static void limits_of_the_device(void **state)
     assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
 }
 
+/* What the kernel that adds needs stays within the device's limits, and reads every part. */
+static void adding_fits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4 * 3 * 5 * 2; i++) {
+        const int64_t sizes[] = {1, 5, 64, 1000};
+        const uint32_t parts[] = {2, 8, 9, 131, 5000};
+        const uint32_t width = i / 60 ? 8 : 4;
+        hal_device_info info = large_device();
+        info.max_group_items = info.max_group_size[0] = 64u << i / 4 % 3;
+        info.shared_bytes = 1024u << i % 3;
+        ops_gemm_tiles t;
+        ops_gemm_choose_adding(&info, sizes[i % 4], sizes[i / 4 % 4], parts[i / 12 % 5], width, &t);
+        assert_in_range((uint32_t)t.lanes_m * t.lanes_n * t.slices, 1, info.max_group_items);
+        assert_in_range(ops_gemm_sliced_elements(&t) * width, 1, info.shared_bytes);
+        assert_int_equal(t.block_m, t.lanes_m * t.thread_m);
+        assert_int_equal(t.block_n, t.lanes_n * t.thread_n);
+    }
+}
+
 /* A product that the device's own info asks to split, through ops_gemm. */
 static void chosen_by_shape(void **state)
 {
@@ -352,7 +372,8 @@ int main(void)
     const struct CMUnitTest wide[] = {cmocka_unit_test(layouts), cmocka_unit_test(epilogues)};
     const struct CMUnitTest choices[] = {
         cmocka_unit_test(few_elements_and_long_k), cmocka_unit_test(others_are_whole),
-        cmocka_unit_test(processors_split_nothing), cmocka_unit_test(limits_of_the_device)};
+        cmocka_unit_test(processors_split_nothing), cmocka_unit_test(limits_of_the_device),
+        cmocka_unit_test(adding_fits)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);

@@ -41,8 +41,9 @@ typedef struct ops_gemm_options {
  * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
  * |beta| |C|) + v |c|, with K = k + 2, the accumulator's unit roundoff u and that of C's type v.
  * The order of additions depends on shapes, strides and the device alone. A product with few
- * elements of C and a long k may be computed in parts of k by one kernel, and another adds them; they
- * lie in memory that the call makes, and where there is none, one kernel does it all, in its order.
+ * elements of C and a long k may be computed in parts of k by one kernel, and added by another; the
+ * parts lie in memory that the call makes, and where there is none, one kernel does all, in its own
+ * order.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, what kernels and dispatches
  * meet. */
