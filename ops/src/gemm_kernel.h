@@ -91,9 +91,9 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
                                  int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
                                  ops_gemm_tiles *tiles);
 
-/* How many steps of k a part takes where the product, which is planned as a whole, is to be computed
- * in parts of k side by side that are added then: where a count of what a GPU does says that this is
- * faster by a fourth at least. 0 where not. */
+/* How many steps of k a part takes where the product, which is planned as a whole, is to be
+ * computed in parts of k side by side that are added then: where a count of what a GPU does says
+ * that this is faster by a fourth at least. 0 where not. */
 uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan *plan,
                                const ops_gemm_work *work, uint32_t batch);
 

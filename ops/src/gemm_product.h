@@ -32,8 +32,8 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 
 /* A product on its way through the portable door, perhaps with rows and columns exchanged. The
- * caller sets the product, plan.swapped and plan.adds, and k_all, which is more than the product's k
- * where its batches are parts of k. */
+ * caller sets the product, plan.swapped and plan.adds, and k_all, which is more than the product's
+ * k where its batches are parts of k. */
 typedef struct ops_gemm_task {
     ops_product product;
     uint32_t k_all;
@@ -42,7 +42,7 @@ typedef struct ops_gemm_task {
     ops_bindings bindings;
 } ops_gemm_task;
 
-/* Plans the kernel; finds or makes it; records it. The entry is valid until the next one is made. */
+/* Plans the kernel; finds or makes it; records it. An entry is valid until the next one is made. */
 hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *task);
 hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *task, ops_entry **entry);
 hal_status ops_gemm_record(ops_context *context, ops_gemm_task *task, const ops_entry *entry);

@@ -5,8 +5,8 @@
  * is added in an order that depends on the tiles alone. C and the further inputs of the epilogue
  * are fetched before the first multiplication, so that nobody waits for them at the end.
  *
- * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines of
- * B, and added instead of multiplied. */
+ * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines
+ * of B, and added instead of multiplied. */
 #include "gemm_emitter.h"
 
 #define MAX_VALUES 192u /* of one operand that a work-item has under way */

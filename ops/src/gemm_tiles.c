@@ -68,12 +68,12 @@ enum {
  * that slices have under way. Intel's compiler spills nothing with these, and does with more. */
 enum { SUMS_SHARE = 4, VALUES_SHARE = 2 };
 
-/* What a unit of a GPU does in a nanosecond, of which the choice of products in parts of k needs the
- * proportions only: bytes that it gets from the second-level cache (5.5 TB/s among 132), and
+/* What a unit of a GPU does in a nanosecond, of which the choice of products in parts of k needs
+ * the proportions only: bytes that it gets from the second-level cache (5.5 TB/s among 132), and
  * multiplications for each of a tile's `speed`. A launch, and a turn of loads that wait for each
- * other. These give within a fifth what one GPU took for f32 in strict arithmetic, from 64 x 512 x 512
- * to 2048 cubed. The speed of slices follows from the same measurements, those of matrix units from
- * large products. */
+ * other. These give within a fifth what one GPU took for f32 products of 10 microseconds and more,
+ * in strict arithmetic and not split (docs/benchmarks). The speed of slices follows from the same
+ * measurements, those of matrix units from large products. */
 #define UNIT_BYTES_PER_NS 42.0
 #define UNIT_STEPS_PER_NS 2.0
 #define LAUNCH_NS 2500.0

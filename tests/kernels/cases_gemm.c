@@ -125,7 +125,7 @@ static void variants(corpus *c)
     }
 }
 
-/* Products in parts of k, and what adds the parts: with beta, with an epilogue, in several sizes. */
+/* Products in parts of k, and what adds the parts: with beta and an epilogue, in several sizes. */
 static void parts(corpus *c, ops_expression *epilogue)
 {
     static const int64_t sizes[][3] = {{64, 64, 65536}, {16, 12, 40003}, {500, 120, 8200}};

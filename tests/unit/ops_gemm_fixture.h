@@ -1,5 +1,5 @@
-/* What the tests of matrix products share: operands in boxes, in every layout, and the same product in
- * double on the host. Included by test_ops_gemm.c and test_ops_gemm_split.c. */
+/* What the tests of matrix products share: operands in boxes, in every layout, and the same product
+ * in double on the host. Included by test_ops_gemm.c and test_ops_gemm_split.c. */
 #ifndef TESTS_UNIT_OPS_GEMM_FIXTURE_H
 #define TESTS_UNIT_OPS_GEMM_FIXTURE_H
 

@@ -5,8 +5,8 @@
 
 #include <gemm_kernel.h>
 
-/* A device of the other kind on which every product is split: `units` steers whether staged tiles or
- * slices compute the parts. */
+/* A device of the other kind on which every product is split: `units` steers whether staged tiles
+ * or slices compute the parts. */
 static hal_device_info split_info;
 
 static int open_split_context(void **state)
@@ -95,7 +95,7 @@ static void shapes(void **state)
     }
 }
 
-/* Devices of little memory and small groups: fewer slices add the parts. */
+/* Devices of little memory, small groups and a grid that does not count all parts at once. */
 static void small_devices(void **state)
 {
     (void)state;
@@ -104,6 +104,7 @@ static void small_devices(void **state)
         split(i % 2 ? 132 : 2, i & 4 ? 16 : 2);
         split_info.max_group_items = split_info.max_group_size[0] = i & 2 ? 64 : 128;
         split_info.shared_bytes = i & 2 ? 16384 : 2048;
+        split_info.max_grid[2] = 3;
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 36, 530, PLAIN, PLAIN, PLAIN);
         truncate_to_small(&p);
         p.options.door = OPS_GEMM_PORTABLE;

@@ -1,6 +1,6 @@
 /* Products in parts of k as arrays meet them, over the mock plugin, which declines products of more
- * than 1,000 rows: what is remembered of a call and recorded again, graphs, kernels made ahead or not
- * now, and memory that has no room for the parts. */
+ * than 1,000 rows: what is remembered of a call and recorded again, graphs, kernels made ahead or
+ * not now, and memory that has no room for the parts. */
 #include "mock_fixture.h"
 
 #include <cold.h>
@@ -129,7 +129,7 @@ static uint64_t compiled(void)
     return s.compiled;
 }
 
-/* The second call plans nothing: its two kernels and the memory between them are the first one's. */
+/* The second call plans nothing: its kernels and the memory between them are the first one's. */
 static void what_was_recorded_is_recorded_again(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void without_room_what_was_recorded_is_planned_again(void **state)
     ops_array_release(b);
 }
 
-/* While kernels are not made, one that is missing leaves nothing recorded of the one that is there. */
+/* While kernels are not made, one that is missing leaves nothing recorded of the other. */
 static void a_missing_kernel_leaves_nothing(void **state)
 {
     (void)state;
