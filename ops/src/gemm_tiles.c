@@ -246,7 +246,7 @@ uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan 
                                const ops_gemm_work *work, uint32_t batch)
 {
     if (info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0 || batch > 1 ||
-        work->k < SPLIT_LEAST_K || (!plan->tiles.unroll && fills(info, plan, work))) {
+        work->k < SPLIT_LEAST_K || fills(info, plan, work)) {
         return 0;
     }
     const double whole = duration(info, plan, &plan->tiles, work, work->k, 1);
@@ -275,12 +275,14 @@ uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan 
     return chosen;
 }
 
-/* Whether every unit has a group of the product as a whole. */
+/* Whether every unit has a staged tile of the product as a whole, which then gains nothing. Slices
+ * and the tiles of matrix units are made as small as that takes, and the cache bounds them. */
 static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work)
 {
-    const uint64_t rows = (work->m + plan->tiles.block_m - 1u) / plan->tiles.block_m;
-    const uint64_t columns = (work->n + plan->tiles.block_n - 1u) / plan->tiles.block_n;
-    return rows * columns >= info->compute_units;
+    const ops_gemm_tiles *t = &plan->tiles;
+    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
+    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
+    return !t->unroll && !t->matrix && rows * columns >= info->compute_units;
 }
 
 /* Both kernels; too long where a device cannot run them. */

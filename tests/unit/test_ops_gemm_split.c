@@ -301,6 +301,31 @@ static void others_are_whole(void **state)
     }
 }
 
+/* Of matrix units, where parts have larger tiles than the whole. */
+static void larger_tiles_of_matrix_units(void **state)
+{
+    (void)state;
+    hal_device_info info = large_device();
+    info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
+    for (int64_t k = 512; k <= 8192; k *= 2) {
+        ops_gemm_plan plan = {.type_ab = HAL_TYPE_BF16, .accumulator = HAL_TYPE_F32};
+        const ops_gemm_work work = {.m = 1024, .n = 1024, .k = (uint32_t)k, .k_all = (uint32_t)k};
+        ops_gemm_tiles parts;
+        assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, k, 1,
+                                                 HAL_TYPE_BF16, 0, &plan.tiles));
+        assert_true(work.m / plan.tiles.block_m * (work.n / plan.tiles.block_n) >= 132);
+        const uint32_t depth = ops_gemm_choose_depth(&info, &plan, &work, 1);
+        assert_int_equal(depth > 0, k >= 4096);
+        if (depth) {
+            const uint32_t count = (work.k + depth - 1) / depth;
+            assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, depth, count,
+                                                     HAL_TYPE_BF16, 0, &parts));
+            assert_true(parts.block_m * parts.block_n >=
+                        4 * plan.tiles.block_m * plan.tiles.block_n);
+        }
+    }
+}
+
 static void processors_split_nothing(void **state)
 {
     (void)state;
@@ -372,9 +397,9 @@ int main(void)
         cmocka_unit_test(chosen_by_shape)};
     const struct CMUnitTest wide[] = {cmocka_unit_test(layouts), cmocka_unit_test(epilogues)};
     const struct CMUnitTest choices[] = {
-        cmocka_unit_test(few_elements_and_long_k), cmocka_unit_test(others_are_whole),
-        cmocka_unit_test(processors_split_nothing), cmocka_unit_test(limits_of_the_device),
-        cmocka_unit_test(adding_fits)};
+        cmocka_unit_test(few_elements_and_long_k),      cmocka_unit_test(others_are_whole),
+        cmocka_unit_test(larger_tiles_of_matrix_units), cmocka_unit_test(processors_split_nothing),
+        cmocka_unit_test(limits_of_the_device),         cmocka_unit_test(adding_fits)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);
