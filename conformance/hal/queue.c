@@ -302,8 +302,9 @@ static void partial_writes(case_run *run, const void *parameters)
     hal_buffer_release(buffer);
 }
 
-/* What each of many writes to one place brought is what the command behind it finds: first in batches
- * that are as long as they get, then however they are cut and whatever has been waited for. */
+/* What each of many writes to one place brought is what the command behind it finds: first in
+ * batches that are as long as they get, then however they are cut and whatever has been waited
+ * for. */
 static void many_writes(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -1,4 +1,4 @@
-/* The pool of a device's memory. Called by buffer.c, and by queue_transfer.c for staging. */
+/* The pool of a device's memory. Called by buffer.c and device.c. */
 #include "pool.h"
 
 #include "device.h"

@@ -111,7 +111,7 @@ hal_status ops_arrays_failed(ops_context *context, hal_status status);
  * lose a use. */
 void ops_array_settle(ops_array *array, hal_buffer *buffer);
 
-/* Adds and ends a use of an array by a deferred one; what nobody holds or uses any more is freed. */
+/* Adds and ends a use of an array by a deferred one; what nobody holds or uses is freed. */
 static inline void ops_array_use(ops_array *array)
 {
     array->uses++;

@@ -123,9 +123,9 @@ hal_status ops_evaluate_to_read(ops_array *array)
     return status;
 }
 
-/* Computes a deferred array, and others with it where they fit into its kernel. What it follows from
- * and cannot be part of its kernel comes first; so few levels lie above each other that recursion is
- * no matter (OPS_DEFERRED_DEPTH). */
+/* Computes a deferred array, and others with it where they fit into its kernel. What it follows
+ * from and cannot be part of its kernel comes first; so few levels lie above each other that
+ * recursion is no matter (OPS_DEFERRED_DEPTH). */
 static hal_status evaluate(ops_array *root, ops_array *const *others, uint32_t other_count)
 {
     if (root->operation == OPS_OPERATION_VIEW) {
@@ -242,8 +242,8 @@ static int can_take_after(const job *j, const ops_array *x)
            is_needed_once(x, x->seen);
 }
 
-/* Whether nobody can ask for x once `uses` uses of it are over. A scope that holds it is taken to be
- * done with it the first time; should it not be, x is computed again, and kept. */
+/* Whether nobody can ask for x once `uses` uses of it are over. A scope that holds it is taken to
+ * be done with it the first time; should it not be, x is computed again, and kept. */
 static int is_needed_once(const ops_array *x, uint32_t uses)
 {
     return !ops_array_is_kept(x) && x->uses == uses && !(x->in_scope && x->was_computed);
@@ -389,8 +389,8 @@ static hal_status run_singly(const job *j)
     return status;
 }
 
-/* Lists what is read and written. Groups leave notes in their arrays, which a later one may share: the
- * one after is gathered again here, the one before when it is signed. */
+/* Lists what is read and written. Groups leave notes in their arrays, which a later one may share:
+ * the one after is gathered again here, the one before when it is signed. */
 static void place_operands(job *j)
 {
     j->input_count = j->output_count = 0;
@@ -493,8 +493,8 @@ static void sign_shape(const ops_tensor *tensor, ops_signature *signature)
     }
 }
 
-/* All that decides how an input is read, and with which others it shares memory; short where it lies
- * just as the output does. */
+/* All that decides how an input is read, and with which others it shares memory; short where it
+ * lies just as the output does. */
 static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_signature *signature)
 {
     const ops_tensor *view = &j->inputs[i]->view;
@@ -533,8 +533,8 @@ static hal_status make_outputs(job *j)
     return HAL_OK;
 }
 
-/* Saves the copy that a read would have to wait for; where the device's own memory is mapped there is
- * none. */
+/* Saves the copy that a read would have to wait for; where the device's own memory is mapped there
+ * is none. */
 static int is_read_directly(const ops_array *array, uint64_t bytes)
 {
     const uint32_t abilities = array->context->info->abilities;

@@ -262,7 +262,7 @@ static int is_whole(const ops_array *array)
     return array->view.offset == 0 && ops_tensor_is_contiguous(&array->view);
 }
 
-/* The front of a larger array does not: what stands for it in a launch has memory of its own size. */
+/* The front of a larger array does not: what stands for it in a launch has memory of its size. */
 static int fills_memory(const ops_array *array)
 {
     uint64_t bytes = (uint64_t)ops_tensor_elements(&array->view) * hal_type_size(array->view.type);

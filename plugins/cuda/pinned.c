@@ -51,8 +51,8 @@ cuda_result cuda_pin(const hal_plugin_device *device, uint64_t bytes, void **poi
 void cuda_unpin(const hal_plugin_device *device, void *pointer)
 {
     slab *s = &slabs[device->device];
-    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)s->pointer;
     pthread_mutex_lock(&lock);
+    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)s->pointer;
     const bool inside = s->pointer != NULL && offset < (uintptr_t)PAGE * PAGES;
     if (inside) {
         const uint32_t first = (uint32_t)(offset / PAGE), count = s->pages[first];

@@ -301,7 +301,7 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
     mock_is_clean(two);
 }
 
-/* What was recorded behind a held batch that failed, and not flushed, runs before the queue ends. */
+/* What was recorded, not flushed, behind a held batch that failed runs before the queue ends. */
 static void a_failure_of_a_held_batch_ends_no_work(void **state)
 {
     (void)state;

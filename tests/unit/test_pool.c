@@ -170,7 +170,8 @@ static void out_of_memory_trims_and_tries_again(void **state)
     hal_buffer *more = NULL;
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 100 << 20, &more),
-                 HAL_ERROR_OUT_OF_MEMORY, "104857600 bytes of device memory asked for, 58720256 of");
+                 HAL_ERROR_OUT_OF_MEMORY,
+                 "104857600 bytes of device memory asked for, 58720256 of");
     assert_null(more);
     hal_buffer_release(large);
     more = mock_buffer(device, 240 << 20);

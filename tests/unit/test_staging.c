@@ -1,5 +1,5 @@
-/* Staging of small writes: however many they are, whether or not the device keeps up, they go through a
- * few chunks of memory, and what is read is what was written. */
+/* Staging of small writes: however many they are, whether or not the device keeps up, they go
+ * through a few chunks of memory, and what is read is what was written. */
 #include "mock_fixture.h"
 
 enum { BYTES = 1 << 18, CHUNKS = 4, CHUNK_BYTES = 256 << 10, MOST = 32 << 10 };
@@ -92,7 +92,7 @@ static void lengths(void **state)
     free(back);
 }
 
-/* A write that finds the batch full belongs to the next one: it is not over when the full one is. */
+/* A write that finds the batch full is of the next one: it is not over when the full one is. */
 static void a_full_batch_is_not_the_writes_own(void **state)
 {
     (void)state;
