@@ -118,6 +118,26 @@ static inline void truncate_to_small(product *p)
     }
 }
 
+/* Small whole numbers in A and B of one batch; NAN in all of C, and around A and B. */
+static inline void surround_with_nan(product *p)
+{
+    truncate_to_small(p);
+    box *all[3] = {&p->a, &p->b, &p->c};
+    for (int i = 0; i < 3; i++) {
+        char *inside = calloc((size_t)all[i]->count, 1);
+        for (int64_t j = 0; j < ops_tensor_elements(&all[i]->t); j++) {
+            inside[place_of(&all[i]->t, 2, all[i]->t.shape, j)] = 1;
+        }
+        for (int64_t j = 0; j < all[i]->count; j++) {
+            if (i == 2 || !inside[j]) {
+                all[i]->host[j] = (double)NAN;
+            }
+        }
+        free(inside);
+        box_upload(all[i]);
+    }
+}
+
 /* max(value + bias[column], 0) + row - 2 batch + residual */
 static inline double host_epilogue(double value, int64_t row, int64_t column, int64_t batch,
                                    const box *inputs)

@@ -162,21 +162,7 @@ static void nan_around(void **state)
         if (i % 4 > 1) {
             align(&p);
         }
-        truncate_to_small(&p);
-        box *all[3] = {&p.a, &p.b, &p.c};
-        for (int j = 0; j < 3; j++) {
-            char *inside = calloc((size_t)all[j]->count, 1);
-            for (int64_t l = 0; l < ops_tensor_elements(&all[j]->t); l++) {
-                inside[place_of(&all[j]->t, 2, all[j]->t.shape, l)] = 1;
-            }
-            for (int64_t l = 0; l < all[j]->count; l++) {
-                if (j == 2 || !inside[l]) {
-                    all[j]->host[l] = (double)NAN;
-                }
-            }
-            free(inside);
-            box_upload(all[j]);
-        }
+        surround_with_nan(&p);
         soil_pool();
         p.options.door = OPS_GEMM_PORTABLE;
         try_product(&p, 1, NULL, NULL);
