@@ -75,7 +75,7 @@ uint64_t cpu_dispatch_groups(const hal_command *command);
 uint64_t cpu_dispatch_work(const hal_command *command);
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 
-/* gemm_native.c */
+/* gemm/native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
                     hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 

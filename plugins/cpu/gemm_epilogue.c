@@ -1,6 +1,6 @@
 /* Turns the fragment of an epilogue into a kernel over tiles and runs it. The kernel's groups cover
  * a tile; each work-item loads its element and the further inputs, goes through the fragment's
- * records and stores the element. Called by gemm_native.c. */
+ * records and stores the element. Called by gemm/native.c. */
 #include "gemm_epilogue.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* An epilogue: a fragment of IR as a kernel over a tile of C, run by the lanes while the tile is in
- * cache. Made and run by gemm_native.c. */
+ * cache. Made and run by gemm/native.c. */
 #ifndef HALYARD_CPU_GEMM_EPILOGUE_H
 #define HALYARD_CPU_GEMM_EPILOGUE_H
 

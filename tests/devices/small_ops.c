@@ -1,7 +1,7 @@
 /* small_ops.c: the op library's kernels at sizes that a simulator can bear, as the device takes
  * them and as a GPU would; nothing is checked here, since the simulator watches every access.
  * Called by oclgrind.sh on the device of HAL_BACKEND. */
-#include <context.h>
+#include "tensor/context.h"
 #include <ops/ops.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir_legalise.h"
+#include "ir/legalise.h"
 
 static hal_device_info device(uint8_t lacks);
 

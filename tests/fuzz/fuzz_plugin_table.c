@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loader.h"
+#include "plugin/loader.h"
 #include "mock.h"
-#include "registry.h"
+#include "plugin/registry.h"
 
 enum { TEXT_BYTES = 64, STRIDE_MOST = HAL_DEVICE_INFO_MAX_BYTES };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search.h"
-#include "selection.h"
+#include "plugin/search.h"
+#include "plugin/selection.h"
 
 enum { TEXT_BYTES = 1024, PLUGINS = 2, DEVICES = 2 };
 

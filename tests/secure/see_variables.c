@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 
-#include "cache.h"
-#include "device.h"
-#include "search.h"
+#include "plugin/cache.h"
+#include "core/device.h"
+#include "plugin/search.h"
 
 static hal_ir_kernel *build(void)
 {

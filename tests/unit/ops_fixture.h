@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <cold.h>
-#include <context.h>
+#include "tensor/cold.h"
+#include "tensor/context.h"
 #include <math.h>
 #include <ops/ops.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* ir_math.h: the transcendental functions of Halyard, written once for two readers.
  *
- * hal/src/ir_math.c includes this file with macros that call the IR builder: then every value is
+ * hal/src/ir/math.c includes this file with macros that call the IR builder: then every value is
  * an SSA id and calling a function emits its operations. A plugin that claims the opcodes, and the
  * tests, include it with plain C scalar types: then a loop over a function vectorises. Where fma is
  * fused, divide and square root are correctly rounded and denormals are kept, both give the same

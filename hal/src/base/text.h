@@ -1,0 +1,33 @@
+/* Text that grows: how messages and reports of many lines are put together. Lists of words, as
+ * variables and plugins give them. */
+#ifndef HAL_SRC_BASE_TEXT_H
+#define HAL_SRC_BASE_TEXT_H
+
+#include <hal/status.h>
+#include <stddef.h>
+
+/* Begins as {0}. When memory runs out the text stays as it was and `failed` is set. */
+typedef struct hal_text {
+    char *data;
+    size_t length;
+    size_t capacity;
+    int failed;
+} hal_text;
+
+/* Appends to the text. Threads: the text's. */
+void hal_text_add(hal_text *text, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* The text so far, never null. */
+const char *hal_text_get(const hal_text *text);
+
+void hal_text_free(hal_text *text);
+
+/* ---- Words separated by commas, spaces or both; there are no empty ones ---- */
+
+/* The next word, which ends after as many bytes as are returned; 0: there is none. `rest` moves
+ * behind it. */
+size_t hal_list_next(const char **rest, const char **word);
+
+int hal_list_has(const char *list, const char *word);
+
+#endif

@@ -1,0 +1,782 @@
+/* The IR builder: its life, declarations, constants and ids, and the one function through which
+ * every record comes, hal_ir_append. The operations are in ir/build_ops.c.
+ *
+ * Constants, scalars, ids and inputs are made once each and stand at the kernel's front whatever
+ * block they were asked for in, so they can be used anywhere; finish moves them there. */
+#include "internal.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hal_ir_builder {
+    hal_ir_kernel view; /* points into the arrays below; finish copies it */
+    hal_ir_record *records;
+    hal_ir_place *places; /* of each record */
+    hal_ir_memory *memories;
+    hal_ir_scalar *scalars;
+    uint64_t *constants;
+    char *names;
+    uint32_t *constant_slots; /* open addressing: index in constants + 1, 0 when free */
+    uint32_t constant_slot_count;
+    uint32_t *leading_slots; /* the same over the records that stand at the front */
+    uint32_t leading_slot_count, leading_count;
+    uint32_t record_capacity, place_capacity, memory_capacity, scalar_capacity;
+    uint32_t constant_capacity, name_capacity;
+    hal_ir_scope scope;
+    uint32_t wrong_record;
+    int raw;
+    int finished;
+    hal_status status;
+    char message[HAL_MESSAGE_BYTES];
+};
+
+static int usable(hal_ir_builder *b);
+static int reserve(hal_ir_builder *b, void **array, uint32_t *capacity, uint32_t needed,
+                   size_t size);
+static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset);
+static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset);
+static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const char *name,
+                                   hal_ir_memory memory);
+static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record);
+static int operands_seen(hal_ir_builder *b, const hal_ir_record *record);
+static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record);
+static uint32_t hash_bits(uint64_t bits);
+static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used);
+static hal_ir_record *ordered_records(const hal_ir_builder *b);
+
+hal_status hal_ir_builder_create(const char *name, hal_ir_builder **builder)
+{
+    hal_status status = hal_ir_builder_create_raw(name, 0, builder);
+    if (status == HAL_OK) {
+        (*builder)->raw = 0;
+    }
+    return status;
+}
+
+hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_builder **builder)
+{
+    hal_status status = hal_ir_builder_create_raw(name, HAL_IR_FRAGMENT, builder);
+    if (status == HAL_OK) {
+        (*builder)->raw = 0;
+    }
+    return status;
+}
+
+hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder)
+{
+    if (builder == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "IR builder: `builder` is null");
+    }
+    *builder = NULL;
+    if (name == NULL || !hal_ir_is_name(name)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "IR builder: the kernel name `%.*s` is not a letter or _ followed by "
+                        "letters, digits and _",
+                        (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
+    }
+    hal_ir_builder *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "IR builder %s: no host memory", name);
+    }
+    b->raw = 1;
+    b->wrong_record = HAL_IR_NONE;
+    b->view = (hal_ir_kernel){.size = sizeof b->view,
+                              .version = HAL_IR_VERSION,
+                              .flags = flags,
+                              .group_size = {1, 1, 1}};
+    if (!add_name(b, name, &b->view.name)) {
+        hal_ir_builder_destroy(b);
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    *builder = b;
+    return HAL_OK;
+}
+
+void hal_ir_builder_destroy(hal_ir_builder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    free(builder->records);
+    free(builder->places);
+    free(builder->memories);
+    free(builder->scalars);
+    free(builder->constants);
+    free(builder->names);
+    free(builder->constant_slots);
+    free(builder->leading_slots);
+    free(builder);
+}
+
+hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
+{
+    if (kernel == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "finishing an IR builder: `kernel` is null");
+    }
+    *kernel = NULL;
+    if (builder == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "finishing an IR builder: `builder` is null");
+    }
+    if (builder->status != HAL_OK) {
+        return hal_fail(builder->status, "%s", builder->message);
+    }
+    if (builder->finished) {
+        return hal_fail(HAL_ERROR_INVALID_STATE, "kernel %s: the builder was finished before",
+                        builder->names + builder->view.name);
+    }
+    builder->finished = 1;
+    if (builder->scope.depth > 0) {
+        const uint32_t opener = builder->scope.opener[builder->scope.depth];
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s has no end",
+                            hal_ir_opcode_name(builder->records[opener].opcode));
+        return builder->status;
+    }
+    hal_ir_kernel view = builder->view;
+    hal_ir_record *ordered = NULL;
+    if (!builder->raw && view.record_count > 0) {
+        ordered = ordered_records(builder);
+        if (ordered == NULL) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory",
+                            builder->names + view.name);
+        }
+        view.records = ordered;
+    }
+    hal_status status = hal_ir_verify_at(&view, &builder->wrong_record);
+    if (status == HAL_OK) {
+        status = hal_ir_kernel_copy(&view, kernel);
+    }
+    free(ordered);
+    return status;
+}
+
+hal_status hal_ir_builder_status(const hal_ir_builder *builder)
+{
+    return builder == NULL ? HAL_ERROR_INVALID_ARGUMENT : builder->status;
+}
+
+void hal_ir_builder_fail(hal_ir_builder *builder, hal_status status, const char *format, ...)
+{
+    char text[HAL_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const int fragment = (builder->view.flags & HAL_IR_FRAGMENT) != 0;
+    hal_fail(status, "%s %s, record %u: %s", fragment ? "fragment" : "kernel",
+             builder->names + builder->view.name, builder->view.record_count, text);
+    if (builder->status == HAL_OK) {
+        builder->status = status;
+        memcpy(builder->message, hal_status_message(), strlen(hal_status_message()) + 1);
+    }
+}
+
+uint32_t hal_ir_builder_wrong_record(const hal_ir_builder *builder)
+{
+    return builder->wrong_record;
+}
+
+const hal_ir_kernel *hal_ir_builder_view(const hal_ir_builder *builder)
+{
+    return &builder->view;
+}
+
+void hal_ir_group_size(hal_ir_builder *builder, uint32_t x, uint32_t y, uint32_t z)
+{
+    if (!usable(builder)) {
+        return;
+    }
+    if (x == 0 || y == 0 || z == 0) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "group size %u x %u x %u has a zero", x, y, z);
+        return;
+    }
+    builder->view.group_size[0] = x;
+    builder->view.group_size[1] = y;
+    builder->view.group_size[2] = z;
+}
+
+void hal_ir_groups_per_unit(hal_ir_builder *builder, uint32_t groups)
+{
+    if (usable(builder)) {
+        builder->view.groups_per_unit = groups;
+    }
+}
+
+hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *name, hal_type type,
+                                uint32_t access)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    if (access < HAL_ACCESS_READ || access > HAL_ACCESS_READ_WRITE) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "binding %s: `access` %u is none of HAL_ACCESS_*",
+                            name == NULL ? "(null)" : name, access);
+        return HAL_IR_NONE;
+    }
+    const hal_ir_kernel *view = &builder->view;
+    if (view->memory_count > view->binding_count || view->binding_count == HAL_IR_MAX_BINDINGS) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "binding %s: bindings are declared before shared arrays, at most %u",
+                            name == NULL ? "(null)" : name, HAL_IR_MAX_BINDINGS);
+        return HAL_IR_NONE;
+    }
+    const hal_ir_memory_id id = add_memory(
+        builder, "binding", name, (hal_ir_memory){.type = type, .access = (uint8_t)access});
+    builder->view.binding_count += id != HAL_IR_NONE;
+    return id;
+}
+
+hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_type type,
+                               uint32_t count)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    const uint32_t arrays = builder->view.memory_count - builder->view.binding_count;
+    if (count == 0 || arrays == HAL_IR_MAX_SHARED) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT, "shared array %s: %s",
+                            name == NULL ? "(null)" : name,
+                            count == 0 ? "`count` is 0" : "too many shared arrays");
+        return HAL_IR_NONE;
+    }
+    return add_memory(
+        builder, "shared array", name,
+        (hal_ir_memory){.type = type, .access = HAL_ACCESS_READ_WRITE, .count = count});
+}
+
+hal_ir_value hal_ir_scalar_value(hal_ir_builder *builder, const char *name, hal_type type)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    const hal_ir_kernel *view = &builder->view;
+    uint32_t end = 0;
+    if (view->scalar_count > 0) {
+        const hal_ir_scalar *last = &builder->scalars[view->scalar_count - 1];
+        end = last->offset + hal_type_size(last->type);
+    }
+    const uint32_t bytes = hal_type_size(type);
+    const uint32_t offset = bytes == 0 ? 0 : (end + bytes - 1) / bytes * bytes;
+    const uint32_t number = hal_ir_declare_scalar(builder, name, type, offset);
+    if (number == HAL_IR_NONE) {
+        return HAL_IR_NONE;
+    }
+    hal_ir_set_scalar_bytes(builder, hal_ir_scalar_block(builder->scalars, view->scalar_count));
+    hal_ir_record record = hal_ir_blank(HAL_IR_SCALAR);
+    record.type = type;
+    record.aux = number;
+    return leading(builder, &record);
+}
+
+uint32_t hal_ir_declare_scalar(hal_ir_builder *builder, const char *name, hal_type type,
+                               uint32_t offset)
+{
+    hal_ir_kernel *view = &builder->view;
+    uint32_t name_offset = 0;
+    if (builder->status != HAL_OK || !declare_name(builder, "scalar", name, &name_offset)) {
+        return HAL_IR_NONE;
+    }
+    const uint32_t bytes = hal_type_size(type);
+    if (type < HAL_TYPE_I32 || hal_type_of_value(type) != type) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "scalar %s: scalars are i32, u32, i64, u64, f32 or f64, not %s", name,
+                            type < HAL_TYPE_COUNT ? hal_type_name(type) : "?");
+        return HAL_IR_NONE;
+    }
+    if (offset > HAL_IR_MAX_SCALAR_BYTES - bytes) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "scalar %s: the scalars of a kernel have at most %u bytes", name,
+                            HAL_IR_MAX_SCALAR_BYTES);
+        return HAL_IR_NONE;
+    }
+    if (!reserve(builder, (void **)&builder->scalars, &builder->scalar_capacity,
+                 view->scalar_count + 1, sizeof *builder->scalars)) {
+        return HAL_IR_NONE;
+    }
+    view->scalars = builder->scalars;
+    builder->scalars[view->scalar_count] =
+        (hal_ir_scalar){.name = name_offset, .offset = (uint16_t)offset, .type = type};
+    return view->scalar_count++;
+}
+
+void hal_ir_set_scalar_bytes(hal_ir_builder *builder, uint32_t bytes)
+{
+    builder->view.scalar_bytes = bytes;
+}
+
+uint32_t hal_ir_scalar_block(const hal_ir_scalar *scalars, uint32_t count)
+{
+    uint32_t end = 0;
+    uint32_t largest = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t bytes = hal_type_size(scalars[i].type);
+        end = scalars[i].offset + bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return (end + largest - 1) / largest * largest;
+}
+
+uint32_t hal_ir_pool(hal_ir_builder *builder, uint64_t bits)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    hal_ir_kernel *view = &builder->view;
+    if (!rehash(builder, &builder->constant_slots, &builder->constant_slot_count,
+                view->constant_count) ||
+        !reserve(builder, (void **)&builder->constants, &builder->constant_capacity,
+                 view->constant_count + 1, sizeof *builder->constants)) {
+        return HAL_IR_NONE;
+    }
+    view->constants = builder->constants;
+    const uint32_t mask = builder->constant_slot_count - 1;
+    uint32_t slot = hash_bits(bits) & mask;
+    while (builder->constant_slots[slot] != 0) {
+        const uint32_t index = builder->constant_slots[slot] - 1;
+        if (builder->constants[index] == bits) {
+            return index;
+        }
+        slot = (slot + 1) & mask;
+    }
+    builder->constants[view->constant_count] = bits;
+    builder->constant_slots[slot] = ++view->constant_count;
+    return view->constant_count - 1;
+}
+
+hal_ir_value hal_ir_constant_of(hal_ir_builder *builder, hal_type type, uint64_t bits)
+{
+    hal_ir_record record = hal_ir_blank(HAL_IR_CONSTANT);
+    record.type = type;
+    record.aux = hal_ir_pool(builder, bits);
+    return record.aux == HAL_IR_NONE ? HAL_IR_NONE : leading(builder, &record);
+}
+
+hal_ir_value hal_ir_f32(hal_ir_builder *builder, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return hal_ir_constant_of(builder, HAL_TYPE_F32, bits);
+}
+
+hal_ir_value hal_ir_f64(hal_ir_builder *builder, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return hal_ir_constant_of(builder, HAL_TYPE_F64, bits);
+}
+
+hal_ir_value hal_ir_i32(hal_ir_builder *builder, int32_t value)
+{
+    return hal_ir_constant_of(builder, HAL_TYPE_I32, (uint32_t)value);
+}
+
+hal_ir_value hal_ir_u32(hal_ir_builder *builder, uint32_t value)
+{
+    return hal_ir_constant_of(builder, HAL_TYPE_U32, value);
+}
+
+hal_ir_value hal_ir_i64(hal_ir_builder *builder, int64_t value)
+{
+    return hal_ir_constant_of(builder, HAL_TYPE_I64, (uint64_t)value);
+}
+
+hal_ir_value hal_ir_u64(hal_ir_builder *builder, uint64_t value)
+{
+    return hal_ir_constant_of(builder, HAL_TYPE_U64, value);
+}
+
+hal_ir_value hal_ir_bool(hal_ir_builder *builder, int value)
+{
+    return hal_ir_constant_of(builder, HAL_TYPE_BOOL, value != 0);
+}
+
+hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
+{
+    const double whole = rint(value);
+    switch (type) {
+    case HAL_TYPE_F32:
+        return hal_ir_f32(builder, (float)value);
+    case HAL_TYPE_F64:
+        return hal_ir_f64(builder, value);
+    case HAL_TYPE_BOOL:
+        return hal_ir_bool(builder, value != 0);
+    case HAL_TYPE_I32:
+        return hal_ir_i32(builder, !(whole > -0x1p31)  ? (whole != whole ? 0 : INT32_MIN)
+                                   : whole >= 0x1p31 ? INT32_MAX
+                                                     : (int32_t)whole);
+    case HAL_TYPE_U32:
+        return hal_ir_u32(builder, !(whole > 0)      ? 0
+                                   : whole >= 0x1p32 ? UINT32_MAX
+                                                     : (uint32_t)whole);
+    case HAL_TYPE_I64:
+        return hal_ir_i64(builder, !(whole > -0x1p63)  ? (whole != whole ? 0 : INT64_MIN)
+                                   : whole >= 0x1p63 ? INT64_MAX
+                                                     : (int64_t)whole);
+    case HAL_TYPE_U64:
+        return hal_ir_u64(builder, !(whole > 0)      ? 0
+                                   : whole >= 0x1p64 ? UINT64_MAX
+                                                     : (uint64_t)whole);
+    default:
+        if (usable(builder)) {
+            hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
+                                "a number of type %s: values are bool, i32, u32, i64, u64, f32 "
+                                "or f64",
+                                type < HAL_TYPE_COUNT ? hal_type_name(type) : "?");
+        }
+        return HAL_IR_NONE;
+    }
+}
+
+hal_ir_value hal_ir_id(hal_ir_builder *builder, uint32_t opcode, uint32_t dimension)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    if (opcode < HAL_IR_LOCAL_ID || opcode > HAL_IR_LANE_ID) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT, "opcode %u is no id", opcode);
+        return HAL_IR_NONE;
+    }
+    hal_ir_record record = hal_ir_blank(opcode);
+    record.aux = opcode == HAL_IR_LANE_ID ? 0 : dimension;
+    return leading(builder, &record);
+}
+
+hal_ir_value hal_ir_global_id(hal_ir_builder *builder, uint32_t dimension)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    const hal_ir_value group = hal_ir_id(builder, HAL_IR_GROUP_ID, dimension);
+    const hal_ir_value local = hal_ir_id(builder, HAL_IR_LOCAL_ID, dimension);
+    const uint32_t size = dimension < 3 ? builder->view.group_size[dimension] : 1;
+    return hal_ir_add(builder, hal_ir_mul(builder, group, hal_ir_u32(builder, size)), local);
+}
+
+hal_ir_value hal_ir_input(hal_ir_builder *builder, uint32_t number, hal_type type)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    if (!(builder->view.flags & HAL_IR_FRAGMENT) || number >= HAL_IR_MAX_FRAGMENT_VALUES) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "input %u: only fragments have inputs, at most %u", number,
+                            HAL_IR_MAX_FRAGMENT_VALUES);
+        return HAL_IR_NONE;
+    }
+    hal_ir_count_fragment(builder, HAL_IR_INPUT, number);
+    hal_ir_record record = hal_ir_blank(HAL_IR_INPUT);
+    record.type = type;
+    record.aux = number;
+    return leading(builder, &record);
+}
+
+void hal_ir_output(hal_ir_builder *builder, uint32_t number, hal_ir_value value)
+{
+    if (!usable(builder)) {
+        return;
+    }
+    if (!(builder->view.flags & HAL_IR_FRAGMENT) || number >= HAL_IR_MAX_FRAGMENT_VALUES) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "output %u: only fragments have outputs, at most %u", number,
+                            HAL_IR_MAX_FRAGMENT_VALUES);
+        return;
+    }
+    hal_ir_count_fragment(builder, HAL_IR_OUTPUT, number);
+    hal_ir_record record = hal_ir_blank(HAL_IR_OUTPUT);
+    record.aux = number;
+    record.a = value;
+    hal_ir_append(builder, record);
+}
+
+void hal_ir_count_fragment(hal_ir_builder *builder, uint32_t opcode, uint32_t number)
+{
+    uint32_t *count =
+        opcode == HAL_IR_INPUT ? &builder->view.input_count : &builder->view.output_count;
+    *count = number >= *count ? number + 1 : *count;
+}
+
+hal_type hal_ir_type_of(const hal_ir_builder *builder, hal_ir_value value)
+{
+    if (builder == NULL || value >= builder->view.record_count) {
+        return HAL_TYPE_NONE;
+    }
+    return builder->records[value].type;
+}
+
+hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    hal_ir_problem problem;
+    hal_type type;
+    uint32_t width;
+    if (!operands_seen(builder, &record)) {
+        return HAL_IR_NONE;
+    }
+    if (!hal_ir_check_record(&builder->view, builder->view.record_count, &record, &type, &width,
+                             &problem)) {
+        const char *name = hal_ir_opcode_name(record.opcode);
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", name == NULL ? "?" : name,
+                            problem.text);
+        return HAL_IR_NONE;
+    }
+    if ((record.type != HAL_TYPE_NONE && record.type != type) ||
+        (record.width != 0 && record.width != width)) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
+                            "%s: the result is %s of width %u, not %s of width %u",
+                            hal_ir_opcode_name(record.opcode), hal_type_name(type), width,
+                            record.type < HAL_TYPE_COUNT ? hal_type_name(record.type) : "?",
+                            record.width);
+        return HAL_IR_NONE;
+    }
+    record.type = type;
+    record.width = (uint8_t)width;
+    return add_record(builder, &record);
+}
+
+static int usable(hal_ir_builder *b)
+{
+    if (b == NULL) {
+        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
+        return 0;
+    }
+    if (b->finished && b->status == HAL_OK) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_STATE, "the builder was finished before");
+    }
+    return b->status == HAL_OK;
+}
+
+static int reserve(hal_ir_builder *b, void **array, uint32_t *capacity, uint32_t needed,
+                   size_t size)
+{
+    if (needed <= *capacity) {
+        return 1;
+    }
+    const uint32_t larger = needed < 16 ? 16 : 2 * needed;
+    void *memory = realloc(*array, larger * size);
+    if (memory == NULL) {
+        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes",
+                            larger * size);
+        return 0;
+    }
+    *array = memory;
+    *capacity = larger;
+    return 1;
+}
+
+/* Adds the name of a memory or a scalar, which no other has. */
+static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
+{
+    if (name == NULL || !hal_ir_is_name(name)) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: the name `%.*s` is not a letter or _ followed by letters, "
+                            "digits and _",
+                            what, (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
+        return 0;
+    }
+    const hal_ir_kernel *view = &b->view;
+    int taken = 0;
+    for (uint32_t i = 0; i < view->memory_count; i++) {
+        taken |= strcmp(b->names + b->memories[i].name, name) == 0;
+    }
+    for (uint32_t i = 0; i < view->scalar_count; i++) {
+        taken |= strcmp(b->names + b->scalars[i].name, name) == 0;
+    }
+    if (taken) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: the name %s is taken by another binding, shared array or scalar",
+                            what, name);
+        return 0;
+    }
+    return add_name(b, name, offset);
+}
+
+static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
+{
+    const uint32_t bytes = (uint32_t)strlen(name) + 1;
+    if (!reserve(b, (void **)&b->names, &b->name_capacity, b->view.name_bytes + bytes, 1)) {
+        return 0;
+    }
+    b->view.names = b->names;
+    *offset = b->view.name_bytes;
+    memcpy(b->names + *offset, name, bytes);
+    b->view.name_bytes += bytes;
+    return 1;
+}
+
+static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const char *name,
+                                   hal_ir_memory memory)
+{
+    if (b->view.flags & HAL_IR_FRAGMENT) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s: a fragment has no memory", what);
+        return HAL_IR_NONE;
+    }
+    if (!declare_name(b, what, name, &memory.name)) {
+        return HAL_IR_NONE;
+    }
+    if (memory.type == HAL_TYPE_NONE || memory.type >= HAL_TYPE_COUNT) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s %s: %u is no type", what, name,
+                            memory.type);
+        return HAL_IR_NONE;
+    }
+    if (!reserve(b, (void **)&b->memories, &b->memory_capacity, b->view.memory_count + 1,
+                 sizeof *b->memories)) {
+        return HAL_IR_NONE;
+    }
+    b->view.memories = b->memories;
+    b->memories[b->view.memory_count] = memory;
+    return b->view.memory_count++;
+}
+
+/* Appends a checked record and passes its blocks. */
+static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
+{
+    const uint32_t index = b->view.record_count;
+    if (index >= HAL_IR_MAX_RECORDS) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "more than %u records", HAL_IR_MAX_RECORDS);
+        return HAL_IR_NONE;
+    }
+    if (!reserve(b, (void **)&b->records, &b->record_capacity, index + 1, sizeof *b->records) ||
+        !reserve(b, (void **)&b->places, &b->place_capacity, index + 1, sizeof *b->places)) {
+        return HAL_IR_NONE;
+    }
+    b->view.records = b->records;
+    b->records[index] = *record;
+    hal_ir_problem problem;
+    if (!hal_ir_scope_pass(&b->scope, b->records, index, &b->places[index], &problem)) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "%s: %s", hal_ir_opcode_name(record->opcode),
+                            problem.text);
+        return HAL_IR_NONE;
+    }
+    b->view.record_count++;
+    return index;
+}
+
+/* Whether every operand that there is was made in a block that is still open. */
+static int operands_seen(hal_ir_builder *b, const hal_ir_record *record)
+{
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    for (uint32_t i = 0; i < count; i++) {
+        if (operands[i] < b->view.record_count &&
+            !hal_ir_scope_sees(&b->scope, b->places[operands[i]])) {
+            const char *name = hal_ir_opcode_name(record->opcode);
+            hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR,
+                                "%s: operand %%%u (%s) was made in a block that has ended; carry "
+                                "it out in a var",
+                                name == NULL ? "?" : name, operands[i],
+                                hal_ir_opcode_name(b->records[operands[i]].opcode));
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A record that stands at the front, made once: constant, scalar, id, input. */
+static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record)
+{
+    if (!usable(b) || !rehash(b, &b->leading_slots, &b->leading_slot_count, b->leading_count)) {
+        return HAL_IR_NONE;
+    }
+    const uint64_t key =
+        (uint64_t)record->opcode << 40 | (uint64_t)record->type << 32 | record->aux;
+    const uint32_t mask = b->leading_slot_count - 1;
+    uint32_t slot = hash_bits(key) & mask;
+    for (; b->leading_slots[slot] != 0; slot = (slot + 1) & mask) {
+        const hal_ir_value value = b->leading_slots[slot] - 1;
+        const hal_ir_record *made = &b->records[value];
+        if (made->opcode == record->opcode && made->aux == record->aux &&
+            (record->type == HAL_TYPE_NONE || made->type == record->type)) {
+            return value;
+        }
+    }
+    const hal_ir_value value = hal_ir_append(b, *record);
+    if (value != HAL_IR_NONE) {
+        b->places[value] = (hal_ir_place){0, 0};
+        b->leading_slots[slot] = value + 1;
+        b->leading_count++;
+    }
+    return value;
+}
+
+static uint32_t hash_bits(uint64_t bits)
+{
+    return (uint32_t)((bits ^ bits >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* Keeps a table of slots at most half full. The entries are found again through what they index,
+ * so a larger table is filled from the records or constants themselves. */
+static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used)
+{
+    if (*slot_count != 0 && used < *slot_count / 2) {
+        return 1;
+    }
+    const uint32_t larger = *slot_count == 0 ? 64 : 2 * *slot_count;
+    uint32_t *fresh = calloc(larger, sizeof *fresh);
+    if (fresh == NULL) {
+        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+        return 0;
+    }
+    for (uint32_t i = 0; i < *slot_count; i++) {
+        const uint32_t entry = (*slots)[i];
+        if (entry == 0) {
+            continue;
+        }
+        uint64_t key;
+        if (slots == &b->constant_slots) {
+            key = b->constants[entry - 1];
+        } else {
+            const hal_ir_record *r = &b->records[entry - 1];
+            const hal_type type = hal_ir_info_of(r->opcode)->result == '=' ? r->type : 0;
+            key = (uint64_t)r->opcode << 40 | (uint64_t)type << 32 | r->aux;
+        }
+        uint32_t slot = hash_bits(key) & (larger - 1);
+        while (fresh[slot] != 0) {
+            slot = (slot + 1) & (larger - 1);
+        }
+        fresh[slot] = entry;
+    }
+    free(*slots);
+    *slots = fresh;
+    *slot_count = larger;
+    return 1;
+}
+
+/* The records with those that lead in front, operands renumbered. */
+static hal_ir_record *ordered_records(const hal_ir_builder *b)
+{
+    const uint32_t count = b->view.record_count;
+    hal_ir_record *ordered = malloc(count * sizeof *ordered);
+    uint32_t *renamed = malloc(count * sizeof *renamed);
+    if (ordered == NULL || renamed == NULL) {
+        free(ordered);
+        free(renamed);
+        return NULL;
+    }
+    uint32_t next = 0;
+    for (int front = 1; front >= 0; front--) {
+        for (uint32_t i = 0; i < count; i++) {
+            const uint8_t traits = hal_ir_info_of(b->records[i].opcode)->traits;
+            if (((traits & HAL_IR_TRAIT_LEADING) != 0) != front) {
+                continue;
+            }
+            hal_ir_record record = b->records[i];
+            hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
+            for (uint32_t k = 0; k < 4; k++) {
+                if (*operands[k] != HAL_IR_NONE) {
+                    *operands[k] = renamed[*operands[k]];
+                }
+            }
+            renamed[i] = next;
+            ordered[next++] = record;
+        }
+    }
+    free(renamed);
+    return ordered;
+}

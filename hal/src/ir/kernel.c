@@ -1,0 +1,69 @@
+/* Kernels as objects: one block of memory holds the structure and all of its arrays. Used by the
+ * builder and by whoever keeps a kernel. */
+#include "internal.h"
+#include "base/sized.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t array_bytes(uint32_t count, size_t size);
+static void *take(char **at, const void *source, uint32_t count, size_t size);
+
+hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
+{
+    if (copy == NULL || kernel == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "copying an IR kernel: `%s` is null",
+                        copy == NULL ? "copy" : "kernel");
+    }
+    *copy = NULL;
+    hal_ir_kernel own;
+    if (!hal_sized_take(&own, sizeof own, kernel, HAL_IR_KERNEL_BYTES_1_0)) {
+        return hal_fail(HAL_ERROR_INVALID_IR,
+                        "copying an IR kernel: its size, %u, is not sizeof(hal_ir_kernel)",
+                        kernel->size);
+    }
+    const size_t bytes = array_bytes(1, sizeof *kernel) +
+                         array_bytes(kernel->record_count, sizeof *kernel->records) +
+                         array_bytes(kernel->memory_count, sizeof *kernel->memories) +
+                         array_bytes(kernel->scalar_count, sizeof *kernel->scalars) +
+                         array_bytes(kernel->constant_count, sizeof *kernel->constants) +
+                         array_bytes(kernel->name_bytes, 1);
+    char *at = malloc(bytes);
+    if (at == NULL) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "copying an IR kernel: no host memory for %zu "
+                                                 "bytes",
+                        bytes);
+    }
+    hal_ir_kernel *made = take(&at, &own, 1, sizeof own);
+    made->records = take(&at, kernel->records, kernel->record_count, sizeof *kernel->records);
+    made->memories = take(&at, kernel->memories, kernel->memory_count, sizeof *kernel->memories);
+    made->scalars = take(&at, kernel->scalars, kernel->scalar_count, sizeof *kernel->scalars);
+    made->constants =
+        take(&at, kernel->constants, kernel->constant_count, sizeof *kernel->constants);
+    made->names = take(&at, kernel->names, kernel->name_bytes, 1);
+    *copy = made;
+    return HAL_OK;
+}
+
+void hal_ir_kernel_destroy(hal_ir_kernel *kernel)
+{
+    free(kernel);
+}
+
+/* Bytes of an array with what keeps the next one aligned. */
+static size_t array_bytes(uint32_t count, size_t size)
+{
+    return (count * size + 7) / 8 * 8;
+}
+
+/* Copies an array to *at and moves *at behind it. */
+static void *take(char **at, const void *source, uint32_t count, size_t size)
+{
+    void *target = *at;
+    if (count > 0) {
+        memcpy(target, source, count * size);
+    }
+    *at += array_bytes(count, size);
+    return target;
+}

@@ -1,0 +1,71 @@
+/* Kernels as records of HAL_DUMP=batch: hal/dump.h has the form. Called by layers/dump.c. */
+#include "dump_kernel.h"
+
+#include <hal/dump.h>
+#include <hal/ir_build.h>
+#include <stdlib.h>
+
+static void put_ir(hal_payload *record, const hal_ir_kernel *ir);
+static void put_gemm(hal_payload *record, const hal_kernel_source *source);
+
+void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
+{
+    const hal_ir_kernel *ir = source->ir;
+    if (source->gemm) {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_GEMM);
+        hal_payload_string(record, "gemm");
+        put_gemm(record, source);
+    } else if (source->code) {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_NATIVE);
+        hal_payload_string(record, ir->names + ir->name);
+        hal_payload_string(record, source->format);
+        hal_payload_string(record, source->entry);
+        put_ir(record, ir);
+        hal_payload_bytes(record, source->code, source->bytes);
+    } else {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_IR);
+        hal_payload_string(record, ir->names + ir->name);
+        put_ir(record, source->built);
+    }
+}
+
+static void put_ir(hal_payload *record, const hal_ir_kernel *ir)
+{
+    char *text = NULL;
+    if (hal_ir_print(ir, &text) == HAL_OK) {
+        hal_payload_string(record, text);
+    } else {
+        record->failed = 1;
+    }
+    free(text);
+}
+
+static void put_gemm(hal_payload *record, const hal_kernel_source *source)
+{
+    const hal_gemm_description *gemm = source->gemm;
+    const uint32_t kinds[8] = {gemm->type_a,      gemm->type_b,      gemm->type_c,
+                               gemm->transpose_a, gemm->transpose_b, gemm->beta_is_zero,
+                               gemm->precision,   gemm->batch};
+    const int64_t sizes[9] = {gemm->m,   gemm->n,        gemm->k,        gemm->lda,     gemm->ldb,
+                              gemm->ldc, gemm->stride_a, gemm->stride_b, gemm->stride_c};
+    for (uint32_t i = 0; i < 8; i++) {
+        hal_payload_u32(record, kinds[i]);
+    }
+    for (uint32_t i = 0; i < 9; i++) {
+        hal_payload_u64(record, (uint64_t)sizes[i]);
+    }
+    hal_payload_u32(record, gemm->input_count);
+    for (uint32_t i = 0; i < gemm->input_count; i++) {
+        const hal_gemm_input *input = &gemm->inputs[i];
+        hal_payload_u32(record, input->type);
+        hal_payload_u64(record, (uint64_t)input->row_stride);
+        hal_payload_u64(record, (uint64_t)input->column_stride);
+        hal_payload_u64(record, (uint64_t)input->batch_stride);
+    }
+    if (source->built) {
+        put_ir(record, source->built);
+    } else {
+        hal_payload_string(record, "");
+    }
+    hal_payload_u64(record, *source->workspace_bytes);
+}

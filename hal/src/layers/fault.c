@@ -1,0 +1,120 @@
+/* The fault layer: makes the calls into plugins fail that HAL_FAULT names, so that a program can be
+ * seen to bear it. With HAL_LAYERS=fault,
+ *
+ *     HAL_FAULT=allocation:3      the third allocation of device memory fails
+ *     HAL_FAULT=compile:1+        every kernel, from the first on
+ *     HAL_FAULT=submit:2,wait:7   several, with commas
+ *     HAL_FAULT=lost:5            the device is lost at the fifth submit or wait
+ *
+ * Called by layer.c. */
+#include "plugin/host.h"
+#include "layer.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum fault { ALLOCATION, COMPILE, SUBMIT, WAIT, LOST, FAULT_COUNT };
+
+static const struct {
+    const char *name;
+    hal_status status; /* what the plugin would answer */
+} faults[FAULT_COUNT] = {
+    {"allocation", HAL_ERROR_OUT_OF_MEMORY}, {"compile", HAL_ERROR_COMPILE},
+    {"submit", HAL_ERROR_INTERNAL},          {"wait", HAL_ERROR_INTERNAL},
+    {"lost", HAL_ERROR_DEVICE_LOST},
+};
+
+static hal_status begin(void);
+static const char *read_fault(const char *text);
+static hal_status before(const hal_event *event);
+static hal_status count(enum fault fault);
+
+const hal_layer hal_layer_fault = {
+    .bit = HAL_LAYER_FAULT,
+    .begin = begin,
+    .before = before,
+};
+
+/* What is asked for, constant once it has been read; 0: nothing. */
+static uint64_t wanted[FAULT_COUNT];
+static int all_later[FAULT_COUNT];
+
+static _Atomic uint64_t counted[FAULT_COUNT];
+
+static hal_status begin(void)
+{
+    const char *text = secure_getenv("HAL_FAULT");
+    const char *at = text ? text : "";
+    do {
+        const char *rest = read_fault(at);
+        if (!rest) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "HAL_LAYERS has fault, but HAL_FAULT is \"%s\": give it KIND:N, or "
+                            "KIND:N+ for every one from then on, with commas between several; KIND "
+                            "is allocation, compile, submit, wait or lost, N counts from 1",
+                            text ? text : "");
+        }
+        at = rest;
+    } while (*at);
+    return HAL_OK;
+}
+
+/* One item; what follows it, or null when it cannot be read. */
+static const char *read_fault(const char *text)
+{
+    const size_t length = strcspn(text, ":");
+    for (uint32_t i = 0; i < FAULT_COUNT && text[length]; i++) {
+        if (strlen(faults[i].name) != length || strncmp(faults[i].name, text, length) != 0 ||
+            text[length + 1] < '0' || text[length + 1] > '9') {
+            continue;
+        }
+        char *rest;
+        const uint64_t number = strtoull(text + length + 1, &rest, 10);
+        const int later = *rest == '+';
+        rest += later;
+        if (number == 0 || (*rest && *rest != ',')) {
+            return NULL;
+        }
+        wanted[i] = number;
+        all_later[i] = later;
+        return *rest ? rest + 1 : rest;
+    }
+    return NULL;
+}
+
+static hal_status before(const hal_event *event)
+{
+    switch (event->kind) {
+    case HAL_EVENT_ALLOCATE:
+        return count(ALLOCATION);
+    case HAL_EVENT_COMPILE:
+        return count(COMPILE);
+    case HAL_EVENT_SUBMIT: {
+        const hal_status status = count(LOST);
+        return status == HAL_OK ? count(SUBMIT) : status;
+    }
+    case HAL_EVENT_WAIT: {
+        /* A mere look is no wait: how often hal looks depends on the time. */
+        const hal_status status = event->timeout_ns > 0 ? count(LOST) : HAL_OK;
+        return status == HAL_OK && event->timeout_ns > 0 ? count(WAIT) : status;
+    }
+    default:
+        return HAL_OK;
+    }
+}
+
+static hal_status count(enum fault fault)
+{
+    const uint64_t number = atomic_fetch_add(&counted[fault], 1) + 1;
+    if (wanted[fault] == 0 || number < wanted[fault] ||
+        (number > wanted[fault] && !all_later[fault])) {
+        return HAL_OK;
+    }
+    char words[96];
+    snprintf(words, sizeof words, "number %llu of its kind, which HAL_FAULT %s:%llu%s lets fail",
+             (unsigned long long)number, faults[fault].name, (unsigned long long)wanted[fault],
+             all_later[fault] ? "+" : "");
+    return hal_host_services()->fail(faults[fault].status, words);
+}

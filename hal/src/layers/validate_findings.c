@@ -1,0 +1,79 @@
+/* Findings of the validate layer: counted and logged, once for each place. Called by the other
+ * files of the layer, and by plugins through the host table. */
+#include "validate_state.h"
+
+#include "plugin/host.h"
+#include "base/log.h"
+#include "base/status.h"
+
+#include <hal/hal.h>
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { PLACES = 4096 }; /* that are remembered; what comes after them is neither counted nor told */
+
+static hal_status begin(void);
+static int is_new(uint64_t place);
+
+const hal_layer hal_layer_validate = {.bit = HAL_LAYER_VALIDATE, .begin = begin};
+
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t places[2 * PLACES]; /* open addressing; 0 is a free place */
+static _Atomic uint64_t findings;
+
+uint64_t hal_validate_findings(void)
+{
+    return atomic_load(&findings);
+}
+
+hal_status hal_validate_found(hal_status status, const char *place, const char *format, ...)
+{
+    char sentence[HAL_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    const uint64_t key = XXH3_64bits_withSeed(place, strlen(place),
+                                              XXH3_64bits(format, strlen(format)));
+    if (is_new(key ? key : 1)) {
+        hal_log(HAL_LOG_ERROR, "validate: %s: %s", place, sentence);
+    }
+    return status == HAL_OK ? HAL_OK : hal_fail(status, "%s: %s", place, sentence);
+}
+
+void hal_validate_report(const char *message)
+{
+    const uint64_t key = XXH3_64bits(message, strlen(message));
+    if (is_new(key ? key : 1)) {
+        hal_log(HAL_LOG_ERROR, "validate: %s", message);
+    }
+}
+
+static hal_status begin(void)
+{
+    hal_log_show_errors();
+    hal_host_set_flags(HAL_HOST_VALIDATE);
+    return hal_validate_begin();
+}
+
+static int is_new(uint64_t place)
+{
+    int new = 0;
+    pthread_mutex_lock(&places_lock);
+    uint32_t at = place % (2 * PLACES);
+    while (places[at] && places[at] != place) {
+        at = (at + 1) % (2 * PLACES);
+    }
+    if (!places[at] && atomic_load(&findings) < PLACES) {
+        places[at] = place;
+        atomic_fetch_add(&findings, 1);
+        new = 1;
+    }
+    pthread_mutex_unlock(&places_lock);
+    return new;
+}

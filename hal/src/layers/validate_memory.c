@@ -1,0 +1,185 @@
+/* Ranges of memory in the validate layer: which bytes were written, and what a matrix product needs
+ * of its bindings. Called by command.c and kernel.c, and by the other sources of the layer. */
+#include "validate_state.h"
+
+#include "core/buffer.h"
+#include "core/kernel.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t first_behind(const hal_ranges *ranges, uint64_t at);
+static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
+                       hal_type type);
+static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
+                             const hal_range *bindings, uint32_t binding_count);
+
+void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
+{
+    if (begin >= end) {
+        return;
+    }
+    /* Those from `first` up to `last` touch the new one and become part of it. */
+    uint32_t first = begin > 0 ? first_behind(ranges, begin - 1) : 0, last = first;
+    while (last < ranges->count && ranges->items[last].begin <= end) {
+        begin = ranges->items[last].begin < begin ? ranges->items[last].begin : begin;
+        end = ranges->items[last].end > end ? ranges->items[last].end : end;
+        last++;
+    }
+    if (last == first) {
+        if (ranges->count == ranges->capacity) {
+            const uint32_t capacity = ranges->capacity ? 2 * ranges->capacity : 4;
+            void *larger = realloc(ranges->items, capacity * sizeof *ranges->items);
+            if (!larger) { /* rather a range too many than a finding that is none */
+                if (ranges->count > 0) {
+                    ranges->items[0].begin = 0;
+                    ranges->items[0].end = UINT64_MAX;
+                    ranges->count = 1;
+                }
+                return;
+            }
+            ranges->items = larger;
+            ranges->capacity = capacity;
+        }
+        memmove(&ranges->items[first + 1], &ranges->items[first],
+                (ranges->count - first) * sizeof *ranges->items);
+        ranges->count++;
+    } else {
+        memmove(&ranges->items[first + 1], &ranges->items[last],
+                (ranges->count - last) * sizeof *ranges->items);
+        ranges->count -= last - first - 1;
+    }
+    ranges->items[first].begin = begin;
+    ranges->items[first].end = end;
+}
+
+int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end)
+{
+    const uint32_t at = first_behind(ranges, begin);
+    return at < ranges->count && ranges->items[at].begin < end;
+}
+
+int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing)
+{
+    const uint32_t at = first_behind(ranges, begin);
+    *missing = begin;
+    if (at < ranges->count && ranges->items[at].begin <= begin) {
+        *missing = ranges->items[at].end;
+    }
+    return *missing >= end;
+}
+
+void hal_ranges_free(hal_ranges *ranges)
+{
+    free(ranges->items);
+    *ranges = (hal_ranges){0};
+}
+
+void hal_validate_gemm_made(const hal_kernel *kernel, const hal_gemm_description *gemm,
+                            uint64_t workspace_bytes)
+{
+    hal_gemm_facts *facts = calloc(1, sizeof *facts);
+    if (!facts) {
+        return;
+    }
+    const int64_t m = gemm->m, n = gemm->n, k = gemm->k;
+    facts->count = 4 + gemm->input_count;
+    facts->bytes[0] = extent(gemm->transpose_a ? k : m, gemm->transpose_a ? m : k, gemm->lda,
+                             gemm->stride_a, gemm->batch, gemm->type_a);
+    facts->bytes[1] = extent(gemm->transpose_b ? n : k, gemm->transpose_b ? k : n, gemm->ldb,
+                             gemm->stride_b, gemm->batch, gemm->type_b);
+    facts->bytes[2] = extent(m, n, gemm->ldc, gemm->stride_c, gemm->batch, gemm->type_c);
+    facts->bytes[3] = workspace_bytes;
+    for (uint32_t i = 0; i < gemm->input_count; i++) {
+        const hal_gemm_input *input = &gemm->inputs[i];
+        const uint64_t column = input->column_stride > 0 ? (uint64_t)input->column_stride : 0;
+        const uint64_t rest = extent(m, 1, input->row_stride, input->batch_stride, gemm->batch,
+                                     input->type);
+        facts->bytes[4 + i] =
+            rest + (uint64_t)(n - 1) * column * hal_type_size(input->type);
+    }
+    pthread_mutex_lock(&hal_validate_lock);
+    hal_object *object = hal_validate_find(HAL_OBJECT_KERNEL, kernel);
+    if (object && !object->known.gemm) {
+        object->known.gemm = facts;
+        facts = NULL;
+    }
+    pthread_mutex_unlock(&hal_validate_lock);
+    free(facts);
+}
+
+hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bindings,
+                                 uint32_t binding_count)
+{
+    hal_status status = hal_validate_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch");
+    if (status != HAL_OK || !kernel || !bindings || binding_count != kernel->binding_count) {
+        return status; /* a wrong number is refused by the call itself */
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < binding_count; i++) {
+        status = hal_validate_use(HAL_OBJECT_BUFFER, bindings[i].buffer, "hal_queue_dispatch");
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&hal_validate_lock);
+    const hal_object *object = hal_validate_find(HAL_OBJECT_KERNEL, kernel);
+    if (object && object->known.gemm && object->known.gemm->count == binding_count) {
+        status = check_gemm(object, kernel, bindings, binding_count);
+    }
+    pthread_mutex_unlock(&hal_validate_lock);
+    return status;
+}
+
+/* Needs the lock. */
+static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
+                             const hal_range *bindings, uint32_t binding_count)
+{
+    for (uint32_t i = 0; i < binding_count; i++) {
+        const hal_range *range = &bindings[i];
+        const uint64_t size = range->buffer ? range->buffer->bytes : 0;
+        const uint64_t rest = range->offset < size ? size - range->offset : 0;
+        const uint64_t length = range->length == HAL_WHOLE ? rest : range->length;
+        const hal_object *buffer = hal_validate_find(HAL_OBJECT_BUFFER, range->buffer);
+        if (length < object->known.gemm->bytes[i]) {
+            char words[HAL_OBJECT_TEXT], place[2 * HAL_OBJECT_TEXT];
+            snprintf(place, sizeof place,
+                     "hal_queue_dispatch: matrix product, binding %u (\"%s\"), %s", i,
+                     hal_kernel_binding_name(kernel, i),
+                     buffer ? hal_validate_words(buffer, words) : "no buffer");
+            return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, place,
+                                      "the description needs %llu bytes, the binding has %llu",
+                                      (unsigned long long)object->known.gemm->bytes[i],
+                                      (unsigned long long)length);
+        }
+    }
+    return HAL_OK;
+}
+
+/* The first range that ends behind a place. */
+static uint32_t first_behind(const hal_ranges *ranges, uint64_t at)
+{
+    uint32_t low = 0, high = ranges->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].end > at) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* Bytes up to the last element of the last matrix; steps that lead back count for nothing. */
+static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
+                       hal_type type)
+{
+    if (rows <= 0 || columns <= 0) {
+        return 0;
+    }
+    const uint64_t down = ld > 0 ? (uint64_t)(rows - 1) * (uint64_t)ld : 0;
+    const uint64_t on = stride > 0 ? (uint64_t)(batch - 1) * (uint64_t)stride : 0;
+    return (down + on + (uint64_t)columns) * hal_type_size(type);
+}

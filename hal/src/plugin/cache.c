@@ -1,0 +1,256 @@
+/* The compile cache on disk. Called by plugins through the host table, while hal has them make a
+ * device or a kernel. Nothing here fails a program: without a folder all is compiled anew. */
+#include "cache.h"
+
+#include "core/device.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define MAGIC "HALCACHE"
+#define VERSION 1u
+#define LARGEST (UINT64_C(1) << 30)
+
+/* What an entry's file begins with; then its bytes. */
+typedef struct header {
+    char magic[8];
+    uint32_t version;
+    uint32_t reserved;
+    uint64_t key[2]; /* the plugin's */
+    char identity[sizeof((hal_device *)NULL)->identity];
+    uint64_t length;
+    uint64_t checksum; /* of the bytes */
+    uint64_t own_checksum; /* of the fields above */
+} header;
+
+static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path);
+static int cache_folder(hal_text *folder);
+static int make_folders(char *path);
+static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
+                             void **data, uint64_t *bytes);
+static void fill_header(header *made, const hal_device *device, const uint64_t key[2]);
+static int write_whole(int file, const void *data, uint64_t bytes);
+static int read_whole(int file, void *data, uint64_t bytes);
+static void say_once(const char *path);
+
+static _Atomic int said;
+static _Atomic uint32_t temporary_count;
+
+hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
+                          uint64_t *bytes)
+{
+    if (!device_id || !key || !data || !bytes) {
+        return HAL_ERROR_INVALID_ARGUMENT;
+    }
+    *data = NULL;
+    *bytes = 0;
+    const hal_device *device = hal_device_of_id(device_id);
+    hal_text path = {0};
+    if (!device || !entry_path(device, key, &path)) {
+        hal_text_free(&path);
+        return HAL_ERROR_NOT_FOUND;
+    }
+    hal_status status = HAL_ERROR_NOT_FOUND;
+    const int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file >= 0) {
+        status = read_entry(file, device, key, data, bytes);
+        if (status == HAL_ERROR_IO) {
+            /* Torn, of another version, or somebody else's: it is made again. */
+            hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
+            unlink(path.data);
+            status = HAL_ERROR_NOT_FOUND;
+        }
+        close(file);
+    }
+    hal_text_free(&path);
+    return status;
+}
+
+hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const void *data,
+                           uint64_t bytes)
+{
+    if (!device_id || !key || (!data && bytes > 0) || bytes > LARGEST) {
+        return HAL_ERROR_INVALID_ARGUMENT;
+    }
+    const hal_device *device = hal_device_of_id(device_id);
+    hal_text path = {0};
+    hal_text temporary = {0};
+    if (!device || !entry_path(device, key, &path)) {
+        hal_text_free(&path);
+        return HAL_ERROR_NOT_FOUND;
+    }
+    hal_text_add(&temporary, "%s.%ld.%u", path.data, (long)getpid(),
+                 atomic_fetch_add(&temporary_count, 1));
+    header head;
+    fill_header(&head, device, key);
+    head.length = bytes;
+    head.checksum = XXH3_64bits(data, bytes);
+    head.own_checksum = XXH3_64bits(&head, offsetof(header, own_checksum));
+    hal_status status = HAL_ERROR_IO;
+    const int file =
+        temporary.failed ? -1 : open(temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        const int written = write_whole(file, &head, sizeof head) && write_whole(file, data, bytes);
+        if (close(file) == 0 && written && rename(temporary.data, path.data) == 0) {
+            status = HAL_OK;
+        } else {
+            unlink(temporary.data);
+        }
+    }
+    if (status != HAL_OK) {
+        say_once(path.data);
+    }
+    hal_text_free(&path);
+    hal_text_free(&temporary);
+    return status;
+}
+
+/* The key of the file's name is a hash of all that an entry depends on. */
+static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path)
+{
+    if (!cache_folder(path)) {
+        return 0;
+    }
+    header made;
+    fill_header(&made, device, key);
+    const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
+    hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
+                 (unsigned long long)name.low64);
+    return !path->failed;
+}
+
+/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; made when it is not there. */
+static int cache_folder(hal_text *folder)
+{
+    const char *named = getenv("HAL_CACHE_DIR");
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (getauxval(AT_SECURE) || (named && strcmp(named, "off") == 0)) {
+        return 0;
+    }
+    if (named && *named) {
+        hal_text_add(folder, "%s", named);
+    } else if (cache && *cache == '/') {
+        hal_text_add(folder, "%s/halyard", cache);
+    } else if (home && *home == '/') {
+        hal_text_add(folder, "%s/.cache/halyard", home);
+    } else {
+        return 0;
+    }
+    if (folder->failed) {
+        return 0;
+    }
+    if (!make_folders(folder->data)) {
+        say_once(folder->data);
+        return 0;
+    }
+    return 1;
+}
+
+static int make_folders(char *path)
+{
+    struct stat what;
+    if (stat(path, &what) == 0) {
+        return S_ISDIR(what.st_mode);
+    }
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        const int made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made) {
+            return 0;
+        }
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* IO for a file that is no good entry. */
+static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
+                             void **data, uint64_t *bytes)
+{
+    header expected;
+    header head;
+    struct stat what;
+    fill_header(&expected, device, key);
+    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
+        !read_whole(file, &head, sizeof head) ||
+        memcmp(&head, &expected, offsetof(header, length)) != 0 ||
+        head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
+        head.length > LARGEST || (uint64_t)what.st_size != sizeof head + head.length) {
+        return HAL_ERROR_IO;
+    }
+    void *read = malloc(head.length ? head.length : 1);
+    if (!read) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    if (!read_whole(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
+        free(read);
+        return HAL_ERROR_IO;
+    }
+    *data = read;
+    *bytes = head.length;
+    return HAL_OK;
+}
+
+static void fill_header(header *made, const hal_device *device, const uint64_t key[2])
+{
+    memset(made, 0, sizeof *made);
+    memcpy(made->magic, MAGIC, sizeof made->magic);
+    made->version = VERSION;
+    made->key[0] = key[0];
+    made->key[1] = key[1];
+    memcpy(made->identity, device->identity, sizeof made->identity);
+}
+
+static int write_whole(int file, const void *data, uint64_t bytes)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        const ssize_t written = write(file, at, bytes);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return 0;
+        }
+        at += written;
+        bytes -= (uint64_t)written;
+    }
+    return 1;
+}
+
+static int read_whole(int file, void *data, uint64_t bytes)
+{
+    char *at = data;
+    while (bytes > 0) {
+        const ssize_t got = read(file, at, bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return 0;
+        }
+        at += got;
+        bytes -= (uint64_t)got;
+    }
+    return 1;
+}
+
+static void say_once(const char *path)
+{
+    if (!atomic_exchange(&said, 1)) {
+        hal_log(HAL_LOG_WARN, "cache: cannot write %s: %s; kernels are compiled anew each time",
+                path, strerror(errno));
+    }
+}

@@ -1,0 +1,188 @@
+/* The description of a device: from the plugin's record to hal's own. Called by the loader. */
+#include "device_info.h"
+
+#include "base/sized.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What hal knows of each set of bits. */
+#define KNOWN_EXACTNESS (HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS)
+#define KNOWN_ABILITIES                                                        \
+    (HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE | \
+     HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH | HAL_ABILITY_ZERO_COPY)
+#define KNOWN_TYPES (HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL))
+#define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
+#define MATRIX_TYPES \
+    (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32))
+
+/* Lanes whose numbers SHUFFLE_XOR can tell apart. */
+#define WIDEST_SUBGROUP 128u
+
+/* Work-items of a group where the device has no wish. */
+#define USUAL_GROUP 64u
+
+static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
+                             uint32_t first);
+static const char *fault_of(const hal_device_info *info);
+static void cut_down(const hal_plugin *plugin, hal_device_info *info);
+static void end_text(char *text, size_t bytes);
+static size_t character(const char *text);
+static uint32_t least(uint32_t a, uint32_t b);
+
+hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, uint32_t count,
+                                 hal_device_info **infos)
+{
+    *infos = NULL;
+    uint32_t stride; /* the records lie as far apart as the plugin says that they are long */
+    memcpy(&stride, records, sizeof stride);
+    hal_device_info *made = calloc(count, sizeof *made);
+    if (!made) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
+                        plugin->name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const char *record = records + (size_t)i * stride;
+        hal_status status = check_size(plugin, record, i, stride);
+        if (status == HAL_OK) {
+            memcpy(&made[i], record, stride < sizeof *made ? stride : sizeof *made);
+            const char *fault = fault_of(&made[i]);
+            status = fault ? hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: device %u: %s",
+                                      plugin->name, i, fault)
+                           : HAL_OK;
+        }
+        if (status != HAL_OK) {
+            free(made);
+            return status;
+        }
+        cut_down(plugin, &made[i]);
+    }
+    *infos = made;
+    return HAL_OK;
+}
+
+/* Record 0 comes first, so that no later one is looked for at a stride that cannot be. */
+static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
+                             uint32_t first)
+{
+    uint32_t size;
+    memcpy(&size, record, sizeof size);
+    if (size < HAL_DEVICE_INFO_BYTES_1_0 || size > HAL_DEVICE_INFO_MAX_BYTES ||
+        size % _Alignof(hal_device_info) != 0) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: device %u: its record states that it is %u bytes long; it has "
+                        "to be sizeof(hal_device_info), which is %zu here",
+                        plugin->name, index, size, sizeof(hal_device_info));
+    }
+    if (size != first) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: device %u: its record states that it is %u bytes long, that of "
+                        "device 0 states %u",
+                        plugin->name, index, size, first);
+    }
+    return HAL_OK;
+}
+
+/* What no device can be, in words; null when all is well. */
+static const char *fault_of(const hal_device_info *info)
+{
+    if (info->kind < HAL_DEVICE_DISCRETE || info->kind > HAL_DEVICE_CPU) {
+        return "kind is none of HAL_DEVICE_*";
+    }
+    if (info->binding_alignment == 0 || info->binding_alignment > 256 ||
+        (info->binding_alignment & (info->binding_alignment - 1)) != 0) {
+        return "binding_alignment is not a power of two up to 256";
+    }
+    if (info->subgroup_width > WIDEST_SUBGROUP ||
+        (info->subgroup_width & (info->subgroup_width - 1)) != 0) {
+        return "subgroup_width is neither 0 nor a power of two up to 128";
+    }
+    if (info->max_group_items == 0) {
+        return "max_group_items is 0";
+    }
+    for (int i = 0; i < 3; i++) {
+        if (info->max_group_size[i] == 0 || info->max_grid[i] == 0) {
+            return "max_group_size or max_grid is 0 in a dimension";
+        }
+    }
+    if (info->max_allocation == 0 || info->max_binding == 0) {
+        return "max_allocation or max_binding is 0";
+    }
+    return NULL;
+}
+
+static void cut_down(const hal_plugin *plugin, hal_device_info *info)
+{
+    info->size = sizeof *info;
+    end_text(info->name, sizeof info->name);
+    end_text(info->id, sizeof info->id);
+    end_text(info->driver, sizeof info->driver);
+    end_text(info->architecture, sizeof info->architecture);
+
+    info->max_bindings = least(info->max_bindings, HAL_IR_MAX_BINDINGS);
+    info->shared_bytes = least(info->shared_bytes, HAL_IR_MAX_SHARED_BYTES);
+    info->max_group_items = least(info->max_group_items, HAL_IR_MAX_GROUP_ITEMS);
+    for (int i = 0; i < 3; i++) {
+        info->max_group_size[i] = least(info->max_group_size[i], info->max_group_items);
+    }
+    info->preferred_group += info->preferred_group == 0 ? USUAL_GROUP : 0;
+    info->preferred_group = least(info->preferred_group, info->max_group_size[0]);
+    info->compute_units += info->compute_units == 0;
+    info->max_queues += info->max_queues == 0;
+
+    info->exactness &= KNOWN_EXACTNESS;
+    info->abilities &= KNOWN_ABILITIES;
+    if (!plugin->queue_elapsed) {
+        info->abilities &= ~(uint32_t)HAL_ABILITY_TIMESTAMPS;
+    }
+    info->storage_types &= KNOWN_TYPES;
+    info->arithmetic_types &= KNOWN_TYPES;
+    info->math_f32 &= KNOWN_MATH;
+    info->math_f64 &= KNOWN_MATH;
+    info->matrix_types &= MATRIX_TYPES;
+    memset(info->reserved, 0, sizeof info->reserved);
+}
+
+/* Names come from drivers and end in terminals, logs and JSON: what is no UTF-8, or a control
+ * character, becomes a question mark. */
+static void end_text(char *text, size_t bytes)
+{
+    text[bytes - 1] = 0;
+    while (*text) {
+        const size_t length = character(text);
+        if (length == 0) {
+            *text = '?';
+        }
+        text += length ? length : 1;
+    }
+}
+
+/* Bytes of the character that a string begins with; 0 when it is none that may be shown. */
+static size_t character(const char *text)
+{
+    const unsigned char first = (unsigned char)*text;
+    if (first < 0x80) {
+        return first >= ' ' && first != 0x7f;
+    }
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    uint32_t code = first & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) { /* the end of the string, too */
+            return 0;
+        }
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    static const uint32_t least_of[] = {0, 0, 0xa0, 0x800, 0x10000}; /* 0x80 to 0x9f: controls */
+    const int surrogate = code >= 0xd800 && code < 0xe000;
+    return first >= 0xc0 && first < 0xf8 && code >= least_of[length] && code <= 0x10ffff &&
+                   !surrogate
+               ? length
+               : 0;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}

@@ -1,0 +1,131 @@
+/* The services that hal offers to plugins, and the translation of what plugins answer. Called by
+ * the loader, and by every source that calls a plugin. */
+#include "host.h"
+
+#include "cache.h"
+#include "layers/layer.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "layers/validate.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment);
+static void host_release(void *memory);
+static void host_log(uint32_t level, const char *message);
+static void host_report(const char *message);
+static hal_status host_fail(hal_status status, const char *message);
+static void watch_forks(void);
+static void forked(void);
+
+/* Whether a plugin has said a sentence on this thread since its last failure was translated. */
+static _Thread_local int plugin_spoke;
+
+_Atomic uint32_t hal_host_forks;
+static pthread_once_t watching = PTHREAD_ONCE_INIT;
+
+static hal_host services = {
+    .size = sizeof services,
+    .abi = HAL_PLUGIN_ABI,
+    .allocate = host_allocate,
+    .release = host_release,
+    .log = host_log,
+    .fail = host_fail,
+    .cache_load = hal_cache_load,
+    .cache_store = hal_cache_store,
+    .report = host_report,
+};
+
+const hal_host *hal_host_services(void)
+{
+    pthread_once(&watching, watch_forks);
+    return &services;
+}
+
+void hal_host_set_flags(uint32_t flags)
+{
+    services.flags = flags;
+}
+
+void hal_host_listen(void)
+{
+    plugin_spoke = 0;
+}
+
+hal_status hal_host_failed(hal_status status, const char *format, ...)
+{
+    char what[HAL_MESSAGE_BYTES / 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+
+    const char *words = plugin_spoke ? hal_status_message() : hal_status_name(status);
+    plugin_spoke = 0;
+    if (status <= HAL_OK || status >= HAL_STATUS_COUNT) {
+        return hal_fail(HAL_ERROR_INTERNAL, "%s: the plugin answered %d, which is no status", what,
+                        (int)status);
+    }
+    return hal_fail(status, "%s: %s", what, words);
+}
+
+hal_status hal_host_made(hal_status status, const void *object)
+{
+    return status == HAL_OK && !object
+               ? host_fail(HAL_ERROR_INTERNAL, "the plugin reports success and gives nothing")
+               : status;
+}
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    if (alignment < sizeof(void *)) {
+        alignment = sizeof(void *);
+    }
+    return posix_memalign(&memory, alignment, bytes ? bytes : 1) == 0 ? memory : NULL;
+}
+
+static void host_release(void *memory)
+{
+    free(memory);
+}
+
+static void host_log(uint32_t level, const char *message)
+{
+    if (level < HAL_LOG_ERROR) {
+        level = HAL_LOG_ERROR;
+    }
+    if (message) {
+        hal_log(level < HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG, "%s", message);
+    }
+}
+
+static void host_report(const char *message)
+{
+    if (message && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_report(message);
+    }
+}
+
+static hal_status host_fail(hal_status status, const char *message)
+{
+    if (message && message[0]) {
+        plugin_spoke = 1;
+        hal_fail(status, "%s", message);
+    }
+    return status;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forked);
+}
+
+static void forked(void)
+{
+    atomic_fetch_add(&hal_host_forks, 1);
+}

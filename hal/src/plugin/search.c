@@ -1,0 +1,169 @@
+/* Where plugins are looked for. Called by the registry with its lock held. */
+#include "search.h"
+
+#include "base/status.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <hal/hal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+static hal_status add_variable(hal_strings *paths);
+static hal_status add_own_folder(hal_strings *paths);
+static hal_status add_folder(const char *folder, const char *name, hal_strings *files);
+static hal_status add_file(const char *folder, const char *file, hal_strings *files);
+static int is_plugin_file(const struct dirent *entry);
+
+hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes)
+{
+    if (strings->count == strings->capacity) {
+        const uint32_t capacity = strings->capacity ? 2 * strings->capacity : 8;
+        char **items = realloc(strings->items, capacity * sizeof *items);
+        if (!items) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of %u names",
+                            capacity);
+        }
+        strings->items = items;
+        strings->capacity = capacity;
+    }
+    char *copy = strndup(item, bytes);
+    if (!copy) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a name of %zu bytes", bytes);
+    }
+    strings->items[strings->count++] = copy;
+    return HAL_OK;
+}
+
+void hal_strings_free(hal_strings *strings)
+{
+    for (uint32_t i = 0; i < strings->count; i++) {
+        free(strings->items[i]);
+    }
+    free(strings->items);
+    memset(strings, 0, sizeof *strings);
+}
+
+hal_status hal_search_paths(hal_strings *paths)
+{
+    const hal_status status = getauxval(AT_SECURE) ? HAL_OK : add_variable(paths);
+    return status == HAL_OK ? add_own_folder(paths) : status;
+}
+
+hal_status hal_search_files(const hal_strings *paths, const char *name, hal_strings *files)
+{
+    for (uint32_t i = 0; i < paths->count; i++) {
+        const char *path = paths->items[i];
+        const size_t length = strlen(path);
+        struct stat what;
+        const int exists = stat(path, &what) == 0;
+        const int ends_in_so = length > 3 && strcmp(path + length - 3, ".so") == 0;
+        hal_status status = HAL_OK;
+        if (exists && S_ISDIR(what.st_mode)) {
+            status = add_folder(path, name, files);
+        } else if (exists || ends_in_so) {
+            /* A file that was named and is missing is worth a report. */
+            status = hal_strings_add(files, path, length);
+        }
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status add_variable(hal_strings *paths)
+{
+    const char *rest = getenv("HAL_PLUGIN_PATH");
+    while (rest && *rest) {
+        const size_t length = strcspn(rest, ":");
+        if (length > 0) {
+            char *named = strndup(rest, length);
+            /* The loader would search elsewhere for a name without a slash. */
+            char *whole = named ? realpath(named, NULL) : NULL;
+            const char *path = whole ? whole : named;
+            const hal_status status =
+                path ? hal_strings_add(paths, path, strlen(path))
+                     : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
+            free(whole);
+            free(named);
+            if (status != HAL_OK) {
+                return status;
+            }
+        }
+        rest += length + (rest[length] == ':');
+    }
+    return HAL_OK;
+}
+
+static hal_status add_own_folder(hal_strings *paths)
+{
+    const char *(*const anchor)(void) = hal_version;
+    void *address;
+    memcpy(&address, &anchor, sizeof address);
+    Dl_info library;
+    if (!dladdr(address, &library) || !library.dli_fname) {
+        return HAL_OK;
+    }
+    char *whole = realpath(library.dli_fname, NULL);
+    char *slash = whole ? strrchr(whole, '/') : NULL;
+    char *folder = NULL;
+    hal_status status = HAL_OK;
+    if (slash) {
+        *slash = 0;
+        status = asprintf(&folder, "%s/halyard/plugins", whole) < 0
+                     ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the plugins' folder")
+                     : hal_strings_add(paths, folder, strlen(folder));
+        free(folder);
+    }
+    free(whole);
+    return status;
+}
+
+static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
+{
+    if (name) {
+        char file[128];
+        char *path = NULL;
+        struct stat what;
+        snprintf(file, sizeof file, "hal_%s.so", name);
+        if (asprintf(&path, "%s/%s", folder, file) < 0) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
+        }
+        const int there = lstat(path, &what) == 0;
+        free(path);
+        return there ? add_file(folder, file, files) : HAL_OK;
+    }
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    hal_status status = HAL_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == HAL_OK) {
+            status = add_file(folder, entries[i]->d_name, files);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static hal_status add_file(const char *folder, const char *file, hal_strings *files)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", folder, file) < 0) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
+    }
+    const hal_status status = hal_strings_add(files, path, strlen(path));
+    free(path);
+    return status;
+}
+
+static int is_plugin_file(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return length > 7 && strncmp(entry->d_name, "hal_", 4) == 0 &&
+           strcmp(entry->d_name + length - 3, ".so") == 0;
+}

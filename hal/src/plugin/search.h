@@ -1,0 +1,28 @@
+/* Where plugins are looked for, and the files that are there. Used by the registry. */
+#ifndef HAL_SRC_PLUGIN_SEARCH_H
+#define HAL_SRC_PLUGIN_SEARCH_H
+
+#include <hal/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A list of strings of its own; begins as {0}. */
+typedef struct hal_strings {
+    char **items;
+    uint32_t count;
+    uint32_t capacity;
+} hal_strings;
+
+/* Appends a copy. Errors: OUT_OF_MEMORY. */
+hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes);
+void hal_strings_free(hal_strings *strings);
+
+/* The folders and files to search, in order: those of HAL_PLUGIN_PATH, unless the process runs
+ * set-uid, then the folder beside the library. Errors: OUT_OF_MEMORY. */
+hal_status hal_search_paths(hal_strings *paths);
+
+/* The plugin files there, in order: of a folder hal_<name>.so, or for a null name every
+ * hal_*.so by name; and each path that is a file itself. Errors: OUT_OF_MEMORY. */
+hal_status hal_search_files(const hal_strings *paths, const char *name, hal_strings *files);
+
+#endif

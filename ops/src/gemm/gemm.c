@@ -1,0 +1,279 @@
+/* Matrix products: checks of the arguments, operands that have to be copied first, and the choice
+ * of the door. */
+#include "product.h"
+
+#include <ops/index.h>
+
+#include <stdlib.h>
+
+/* Temporary tensors of a call: A, B, C. */
+typedef struct temporaries {
+    ops_tensor tensors[3];
+    uint32_t count;
+} temporaries;
+
+static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
+static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
+static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
+static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
+                                 hal_type accumulator, const ops_tensor *c);
+static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
+                                       const ops_tensor *c);
+static hal_status check_options(const ops_gemm_options *options);
+static void describe(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
+                     const ops_tensor *c, ops_product *product);
+static hal_status run(ops_context *context, const ops_product *product);
+static hal_status make_regular(ops_context *context, ops_matrix *matrix, int copy,
+                               temporaries *made);
+static int is_regular(const ops_matrix *matrix);
+static hal_type accumulator_of(hal_type type);
+
+hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
+                    const ops_tensor *b, const ops_tensor *c)
+{
+    static const ops_gemm_options plain = {.alpha = 1};
+    options = options ? options : &plain;
+    hal_status status = check_tensors(context, options, a, b, c);
+    if (status || ops_tensor_elements(c) == 0) {
+        return status;
+    }
+    ops_product product;
+    temporaries made;
+    made.count = 0;
+    describe(options, a, b, c, &product);
+    status = make_regular(context, &product.a, 1, &made);
+    if (!status) {
+        status = make_regular(context, &product.b, 1, &made);
+    }
+    if (!status) {
+        status = make_regular(context, &product.c, options->beta != 0, &made);
+    }
+    if (!status) {
+        status = run(context, &product);
+    }
+    if (!status && product.c.tensor != c) {
+        status = ops_copy(context, product.c.tensor, c);
+    }
+    for (uint32_t i = 0; i < made.count; i++) {
+        ops_tensor_release(&made.tensors[i]);
+    }
+    return status;
+}
+
+ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3])
+{
+    int64_t strides[OPS_MAX_RANK];
+    ops_broadcast_strides(tensor, 3, shape, strides);
+    return (ops_matrix){tensor,
+                        shape[1],
+                        shape[2],
+                        shape[1] == 1 ? 1 : strides[1],
+                        shape[2] == 1 ? 1 : strides[2],
+                        shape[0] == 1 ? 0 : strides[0]};
+}
+
+static hal_status run(ops_context *context, const ops_product *product)
+{
+    ops_gemm_door door = product->options->door;
+    if (door == OPS_GEMM_PORTABLE || (door == OPS_GEMM_ANY && product->a.columns == 0)) {
+        return ops_gemm_portable(context, product);
+    }
+    hal_status status = ops_gemm_native(context, product);
+    return status == HAL_ERROR_UNSUPPORTED && door == OPS_GEMM_ANY
+               ? ops_gemm_portable(context, product)
+               : status;
+}
+
+static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    hal_status status = ops_check_tensor(context, "ops_gemm", "a", a);
+    if (!status) {
+        status = ops_check_tensor(context, "ops_gemm", "b", b);
+    }
+    if (!status) {
+        status = ops_check_output(context, "ops_gemm", "c", c);
+    }
+    if (!status) {
+        status = check_options(options);
+    }
+    if (!status) {
+        status = check_types(a, b, c);
+    }
+    if (!status) {
+        status = check_shapes(a, b, c);
+    }
+    if (!status && (ops_overlap(a, c) || ops_overlap(b, c))) {
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_gemm: c overlaps %s",
+                                ops_overlap(a, c) ? "a" : "b");
+    }
+    return status ? status : check_epilogue(context, options, accumulator_of(a->type), c);
+}
+
+static hal_status check_options(const ops_gemm_options *options)
+{
+    if (options->precision > HAL_GEMM_FAST || (uint32_t)options->door > OPS_GEMM_NATIVE) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: options.precision %u or options.door %d is none",
+                              options->precision, (int)options->door);
+    }
+    return HAL_OK;
+}
+
+static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    if (!hal_type_is_float(a->type) || a->type != b->type ||
+        (c->type != a->type && c->type != HAL_TYPE_F32)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: a is %s, b is %s, c is %s; a and b are of one float type, "
+                              "c is of the same or of f32",
+                              hal_type_name(a->type), hal_type_name(b->type),
+                              hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
+static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    const ops_tensor *all[3] = {a, b, c};
+    int fits = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        fits = fits && (all[i]->rank == 2 || all[i]->rank == 3);
+    }
+    if (fits) {
+        const int64_t *sa = a->shape + a->rank - 2, *sb = b->shape + b->rank - 2,
+                      *sc = c->shape + c->rank - 2;
+        int64_t batch = c->rank == 3 ? c->shape[0] : 1;
+        fits = sa[1] == sb[0] && sc[0] == sa[0] && sc[1] == sb[1] &&
+               (a->rank == 2 || a->shape[0] == batch || a->shape[0] == 1) &&
+               (b->rank == 2 || b->shape[0] == batch || b->shape[0] == 1);
+    }
+    char text[3][OPS_TEXT_BYTES];
+    if (!fits) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: a %s, b %s and c %s do not fit: c is [m, n], a [m, k], b "
+                              "[k, n], each with a batch in front or not",
+                              ops_describe(a, text[0]), ops_describe(b, text[1]),
+                              ops_describe(c, text[2]));
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t j = 0; j < all[i]->rank; j++) {
+            if (all[i]->shape[j] > INT32_MAX) {
+                return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                      "ops_gemm: %s has a length above 2^31 - 1",
+                                      ops_describe(all[i], text[0]));
+            }
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
+                                 hal_type accumulator, const ops_tensor *c)
+{
+    uint32_t count = options->input_count;
+    const ops_expression *e = options->epilogue;
+    if (!e) {
+        return count == 0 ? HAL_OK
+                          : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                           "ops_gemm: options.input_count is %u without an "
+                                           "epilogue",
+                                           count);
+    }
+    if (e->output_count != 1 || count > OPS_GEMM_MAX_INPUTS || e->input_count != 4 + count ||
+        (count && !options->inputs)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: options.epilogue has %u inputs and %u outputs; it needs 4 "
+                              "+ options.input_count (%u) inputs and 1 output",
+                              e->input_count, e->output_count, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_tensor *input = &options->inputs[i];
+        hal_status status = ops_check_tensor(context, "ops_gemm", "options.inputs", input);
+        if (!status) {
+            status = ops_check_broadcast("ops_gemm", "options.inputs", input, c->rank, c->shape);
+        }
+        if (!status && ops_overlap(input, c) && !ops_same_view(input, c)) {
+            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                    "ops_gemm: options.inputs[%u] overlaps c without being the "
+                                    "same view of the buffer",
+                                    i);
+        }
+        if (status) {
+            return status;
+        }
+    }
+    return check_epilogue_types(options, accumulator, c);
+}
+
+static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
+                                       const ops_tensor *c)
+{
+    const ops_expression *e = options->epilogue;
+    hal_type wanted[4] = {accumulator, HAL_TYPE_U32, HAL_TYPE_U32, HAL_TYPE_U32};
+    for (uint32_t i = 0; i < e->input_count; i++) {
+        hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
+        if (e->inputs[i] != type) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_gemm: input %u of options.epilogue is %s; %s is given", i,
+                                  hal_type_name(e->inputs[i]), hal_type_name(type));
+        }
+    }
+    if (e->outputs[0] != hal_type_of_value(c->type)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: options.epilogue gives %s, c is of %s",
+                              hal_type_name(e->outputs[0]), hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
+static void describe(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
+                     const ops_tensor *c, ops_product *product)
+{
+    int64_t batch = c->rank == 3 ? c->shape[0] : 1;
+    int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
+    const int64_t shape_a[3] = {batch, m, k}, shape_b[3] = {batch, k, n},
+                  shape_c[3] = {batch, m, n};
+    product->options = options;
+    product->batch = (uint32_t)batch;
+    product->accumulator = accumulator_of(a->type);
+    product->a = ops_matrix_of(a, shape_a);
+    product->b = ops_matrix_of(b, shape_b);
+    product->c = ops_matrix_of(c, shape_c);
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        product->inputs[i] = ops_matrix_of(&options->inputs[i], shape_c);
+    }
+}
+
+/* Replaces a matrix of which neither rows nor columns are contiguous by a temporary, with its
+ * elements when `copy` is set. */
+static hal_status make_regular(ops_context *context, ops_matrix *matrix, int copy,
+                               temporaries *made)
+{
+    if (is_regular(matrix)) {
+        return HAL_OK;
+    }
+    const ops_tensor *from = matrix->tensor;
+    ops_tensor *temporary = &made->tensors[made->count];
+    hal_status status = ops_tensor_create(context, from->type, from->rank, from->shape, temporary);
+    if (status) {
+        return status;
+    }
+    made->count++;
+    status = copy ? ops_copy(context, from, temporary) : HAL_OK;
+    int64_t batch = from->rank == 3 ? from->shape[0] : 1;
+    const int64_t shape[3] = {batch, matrix->rows, matrix->columns};
+    *matrix = ops_matrix_of(temporary, shape);
+    return status;
+}
+
+static int is_regular(const ops_matrix *matrix)
+{
+    return matrix->row_stride == 1 || matrix->column_stride == 1;
+}
+
+static hal_type accumulator_of(hal_type type)
+{
+    return type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+}

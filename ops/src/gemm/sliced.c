@@ -1,0 +1,324 @@
+/* The portable matrix product in slices of k: for products that are bound by how long a load takes,
+ * not by arithmetic, because they have few rows or columns or few elements at all. Work-items read
+ * their lines of A and B straight from global memory, each its slice's steps of k, many loads under
+ * way at once and no barrier between them. What the slices have summed meets in shared memory and
+ * is added in an order that depends on the tiles alone. C and the further inputs of the epilogue
+ * are fetched before the first multiplication, so that nobody waits for them at the end.
+ *
+ * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines
+ * of B, and added instead of multiplied. */
+#include "emitter.h"
+
+#define MAX_VALUES 192u /* of one operand that a work-item has under way */
+#define MAX_SHARED_SUMS 256u
+
+/* Elements of C that the work-item finishes: number, number + items, and so on of the block. */
+typedef struct result {
+    hal_ir_value number, row_in_block, column_in_block;
+    ops_gemm_element element;
+} result;
+
+typedef struct slices {
+    ops_gemm_emitter *e;
+    hal_ir_memory_id shared;
+    uint32_t items;   /* of the group */
+    uint32_t outputs; /* elements of the block */
+    uint32_t parts;   /* sums of each element that are left for the work-item that finishes it */
+    uint32_t pitch;   /* of a row of the block in shared memory */
+    uint32_t stride;  /* steps of k that all slices take at once */
+    hal_ir_value slice;
+    hal_ir_value guard[OPS_GEMM_MAX_FRAGMENT]; /* of columns; none: all are there */
+    result results[OPS_GEMM_MAX_SUMS];
+    uint32_t result_count;
+} slices;
+
+static uint32_t pitch_of(const ops_gemm_tiles *t);
+static uint32_t parts_of(const slices *s);
+static void place_results(slices *s);
+static void place_lines(slices *s);
+static void place_side(slices *s, ops_gemm_side *side, int clamped);
+static void place_rows_of_parts(slices *s);
+static void multiply_slices(slices *s);
+static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
+                      const hal_ir_value *line_guard, hal_ir_value *values);
+static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_value *columns,
+                          uint32_t step);
+static void add_step(slices *s, const hal_ir_value *columns);
+static hal_ir_value both(slices *s, hal_ir_value x, hal_ir_value y);
+static void put_partials(slices *s);
+static void add_parts(slices *s);
+static hal_ir_value sum_shared(slices *s, hal_ir_value place, uint32_t distance, uint32_t count);
+
+uint32_t ops_gemm_sliced_elements(const ops_gemm_tiles *t)
+{
+    return t->block_m * pitch_of(t);
+}
+
+void ops_gemm_emit_sliced(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    slices s = {.e = e};
+    s.items = (uint32_t)t->lanes_m * t->lanes_n * t->slices;
+    s.outputs = (uint32_t)t->block_m * t->block_n;
+    s.pitch = pitch_of(t);
+    s.stride = (uint32_t)t->slices * t->block_k;
+    s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
+    s.parts = parts_of(&s);
+    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_sliced_elements(t));
+    place_results(&s);
+    place_lines(&s);
+    multiply_slices(&s);
+    put_partials(&s);
+    if (s.parts < t->slices) {
+        add_parts(&s);
+    }
+    if (s.outputs < s.items) {
+        hal_ir_if(b, hal_ir_lt(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, s.outputs)));
+    }
+    for (uint32_t i = 0; i < s.result_count; i++) {
+        result *r = &s.results[i];
+        hal_ir_value place =
+            hal_ir_add(b, ops_gemm_times(e, r->row_in_block, s.pitch), r->column_in_block);
+        ops_gemm_store_element(e, &r->element, sum_shared(&s, place, t->block_n, s.parts));
+    }
+    if (s.outputs < s.items) {
+        hal_ir_end(b);
+    }
+}
+
+/* Rows of work-items that write at once lie half of the 32 banks apart. */
+static uint32_t pitch_of(const ops_gemm_tiles *t)
+{
+    return (uint32_t)t->slices * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
+}
+
+/* Near the root of the slices, so that both additions are short; where there are not work-items
+ * enough for two of an element, one addition does it all. */
+static uint32_t parts_of(const slices *s)
+{
+    const uint32_t count = s->e->tiles->slices;
+    uint32_t parts = 1;
+    while (2 * parts * s->outputs <= s->items && parts * parts < count) {
+        parts *= 2;
+    }
+    return parts > 1 ? parts : count;
+}
+
+/* Which elements of C the work-item finishes, and what it needs for them beside the sum. */
+static void place_results(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    s->result_count = s->outputs < s->items ? 1 : s->outputs / s->items;
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        result *r = &s->results[i];
+        r->number = ops_gemm_plus(e, id, i * s->items);
+        r->row_in_block = ops_gemm_quotient(e, r->number, e->tiles->block_n);
+        r->column_in_block = ops_gemm_rest(e, r->number, e->tiles->block_n);
+        hal_ir_value row = hal_ir_add(b, e->a.origin, r->row_in_block);
+        hal_ir_value column = hal_ir_add(b, e->c.origin, r->column_in_block);
+        hal_ir_value guard = HAL_IR_NONE;
+        if (!e->plan->whole) {
+            hal_ir_value in_rows = hal_ir_lt(b, row, e->m);
+            guard = hal_ir_and(b, in_rows, hal_ir_lt(b, column, e->n));
+        }
+        if (s->outputs < s->items) {
+            guard = both(s, guard, hal_ir_lt(b, r->number, hal_ir_u32(b, s->outputs)));
+        }
+        ops_gemm_fetch_element(e, row, column, guard, &r->element);
+    }
+}
+
+static void place_lines(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    place_side(s, &e->c, 0);
+    if (e->plan->adds) {
+        place_rows_of_parts(s);
+    } else {
+        place_side(s, &e->a, !e->plan->whole);
+    }
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        hal_ir_value column = ops_gemm_own_line(e, &e->c, j);
+        s->guard[j] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
+    }
+}
+
+/* Where the work-item's lines begin. Rows beyond the last are read as if they were the last: their
+ * results go nowhere. Columns are guarded, since there may be many in a group that has few. */
+static void place_side(slices *s, ops_gemm_side *side, int clamped)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    uint32_t group = side->operand->along_k ? 1 : side->operand->width;
+    for (uint32_t i = 0; i < side->thread; i += group) {
+        hal_ir_value line = ops_gemm_own_line(e, side, i);
+        if (clamped) {
+            line = hal_ir_min(b, line, hal_ir_sub(b, side->limit, hal_ir_u32(b, group)));
+        }
+        side->line[i] = ops_gemm_address(e, side, line, hal_ir_u32(b, 0));
+    }
+}
+
+/* Parts lie in the work-item's own row, of which it has one. */
+static void place_rows_of_parts(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value row = ops_gemm_own_line(e, &e->a, 0);
+    if (!e->plan->whole) {
+        row = hal_ir_min(b, row, hal_ir_sub(b, e->m, hal_ir_u32(b, 1)));
+    }
+    hal_ir_value way = hal_ir_mul(b, ops_gemm_index(e, row), e->a.stride);
+    for (uint32_t i = 0; i < e->c.thread; i += e->c.operand->width) {
+        e->c.line[i] = hal_ir_add(b, e->c.line[i], way);
+    }
+}
+
+/* All loads of a turn come before its first multiplication. */
+static void multiply_slices(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    hal_ir_value rows[MAX_VALUES], columns[MAX_VALUES];
+    uint32_t row_values = e->a.thread * t->block_k, column_values = e->c.thread * t->block_k;
+    hal_ir_value own = ops_gemm_times(e, s->slice, t->block_k);
+    hal_ir_value turn = hal_ir_for(b, hal_ir_u32(b, 0), e->k, hal_ir_u32(b, s->stride * t->unroll));
+    hal_ir_value k = hal_ir_add(b, turn, own);
+    for (uint32_t u = 0; u < t->unroll; u++) {
+        read_side(s, &e->c, k, u * s->stride, s->guard, columns + u * column_values);
+        if (!e->plan->adds) {
+            read_side(s, &e->a, k, u * s->stride, NULL, rows + u * row_values);
+        }
+    }
+    ops_gemm_get_sums(e);
+    for (uint32_t u = 0; u < t->unroll; u++) {
+        for (uint32_t step = 0; step < t->block_k; step++) {
+            if (e->plan->adds) {
+                add_step(s, columns + u * column_values);
+            } else {
+                multiply_step(s, rows + u * row_values, columns + u * column_values, step);
+            }
+        }
+    }
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+    ops_gemm_get_sums(e);
+}
+
+/* values[line * block_k + step] of the work-item's lines, over the steps from k + ahead on. */
+static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
+                      const hal_ir_value *line_guard, hal_ir_value *values)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t depth = e->tiles->block_k, width = side->operand->width;
+    const int along = side->operand->along_k;
+    const uint32_t lines = along ? 1 : width, steps = along ? width : 1;
+    for (uint32_t step = 0; step < depth; step += steps) {
+        hal_ir_value at = ops_gemm_plus(e, k, ahead + step);
+        hal_ir_value inside = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, at, e->k);
+        hal_ir_value way = ops_gemm_index(e, along ? k : at);
+        way = along ? way : hal_ir_mul(b, way, side->stride);
+        for (uint32_t line = 0; line < side->thread; line += lines) {
+            hal_ir_value guard = line_guard ? both(s, line_guard[line], inside) : inside;
+            hal_ir_value place = hal_ir_add(b, side->line[line], way);
+            hal_ir_value vector = hal_ir_load_wide(
+                b, side->memory, place, along ? (int32_t)(ahead + step) : 0, width, guard);
+            for (uint32_t i = 0; i < width; i++) {
+                values[along ? line * depth + step + i : (line + i) * depth + step] =
+                    width == 1 ? vector : hal_ir_extract(b, vector, i);
+            }
+        }
+    }
+}
+
+/* Column by column, to and fro, so that neighbouring operations share operands. */
+static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_value *columns,
+                          uint32_t step)
+{
+    ops_gemm_emitter *e = s->e;
+    const uint32_t depth = e->tiles->block_k;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < e->a.thread; i++) {
+            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
+            ops_gemm_multiply(e, row, j, rows[row * depth + step], columns[j * depth + step]);
+        }
+    }
+}
+
+/* One part of each of the work-item's sums. */
+static void add_step(slices *s, const hal_ir_value *columns)
+{
+    ops_gemm_emitter *e = s->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        e->present[j] = hal_ir_add(e->b, e->present[j], columns[j]);
+    }
+}
+
+static hal_ir_value both(slices *s, hal_ir_value x, hal_ir_value y)
+{
+    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(s->e->b, x, y);
+}
+
+/* ---- Where the slices meet: element (row, slice, column) at row * pitch + slice * block_n +
+ * column ---- */
+
+static void put_partials(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t strip = e->c.strip;
+    hal_ir_value place = ops_gemm_times(e, e->a.first, s->pitch);
+    place = hal_ir_add(b, place, ops_gemm_times(e, s->slice, e->tiles->block_n));
+    place = hal_ir_add(b, place, e->c.first);
+    for (uint32_t i = 0; i < e->a.thread; i++) {
+        const hal_ir_value *sums = &e->present[i * e->c.thread];
+        int32_t offset = (int32_t)(ops_gemm_line_offset(&e->a, i) * s->pitch);
+        hal_ir_store_wide(b, s->shared, place, offset, HAL_IR_NONE,
+                          strip == 1 ? sums[0] : hal_ir_pack(b, strip, sums));
+    }
+    hal_ir_barrier(b);
+}
+
+/* Part p of an element adds slices p, p + parts, ...; the sum goes where its first slice was, which
+ * nobody else reads. */
+static void add_parts(slices *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t columns = e->tiles->block_n;
+    const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const int some = s->parts * s->outputs < s->items;
+    if (some) {
+        hal_ir_if(b, hal_ir_lt(b, id, hal_ir_u32(b, s->parts * s->outputs)));
+    }
+    hal_ir_value in_row = ops_gemm_rest(e, id, s->parts * columns);
+    hal_ir_value row = ops_gemm_quotient(e, id, s->parts * columns);
+    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, row, s->pitch), in_row);
+    hal_ir_value sum = sum_shared(s, place, s->parts * columns, e->tiles->slices / s->parts);
+    hal_ir_store(b, s->shared, place, sum);
+    if (some) {
+        hal_ir_end(b);
+    }
+    hal_ir_barrier(b);
+}
+
+/* Pairwise. */
+static hal_ir_value sum_shared(slices *s, hal_ir_value place, uint32_t distance, uint32_t count)
+{
+    hal_ir_builder *b = s->e->b;
+    hal_ir_value sums[MAX_SHARED_SUMS];
+    for (uint32_t i = 0; i < count; i++) {
+        sums[i] = hal_ir_load_wide(b, s->shared, place, (int32_t)(i * distance), 1, HAL_IR_NONE);
+    }
+    for (; count > 1; count /= 2) {
+        for (uint32_t i = 0; i < count / 2; i++) {
+            sums[i] = hal_ir_add(b, sums[2 * i], sums[2 * i + 1]);
+        }
+    }
+    return sums[0];
+}

@@ -1,0 +1,457 @@
+/* The portable matrix product through shared memory: a ring of tiles of A and B, filled ahead of
+ * the one that is multiplied. Double buffering on both levels: the next tiles travel to shared
+ * memory, by asynchronous copies or through registers, while the present one is multiplied; and the
+ * next step's lines travel from shared memory to registers while the present step is multiplied,
+ * across the border between tiles too, so that one barrier a tile is enough. */
+#include "emitter.h"
+
+#define MAX_ACCESSES 128u /* of a work-item to stage one tile */
+
+/* One access of a work-item to stage its share of a tile. */
+typedef struct access {
+    hal_ir_value from; /* element of the matrix at k = 0, or how far behind the first access's */
+    hal_ir_value
+        step;    /* of the tile; beyond every k where there is nothing to read; none: there is */
+    uint32_t to; /* elements behind the first access's in shared memory */
+} access;
+
+/* A or B on its way. */
+typedef struct stream {
+    ops_gemm_side *side;
+    uint32_t pitch;          /* of a step of k in shared memory */
+    uint32_t begin;          /* of the tile in a stage */
+    uint32_t run;            /* accesses side by side in memory */
+    uint32_t count;          /* accesses of a work-item */
+    hal_ir_value line, step; /* of the tile, where the first access begins */
+    hal_ir_value to;         /* element of the stage that it is written to */
+    hal_ir_value inside;     /* where there are more work-items than accesses; else none */
+    access accesses[MAX_ACCESSES];
+    hal_ir_value vectors[MAX_ACCESSES]; /* on their way through registers */
+    hal_ir_value place,
+        next[OPS_GEMM_MAX_FRAGMENT];              /* variables: the next tile and its first lines */
+    hal_ir_value lines[2][OPS_GEMM_MAX_FRAGMENT]; /* of the present and of the next step */
+} stream;
+
+typedef struct pipeline {
+    ops_gemm_emitter *e;
+    hal_ir_memory_id shared;
+    uint32_t items;      /* of the group */
+    uint32_t stage_size; /* elements */
+    uint32_t depth;      /* steps of a tile that one slice multiplies */
+    stream a, c;
+} pipeline;
+
+static uint32_t pitch_of(uint32_t block, int along_k);
+static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin);
+static access place_access(pipeline *p, const stream *s, uint32_t number);
+static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                             uint32_t steps);
+static void multiply_tiles(pipeline *p);
+static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage);
+static void end_tile(pipeline *p, hal_ir_value stage);
+static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage);
+static void put_stream(pipeline *p, stream *s, hal_ir_value stage);
+static hal_ir_value next_stage(pipeline *p, hal_ir_value stage);
+static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage);
+static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
+                       hal_ir_value *lines);
+static void multiply_step(pipeline *p, uint32_t now);
+static void open_next(pipeline *p, stream *s);
+static hal_ir_value get_next(pipeline *p, stream *s);
+static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines);
+static void sum_slices(pipeline *p);
+static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum);
+static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source);
+static void put_partials(pipeline *p, uint32_t owner);
+static void add_partials(pipeline *p, uint32_t owner);
+
+void ops_gemm_emit_staged(ops_gemm_emitter *e)
+{
+    const ops_gemm_tiles *t = e->tiles;
+    pipeline p = {.e = e, .depth = t->block_k / t->slices};
+    p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
+    open_stream(&p, &p.a, &e->a, 0);
+    open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
+    p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
+    multiply_tiles(&p);
+    ops_gemm_get_sums(e);
+    if (t->slices > 1) {
+        sum_slices(&p);
+    } else {
+        ops_gemm_emit_rows(e, 0, t->thread_m);
+    }
+}
+
+/* How far apart the steps of k of a tile lie, in elements, when `block` lines are staged: copies
+ * along k write a column, whose elements are kept out of each other's memory banks. */
+static uint32_t pitch_of(uint32_t block, int along_k)
+{
+    return block + (along_k ? 4u : 0u);
+}
+
+uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
+{
+    uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
+    /* Each slice keeps its share of the rows and gives the others away. */
+    uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
+    return t->stages * tile > partials ? t->stages * tile : partials;
+}
+
+/* ---- From global to shared memory ---- */
+
+/* Which line and step of the tile a work-item's first access begins at. Along k, neighbours take up
+ * to 8 steps of a line and then the next line: whole sectors of global memory, and different banks
+ * of shared memory. */
+static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t width = side->operand->width, depth = e->tiles->block_k;
+    uint32_t accesses = side->block * depth / width;
+    hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    s->side = side;
+    s->pitch = pitch_of(side->block, side->operand->along_k);
+    s->run = !side->operand->along_k ? side->block / width
+             : depth < 8             ? depth / width
+             : width < 8             ? 8 / width
+                                     : 1;
+    s->count = (accesses + p->items - 1) / p->items;
+    s->inside = accesses < p->items ? hal_ir_lt(b, id, hal_ir_u32(b, accesses)) : HAL_IR_NONE;
+    hal_ir_value fast = ops_gemm_times(e, ops_gemm_rest(e, id, s->run), width);
+    hal_ir_value slow = ops_gemm_quotient(e, id, s->run);
+    if (side->operand->along_k) {
+        hal_ir_value runs = ops_gemm_quotient(e, slow, side->block);
+        s->line = ops_gemm_rest(e, slow, side->block);
+        s->step = hal_ir_add(b, fast, ops_gemm_times(e, runs, s->run * width));
+    } else {
+        s->line = fast;
+        s->step = slow;
+    }
+    s->to = hal_ir_add(b, ops_gemm_times(e, s->step, s->pitch), s->line);
+    s->to = ops_gemm_plus(e, s->to, begin);
+    s->begin = begin;
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->accesses[i] = place_access(p, s, i * p->items);
+    }
+}
+
+/* The access that lies `ahead` accesses behind the first. All sizes are powers of two, so lines and
+ * steps of the distance add to those of the work-item. */
+static access place_access(pipeline *p, const stream *s, uint32_t ahead)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    uint32_t width = side->operand->width, fast = ahead % s->run * width, slow = ahead / s->run;
+    uint32_t lines = side->operand->along_k ? slow % side->block : fast;
+    uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
+    hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
+    hal_ir_value step = ops_gemm_plus(e, s->step, steps);
+    access a = {.from = ahead > 0 && e->tiles->stages <= 2
+                            ? distance(e, side, lines, steps)
+                            : ops_gemm_address(e, side, line, step),
+                .step = HAL_IR_NONE,
+                .to = steps * s->pitch + lines};
+    if (!e->plan->whole || s->inside != HAL_IR_NONE) {
+        hal_ir_value guard = hal_ir_lt(b, line, side->limit);
+        guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
+        a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
+    }
+    return a;
+}
+
+/* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
+ * found from the first access's: the distance is a product with a scalar, not a register each. */
+static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                             uint32_t steps)
+{
+    uint32_t far = side->operand->along_k ? lines : steps;
+    uint32_t near = side->operand->along_k ? steps : lines;
+    hal_ir_value way = hal_ir_mul(e->b, ops_gemm_index(e, hal_ir_u32(e->b, far)), side->stride);
+    return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
+}
+
+/* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
+static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
+{
+    begin_stream(p, &p->a, k, stage);
+    begin_stream(p, &p->c, k, stage);
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_commit(p->e->b);
+    }
+}
+
+/* The tile that is needed next, which is to lie in `stage`, is there for all. */
+static void end_tile(pipeline *p, hal_ir_value stage)
+{
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
+    } else {
+        put_stream(p, &p->a, stage);
+        put_stream(p, &p->c, stage);
+    }
+    hal_ir_barrier(p->e->b);
+}
+
+static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    hal_ir_value way = ops_gemm_index(e, k);
+    way = side->operand->along_k ? way : hal_ir_mul(b, way, side->stride);
+    hal_ir_value some_k = hal_ir_lt(b, k, e->k);
+    hal_ir_value left = hal_ir_select(b, some_k, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
+    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
+    int some = e->tiles->stages > 2 && s->inside != HAL_IR_NONE;
+    if (some) {
+        hal_ir_if(b, s->inside); /* a copy that is guarded off still writes zeros */
+    }
+    hal_ir_value first = HAL_IR_NONE;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const access *a = &s->accesses[i];
+        hal_ir_value from =
+            hal_ir_add(b, a->from, i > 0 && e->tiles->stages <= 2 ? first : way);
+        first = i == 0 ? from : first;
+        hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
+        if (e->tiles->stages > 2) {
+            hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, a->to), side->memory, from,
+                              side->operand->width, guard);
+        } else {
+            s->vectors[i] = hal_ir_load_wide(b, side->memory, from, 0, side->operand->width, guard);
+        }
+    }
+}
+
+/* Writes what came to registers to its stage, step by step of k. */
+static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t width = s->side->operand->width;
+    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint32_t offset = s->accesses[i].to;
+        if (!s->side->operand->along_k || width == 1) {
+            hal_ir_store_wide(b, p->shared, to, (int32_t)offset, s->inside, s->vectors[i]);
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++) {
+            hal_ir_store_wide(b, p->shared, to, (int32_t)(offset + j * s->pitch), s->inside,
+                              hal_ir_extract(b, s->vectors[i], j));
+        }
+    }
+}
+
+/* ---- From shared memory to the sums ---- */
+
+static void multiply_tiles(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    for (uint32_t i = 0; i + 1 < t->stages; i++) {
+        begin_tile(p, hal_ir_u32(b, i * t->block_k), hal_ir_u32(b, i));
+    }
+    end_tile(p, zero);
+    open_next(p, &p->a);
+    open_next(p, &p->c);
+    hal_ir_value present = hal_ir_var(b, zero);
+    hal_ir_value ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
+
+    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, t->block_k));
+    hal_ir_value filled = hal_ir_get(b, ahead), next = next_stage(p, hal_ir_get(b, present));
+    begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
+    hal_ir_set(b, ahead, next_stage(p, filled));
+    hal_ir_set(b, present, next);
+    ops_gemm_get_sums(e);
+    hal_ir_value place_a = get_next(p, &p->a), place_c = get_next(p, &p->c);
+    for (uint32_t step = 0; step < p->depth; step++) {
+        uint32_t now = step & 1, following = step + 1;
+        if (following == p->depth) {
+            end_tile(p, next);
+            following = 0;
+            place_a = lines_of(p, &p->a, next);
+            place_c = lines_of(p, &p->c, next);
+        }
+        read_lines(p, &p->a, place_a, following, p->a.lines[!now]);
+        read_lines(p, &p->c, place_c, following, p->c.lines[!now]);
+        multiply_step(p, now);
+    }
+    set_next(p, &p->a, place_a, p->a.lines[p->depth & 1]);
+    set_next(p, &p->c, place_c, p->c.lines[p->depth & 1]);
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+}
+
+static hal_ir_value next_stage(pipeline *p, hal_ir_value stage)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value last = hal_ir_u32(b, p->e->tiles->stages - 1u);
+    return hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(p->e, stage, 1),
+                         hal_ir_u32(b, 0));
+}
+
+/* Where the work-item's lines begin in a stage: at the first step of its slice's share. */
+static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_value place = s->side->first;
+    if (e->slice != HAL_IR_NONE) {
+        place = hal_ir_add(e->b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
+    }
+    return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
+}
+
+/* A vector is aligned to its own size, so it is no wider than what steps lie apart allows. */
+static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
+                       hal_ir_value *lines)
+{
+    const ops_gemm_side *side = s->side;
+    hal_ir_builder *b = p->e->b;
+    uint32_t width = side->strip;
+    while (s->pitch % width != 0) {
+        width /= 2;
+    }
+    for (uint32_t i = 0; i < side->thread; i += width) {
+        uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
+        hal_ir_value vector =
+            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, width, HAL_IR_NONE);
+        for (uint32_t j = 0; j < width; j++) {
+            lines[i + j] = width == 1 ? vector : hal_ir_extract(b, vector, j);
+        }
+    }
+}
+
+/* Column by column, to and fro, so that neighbouring operations share operands. */
+static void multiply_step(pipeline *p, uint32_t now)
+{
+    ops_gemm_emitter *e = p->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < e->a.thread; i++) {
+            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
+            ops_gemm_multiply(e, row, j, p->a.lines[now][row], p->c.lines[now][j]);
+        }
+    }
+}
+
+/* The first step's lines, and where the tile lies, live in variables, since they are read before
+ * the loop turns. */
+static void open_next(pipeline *p, stream *s)
+{
+    hal_ir_value place = lines_of(p, s, hal_ir_u32(p->e->b, 0));
+    read_lines(p, s, place, 0, s->lines[0]);
+    s->place = hal_ir_var(p->e->b, place);
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->next[i] = hal_ir_var(p->e->b, s->lines[0][i]);
+    }
+}
+
+static hal_ir_value get_next(pipeline *p, stream *s)
+{
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->lines[0][i] = hal_ir_get(p->e->b, s->next[i]);
+    }
+    return hal_ir_get(p->e->b, s->place);
+}
+
+static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines)
+{
+    hal_ir_set(p->e->b, s->place, place);
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        hal_ir_set(p->e->b, s->next[i], lines[i]);
+    }
+}
+
+/* ---- Slices of k ---- */
+
+/* Slice i finishes the i-th share of every work-item's rows: it adds to its own sums those of the
+ * other slices, in their order, so that the result does not depend on who came first. */
+static void sum_slices(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices;
+    if (e->tiles->stages > 2) {
+        hal_ir_async_wait(b, 0);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] = fresh(e, e->present[i]);
+    }
+    if (e->plan->alpha_is_one) {
+        e->alpha = HAL_IR_NONE; /* done */
+    }
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
+        put_partials(p, owner);
+        hal_ir_end(b);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_eq(b, e->slice, hal_ir_u32(b, owner)));
+        add_partials(p, owner);
+        ops_gemm_emit_rows(e, owner * rows, (owner + 1) * rows);
+        hal_ir_end(b);
+    }
+}
+
+/* The same sum as another value: a compiler would keep sums that are stored side by side in
+ * neighbouring registers, and pay for it in every multiplication. Times alpha where that is one, as
+ * the result needs it in any case; else plus zero. */
+static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum)
+{
+    return e->plan->alpha_is_one
+               ? hal_ir_mul(e->b, e->alpha, sum)
+               : hal_ir_add(e->b, sum, hal_ir_number(e->b, e->plan->accumulator, 0));
+}
+
+/* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
+ * work-items lie side by side. */
+static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
+{
+    ops_gemm_emitter *e = p->e;
+    uint32_t slices = e->tiles->slices, items = p->items / slices;
+    uint32_t share = items * e->a.thread / slices * e->c.thread;
+    hal_ir_value slot = ops_gemm_times(e, source, share);
+    slot = ops_gemm_plus(e, slot, owner * (slices - 1) * share);
+    return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
+}
+
+static void put_partials(pipeline *p, uint32_t owner)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t share = e->a.thread / e->tiles->slices * e->c.thread, strip = e->c.strip;
+    uint32_t items = p->items / e->tiles->slices;
+    hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
+    hal_ir_value source =
+        hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
+    hal_ir_value slot = slot_of(p, owner, source);
+    for (uint32_t i = 0; i < share; i += strip) {
+        const hal_ir_value *values = &e->present[owner * share + i];
+        hal_ir_store_wide(b, p->shared, slot, (int32_t)(i * items), HAL_IR_NONE,
+                          strip == 1 ? values[0] : hal_ir_pack(b, strip, values));
+    }
+}
+
+static void add_partials(pipeline *p, uint32_t owner)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t slices = e->tiles->slices, share = e->a.thread / slices * e->c.thread;
+    uint32_t items = p->items / slices, strip = e->c.strip;
+    for (uint32_t source = 0; source + 1 < slices; source++) {
+        hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
+        for (uint32_t i = 0; i < share; i += strip) {
+            hal_ir_value vector =
+                hal_ir_load_wide(b, p->shared, slot, (int32_t)(i * items), strip, HAL_IR_NONE);
+            for (uint32_t j = 0; j < strip; j++) {
+                hal_ir_value *sum = &e->present[owner * share + i + j];
+                *sum = hal_ir_add(b, *sum, strip == 1 ? vector : hal_ir_extract(b, vector, j));
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/* Promise 6: structures with a size of their own are taken from 1.0's size on, after hal's have
+ * grown and when those of a program are longer; anything else is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <hal/ir_build.h>
+#include <hal/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sized.h"
+
+extern const size_t device_info_1_0, gemm_description_1_0, ir_kernel_1_0;
+extern const uint32_t ir_version_1_0;
+
+/* A structure over three minors. */
+typedef struct first {
+    uint32_t size, one;
+} first;
+typedef struct second {
+    uint32_t size, one, two;
+} second;
+typedef struct third {
+    uint32_t size, one, two, three;
+} third;
+
+static void the_sizes_of_1_0_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(HAL_DEVICE_INFO_BYTES_1_0, device_info_1_0);
+    assert_int_equal(HAL_GEMM_DESCRIPTION_BYTES_1_0, gemm_description_1_0);
+    assert_int_equal(HAL_IR_KERNEL_BYTES_1_0, ir_kernel_1_0);
+    assert_int_equal(HAL_IR_VERSION_1_0, ir_version_1_0);
+}
+
+/* A block of its own, so that a sanitizer sees what is read behind it. */
+static void *block_of(const void *what, size_t bytes)
+{
+    void *block = malloc(bytes);
+    assert_non_null(block);
+    return memcpy(block, what, bytes);
+}
+
+static void a_shorter_one_is_filled_up_with_zeros(void **state)
+{
+    (void)state;
+    struct {
+        first old;
+        uint32_t behind; /* is not read */
+    } given = {{sizeof(first), 7}, 8};
+    second own;
+    memset(&own, 0xa5, sizeof own);
+    assert_true(hal_sized_take(&own, sizeof own, &given.old, sizeof(first)));
+    assert_int_equal(own.size, sizeof own);
+    assert_int_equal(own.one, 7);
+    assert_int_equal(own.two, 0);
+}
+
+static void a_longer_one_is_taken_when_its_rest_is_zeros(void **state)
+{
+    (void)state;
+    third *later = block_of(&(third){sizeof *later, 7, 8, 0}, sizeof *later);
+    second own;
+    assert_true(hal_sized_take(&own, sizeof own, later, sizeof(first)));
+    assert_int_equal(own.size, sizeof own);
+    assert_int_equal(own.two, 8);
+    later->three = UINT32_C(1) << 24; /* in its last byte alone */
+    assert_false(hal_sized_take(&own, sizeof own, later, sizeof(first)));
+    free(later);
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {0, 4, sizeof(first) - 1, HAL_SIZED_MAX_BYTES + 1, UINT32_MAX};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        second own, *given = block_of(&(second){sizes[s], 7, 8}, sizeof *given);
+        assert_false(hal_sized_take(&own, sizeof own, given, sizeof(first)));
+        free(given);
+    }
+}
+
+/* A kernel as a program of 1.0 writes it down, and as none ever was. */
+static void kernels_of_1_0_are_read(void **state)
+{
+    (void)state;
+    hal_ir_kernel *copy = NULL, kernel = {.size = (uint32_t)ir_kernel_1_0,
+                                          .version = ir_version_1_0,
+                                          .group_size = {1, 1, 1},
+                                          .name_bytes = 2,
+                                          .names = "k"};
+    assert_int_equal(hal_ir_verify(&kernel), HAL_OK);
+    assert_int_equal(hal_ir_kernel_copy(&kernel, &copy), HAL_OK);
+    assert_int_equal(copy->size, sizeof *copy);
+    hal_ir_kernel_destroy(copy);
+    kernel.version = HAL_IR_VERSION + 1;
+    assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
+    kernel.version = ir_version_1_0 - 1;
+    assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
+    kernel.version = ir_version_1_0;
+    kernel.size--;
+    assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
+    assert_int_equal(hal_ir_kernel_copy(&kernel, &copy), HAL_ERROR_INVALID_IR);
+    assert_null(copy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_sizes_of_1_0_stay),
+        cmocka_unit_test(a_shorter_one_is_filled_up_with_zeros),
+        cmocka_unit_test(a_longer_one_is_taken_when_its_rest_is_zeros),
+        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(kernels_of_1_0_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

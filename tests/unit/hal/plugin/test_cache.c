@@ -1,0 +1,343 @@
+/* The compile cache: entries, torn and foreign ones, folders that cannot be written, races. */
+#include "mock_fixture.h"
+
+#include "plugin/cache.h"
+#include "core/device.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/halyard-cache-XXXXXX";
+static hal_device *device;
+static const uint64_t key[2] = {0x1234, 0x5678};
+
+static hal_status store(const uint64_t with[2], const char *text)
+{
+    return hal_cache_store("mock-id-0", with, text, strlen(text));
+}
+
+static void expect(const uint64_t with[2], const char *text)
+{
+    void *data = NULL;
+    uint64_t bytes = 0;
+    const hal_status status = hal_cache_load("mock-id-0", with, &data, &bytes);
+    if (!text) {
+        assert_int_equal(status, HAL_ERROR_NOT_FOUND);
+        assert_null(data);
+        return;
+    }
+    assert_int_equal(status, HAL_OK);
+    assert_int_equal(bytes, strlen(text));
+    assert_memory_equal(data, text, bytes);
+    free(data);
+}
+
+/* The path of the folder's only file. */
+static void only_file(char path[512])
+{
+    int count = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        if (entry->d_name[0] != '.') {
+            snprintf(path, 512, "%s/%s", folder, entry->d_name);
+            count++;
+        }
+    }
+    closedir(entries);
+    assert_int_equal(count, 1);
+}
+
+static void empty_folder(void)
+{
+    char command[512];
+    snprintf(command, sizeof command, "chmod u+w '%s' && rm -rf '%s'/*", folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void entries_come_back(void **state)
+{
+    (void)state;
+    const uint64_t other[2] = {0x1234, 0x5679};
+    expect(key, NULL);
+    assert_int_equal(store(key, "machine code"), HAL_OK);
+    expect(key, "machine code");
+    expect(other, NULL);
+    assert_int_equal(store(other, ""), HAL_OK);
+    expect(other, "");
+    assert_int_equal(store(key, "better machine code"), HAL_OK);
+    expect(key, "better machine code");
+}
+
+static void only_the_device_at_work_has_entries(void **state)
+{
+    (void)state;
+    void *data;
+    uint64_t bytes;
+    assert_int_equal(store(key, "x"), HAL_OK);
+    assert_int_equal(hal_cache_load("mock-id-1", key, &data, &bytes), HAL_ERROR_NOT_FOUND);
+    hal_device_enter(NULL);
+    expect(key, NULL);
+    assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
+    hal_device_enter(device);
+    assert_int_equal(hal_cache_load(NULL, key, &data, &bytes), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_cache_store("mock-id-0", key, NULL, 4), HAL_ERROR_INVALID_ARGUMENT);
+}
+
+static void another_driver_or_build_has_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(store(key, "of the old driver"), HAL_OK);
+    char identity[sizeof device->identity];
+    memcpy(identity, device->identity, sizeof identity);
+    assert_non_null(strstr(identity, "mock mock-1 mock 1.0 host"));
+    strcat(device->identity, "1");
+    expect(key, NULL);
+    memcpy(device->identity, identity, sizeof identity);
+    expect(key, "of the old driver");
+}
+
+static void torn_entries_are_dropped(void **state)
+{
+    (void)state;
+    char path[512];
+    static const long cuts[] = {0, 1, 100, -1};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        struct stat what;
+        assert_int_equal(store(key, "machine code"), HAL_OK);
+        only_file(path);
+        stat(path, &what);
+        assert_int_equal(truncate(path, cuts[i] < 0 ? what.st_size + cuts[i] : cuts[i]), 0);
+        expect(key, NULL);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    /* Any byte that changes is noticed. */
+    assert_int_equal(store(key, "machine code"), HAL_OK);
+    only_file(path);
+    struct stat what;
+    stat(path, &what);
+    for (long at = 0; at < what.st_size; at += at < what.st_size - 40 ? 13 : 1) {
+        assert_int_equal(store(key, "machine code"), HAL_OK);
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        fseek(file, at, SEEK_SET);
+        const int byte = fgetc(file);
+        fseek(file, at, SEEK_SET);
+        fputc(byte ^ 0x40, file);
+        fclose(file);
+        expect(key, NULL);
+    }
+    assert_int_equal(store(key, "machine code"), HAL_OK);
+    expect(key, "machine code");
+}
+
+static void foreign_entries_are_dropped(void **state)
+{
+    (void)state;
+    char path[512];
+    char elsewhere[600];
+    const uint64_t other[2] = {1, 2};
+    assert_int_equal(store(key, "machine code"), HAL_OK);
+    only_file(path);
+    snprintf(elsewhere, sizeof elsewhere, "%s.other", path);
+    assert_int_equal(rename(path, elsewhere), 0);
+    assert_int_equal(store(other, "of another key"), HAL_OK);
+    /* The file of one key under the name of another. */
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        char from[600];
+        snprintf(from, sizeof from, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.' && strcmp(from, elsewhere) != 0) {
+            assert_int_equal(rename(from, path), 0);
+            break;
+        }
+    }
+    closedir(entries);
+    expect(key, NULL);
+    /* A link or a folder in its place. */
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    expect(key, NULL);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    expect(key, NULL);
+    rmdir(path);
+}
+
+static void without_a_folder_all_goes_on(void **state)
+{
+    (void)state;
+    setenv("HAL_CACHE_DIR", "off", 1);
+    assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
+    expect(key, NULL);
+    setenv("HAL_CACHE_DIR", "/proc/nothing/here", 1);
+    assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
+    expect(key, NULL);
+    setenv("HAL_CACHE_DIR", "/dev/null", 1);
+    assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
+    setenv("HAL_CACHE_DIR", "/proc", 1); /* a folder that takes no file */
+    assert_int_equal(store(key, "x"), HAL_ERROR_IO);
+    expect(key, NULL);
+    hal_kernel_release(mock_kernel(device, 3));
+}
+
+static void folders_are_made_where_the_variables_say(void **state)
+{
+    (void)state;
+    char path[512];
+    char home[512];
+    snprintf(home, sizeof home, "%s", getenv("HOME") ? getenv("HOME") : "/");
+    snprintf(path, sizeof path, "%s/deep/er", folder);
+    setenv("HAL_CACHE_DIR", path, 1);
+    assert_int_equal(store(key, "x"), HAL_OK);
+    assert_int_equal(access(path, F_OK), 0);
+    unsetenv("HAL_CACHE_DIR");
+    setenv("XDG_CACHE_HOME", folder, 1);
+    assert_int_equal(store(key, "y"), HAL_OK);
+    snprintf(path, sizeof path, "%s/halyard", folder);
+    assert_int_equal(access(path, F_OK), 0);
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", folder, 1);
+    assert_int_equal(store(key, "z"), HAL_OK);
+    snprintf(path, sizeof path, "%s/.cache/halyard", folder);
+    assert_int_equal(access(path, F_OK), 0);
+    setenv("HOME", home, 1);
+    snprintf(path, sizeof path, "rm -rf '%s/.cache'", folder);
+    assert_int_equal(system(path), 0);
+}
+
+/* A folder with good entries that cannot be written is read all the same, and nothing is said but
+ * that what is new is not kept (promise 11). */
+static void folders_that_are_read_only(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    char path[512];
+    const uint64_t other[2] = {1, 2};
+    assert_int_equal(store(key, "machine code"), HAL_OK);
+    only_file(path);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        /* A folder's mode does not stop root. */
+        const int is_root = geteuid() == 0;
+        hal_device *own = NULL; /* opened while its plugin's folder can be read */
+        int wrong = hal_device_open("mock", &own) != HAL_OK;
+        wrong |= (is_root && (chown(path, NOBODY, NOBODY) || chown(folder, NOBODY, NOBODY)))
+                 << 1;
+        wrong |= (chmod(path, 0400) || chmod(folder, 0500)) << 6;
+        wrong |= (is_root && setuid(NOBODY)) << 2;
+        void *data = NULL;
+        uint64_t bytes = 0;
+        wrong |= (hal_cache_load("mock-id-0", key, &data, &bytes) != HAL_OK) << 3;
+        wrong |= (store(other, "new") != HAL_ERROR_IO) << 4;
+        wrong |= (hal_cache_load("mock-id-0", other, &data, &bytes) != HAL_ERROR_NOT_FOUND) << 5;
+        if (!wrong) {
+            hal_kernel_release(mock_kernel(own, 3));
+            hal_device_release(own);
+        }
+        _exit(wrong);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(folder, 0, 0), 0);
+    }
+    assert_int_equal(status, 0);
+}
+
+/* Promise 11: all make the folder and the same entries at once. */
+static void many_processes_may_race(void **state)
+{
+    (void)state;
+    enum { PROCESSES = 64, ROUNDS = 20, BYTES = 20000 };
+    pid_t children[PROCESSES];
+    char missing[512];
+    snprintf(missing, sizeof missing, "%s/not/there/yet", folder);
+    setenv("HAL_CACHE_DIR", missing, 1);
+    hal_device_enter(NULL);
+    for (int p = 0; p < PROCESSES; p++) {
+        children[p] = fork();
+        assert_true(children[p] >= 0);
+        if (children[p] > 0) {
+            continue;
+        }
+        int wrong = 0;
+        hal_device *own = NULL;
+        wrong += hal_device_open("mock", &own) != HAL_OK;
+        hal_device_enter(own);
+        static char data[BYTES];
+        for (int r = 0; r < ROUNDS && !wrong; r++) {
+            const uint64_t shared[2] = {(uint64_t)r % 4, 0};
+            memset(data, 'a' + r % 4, sizeof data);
+            wrong += hal_cache_store("mock-id-0", shared, data, sizeof data) != HAL_OK;
+            void *read = NULL;
+            uint64_t bytes = 0;
+            if (hal_cache_load("mock-id-0", shared, &read, &bytes) == HAL_OK) {
+                wrong += bytes != BYTES || memcmp(read, data, BYTES) != 0;
+                free(read);
+            } else {
+                wrong++;
+            }
+        }
+        _exit(wrong);
+    }
+    for (int p = 0; p < PROCESSES; p++) {
+        int status;
+        assert_int_equal(waitpid(children[p], &status, 0), children[p]);
+        assert_int_equal(status, 0);
+    }
+    int files = 0;
+    DIR *entries = opendir(missing);
+    assert_non_null(entries);
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        files += entry->d_name[0] != '.';
+    }
+    closedir(entries);
+    assert_int_equal(files, 4); /* and nothing temporary */
+    hal_device_enter(device);
+}
+
+static int begin(void **state)
+{
+    mock_begin(state);
+    device = mock_open("mock");
+    return mkdtemp(folder) ? 0 : 1;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    setenv("HAL_CACHE_DIR", folder, 1);
+    hal_device_enter(device);
+    empty_folder();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    empty_folder();
+    hal_device_enter(NULL);
+    hal_device_release(device);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(entries_come_back, reset),
+        cmocka_unit_test_setup(only_the_device_at_work_has_entries, reset),
+        cmocka_unit_test_setup(another_driver_or_build_has_its_own, reset),
+        cmocka_unit_test_setup(torn_entries_are_dropped, reset),
+        cmocka_unit_test_setup(foreign_entries_are_dropped, reset),
+        cmocka_unit_test_setup(without_a_folder_all_goes_on, reset),
+        cmocka_unit_test_setup(folders_are_made_where_the_variables_say, reset),
+        cmocka_unit_test_setup(folders_that_are_read_only, reset),
+        cmocka_unit_test_setup(many_processes_may_race, reset),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

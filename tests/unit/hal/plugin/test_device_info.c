@@ -1,0 +1,248 @@
+/* The records of devices that plugins hand over: of older and newer minors, and what they must not
+ * hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/device_info.h"
+#include "base/status.h"
+
+#define RECORDS 3u
+#define ROOM (RECORDS * HAL_DEVICE_INFO_MAX_BYTES)
+
+static const hal_plugin plugin = {.name = "tested"};
+
+static hal_device_info usual(void)
+{
+    return (hal_device_info){.size = sizeof(hal_device_info),
+                             .kind = HAL_DEVICE_DISCRETE,
+                             .name = "Device",
+                             .max_allocation = 1024,
+                             .max_binding = 1024,
+                             .binding_alignment = 16,
+                             .compute_units = 4,
+                             .max_group_items = 128,
+                             .max_group_size = {128, 128, 64},
+                             .max_grid = {65535, 65535, 65535},
+                             .max_queues = 2};
+}
+
+/* Infos from records of `size` bytes each, which lie so far apart. */
+static hal_status take(const hal_device_info *info, uint32_t size, hal_device_info **infos)
+{
+    static char records[ROOM];
+    memset(records, 0xee, sizeof records);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        hal_device_info one = *info;
+        one.size = size;
+        one.compute_units += i;
+        memcpy(records + (size_t)i * size, &one, size < sizeof one ? size : sizeof one);
+    }
+    return hal_device_infos_take(&plugin, records, RECORDS, infos);
+}
+
+static void records_of_every_minor(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {offsetof(hal_device_info, reserved), 472,
+                                     sizeof(hal_device_info) + 8, HAL_DEVICE_INFO_MAX_BYTES};
+    const hal_device_info info = usual();
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        hal_device_info *infos = NULL;
+        assert_int_equal(take(&info, sizes[s], &infos), HAL_OK);
+        for (uint32_t i = 0; i < RECORDS; i++) {
+            assert_int_equal(infos[i].size, sizeof *infos);
+            assert_string_equal(infos[i].name, "Device");
+            assert_int_equal(infos[i].compute_units, 4 + i);
+            assert_int_equal(infos[i].max_queues, 2);
+            assert_int_equal(infos[i].reserved[0], 0);
+        }
+        free(infos);
+    }
+}
+
+static void expect_refused(const hal_device_info *info, const char *words)
+{
+    hal_device_info *infos = NULL;
+    assert_int_equal(hal_device_infos_take(&plugin, (const char *)info, 1, &infos),
+                     HAL_ERROR_BAD_PLUGIN);
+    assert_null(infos);
+    if (!strstr(hal_status_message(), "plugin tested: device 0") ||
+        !strstr(hal_status_message(), words)) {
+        fail_msg("\"%s\" is not in \"%s\"", words, hal_status_message());
+    }
+}
+
+static void sizes_that_cannot_be(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {0,
+                                     4,
+                                     offsetof(hal_device_info, reserved) - 8,
+                                     sizeof(hal_device_info) + 4,
+                                     HAL_DEVICE_INFO_MAX_BYTES + 8,
+                                     UINT32_MAX - 7,
+                                     UINT32_MAX};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        hal_device_info info = usual();
+        info.size = sizes[s];
+        expect_refused(&info, "bytes long; it has to be sizeof(hal_device_info)");
+    }
+}
+
+static void records_of_two_sizes(void **state)
+{
+    (void)state;
+    hal_device_info two[2] = {usual(), usual()};
+    two[1].size += 8;
+    hal_device_info *infos = NULL;
+    assert_int_equal(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
+                     HAL_ERROR_BAD_PLUGIN);
+    assert_non_null(strstr(hal_status_message(), "device 1: its record states that it is 480"));
+    two[1].size = 0;
+    assert_int_equal(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
+                     HAL_ERROR_BAD_PLUGIN);
+    assert_non_null(strstr(hal_status_message(), "device 1: its record states that it is 0"));
+}
+
+#define REFUSED(change, words)          \
+    do {                                \
+        hal_device_info info = usual(); \
+        info.change;                    \
+        expect_refused(&info, words);   \
+    } while (0)
+
+static void fields_that_cannot_be(void **state)
+{
+    (void)state;
+    REFUSED(kind = 0, "kind");
+    REFUSED(kind = 6, "kind");
+    REFUSED(binding_alignment = 0, "binding_alignment");
+    REFUSED(binding_alignment = 24, "binding_alignment");
+    REFUSED(binding_alignment = 512, "binding_alignment");
+    REFUSED(subgroup_width = 3, "subgroup_width");
+    REFUSED(subgroup_width = 256, "subgroup_width");
+    REFUSED(max_group_items = 0, "max_group_items");
+    REFUSED(max_group_size[2] = 0, "max_group_size");
+    REFUSED(max_grid[1] = 0, "max_grid");
+    REFUSED(max_allocation = 0, "max_allocation");
+    REFUSED(max_binding = 0, "max_binding");
+}
+
+static hal_device_info taken(const hal_device_info *info, const hal_plugin *from)
+{
+    hal_device_info *infos = NULL;
+    assert_int_equal(hal_device_infos_take(from, (const char *)info, 1, &infos), HAL_OK);
+    const hal_device_info got = *infos;
+    free(infos);
+    return got;
+}
+
+static hal_status any_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                              uint64_t *nanoseconds)
+{
+    (void)queue;
+    *nanoseconds = second - first;
+    return HAL_OK;
+}
+
+static void what_is_more_than_hal_can_use_is_cut_down(void **state)
+{
+    (void)state;
+    hal_device_info info = usual();
+    info.max_bindings = 1000;
+    info.shared_bytes = UINT32_MAX;
+    info.max_group_items = UINT32_MAX;
+    info.max_group_size[0] = UINT32_MAX;
+    info.preferred_group = UINT32_MAX;
+    info.compute_units = 0;
+    info.max_queues = 0;
+    info.exactness = info.abilities = info.storage_types = info.arithmetic_types = UINT32_MAX;
+    info.math_f32 = info.math_f64 = info.matrix_types = UINT32_MAX;
+    info.reserved[5] = 1;
+    const hal_device_info got = taken(&info, &plugin);
+    assert_int_equal(got.max_bindings, HAL_IR_MAX_BINDINGS);
+    assert_int_equal(got.shared_bytes, HAL_IR_MAX_SHARED_BYTES);
+    assert_int_equal(got.max_group_items, HAL_IR_MAX_GROUP_ITEMS);
+    assert_int_equal(got.max_group_size[0], HAL_IR_MAX_GROUP_ITEMS);
+    assert_int_equal(got.max_group_size[1], 128);
+    assert_int_equal(got.preferred_group, HAL_IR_MAX_GROUP_ITEMS);
+    assert_int_equal(got.compute_units, 1);
+    assert_int_equal(got.max_queues, 1);
+    assert_int_equal(got.exactness, 0xf);
+    assert_int_equal(got.abilities, 0x3f & ~HAL_ABILITY_TIMESTAMPS);
+    assert_int_equal(got.storage_types, 0x3ffe);
+    assert_int_equal(got.arithmetic_types, 0x3ffe);
+    assert_int_equal(got.math_f32, 0x3fff);
+    assert_int_equal(got.math_f64, 0x3fff);
+    assert_int_equal(got.matrix_types, 1 << HAL_TYPE_F16 | 1 << HAL_TYPE_BF16 | 1 << HAL_TYPE_F32);
+    assert_int_equal(got.reserved[5], 0);
+
+    info.preferred_group = 0;
+    assert_int_equal(taken(&info, &plugin).preferred_group, 64);
+    info.max_group_size[0] = 32;
+    assert_int_equal(taken(&info, &plugin).preferred_group, 32);
+
+    const hal_plugin with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
+    assert_int_equal(taken(&info, &with_entry).abilities, 0x3f);
+}
+
+static void strings_end_and_are_fit_to_be_shown(void **state)
+{
+    (void)state;
+    hal_device_info info = usual();
+    memset(info.name, 'n', sizeof info.name);
+    memset(info.id, 'i', sizeof info.id);
+    memset(info.driver, 'd', sizeof info.driver);
+    memset(info.architecture, 'a', sizeof info.architecture);
+    memcpy(info.name, "\x1b[2J\n\x7f\xc3\xa4", 8);
+    const hal_device_info got = taken(&info, &plugin);
+    assert_int_equal(strlen(got.name), 127);
+    assert_memory_equal(got.name, "?[2J??\xc3\xa4n", 9);
+    assert_int_equal(strlen(got.id), 63);
+    assert_int_equal(strlen(got.driver), 63);
+    assert_int_equal(strlen(got.architecture), 63);
+    assert_int_equal(got.max_queues, 2);
+
+    static const struct {
+        const char *in, *out;
+    } texts[] = {
+        {"\xe2\x82\xac \xf0\x9f\x98\x80 \xc3\x9f", "\xe2\x82\xac \xf0\x9f\x98\x80 \xc3\x9f"},
+        {"a\xff"
+         "b\x80"
+         "c",
+         "a?b?c"},                           /* bytes that begin nothing */
+        {"\xc0\xaf \xe0\x80\xaf", "?? ???"}, /* longer than they need be */
+        {"\xed\xa0\x80", "???"},             /* half of a pair */
+        {"\xf4\x90\x80\x80", "????"},        /* beyond the last character */
+        {"\xf8\x88\x80\x80\x80", "?????"},
+        {"\xc2\x9b"
+         "2J",
+         "??2J"}, /* a control of two bytes */
+        {"cut \xe2\x82", "cut ??"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        info = usual();
+        memcpy(info.driver, texts[i].in, strlen(texts[i].in) + 1);
+        const hal_device_info shown = taken(&info, &plugin);
+        assert_string_equal(shown.driver, texts[i].out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_of_every_minor),
+        cmocka_unit_test(sizes_that_cannot_be),
+        cmocka_unit_test(records_of_two_sizes),
+        cmocka_unit_test(fields_that_cannot_be),
+        cmocka_unit_test(what_is_more_than_hal_can_use_is_cut_down),
+        cmocka_unit_test(strings_end_and_are_fit_to_be_shown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

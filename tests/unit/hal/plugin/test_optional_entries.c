@@ -1,0 +1,220 @@
+/* What hal does without each optional entry of a plugin's table, as docs/plugin-abi.md has it. The
+ * mock plugin has them all; each test takes one out of the table that hal copied, and sees that it
+ * was used before. */
+#include "mock_fixture.h"
+
+#include "core/device.h"
+
+static mock_state *mock;
+
+static hal_plugin *table_of(hal_device *device)
+{
+    return &device->module->table;
+}
+
+static hal_queue *filled(hal_device *device, hal_buffer *buffer, uint32_t pattern)
+{
+    hal_queue *queue = mock_queue(device);
+    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, pattern), HAL_OK);
+    return queue;
+}
+
+static void without_memory_info_hal_counts(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    hal_memory_statistics now;
+    mock->memory_limit = 123456789;
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(now.total_bytes, 123456789);
+    const uint32_t calls = mock->calls[MOCK_MEMORY_INFO];
+    table_of(device)->memory_info = NULL;
+    hal_buffer *buffer = mock_buffer(device, 1 << 20);
+    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(now.total_bytes, hal_device_get_info(device)->memory_bytes);
+    assert_int_equal(now.free_bytes, now.total_bytes - now.in_use_bytes - now.pooled_bytes);
+    assert_int_equal(now.in_use_bytes, 1 << 20);
+    /* An error for want of memory has figures all the same. */
+    mock->memory_limit = 0;
+    hal_buffer *more = NULL;
+    assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 4 << 20, &more),
+                 HAL_ERROR_OUT_OF_MEMORY, "of 1073741824 free");
+    assert_int_equal(mock->calls[MOCK_MEMORY_INFO], calls);
+    hal_buffer_release(buffer);
+    hal_device_release(device);
+}
+
+static void without_queue_elapsed_there_are_no_times(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    hal_buffer *buffer = mock_buffer(device, 256);
+    hal_queue *queue = filled(device, buffer, 1);
+    hal_point point;
+    uint64_t nanoseconds = 0;
+    assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
+    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
+    assert_int_equal(hal_point_elapsed(point, point, &nanoseconds), HAL_OK);
+    table_of(device)->queue_elapsed = NULL;
+    assert_fails(hal_point_elapsed(point, point, &nanoseconds), HAL_ERROR_UNSUPPORTED,
+                 "does not count time");
+    hal_queue_destroy(queue);
+    hal_buffer_release(buffer);
+    hal_device_release(device);
+}
+
+static hal_status make_native(hal_device *device)
+{
+    const hal_ir_kernel signature = {.size = sizeof signature,
+                                     .version = HAL_IR_VERSION,
+                                     .group_size = {1, 1, 1},
+                                     .name_bytes = 2,
+                                     .names = "n"};
+    hal_kernel *kernel = NULL;
+    const hal_status status =
+        hal_kernel_create_native(device, "mock-text", "code", 4, "n", &signature, &kernel);
+    hal_kernel_release(kernel);
+    return status;
+}
+
+static void without_native_code_no_format_is_taken(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    hal_plugin *table = table_of(device);
+    const hal_plugin all = *table;
+    assert_int_equal(make_native(device), HAL_OK);
+    table->formats = NULL;
+    assert_fails(make_native(device), HAL_ERROR_UNSUPPORTED, "none");
+    *table = all;
+    table->kernel_create_native = NULL;
+    assert_fails(make_native(device), HAL_ERROR_UNSUPPORTED, "mock-text");
+    hal_device_release(device);
+}
+
+static void without_gemm_there_is_no_native_product(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    const hal_gemm_description product = {.size = sizeof product,
+                                          .type_a = HAL_TYPE_F32,
+                                          .type_b = HAL_TYPE_F32,
+                                          .type_c = HAL_TYPE_F32,
+                                          .batch = 1,
+                                          .m = 4,
+                                          .n = 4,
+                                          .k = 4,
+                                          .lda = 4,
+                                          .ldb = 4,
+                                          .ldc = 4};
+    hal_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    assert_int_equal(hal_kernel_create_gemm(device, &product, &kernel, &workspace), HAL_OK);
+    hal_kernel_release(kernel);
+    table_of(device)->gemm = NULL;
+    assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
+                 HAL_ERROR_UNSUPPORTED, "no matrix product of its own");
+    hal_device_release(device);
+}
+
+/* Between two devices: the first word of the target, and how often the plugin was asked. */
+static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, uint32_t *asked)
+{
+    hal_buffer *source = mock_buffer(from, 4096);
+    hal_buffer *target = mock_buffer(to, 4096);
+    hal_queue *one = filled(from, source, pattern);
+    hal_queue *other = filled(to, target, 0);
+    const uint32_t before = mock->calls[MOCK_REACHES];
+    assert_int_equal(hal_queue_transfer(one, source, 0, other, target, 0, 4096), HAL_OK);
+    uint32_t word = 0;
+    assert_int_equal(hal_queue_read(other, target, 4092, &word, sizeof word), HAL_OK);
+    *asked = mock->calls[MOCK_REACHES] - before;
+    hal_queue_destroy(one);
+    hal_queue_destroy(other);
+    hal_buffer_release(source);
+    hal_buffer_release(target);
+    return word;
+}
+
+static void without_device_reaches_hal_goes_through_the_host(void **state)
+{
+    (void)state;
+    hal_device *one = mock_open("mock:0");
+    hal_device *other = mock_open("mock:1");
+    uint32_t asked = 0;
+    mock->reach = 1;
+    assert_int_equal(transferred(one, other, 0x11223344, &asked), 0x11223344);
+    assert_true(asked > 0);
+    table_of(one)->device_reaches = NULL;
+    assert_int_equal(transferred(one, other, 0x55667788, &asked), 0x55667788);
+    assert_int_equal(asked, 0);
+    hal_device_release(one);
+    hal_device_release(other);
+}
+
+/* Names are looked at once, when a plugin is loaded: two plugins that lack one each. */
+static void without_version_or_build_id(void **state)
+{
+    (void)state;
+    setenv("HAL_PLUGIN_PATH",
+           TEST_PLUGINS "/without/hal_without_version.so:" TEST_PLUGINS
+                        "/without/hal_without_build_id.so",
+           1);
+    hal_device *unversioned = mock_open("without_version");
+    hal_device *unbuilt = mock_open("without_build_id");
+    hal_registry_report *report = NULL;
+    assert_int_equal(hal_registry_inspect(&report), HAL_OK);
+    assert_string_equal(report->plugins[0].name, "without_version");
+    assert_string_equal(report->plugins[0].version, "");
+    assert_string_not_equal(report->plugins[1].version, "");
+    assert_string_not_equal(unversioned->plugin->build_id, "");
+    assert_string_equal(unbuilt->plugin->build_id, report->plugins[1].version);
+    assert_non_null(strstr(unbuilt->identity, report->plugins[1].version));
+    hal_registry_report_destroy(report);
+    hal_device_release(unversioned);
+    hal_device_release(unbuilt);
+    mock_begin(state);
+}
+
+static hal_plugin whole; /* the mock's table with all of its entries */
+
+static int reset(void **state)
+{
+    (void)state;
+    hal_device *device = mock_open("mock");
+    if (!whole.size) {
+        whole = *table_of(device);
+    }
+    *table_of(device) = whole;
+    hal_device_release(device);
+    mock_reset(mock);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    mock_is_clean(mock);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(without_memory_info_hal_counts, reset),
+        cmocka_unit_test_setup(without_queue_elapsed_there_are_no_times, reset),
+        cmocka_unit_test_setup(without_native_code_no_format_is_taken, reset),
+        cmocka_unit_test_setup(without_gemm_there_is_no_native_product, reset),
+        cmocka_unit_test_setup(without_device_reaches_hal_goes_through_the_host, reset),
+        cmocka_unit_test(without_version_or_build_id),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

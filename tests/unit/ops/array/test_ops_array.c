@@ -1,0 +1,700 @@
+/* Arrays: lifetimes and scopes, what is fused and what is never run, the same bits with and without
+ * fusion in random programs, views, errors, graphs. */
+#include "ops_fixture.h"
+
+#include "array/array.h"
+#include <ops/graph.h>
+
+static ops_array_statistics statistics(void)
+{
+    ops_array_statistics s;
+    ops_context_statistics(test_context, &s);
+    return s;
+}
+
+static ops_array *ramp(hal_type type, int64_t rows, int64_t columns, double low, double high)
+{
+    const int64_t shape[2] = {rows, columns};
+    ops_array *x =
+        ops_array_uniform(test_context, type, 2, shape, (ops_random_key){3, 4}, low, high);
+    assert_non_null(x);
+    return x;
+}
+
+/* The array, or a failed test with the message. */
+static ops_array *made(ops_array *array)
+{
+    if (!array) {
+        fail_msg("%s", hal_status_message());
+    }
+    return array;
+}
+
+/* ---- Lifetimes ---- */
+
+static void scopes_release(void **state)
+{
+    (void)state;
+    const uint64_t before = statistics().arrays;
+    ops_array *x = ramp(HAL_TYPE_F32, 3, 5, -1, 1);
+    ok(ops_scope_begin(test_context));
+    ops_array *inner, *kept;
+    ok(ops_scope_begin(test_context));
+    inner = ops_neg(x);
+    kept = ops_array_keep(ops_abs(inner));
+    assert_int_equal(statistics().arrays, before + 3);
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().arrays, before + 3); /* the negation is needed by what was kept */
+    float got[15];
+    ok(ops_array_read(kept, got, sizeof got));
+    assert_int_equal(statistics().arrays, before + 2);
+    ok(ops_scope_end(test_context));
+    ops_array_release(kept);
+    ops_array_release(x);
+    assert_int_equal(statistics().arrays, before);
+    refused(ops_scope_end(test_context), HAL_ERROR_INVALID_STATE, "no scope is open");
+}
+
+static void references_count(void **state)
+{
+    (void)state;
+    const uint64_t before = statistics().arrays;
+    ops_array *x = ramp(HAL_TYPE_F32, 2, 2, -1, 1);
+    assert_ptr_equal(ops_array_retain(x), x);
+    ops_array_release(x);
+    assert_int_equal(statistics().arrays, before + 1);
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_neg(x);
+    ops_array_release(y); /* before the scope's end */
+    assert_int_equal(statistics().arrays, before + 1);
+    y = ops_array_retain(ops_neg(x));
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().arrays, before + 2);
+    ops_array_release(y);
+    ops_array_release(x);
+    ops_array_release(NULL);
+    assert_null(ops_array_keep(NULL));
+    assert_int_equal(statistics().arrays, before);
+}
+
+/* ---- Fusion ---- */
+
+static void expression_is_one_kernel(void **state)
+{
+    (void)state;
+    ops_array *a = ramp(HAL_TYPE_F32, 7, 33, -1, 1), *b = ramp(HAL_TYPE_F32, 1, 33, -2, 2);
+    ops_array *c = ramp(HAL_TYPE_F32, 7, 1, -2, 1);
+    const ops_array_statistics before = statistics();
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(ops_relu(ops_add(ops_mul(a, b), c)));
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().kernels, before.kernels);
+    float got[7 * 33], x[7 * 33], row[33], column[7];
+    ok(ops_array_read(y, got, sizeof got));
+    assert_int_equal(statistics().kernels, before.kernels + 1);
+    assert_int_equal(statistics().evaluated, before.evaluated + 3);
+    assert_int_equal(statistics().dropped, before.dropped);
+    assert_int_equal(statistics().arrays, before.arrays + 1);
+    ok(ops_array_read(a, x, sizeof x));
+    ok(ops_array_read(b, row, sizeof row));
+    ok(ops_array_read(c, column, sizeof column));
+    for (int i = 0; i < 7 * 33; i++) {
+        float product = x[i] * row[i % 33], sum = product + column[i / 33];
+        assert_true(got[i] == (sum > 0 ? sum : 0));
+    }
+    ops_array_release(a);
+    ops_array_release(b);
+    ops_array_release(c);
+    ops_array_release(y);
+}
+
+static void unread_work_is_not_run(void **state)
+{
+    (void)state;
+    ops_array *a = ramp(HAL_TYPE_F32, 8, 8, -1, 1);
+    const ops_array_statistics before = statistics();
+    ok(ops_scope_begin(test_context));
+    ops_array *product = ops_matmul(ops_exp(a), ops_sin(a));
+    made(ops_sum(ops_array_softmax(1, product), 0));
+    ops_array *y = ops_array_keep(ops_cos(a));
+    ok(ops_scope_end(test_context));
+    float got[64];
+    ok(ops_array_read(y, got, sizeof got));
+    assert_int_equal(statistics().evaluated, before.evaluated + 1);
+    assert_int_equal(statistics().dropped, before.dropped + 5);
+    ops_array_release(y);
+    ops_array_release(a);
+}
+
+/* What a caller holds gets memory of its own in the same kernel; what a scope holds does not the
+ * first time. */
+static void held_values_are_outputs(void **state)
+{
+    (void)state;
+    ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
+    ops_array_statistics before = statistics();
+    ops_array *x = ops_exp(a), *y = ops_neg(x);
+    float got[2][36];
+    ok(ops_array_read(y, got[0], sizeof got[0]));
+    ok(ops_array_read(x, got[1], sizeof got[1]));
+    assert_int_equal(statistics().kernels, before.kernels + 1);
+    for (int i = 0; i < 36; i++) {
+        assert_true(got[0][i] == -got[1][i]);
+    }
+    ops_array_release(x);
+    ops_array_release(y);
+
+    ok(ops_scope_begin(test_context));
+    before = statistics();
+    x = ops_exp(a);
+    ok(ops_array_read(ops_neg(x), got[0], sizeof got[0]));
+    assert_int_equal(x->state, OPS_ARRAY_DEFERRED);
+    ok(ops_array_read(ops_abs(x), got[0], sizeof got[0]));
+    assert_int_equal(x->state, OPS_ARRAY_MEMORY);
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().kernels, before.kernels + 2);
+    assert_int_equal(statistics().evaluated, before.evaluated + 4);
+    ops_array_release(a);
+}
+
+static void arrays_asked_for_together_share_a_kernel(void **state)
+{
+    (void)state;
+    ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
+    ops_array *all[4] = {ops_exp(a), ops_neg(a), ops_gt(a, a), ops_sum(a, 0)};
+    const ops_array_statistics before = statistics();
+    ok(ops_array_evaluate(all, 4));
+    assert_int_equal(statistics().kernels, before.kernels + 2);
+    assert_int_equal(statistics().evaluated, before.evaluated + 4);
+    for (int i = 0; i < 4; i++) {
+        ops_array_release(all[i]);
+    }
+    ops_array_release(a);
+}
+
+static void reductions_and_products_take_pointwise_work(void **state)
+{
+    (void)state;
+    ops_array *a = ramp(HAL_TYPE_F32, 16, 24, -1, 1), *w = ramp(HAL_TYPE_F32, 24, 8, -1, 1);
+    ops_array *bias = ramp(HAL_TYPE_F32, 1, 8, -1, 1);
+    ops_array_statistics before = statistics();
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(ops_tanh(ops_add(ops_matmul(a, w), bias)));
+    ops_array *z = ops_array_keep(ops_sqrt(ops_sum(ops_square(a), 1)));
+    ok(ops_scope_end(test_context));
+    ok(ops_array_evaluate(&y, 1));
+    assert_int_equal(statistics().kernels, before.kernels + 1);
+    ok(ops_array_evaluate(&z, 1));
+    assert_int_equal(statistics().kernels, before.kernels + 2);
+    assert_int_equal(statistics().evaluated, before.evaluated + 6);
+    ops_array_release(y);
+    ops_array_release(z);
+    ops_array_release(a);
+    ops_array_release(w);
+    ops_array_release(bias);
+}
+
+/* A state that is multiplied and added to in every step: each step is one kernel. */
+static void recurrent_steps_are_one_kernel(void **state)
+{
+    (void)state;
+    ops_array *h = ramp(HAL_TYPE_F32, 2, 8, -1, 1), *w = ramp(HAL_TYPE_F32, 8, 8, -0.3, 0.3);
+    ops_array *x = ramp(HAL_TYPE_F32, 2, 8, -1, 1);
+    const ops_array_statistics before = statistics();
+    for (int i = 0; i < 40; i++) {
+        ok(ops_scope_begin(test_context));
+        ops_array *bent = ops_tanh(ops_add(ops_matmul(h, w), x));
+        ops_array *next = ops_array_keep(made(ops_add(h, ops_mul(ops_sub(bent, h), x))));
+        ok(ops_scope_end(test_context));
+        ops_array_release(h);
+        h = next;
+    }
+    ok(ops_array_evaluate(&h, 1));
+    assert_int_equal(statistics().kernels, before.kernels + 40);
+    assert_int_equal(statistics().evaluated, before.evaluated + 40 * 6);
+    ops_array_release(h);
+    ops_array_release(w);
+    ops_array_release(x);
+}
+
+/* Ten thousand operations in a loop: kernels of 64, and flat counts. */
+static void long_chains_are_cut(void **state)
+{
+    (void)state;
+    static const ops_unary_function functions[] = {OPS_NEG, OPS_SIN, OPS_ABS, OPS_SQUARE};
+    const int64_t shape[1] = {100};
+    ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 0.75);
+    const ops_array_statistics before = statistics();
+    float expected = 0.75f, got[100];
+    for (int i = 0; i < 10000; i++) {
+        ops_array *t = made(ops_array_unary(functions[i % 3], x));
+        ops_array_release(x);
+        x = t;
+        assert_true(statistics().arrays <= before.arrays + OPS_GROUP_OPERATIONS + 2);
+    }
+    ok(ops_array_read(x, got, sizeof got));
+    assert_int_equal(statistics().recorded, before.recorded + 10000);
+    assert_int_equal(statistics().evaluated, before.evaluated + 10000);
+    assert_int_equal(statistics().kernels,
+                     before.kernels + (10000 + OPS_GROUP_OPERATIONS - 1) / OPS_GROUP_OPERATIONS);
+    for (int i = 0; i < 10000; i++) {
+        expected = i % 3 == 0 ? -expected : i % 3 == 1 ? (float)sin(expected) : fabsf(expected);
+    }
+    for (int i = 0; i < 100; i++) {
+        assert_true(fabs(got[i] - expected) < 1e-4 * fabs(expected));
+    }
+    ops_array_release(x);
+}
+
+/* ---- Random programs: the same bits, however they are fused ---- */
+
+enum { POOL = 12, STEPS = 150, SIDE = 6, MOST_BYTES = SIDE * SIDE * SIDE * 8 };
+
+typedef struct trace {
+    uint32_t count;
+    uint32_t sizes[STEPS + POOL];
+    uint8_t bytes[STEPS + POOL][MOST_BYTES];
+} trace;
+
+static ops_array *random_leaf(hal_type type)
+{
+    const int64_t shapes[5][3] = {{SIDE, SIDE}, {1, SIDE}, {SIDE, 1}, {SIDE}, {SIDE, SIDE}};
+    const uint32_t ranks[5] = {2, 2, 2, 1, 2};
+    uint32_t shape = next_random() % 5;
+    if (next_random() % 8 == 0) {
+        return made(ops_array_number(test_context, type, (double)(next_random() % 5) - 1.5));
+    }
+    double values[SIDE * SIDE];
+    uint8_t bytes[SIDE * SIDE * 8];
+    int64_t count = shapes[shape][0] * (ranks[shape] > 1 ? shapes[shape][1] : 1);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = hal_type_is_float(type) ? between(-2, 2) : (double)(next_random() % 200) - 100;
+        encode(type, values[i], bytes + (size_t)i * hal_type_size(type));
+    }
+    return made(ops_array_from_host(test_context, type, ranks[shape], shapes[shape], bytes));
+}
+
+static ops_array *random_unary(ops_array *x)
+{
+    static const ops_unary_function floats[] = {OPS_NEG,  OPS_ABS,     OPS_SQUARE, OPS_RELU,
+                                                OPS_EXP,  OPS_SIGMOID, OPS_TANH,   OPS_SIN,
+                                                OPS_GELU, OPS_FLOOR,   OPS_RECIPROCAL};
+    static const ops_unary_function others[] = {OPS_NEG, OPS_ABS, OPS_SQUARE, OPS_RELU};
+    hal_type type = x->view.type;
+    return type == HAL_TYPE_BOOL         ? ops_array_unary(OPS_NOT, x)
+           : hal_type_is_float(type) ? ops_array_unary(floats[next_random() % 11], x)
+                                     : ops_array_unary(others[next_random() % 4], x);
+}
+
+static ops_array *random_binary(ops_array *x, ops_array *y)
+{
+    static const ops_binary_function functions[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_DIV, OPS_MIN,
+                                                    OPS_MAX, OPS_LT,  OPS_EQ};
+    if (x->view.type != y->view.type) {
+        y = made(ops_array_cast(x->view.type, y));
+    }
+    return x->view.type == HAL_TYPE_BOOL
+               ? ops_array_binary(next_random() % 2 ? OPS_AND : OPS_XOR, x, y)
+               : ops_array_binary(functions[next_random() % 8], x, y);
+}
+
+static ops_array *random_view(ops_array *x)
+{
+    uint32_t axis = x->view.rank ? next_random() % x->view.rank : 0;
+    const int64_t flat[1] = {-1}, wide[3] = {2, SIDE, SIDE};
+    switch (next_random() % 4) {
+    case 0:
+        return x->view.rank ? ops_array_slice(x, axis, 0, (x->view.shape[axis] + 1) / 2, 1)
+                            : x;
+    case 1:
+        return x->view.rank > 1 ? ops_array_transpose(x, 0, 1) : x;
+    case 2:
+        return ops_array_reshape(x, 1, flat);
+    default:
+        return x->view.rank == 2 && (x->view.shape[0] == SIDE || x->view.shape[0] == 1) &&
+                       (x->view.shape[1] == SIDE || x->view.shape[1] == 1)
+                   ? ops_array_broadcast(x, 3, wide)
+                   : x;
+    }
+}
+
+/* Fits two arrays to each other: the second may be the first where their shapes do not go. */
+static ops_array *partner(ops_array *x, ops_array *y)
+{
+    for (uint32_t i = 1; i <= x->view.rank && i <= y->view.rank; i++) {
+        int64_t a = x->view.shape[x->view.rank - i], b = y->view.shape[y->view.rank - i];
+        if (a != b && a != 1 && b != 1) {
+            return x;
+        }
+    }
+    return ops_tensor_elements(&x->view) * ops_tensor_elements(&y->view) > SIDE * SIDE * SIDE ? x
+                                                                                              : y;
+}
+
+static ops_array *random_operation(ops_array *x, ops_array *y)
+{
+    hal_type type = x->view.type;
+    uint32_t axis = x->view.rank ? next_random() % x->view.rank : 0;
+    switch (next_random() % 12) {
+    case 0:
+    case 1:
+    case 2:
+        return random_unary(x);
+    case 3:
+    case 4:
+    case 5:
+        return random_binary(x, partner(x, y));
+    case 6:
+        y = partner(x, y);
+        return ops_array_where(type == HAL_TYPE_BOOL ? x : ops_ge(x, ops_neg(x)), x,
+                               made(ops_array_cast(type, y)));
+    case 7:
+        return random_view(x);
+    case 8:
+        return ops_array_cast(next_random() % 2 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
+    case 9:
+        return x->view.rank && type != HAL_TYPE_BOOL && x->view.shape[axis]
+                   ? ops_array_reduce((ops_reduction)(next_random() % 2 ? OPS_REDUCE_MAX
+                                                                        : OPS_REDUCE_SUM),
+                                      axis, next_random() % 2 == 0, x)
+                   : random_unary(x);
+    case 10:
+        return x->view.rank && hal_type_is_float(type) && x->view.shape[axis]
+                   ? ops_array_softmax(axis, x)
+                   : random_unary(x);
+    default:
+        return x->view.rank == 2 && hal_type_is_float(type) && y->view.rank == 2 &&
+                       y->view.type == type && y->view.shape[0] == x->view.shape[1]
+                   ? ops_matmul(x, y)
+                   : random_unary(x);
+    }
+}
+
+static void note_values(trace *t, ops_array *x)
+{
+    uint32_t bytes =
+        (uint32_t)((uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x)));
+    assert_true(bytes <= MOST_BYTES && t->count < STEPS + POOL);
+    ok(ops_array_read(x, t->bytes[t->count], bytes));
+    t->sizes[t->count++] = bytes;
+}
+
+static void run_program(uint64_t seed, hal_type type, int fusion, trace *t)
+{
+    ops_array *pool[POOL];
+    test_seed = seed;
+    t->count = 0;
+    ops_context_set_fusion(test_context, fusion);
+    for (int i = 0; i < POOL; i++) {
+        pool[i] = random_leaf(i % 4 == 3 ? (hal_type)HAL_TYPE_F32 : type);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        uint32_t at = next_random() % POOL;
+        ops_array *x = pool[next_random() % POOL], *y = pool[next_random() % POOL];
+        ok(ops_scope_begin(test_context));
+        ops_array *z = made(random_operation(x, y));
+        for (uint32_t more = next_random() % 4; more > 0; more--) {
+            z = made(random_operation(z, next_random() % 3 ? y : z));
+        }
+        if (ops_array_elements(z) <= SIDE * SIDE * SIDE) {
+            ops_array_retain(z);
+            ops_array_release(pool[at]);
+            pool[at] = z;
+        }
+        if (next_random() % 16 == 0) {
+            note_values(t, pool[at]);
+        }
+        ok(ops_scope_end(test_context));
+    }
+    for (int i = 0; i < POOL; i++) {
+        note_values(t, pool[i]);
+        ops_array_release(pool[i]);
+    }
+    ops_context_set_fusion(test_context, 1);
+}
+
+static void fused_and_unfused_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I32, HAL_TYPE_F64,
+                                     HAL_TYPE_I8,  HAL_TYPE_BF16, HAL_TYPE_U8};
+    static trace fused, unfused;
+    const uint64_t before = statistics().arrays;
+    for (uint64_t seed = 1; seed <= 21; seed++) {
+        hal_type type = types[seed % 7];
+        run_program(seed, type, 1, &fused);
+        run_program(seed, type, 0, &unfused);
+        assert_int_equal(fused.count, unfused.count);
+        for (uint32_t i = 0; i < fused.count; i++) {
+            assert_int_equal(fused.sizes[i], unfused.sizes[i]);
+            if (memcmp(fused.bytes[i], unfused.bytes[i], fused.sizes[i]) != 0) {
+                fail_msg("seed %llu, %s: value %u of %u differs", (unsigned long long)seed,
+                         hal_type_name(type), i, fused.count);
+            }
+        }
+        assert_int_equal(statistics().arrays, before);
+        assert_int_equal(statistics().deferred, 0);
+    }
+}
+
+/* Shapes that are large enough for every way in which a device adds up. */
+static void large_sums_have_the_same_bits(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 512, 512}, {64, 300, 64}, {3, 2000, 7}, {65, 65, 65}};
+    for (int i = 0; i < 4; i++) {
+        const int64_t m = shapes[i][0], k = shapes[i][1], n = shapes[i][2];
+        ops_array *a = ramp(HAL_TYPE_F32, m, k, -1, 1), *b = ramp(HAL_TYPE_F32, k, n, -1, 1);
+        ops_array *c = ramp(HAL_TYPE_F32, 1, n, -1, 1);
+        uint64_t bytes = (uint64_t)(m * n + m + k) * 4;
+        float *got[2] = {malloc(bytes), malloc(bytes)};
+        for (int fusion = 0; fusion < 2; fusion++) {
+            ops_context_set_fusion(test_context, fusion);
+            ok(ops_scope_begin(test_context));
+            ops_array *y = ops_array_keep(ops_tanh(ops_add(ops_matmul(a, b), c)));
+            ops_array *rows = ops_array_keep(ops_neg(ops_sum(ops_square(a), 1)));
+            ops_array *columns = ops_array_keep(ops_mean(ops_mul(b, c), 1));
+            ok(ops_scope_end(test_context));
+            ok(ops_array_read(y, got[fusion], (uint64_t)(m * n) * 4));
+            ok(ops_array_read(rows, got[fusion] + m * n, (uint64_t)m * 4));
+            ok(ops_array_read(columns, got[fusion] + m * n + m, (uint64_t)k * 4));
+            ops_array_release(y);
+            ops_array_release(rows);
+            ops_array_release(columns);
+        }
+        assert_memory_equal(got[0], got[1], bytes);
+        free(got[0]);
+        free(got[1]);
+        ops_array_release(a);
+        ops_array_release(b);
+        ops_array_release(c);
+    }
+    ops_context_set_fusion(test_context, 1);
+}
+
+/* Where kernels take long to make, operations run singly until that has cost as much. */
+static void cold_chains_run_singly_at_first(void **state)
+{
+    (void)state;
+    ops_context *usual = test_context; /* which has made kernels already */
+    ok(ops_context_create(test_queue, &test_context));
+    test_context->info = usual->info;
+    test_context->narrow = usual->narrow;
+    ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
+    float single[9 * 13], fused[9 * 13];
+    uint32_t turns = 0;
+    for (uint64_t kernels = 3; kernels == 3; turns++) {
+        test_context->cold->making_ns = OPS_COLD_LEAST; /* two kernels more cost 2 us or so */
+        memcpy(single, fused, sizeof single);
+        ok(ops_scope_begin(test_context));
+        ops_array *y = ops_array_keep(ops_neg(ops_cos(ops_cos(x))));
+        ok(ops_scope_end(test_context));
+        const ops_array_statistics before = statistics();
+        ok(ops_array_read(y, fused, sizeof fused));
+        kernels = statistics().kernels - before.kernels;
+        assert_true(kernels == 3 || kernels == 1);
+        ops_array_release(y);
+    }
+    assert_true(turns > 1500 && turns < 2100);
+    assert_memory_equal(single, fused, sizeof fused);
+
+    test_context->cold->making_ns = UINT64_C(1) << 50;
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_tanh(ops_add(ops_matmul(x, ops_array_transpose(x, 0, 1)),
+                                    ops_sum(ops_square(x), 1)));
+    ops_array *z = ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_neg(x))));
+    float sums[9], product[81];
+    ops_array_statistics before = statistics();
+    ok(ops_array_read(y, product, sizeof product));
+    ok(ops_array_read(z, sums, sizeof sums));
+    /* The plugin's own product is no matter of making: it comes with what follows it. */
+    assert_int_equal(statistics().kernels - before.kernels, 2 + 1 + 4);
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics().deferred, 0);
+    ops_array_release(x);
+    ops_context_destroy(test_context);
+    test_context = usual;
+}
+
+/* ---- Errors ---- */
+
+#define nothing(array, words)                                                           \
+    do {                                                                                \
+        if ((array) != NULL || !strstr(hal_status_message(), (words))) {                \
+            fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words));     \
+        }                                                                               \
+    } while (0)
+
+static void wrong_calls_are_refused(void **state)
+{
+    (void)state;
+    const uint64_t before = statistics().arrays;
+    ops_array *x = ramp(HAL_TYPE_F32, 3, 4, -1, 1), *y = ramp(HAL_TYPE_F32, 5, 4, -1, 1);
+    ops_array *i = made(ops_array_cast(HAL_TYPE_I32, x));
+    const uint32_t axes[2] = {0, 0};
+    nothing(ops_add(x, y), "f32[3, 4] and f32[5, 4]");
+    nothing(ops_relu(ops_add(ops_mul(x, y), x)), "f32[3, 4] and f32[5, 4]");
+    nothing(ops_add(x, i), "x, which is f32, and y, which is i32");
+    nothing(ops_exp(i), "exp does not take i32");
+    nothing(ops_array_unary((ops_unary_function)1000, x), "function 1000 is none");
+    nothing(ops_array_where(x, x, x), "condition is f32");
+    nothing(ops_matmul(x, y), "f32[3, 4] and b f32[5, 4] do not fit");
+    nothing(ops_matmul(i, i), "do not fit");
+    nothing(ops_array_matmul(x, x, 77), "precision 77");
+    nothing(ops_sum(x, 2), "axis 2 is beyond");
+    nothing(ops_array_softmax(0, i), "floats are meant");
+    nothing(ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, i), "does not take i32");
+    nothing(ops_array_cast((hal_type)99, x), "type 99 is none");
+    nothing(ops_array_permute(x, axes), "not an order");
+    nothing(ops_array_slice(x, 0, 2, 5, 1), "do not fit f32[3, 4]");
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, NULL, NULL), "shape is null");
+    refused(ops_array_read(x, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
+    refused(ops_array_read(NULL, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
+    refused(ops_array_evaluate(&x, 1) ? HAL_ERROR_INTERNAL : ops_array_evaluate(NULL, 1),
+            HAL_ERROR_INVALID_ARGUMENT, "arrays is null");
+
+    ops_context *other;
+    ok(ops_context_create(test_queue, &other));
+    ops_array *foreign = made(ops_array_number(other, HAL_TYPE_F32, 1));
+    nothing(ops_add(x, foreign), "another context");
+    ops_context_destroy(other); /* with an array that was not released */
+    ops_array_release(x);
+    ops_array_release(y);
+    ops_array_release(i);
+    assert_int_equal(statistics().arrays, before);
+}
+
+/* ---- Graphs ---- */
+
+static ops_array *step(ops_array *h, ops_array *w, ops_array *x)
+{
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(made(ops_tanh(ops_add(ops_matmul(h, w), x))));
+    ok(ops_scope_end(test_context));
+    return y;
+}
+
+static void graphs_run_a_step_again(void **state)
+{
+    (void)state;
+    ops_array *h = ramp(HAL_TYPE_F32, 5, 12, -1, 1), *w = ramp(HAL_TYPE_F32, 12, 12, -1, 1);
+    ops_array *xs[6], *next;
+    ops_graph *graph;
+    float want[60], got[60];
+    for (int i = 0; i < 6; i++) {
+        const int64_t shape[2] = {5, 12};
+        xs[i] = made(ops_array_uniform(test_context, HAL_TYPE_F32, 2, shape,
+                                       (ops_random_key){9, (uint64_t)i}, -1, 1));
+    }
+    ops_array *late = made(ops_neg(xs[0])); /* to be computed before the recording */
+    ok(ops_graph_begin(test_context));
+    assert_int_equal(late->state, OPS_ARRAY_MEMORY);
+    next = step(h, w, xs[0]);
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 1, &(int64_t){1}, want), "graph");
+    refused(ops_array_read(next, got, sizeof got), HAL_ERROR_INVALID_STATE, "recorded");
+    ok(ops_graph_end(test_context, (ops_array *[]){h, xs[0]}, 2, &next, 1, &graph));
+    nothing(ops_neg(next), "ops_graph_launch");
+    ops_array_release(next);
+
+    ops_array *a = ops_array_retain(h), *b = ops_array_retain(h);
+    for (int i = 0; i < 6; i++) {
+        ops_array *t = step(a, w, xs[i]);
+        ops_array_release(a);
+        a = t;
+        ok(ops_graph_launch(graph, (ops_array *[]){b, xs[i]}, 2, &t, 1));
+        ops_array_release(b);
+        b = t;
+    }
+    ok(ops_array_read(a, want, sizeof want));
+    ok(ops_array_read(b, got, sizeof got));
+    assert_memory_equal(want, got, sizeof got);
+    refused(ops_graph_launch(graph, (ops_array *[]){w, xs[0]}, 2, &next, 1),
+            HAL_ERROR_INVALID_ARGUMENT, "f32[5, 12] was recorded");
+    refused(ops_graph_launch(graph, &b, 1, &next, 1), HAL_ERROR_INVALID_ARGUMENT, "1 inputs");
+    ops_graph_destroy(graph);
+    ops_array_release(a);
+    ops_array_release(b);
+    ops_array_release(late);
+    for (int i = 0; i < 6; i++) {
+        ops_array_release(xs[i]);
+    }
+    ops_array_release(h);
+    ops_array_release(w);
+    assert_int_equal(statistics().arrays, 0);
+    assert_int_equal(statistics().deferred, 0);
+}
+
+static void recordings_that_fail_are_dropped(void **state)
+{
+    (void)state;
+    ops_array *x = ramp(HAL_TYPE_F32, 2, 3, -1, 1), *unused = ramp(HAL_TYPE_F32, 2, 3, -1, 1);
+    ops_graph *graph = NULL;
+    refused(ops_graph_end(test_context, NULL, 0, &x, 1, &graph), HAL_ERROR_INVALID_STATE,
+            "ops_graph_begin");
+    ok(ops_graph_begin(test_context));
+    refused(ops_graph_begin(test_context), HAL_ERROR_INVALID_STATE, "graph");
+    ops_array *y = made(ops_neg(x));
+    refused(ops_graph_end(test_context, &unused, 1, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT, "");
+    ops_array_release(y);
+    ok(ops_graph_begin(test_context));
+    refused(ops_graph_end(test_context, NULL, 0, &x, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
+            "was not made during the recording");
+    float got[6];
+    ok(ops_array_read(x, got, sizeof got));
+    ops_array_release(x);
+    ops_array_release(unused);
+    assert_null(graph);
+}
+
+static hal_status rehearse(ops_context *context, void *user)
+{
+    (void)context;
+    ops_array *y = ops_sigmoid(ops_exp(user));
+    hal_status status = ops_array_evaluate(&y, 1);
+    ops_array_release(y);
+    return status;
+}
+
+/* Promise 10: the call to warm up ahead. */
+static void prepared_programs_plan_nothing(void **state)
+{
+    (void)state;
+    ops_array *x = ramp(HAL_TYPE_F32, 31, 3, -1, 1);
+    float before[93], after[93];
+    ok(ops_array_read(x, before, sizeof before));
+    ok(ops_scope_begin(test_context));
+    ok(ops_prepare(test_context, rehearse, x));
+    ok(ops_scope_end(test_context));
+    const ops_array_statistics was = statistics();
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(ops_sigmoid(ops_exp(x)));
+    ok(ops_scope_end(test_context));
+    ok(ops_array_read(y, after, sizeof after));
+    assert_int_equal(statistics().compiled, was.compiled);
+    assert_true(fabs(after[5] - 1 / (1 + exp(-exp(before[5])))) < 1e-6);
+    ops_array_release(y);
+    ops_array_release(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scopes_release),
+        cmocka_unit_test(references_count),
+        cmocka_unit_test(expression_is_one_kernel),
+        cmocka_unit_test(unread_work_is_not_run),
+        cmocka_unit_test(held_values_are_outputs),
+        cmocka_unit_test(arrays_asked_for_together_share_a_kernel),
+        cmocka_unit_test(reductions_and_products_take_pointwise_work),
+        cmocka_unit_test(recurrent_steps_are_one_kernel),
+        cmocka_unit_test(long_chains_are_cut),
+        cmocka_unit_test(fused_and_unfused_give_the_same_bits),
+        cmocka_unit_test(large_sums_have_the_same_bits),
+        cmocka_unit_test(cold_chains_run_singly_at_first),
+        cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(graphs_run_a_step_again),
+        cmocka_unit_test(recordings_that_fail_are_dropped),
+        cmocka_unit_test(prepared_programs_plan_nothing),
+    };
+    return RUN_ON_ALL(tests);
+}

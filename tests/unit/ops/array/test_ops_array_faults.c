@@ -1,0 +1,449 @@
+/* Arrays while the device or the host fails: each call of the mock plugin in turn, then each
+ * malloc. Nothing is lost: what was not computed is computed by the next call, with the same bits,
+ * and everything can be released. */
+#include "mock_fixture.h"
+
+#include "tensor/context.h"
+
+#include "array/array.h"
+#include <ops/graph.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_MALLOC 0
+#elif defined(__has_feature)
+#define OWN_MALLOC !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define OWN_MALLOC 1
+#endif
+
+static _Thread_local int malloc_fails_in; /* the n-th call from now on; 0: none */
+
+#if OWN_MALLOC
+/* glibc's own names for what is replaced here. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+
+static int has_to_fail(void)
+{
+    return malloc_fails_in > 0 && --malloc_fails_in == 0;
+}
+
+HAL_API void *malloc(size_t bytes)
+{
+    return has_to_fail() ? NULL : __libc_malloc(bytes);
+}
+
+HAL_API void *calloc(size_t count, size_t bytes)
+{
+    return has_to_fail() ? NULL : __libc_calloc(count, bytes);
+}
+
+HAL_API void *realloc(void *old, size_t bytes)
+{
+    return has_to_fail() ? NULL : __libc_realloc(old, bytes);
+}
+#endif
+
+enum { ROWS = 5, COLUMNS = 6, RESULTS = 4 };
+
+typedef struct place {
+    hal_device *device;
+    hal_queue *queue;
+    ops_context *context;
+} place;
+
+typedef struct values {
+    float all[RESULTS][ROWS * COLUMNS];
+} values;
+
+static mock_state *mock;
+
+static place open_place(const char *selection)
+{
+    place p = {.device = mock_open(selection)};
+    p.queue = mock_queue(p.device);
+    assert_int_equal(ops_context_create(p.queue, &p.context), HAL_OK);
+    return p;
+}
+
+static void close_place(place *p)
+{
+    ops_array_statistics s;
+    ops_context_statistics(p->context, &s);
+    assert_int_equal(s.arrays, 0);
+    assert_int_equal(s.deferred, 0);
+    ops_context_destroy(p->context);
+    hal_queue_destroy(p->queue);
+    hal_device_release(p->device);
+}
+
+/* A call that failed has said why; the sentence of one without host memory may be lost with it. */
+static void has_said_why(hal_status status)
+{
+    assert_int_not_equal(status, HAL_OK);
+    assert_int_not_equal(hal_status_message()[0], 0);
+}
+
+/* Arrays of every kind of operation; null where a call failed. */
+static void make(ops_context *context, ops_array *made[RESULTS])
+{
+    static const int64_t shape[2] = {ROWS, COLUMNS}, square[2] = {COLUMNS, COLUMNS};
+    static float a[ROWS * COLUMNS], w[COLUMNS * COLUMNS];
+    for (int i = 0; i < COLUMNS * COLUMNS; i++) {
+        a[i % (ROWS * COLUMNS)] = (float)((i * 7) % 11) / 8 - 0.5f;
+        w[i] = (float)((i * 5) % 13) / 16 - 0.25f;
+    }
+    memset(made, 0, RESULTS * sizeof *made);
+    if (ops_scope_begin(context) != HAL_OK) {
+        return;
+    }
+    ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, a);
+    ops_array *m = ops_array_from_host(context, HAL_TYPE_F32, 2, square, w);
+    /* The mock's products do nothing. */
+    const int has_products =
+        strncmp(hal_device_get_info(ops_context_device(context))->name, "Mock", 4) != 0;
+    ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_sum(m, 0)),
+              *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_abs(x));
+    made[0] = ops_tanh(ops_add(product, ops_array_number(context, HAL_TYPE_F32, 0.25)));
+    made[1] = ops_div(ops_array_softmax(0, x), sum);
+    made[2] = ops_array_reshape(ops_array_transpose(ops_neg(made[1]), 0, 1), 2, shape);
+    made[3] = ops_array_where(ops_gt(x, product), made[0],
+                              ops_array_slice(x, 1, COLUMNS - 1, COLUMNS, -1));
+    for (int i = 0; i < RESULTS; i++) {
+        ops_array_keep(made[i]);
+    }
+    assert_int_equal(ops_scope_end(context), HAL_OK);
+}
+
+/* Makes all, reads them, and tries what failed once more: without a fault it has to come right. The
+ * number of calls that failed. */
+static int run(place *p, values *got)
+{
+    ops_array *made[RESULTS];
+    int failures = 0, lacks = 0;
+    make(p->context, made);
+    for (int i = 0; i < RESULTS; i++) {
+        lacks += made[i] == NULL;
+    }
+    if (lacks) {
+        has_said_why(HAL_ERROR_INTERNAL);
+        for (int i = 0; i < RESULTS; i++) {
+            ops_array_release(made[i]);
+        }
+        failures++;
+        make(p->context, made);
+    }
+    for (int i = 0; i < RESULTS; i++) {
+        hal_status status = ops_array_read(made[i], got->all[i], sizeof got->all[i]);
+        if (status) {
+            has_said_why(status);
+            failures++;
+            status = ops_array_read(made[i], got->all[i], sizeof got->all[i]);
+        }
+        if (status) {
+            fail_msg("result %d: %s", i, hal_status_message());
+        }
+    }
+    for (int i = 0; i < RESULTS; i++) {
+        ops_array_release(made[i]);
+    }
+    return failures;
+}
+
+static void each_call_of_the_device_fails(void **state)
+{
+    (void)state;
+    static const enum mock_entry entries[] = {MOCK_ALLOCATE, MOCK_KERNEL};
+    values want, got;
+    mock_reset(mock);
+    place p = open_place("mock");
+    assert_int_equal(run(&p, &want), 0);
+    close_place(&p);
+    for (int e = 0; e < 2; e++) {
+        int failures = 0;
+        for (int n = 1; n < 200; n++) {
+            mock_reset(mock);
+            p = open_place("mock");
+            atomic_store(&mock->fail_with, e ? HAL_ERROR_INTERNAL : HAL_ERROR_OUT_OF_MEMORY);
+            atomic_store(&mock->fail_in[entries[e]], n);
+            failures += run(&p, &got);
+            assert_memory_equal(&got, &want, sizeof want);
+            const int was_reached = atomic_load(&mock->fail_in[entries[e]]) <= 0;
+            close_place(&p);
+            mock_is_clean(mock);
+            if (!was_reached) {
+                break;
+            }
+        }
+        assert_true(failures > 0 || entries[e] == MOCK_ALLOCATE);
+    }
+}
+
+/* Memory ends in the middle of an evaluation; when there is some again, the rest is computed. */
+static void memory_ends(void **state)
+{
+    (void)state;
+    enum { ELEMENTS = 1 << 20, COUNT = 40 };
+    const int64_t shape[1] = {ELEMENTS};
+    ops_array *made[COUNT];
+    float got[4];
+    mock_reset(mock);
+    place p = open_place("mock");
+    ops_array *x = ops_array_full(p.context, HAL_TYPE_F32, 1, shape, 2);
+    for (int i = 0; i < COUNT; i++) {
+        ops_array *number = ops_array_number(p.context, HAL_TYPE_F32, i);
+        made[i] = ops_mul(x, number);
+        assert_non_null(made[i]);
+        ops_array_release(number);
+    }
+    atomic_store(&mock->memory_limit, atomic_load(&mock->memory_bytes) + (UINT64_C(32) << 20));
+    hal_status status = ops_array_evaluate(made, COUNT);
+    assert_int_equal(status, HAL_ERROR_OUT_OF_MEMORY);
+    has_said_why(status);
+    ops_array_statistics s;
+    ops_context_statistics(p.context, &s);
+    assert_true(s.evaluated + s.deferred == COUNT && s.deferred > 0);
+    atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
+    assert_int_equal(ops_array_evaluate(made, COUNT), HAL_OK);
+    for (int i = 0; i < COUNT; i++) {
+        ops_array *part = ops_array_slice(made[i], 0, 100, 4, 7);
+        assert_int_equal(ops_array_read(part, got, sizeof got), HAL_OK);
+        assert_true(got[3] == 2.0f * (float)i);
+        ops_array_release(part);
+        ops_array_release(made[i]);
+    }
+    ops_array_release(x);
+    close_place(&p);
+    mock_is_clean(mock);
+}
+
+/* A device that takes no more work: calls fail with a sentence, and all can be released. */
+static void the_device_is_lost(void **state)
+{
+    (void)state;
+    static const enum mock_entry entries[] = {MOCK_SUBMIT, MOCK_WAIT};
+    for (int e = 0; e < 2; e++) {
+        for (int n = 1; n < 6; n++) {
+            ops_array *made[RESULTS];
+            float got[ROWS * COLUMNS];
+            mock_reset(mock);
+            place p = open_place("mock");
+            atomic_store(&mock->fail_with, HAL_ERROR_DEVICE_LOST);
+            atomic_store(&mock->fail_in[entries[e]], n);
+            make(p.context, made);
+            for (int i = 0; i < RESULTS; i++) {
+                hal_status status = ops_array_read(made[i], got, sizeof got);
+                if (status) {
+                    has_said_why(status);
+                }
+                ops_array_release(made[i]);
+            }
+            ops_graph *graph = NULL;
+            ops_array *x = ops_array_number(p.context, HAL_TYPE_F32, 1), *y = NULL;
+            if (ops_graph_begin(p.context) == HAL_OK) {
+                y = ops_neg(x);
+                ops_graph_end(p.context, NULL, 0, &y, 1, &graph);
+            }
+            ops_array_release(x);
+            ops_array_release(y);
+            ops_graph_destroy(graph);
+            close_place(&p);
+            mock_is_clean(mock);
+        }
+    }
+}
+
+/* A graph's begin, end and launch while each allocation, kernel or batch fails. */
+static int run_graph(place *p, float got[ROWS * COLUMNS])
+{
+    ops_array *made[RESULTS], *outputs[1] = {NULL};
+    ops_graph *graph = NULL;
+    static const int64_t shape[2] = {ROWS, COLUMNS};
+    float data[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        data[i] = (float)i / 16;
+    }
+    make(p->context, made);
+    ops_array *x = ops_array_from_host(p->context, HAL_TYPE_F32, 2, shape, data);
+    hal_status status = x && made[0] ? ops_graph_begin(p->context) : HAL_ERROR_INTERNAL;
+    if (!status && (status = ops_scope_begin(p->context)) != HAL_OK) {
+        ops_graph_end(p->context, NULL, 0, NULL, 0, &graph); /* drops the recording */
+    } else if (!status) {
+        ops_array *y = ops_array_keep(ops_add(ops_exp(ops_sum(x, 0)), made[0]));
+        assert_int_equal(ops_scope_end(p->context), HAL_OK);
+        status = y ? HAL_OK : HAL_ERROR_INTERNAL;
+        /* An end without outputs drops the recording. */
+        hal_status ended = ops_graph_end(p->context, &x, 1, &y, y ? 1 : 0, &graph);
+        status = status ? status : ended;
+        ops_array_release(y);
+    }
+    if (!status) {
+        status = ops_graph_launch(graph, &x, 1, outputs, 1);
+    }
+    if (!status) {
+        status = ops_array_read(outputs[0], got, ROWS * COLUMNS * sizeof *got);
+    }
+    if (status) {
+        has_said_why(status);
+    }
+    ops_array_release(outputs[0]);
+    ops_graph_destroy(graph);
+    for (int i = 0; i < RESULTS; i++) {
+        ops_array_release(made[i]);
+    }
+    ops_array_release(x);
+    return status != HAL_OK;
+}
+
+static void graphs_fail(void **state)
+{
+    (void)state;
+    static const enum mock_entry entries[] = {MOCK_ALLOCATE, MOCK_KERNEL};
+    float want[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    mock_reset(mock);
+    place p = open_place("mock");
+    assert_int_equal(run_graph(&p, want), 0);
+    close_place(&p);
+    for (int e = 0; e < 2; e++) {
+        for (int n = 1; n < 200; n++) {
+            mock_reset(mock);
+            p = open_place("mock");
+            atomic_store(&mock->fail_with, e ? HAL_ERROR_INTERNAL : HAL_ERROR_OUT_OF_MEMORY);
+            atomic_store(&mock->fail_in[entries[e]], n);
+            run_graph(&p, got);
+            const int was_reached = atomic_load(&mock->fail_in[entries[e]]) <= 0;
+            atomic_store(&mock->fail_in[entries[e]], 0);
+            assert_int_equal(run_graph(&p, got), 0); /* the queue can be used on */
+            assert_memory_equal(got, want, sizeof want);
+            close_place(&p);
+            mock_is_clean(mock);
+            if (!was_reached) {
+                break;
+            }
+        }
+    }
+}
+
+/* Each malloc of the thread in turn. What was recorded in a batch that could not be handed over is
+ * lost (hal_queue_flush), so that here all is made anew. */
+static void each_malloc_fails(void **state)
+{
+    (void)state;
+    values want, got;
+    float step[ROWS * COLUMNS], want_step[ROWS * COLUMNS];
+    if (!OWN_MALLOC) {
+        skip();
+    }
+    place p = open_place("cpu");
+    assert_int_equal(run(&p, &want), 0);
+    assert_int_equal(run_graph(&p, want_step), 0);
+    close_place(&p);
+    for (int n = 1, is_over = 0; !is_over; n += 1 + n / 100) {
+        p = open_place("cpu");
+        malloc_fails_in = n;
+        run(&p, &got);
+        run_graph(&p, step);
+        is_over = malloc_fails_in > 0;
+        malloc_fails_in = 0;
+        assert_int_equal(run(&p, &got), 0);
+        assert_memory_equal(&got, &want, sizeof want);
+        assert_int_equal(run_graph(&p, step), 0);
+        assert_memory_equal(step, want_step, sizeof step);
+        close_place(&p);
+    }
+}
+
+/* A device that binds few arrays gets kernels that read few. */
+static void few_bindings(void **state)
+{
+    (void)state;
+    enum { LEAVES = 14, LENGTH = 6 };
+    static const int64_t shape[2] = {2, 3};
+    ops_array *leaves[LEAVES];
+    float data[LENGTH], got[LENGTH], want[LENGTH] = {0};
+    mock_reset(mock);
+    place p = open_place("mock");
+    hal_device_info info = *p.context->info;
+    info.max_bindings = 6;
+    p.context->info = &info;
+    for (int i = 0; i < LEAVES; i++) {
+        for (int k = 0; k < LENGTH; k++) {
+            data[k] = (float)(i * k % 7);
+            want[k] += data[k];
+        }
+        leaves[i] = ops_array_from_host(p.context, HAL_TYPE_F32, 2, shape, data);
+    }
+    assert_int_equal(ops_scope_begin(p.context), HAL_OK);
+    ops_array *sum = leaves[0];
+    for (int i = 1; i < LEAVES; i++) {
+        sum = ops_add(sum, leaves[i]);
+    }
+    ops_array *rows = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, sum);
+    for (int i = 0; i < LEAVES; i++) {
+        rows = ops_add(rows, ops_array_slice(leaves[i], 1, 0, 1, 1));
+    }
+    if (ops_array_read(sum, got, sizeof got) || ops_array_read(rows, data, 8)) {
+        fail_msg("%s", hal_status_message());
+    }
+    assert_memory_equal(got, want, sizeof want);
+    assert_true(data[0] == want[0] + want[1] + want[2] + want[0]);
+    assert_int_equal(ops_scope_end(p.context), HAL_OK);
+    for (uint32_t i = 0; i < mock->logged_count; i++) {
+        assert_true(mock->logged[i].command.binding_count <= 6);
+    }
+    for (int i = 0; i < LEAVES; i++) {
+        ops_array_release(leaves[i]);
+    }
+    close_place(&p);
+}
+
+/* One that binds too few for any kernel says so. */
+static void too_few_bindings(void **state)
+{
+    (void)state;
+    static const int64_t shape[2] = {2, 3};
+    float data[6] = {0};
+    mock_reset(mock);
+    for (uint32_t bindings = 0; bindings < 3; bindings++) {
+        place p = open_place("mock");
+        hal_device_info info = *p.context->info;
+        info.max_bindings = bindings;
+        p.context->info = &info;
+        assert_int_equal(ops_scope_begin(p.context), HAL_OK);
+        ops_array *x = ops_array_from_host(p.context, HAL_TYPE_F32, 2, shape, data);
+        ops_array *e = ops_exp(x), *sum = ops_add(e, x);
+        ops_array *y = ops_array_where(ops_gt(x, e), sum, ops_array_transpose(x, 0, 1));
+        ops_array *const results[] = {e, sum, y, ops_sum(x, 1), ops_array_softmax(0, x)};
+        for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+            if (!results[i] || ops_array_read(results[i], data, i == 3 ? 8 : 24) != HAL_OK) {
+                assert_true(hal_status_message()[0] != 0);
+            } else {
+                assert_true(bindings > 1 || i >= 3); /* hal itself refuses these */
+            }
+        }
+        ops_scope_end(p.context);
+        close_place(&p);
+    }
+}
+
+static int begin(void **state)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_call_of_the_device_fails),
+        cmocka_unit_test(memory_ends),
+        cmocka_unit_test(the_device_is_lost),
+        cmocka_unit_test(graphs_fail),
+        cmocka_unit_test(few_bindings),
+        cmocka_unit_test(too_few_bindings),
+        cmocka_unit_test(each_malloc_fails),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

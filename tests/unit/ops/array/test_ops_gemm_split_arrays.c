@@ -1,0 +1,293 @@
+/* Products in parts of k as arrays meet them, over the mock plugin, which declines products of more
+ * than 1,000 rows: what is remembered of a call and recorded again, graphs, kernels made ahead or
+ * not now, and memory that has no room for the parts. */
+#include "mock_fixture.h"
+
+#include "tensor/cold.h"
+#include "tensor/context.h"
+#include <ops/ops.h>
+
+enum { M = 1001, N = 3, K = 40, DEPTH = 2, PARTS_BYTES = K / DEPTH * M * N * 4 };
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+static ops_context *context;
+
+static int open_place(void **state)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    mock_reset(mock);
+    mock->infos[0].exactness = HAL_EXACT_FMA;
+    device = mock_open("mock:0");
+    queue = mock_queue(device);
+    if (ops_context_create(queue, &context)) {
+        return -1;
+    }
+    context->cold->least_ns = UINT64_MAX;
+    context->part_depth = DEPTH;
+    return 0;
+}
+
+static int close_place(void **state)
+{
+    (void)state;
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+#define ok(call) assert_int_equal((call), HAL_OK)
+
+static float a_at(int row, int k, int salt)
+{
+    return (float)((row * 7 + k * 3 + salt) % 5) - 2;
+}
+
+static float b_at(int k, int column, int salt)
+{
+    return (float)((k * 5 + column + 2 * salt) % 7) - 3;
+}
+
+static ops_array *make_a(int salt)
+{
+    static float values[M * K];
+    const int64_t shape[2] = {M, K};
+    for (int i = 0; i < M * K; i++) {
+        values[i] = a_at(i / K, i % K, salt);
+    }
+    return ops_array_from_host(context, HAL_TYPE_F32, 2, shape, values);
+}
+
+static ops_array *make_b(int salt)
+{
+    float values[K * N];
+    const int64_t shape[2] = {K, N};
+    for (int i = 0; i < K * N; i++) {
+        values[i] = b_at(i / N, i % N, salt);
+    }
+    return ops_array_from_host(context, HAL_TYPE_F32, 2, shape, values);
+}
+
+/* relu(A B + 1): the epilogue is the adding kernel's. */
+static ops_array *layer(ops_array *a, ops_array *b)
+{
+    ops_array *product = ops_array_matmul(a, b, HAL_GEMM_STRICT);
+    ops_array *one = ops_array_number(context, HAL_TYPE_F32, 1);
+    ops_array *sum = ops_add(product, one), *y = ops_relu(sum);
+    ops_array_release(product);
+    ops_array_release(one);
+    ops_array_release(sum);
+    assert_non_null(y);
+    return y;
+}
+
+static void is_right(ops_array *y, int salt)
+{
+    static float got[M * N];
+    ok(ops_array_read(y, got, sizeof got));
+    for (int i = 0; i < M * N; i++) {
+        float sum = 1;
+        for (int k = 0; k < K; k++) {
+            sum += a_at(i / N, k, salt) * b_at(k, i % N, salt);
+        }
+        if (got[i] != (sum > 0 ? sum : 0)) {
+            fail_msg("element %d, salt %d: %g", i, salt, (double)got[i]);
+        }
+    }
+    if (mock->problem[0]) {
+        fail_msg("%s", mock->problem);
+    }
+}
+
+static void compute(int salt)
+{
+    ops_array *a = make_a(salt), *b = make_b(salt), *y = layer(a, b);
+    is_right(y, salt);
+    ops_array_release(y);
+    ops_array_release(a);
+    ops_array_release(b);
+}
+
+/* That the context has; not the entries of what the plugin declined. */
+static uint32_t kernels(void)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < context->capacity; i++) {
+        count += context->entries[i].kernel != NULL;
+    }
+    return count;
+}
+
+static uint64_t compiled(void)
+{
+    ops_array_statistics s;
+    ops_context_statistics(context, &s);
+    return s.compiled;
+}
+
+/* The second call plans nothing: its kernels and the memory between them are the first one's. */
+static void what_was_recorded_is_recorded_again(void **state)
+{
+    (void)state;
+    compute(1);
+    assert_int_equal(kernels(), 2);
+    assert_int_equal(compiled(), 1);
+    context->part_depth = 0; /* a call that is planned anew would have one kernel */
+    for (int salt = 2; salt < 5; salt++) {
+        compute(salt);
+    }
+    assert_int_equal(kernels(), 2);
+    assert_int_equal(compiled(), 1);
+}
+
+static void graphs_keep_their_parts(void **state)
+{
+    (void)state;
+    ops_graph *graph;
+    ops_array *a = make_a(1), *b = make_b(1), *inputs[2] = {a, b}, *outputs[1];
+    ok(ops_graph_begin(context));
+    ops_array *y = layer(a, b);
+    ok(ops_graph_end(context, inputs, 2, &y, 1, &graph));
+    ops_array_release(y);
+    assert_int_equal(kernels(), 2);
+    for (int salt = 2; salt < 5; salt++) {
+        inputs[0] = make_a(salt);
+        inputs[1] = make_b(salt);
+        ok(ops_graph_launch(graph, inputs, 2, outputs, 1));
+        is_right(outputs[0], salt);
+        ops_array_release(outputs[0]);
+        ops_array_release(inputs[0]);
+        ops_array_release(inputs[1]);
+        compute(salt + 10); /* whose parts are not the graph's */
+    }
+    ops_array_release(a);
+    ops_array_release(b);
+    ops_graph_destroy(graph);
+}
+
+static hal_status program(ops_context *with, void *user)
+{
+    ops_array **operands = user;
+    assert_ptr_equal(with, context);
+    ops_array *y = layer(operands[0], operands[1]);
+    hal_status status = ops_array_evaluate(&y, 1);
+    ops_array_release(y);
+    return status;
+}
+
+/* A warm program makes no kernel (promise 10). */
+static void both_kernels_are_made_ahead(void **state)
+{
+    (void)state;
+    ops_array *operands[2] = {make_a(3), make_b(3)};
+    ok(ops_prepare(context, program, operands));
+    assert_int_equal(kernels(), 2);
+    const uint32_t made = atomic_load(&mock->calls[MOCK_KERNEL]);
+    compute(4);
+    assert_int_equal(atomic_load(&mock->calls[MOCK_KERNEL]), made);
+    ops_array_release(operands[0]);
+    ops_array_release(operands[1]);
+}
+
+/* Room for C, and not for the parts. */
+static void leave_no_room(void)
+{
+    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    ok(hal_device_trim(device));
+    atomic_store(&mock->memory_limit, atomic_load(&mock->memory_bytes) + PARTS_BYTES / 2);
+}
+
+static void without_room_it_is_one_product(void **state)
+{
+    (void)state;
+    ops_array *a = make_a(1), *b = make_b(1);
+    ok(ops_array_evaluate(&a, 1));
+    ok(ops_array_evaluate(&b, 1));
+    leave_no_room();
+    ops_array *y = layer(a, b);
+    ok(ops_array_evaluate(&y, 1));
+    assert_int_equal(kernels(), 1);
+    atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
+    is_right(y, 1);
+    ops_array_release(y);
+    y = layer(a, b); /* what was done for want of room was not remembered */
+    is_right(y, 1);
+    assert_int_equal(kernels(), 3);
+    ops_array_release(y);
+    ops_array_release(a);
+    ops_array_release(b);
+}
+
+static void without_room_what_was_recorded_is_planned_again(void **state)
+{
+    (void)state;
+    ops_array *a = make_a(1), *b = make_b(1), *y = layer(a, b);
+    is_right(y, 1);
+    ops_array_release(y);
+    assert_int_equal(kernels(), 2);
+    leave_no_room();
+    y = layer(a, b);
+    ok(ops_array_evaluate(&y, 1));
+    atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
+    is_right(y, 1);
+    ops_array_release(y);
+    assert_int_equal(kernels(), 3); /* the one product */
+    const uint64_t before = compiled();
+    y = layer(a, b);
+    is_right(y, 1);
+    assert_int_equal(compiled(), before);
+    ops_array_release(y);
+    ops_array_release(a);
+    ops_array_release(b);
+}
+
+/* While kernels are not made, one that is missing leaves nothing recorded of the other. */
+static void a_missing_kernel_leaves_nothing(void **state)
+{
+    (void)state;
+    ops_tensor a, b, c;
+    ops_array *all[2] = {make_a(1), make_b(1)};
+    const int64_t shape[2] = {M, N};
+    ops_gemm_options options = {.alpha = 1};
+    ok(ops_array_tensor(all[0], &a));
+    ok(ops_array_tensor(all[1], &b));
+    ok(ops_tensor_create(context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_gemm(context, &options, &a, &b, &c));
+    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_int_equal(kernels(), 2);
+    const uint32_t logged = mock->logged_count;
+    options.beta = 0.5; /* only the adding kernel is another one */
+    context->cold->refuse = 1;
+    assert_int_equal(ops_gemm(context, &options, &a, &b, &c), OPS_COLD_REFUSED);
+    context->cold->refuse = 0;
+    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_int_equal(mock->logged_count, logged);
+    ok(ops_gemm(context, &options, &a, &b, &c));
+    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_int_equal(mock->logged_count, logged + 2);
+    assert_int_equal(kernels(), 3);
+    ops_tensor_release(&a);
+    ops_tensor_release(&b);
+    ops_tensor_release(&c);
+    ops_array_release(all[0]);
+    ops_array_release(all[1]);
+}
+
+#define OVER_MOCK(test) cmocka_unit_test_setup_teardown(test, open_place, close_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OVER_MOCK(what_was_recorded_is_recorded_again),
+        OVER_MOCK(graphs_keep_their_parts),
+        OVER_MOCK(both_kernels_are_made_ahead),
+        OVER_MOCK(without_room_it_is_one_product),
+        OVER_MOCK(without_room_what_was_recorded_is_planned_again),
+        OVER_MOCK(a_missing_kernel_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

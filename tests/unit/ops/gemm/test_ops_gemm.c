@@ -1,0 +1,430 @@
+/* Matrix products through both doors against sums in double: shapes around the tiles' edges, all
+ * layouts, types, batches, alpha, beta, epilogues, operands that must be copied, bad arguments. */
+#include "ops_gemm_fixture.h"
+
+#include "gemm/kernel.h"
+
+static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_door door)
+{
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, m, n, k, PLAIN, PLAIN, PLAIN);
+    truncate_to_small(&p);
+    p.options.door = door;
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+static void shapes(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 257};
+    const int count = sizeof sizes / sizeof sizes[0];
+    for (int i = 0; i < 50; i++) {
+        int64_t m = sizes[next_random() % count], n = sizes[next_random() % count],
+                k = sizes[next_random() % count];
+        try_shape(1, m, n, k, OPS_GEMM_PORTABLE);
+        try_shape(1, m, n, k, OPS_GEMM_ANY);
+    }
+    try_shape(5, 33, 17, 9, OPS_GEMM_PORTABLE);
+    try_shape(5, 33, 17, 9, OPS_GEMM_ANY);
+    try_shape(1, 1, 300, 400, OPS_GEMM_PORTABLE);
+    try_shape(1, 300, 1, 400, OPS_GEMM_PORTABLE);
+    try_shape(1, 400, 6, 64, OPS_GEMM_PORTABLE);
+}
+
+static void layouts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
+        for (int door = 0; door < 2; door++) {
+            for (int64_t batch = 1; batch < 4; batch += 2) {
+                product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, 37, 21, 18, i % LAYOUTS,
+                                 i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
+                truncate_to_small(&p);
+                p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+                p.options.alpha = 2;
+                p.options.beta = i % 2 ? -3 : 0;
+                try_product(&p, 1, NULL, NULL);
+                release(&p);
+            }
+        }
+    }
+}
+
+/* On one compute unit the tile that wastes least is taken: every row of the table of tiles, with
+ * asynchronous copies and without, in the middle and at the edges of the matrices. The smallest
+ * tile is for devices that have no shared memory for the next one. */
+static void every_tile(void **state)
+{
+    (void)state;
+    const int64_t shapes[][3] = {{256, 512, 24}, {130, 270, 37}, {64, 128, 96}, {60, 125, 70},
+                                 {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 5},
+                                 {32, 32, 40},   {29, 18, 20},   {32, 48, 40},  {29, 18, 33}};
+    const hal_device_info *kept = test_context->info;
+    hal_device_info one = *kept;
+    test_context->info = &one;
+    one.kind = HAL_DEVICE_DISCRETE;
+    one.compute_units = 1;
+    for (int i = 0; i < 12 * 2 * 4; i++) {
+        const int64_t *n = shapes[i / 8];
+        one.abilities = i & 1 ? kept->abilities : kept->abilities & ~HAL_ABILITY_ASYNC_COPY;
+        one.shared_bytes = i / 8 < 10 ? kept->shared_bytes : 8 << 10;
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 5 ? 1 : 2, n[0], n[1], n[2],
+                         i & 2 ? PLAIN : TURNED, i & 4 ? PLAIN : TURNED, PLAIN);
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = i % 3 == 1 ? 1 : 2;
+        p.options.beta = i % 3 ? 0 : -1;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+    test_context->info = kept;
+}
+
+/* Work-items that follow each other down the rows lie in the second dimension of the group. */
+static void groups_keep_to_each_dimension(void **state)
+{
+    (void)state;
+    hal_device_info info = *test_context->info;
+    info.item_vector_bytes = 64;
+    for (uint32_t most = 1; most <= 64; most *= 4) {
+        ops_gemm_tiles tiles;
+        info.max_group_size[1] = most;
+        ops_gemm_choose_tiles(&info, 4096, 4096, 1, 4, 0, &tiles);
+        assert_in_range(tiles.block_m / tiles.thread_m, most < 16 ? most : 16, most);
+    }
+}
+
+/* Shapes at which operands are exchanged or turned first. */
+static void large_layouts(void **state)
+{
+    (void)state;
+    const int64_t shapes[][3] = {{70, 50, 30}, {100, 5, 40}, {64, 130, 9}, {5, 100, 40}};
+    for (int i = 0; i < 4 * 9 * 2; i++) {
+        const int64_t *n = shapes[i / 18];
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 2 : 1, n[0], n[1], n[2], i / 2 % 3,
+                         i / 6 % 3, i % 3);
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+static void types(void **state)
+{
+    (void)state;
+    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
+                                 {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
+                                 {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
+                                 {HAL_TYPE_F64, HAL_TYPE_F32}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        for (int layout = 0; layout < 4; layout++) {
+            for (int door = 0; door < 2; door++) {
+                product p =
+                    make(pairs[i][0], pairs[i][1], 1, 45, 70, 131, layout & 1, layout >> 1, PLAIN);
+                p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+                p.options.alpha = 0.75;
+                p.options.beta = layout % 2 ? 0.5 : 0;
+                try_product(&p, 0, NULL, NULL);
+                release(&p);
+            }
+        }
+    }
+}
+
+/* C is not read when beta is 0, and nothing around the matrices is used. */
+static void nan_around(void **state)
+{
+    (void)state;
+    for (int door = 0; door < 2; door++) {
+        for (int i = 0; i < 9; i++) {
+            product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 19, 35, 13, i % 3, i / 3, PADDED);
+            surround_with_nan(&p);
+            p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+            try_product(&p, 1, NULL, NULL);
+            release(&p);
+        }
+    }
+}
+
+static void epilogues(void **state)
+{
+    (void)state;
+    ops_expression *e = make_epilogue();
+    for (int i = 0; i < 24; i++) {
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, 29, 43, 17, PLAIN, i / 2 % 2,
+                         i / 4 % 3);
+        truncate_to_small(&p);
+        const int64_t columns[1] = {43};
+        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
+                         make_matrix(HAL_TYPE_F32, p.batch, 29, 43, i % 3)};
+        box_truncate(&inputs[0]);
+        for (int64_t j = 0; j < inputs[1].count; j++) {
+            inputs[1].host[j] = (double)(next_random() % 9) - 4;
+        }
+        box_upload(&inputs[1]);
+        ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
+        p.options.door = i / 12 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        p.options.epilogue = e;
+        p.options.inputs = tensors;
+        p.options.input_count = 2;
+        p.options.beta = 1;
+        try_product(&p, 1, host_epilogue, inputs);
+        box_free(&inputs[0]);
+        box_free(&inputs[1]);
+        release(&p);
+    }
+    ops_expression_destroy(e);
+}
+
+/* Products in slices of k, as a device with units of its own takes them: few rows, few columns, few
+ * elements for each unit; whole blocks and ragged ones, all layouts, one turn of k and several. */
+static void slices(void **state)
+{
+    (void)state;
+    const int64_t shapes[][3] = {{1, 512, 512}, {1, 64, 64},  {1, 16, 16},   {1, 37, 1500},
+                                 {512, 1, 200}, {3, 70, 100}, {7, 5, 3},     {16, 40, 129},
+                                 {64, 64, 64},  {64, 96, 80}, {13, 200, 1},  {1, 1, 2000},
+                                 {90, 11, 30},  {64, 16, 16}, {33, 61, 130}, {2, 3, 0}};
+    const uint32_t units[3] = {1, 12, 132};
+    const hal_device_info *kept = test_context->info;
+    hal_device_info faked = *kept;
+    test_context->info = &faked;
+    faked.kind = HAL_DEVICE_DISCRETE;
+    for (int i = 0; i < 16 * 9 * 3; i++) {
+        const int64_t *n = shapes[i / 27];
+        faked.compute_units = units[i % 3];
+        faked.max_group_items = i % 2 ? kept->max_group_items : 64;
+        faked.shared_bytes = i % 5 ? kept->shared_bytes : 4 << 10;
+        faked.max_grid[0] = i % 11 ? kept->max_grid[0] : 40; /* slices of 512 columns need more */
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 4 ? 1 : 3, n[0], n[1], n[2], i / 3 % 3,
+                         i / 9 % 3, i % 7 == 0);
+        if (i % 8 > 2) {
+            align(&p);
+        }
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = i % 3 == 1 ? 1 : 2;
+        p.options.beta = i % 5 ? 0 : -1;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+    test_context->info = kept;
+}
+
+/* The same with every type, and with an epilogue whose inputs are fetched before the sums. */
+static void slices_of_all_types(void **state)
+{
+    (void)state;
+    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F32},
+                                 {HAL_TYPE_BF16, HAL_TYPE_BF16},
+                                 {HAL_TYPE_F32, HAL_TYPE_F32},
+                                 {HAL_TYPE_F64, HAL_TYPE_F64}};
+    const hal_device_info *kept = test_context->info;
+    hal_device_info faked = *kept;
+    test_context->info = &faked;
+    faked.kind = HAL_DEVICE_DISCRETE;
+    faked.compute_units = 12;
+    for (int i = 0; i < 4 * 4 * 3; i++) {
+        const int64_t m = i % 3 == 0 ? 1 : i % 3 == 1 ? 16 : 31, n = i % 3 == 2 ? 29 : 72;
+        product p = make(pairs[i / 12][0], pairs[i / 12][1], 1, m, n, i % 3 == 1 ? 256 : 75,
+                         i / 3 % 2, i / 6 % 2, PLAIN);
+        align(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = 0.75;
+        p.options.beta = i % 2 ? 0.5 : 0;
+        try_product(&p, 0, NULL, NULL);
+        release(&p);
+    }
+    ops_expression *e = make_epilogue();
+    for (int i = 0; i < 6; i++) {
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, i / 2 == 0 ? 1 : 17, 43, 100,
+                         PLAIN, i % 3, i == 5);
+        truncate_to_small(&p);
+        const int64_t columns[1] = {43};
+        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
+                         make_matrix(HAL_TYPE_F32, p.batch, p.m, 43, i % 3)};
+        box_truncate(&inputs[0]);
+        box_truncate(&inputs[1]);
+        const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
+        p.options = (ops_gemm_options){.alpha = 1,
+                                       .beta = i % 2,
+                                       .door = OPS_GEMM_PORTABLE,
+                                       .epilogue = e,
+                                       .inputs = tensors,
+                                       .input_count = 2};
+        try_product(&p, 1, host_epilogue, inputs);
+        box_free(&inputs[0]);
+        box_free(&inputs[1]);
+        release(&p);
+    }
+    ops_expression_destroy(e);
+    test_context->info = kept;
+}
+
+/* The residual is C itself. */
+static void epilogue_reads_c(void **state)
+{
+    (void)state;
+    ops_expression *e = make_epilogue();
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 30, 10, PLAIN, PLAIN, PLAIN);
+    truncate_to_small(&p);
+    const int64_t columns[1] = {30};
+    box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9), p.c};
+    box_truncate(&inputs[0]);
+    ops_tensor tensors[2] = {inputs[0].t, p.c.t};
+    p.options.epilogue = e;
+    p.options.inputs = tensors;
+    p.options.input_count = 2;
+    try_product(&p, 1, host_epilogue, inputs);
+    box_free(&inputs[0]);
+    release(&p);
+    ops_expression_destroy(e);
+}
+
+/* A, B and C are columns of one matrix. */
+static void side_by_side(void **state)
+{
+    (void)state;
+    for (int door = 0; door < 2; door++) {
+        const int64_t shape[2] = {16, 60};
+        box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -3, 3);
+        box_truncate(&x);
+        ops_tensor a, b, c;
+        ok(ops_tensor_slice(&x.t, 1, 0, 16, 1, &a));
+        ok(ops_tensor_slice(&x.t, 1, 16, 20, 1, &b));
+        ok(ops_tensor_slice(&x.t, 1, 36, 20, 1, &c));
+        const ops_gemm_options options = {.alpha = 1,
+                                          .door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY};
+        ok(ops_gemm(test_context, &options, &a, &b, &c));
+        double *want = box_want(&x);
+        for (int64_t i = 0; i < 320; i++) {
+            double sum = 0;
+            for (int64_t k = 0; k < 16; k++) {
+                sum += x.host[x.t.offset + i / 20 * 60 + k] *
+                       x.host[x.t.offset + k * 60 + 16 + i % 20];
+            }
+            want[x.t.offset + i / 20 * 60 + 36 + i % 20] = sum;
+        }
+        box_expect(&x, want, 0, 0);
+        free(want);
+        box_free(&x);
+    }
+}
+
+static void broadcast_batch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 4, 12, 14, 16, PLAIN, PLAIN, PLAIN);
+        truncate_to_small(&p);
+        p.options.door = i % 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        box *one = i / 2 ? &p.a : &p.b;
+        one->t.shape[0] = 1;
+        try_product(&p, 1, NULL, NULL);
+        one->t.rank = 2;
+        memmove(one->t.shape, one->t.shape + 1, 2 * sizeof(int64_t));
+        memmove(one->t.stride, one->t.stride + 1, 2 * sizeof(int64_t));
+        box_upload(&p.c);
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+static void empty(void **state)
+{
+    (void)state;
+    for (int door = 0; door < 2; door++) {
+        for (int i = 0; i < 4; i++) {
+            product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, i == 0 ? 0 : 6, i == 1 ? 0 : 5,
+                             i == 2 ? 0 : 4, PLAIN, PLAIN, PLAIN);
+            truncate_to_small(&p);
+            p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+            p.options.beta = 2;
+            try_product(&p, 1, NULL, NULL);
+            release(&p);
+        }
+    }
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
+    box wide = make_matrix(HAL_TYPE_F64, 1, 4, 5, PLAIN);
+    hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    const ops_gemm_options *o = &p.options;
+    refused(ops_gemm(NULL, o, &p.a.t, &p.b.t, &p.c.t), bad, "context");
+    refused(ops_gemm(test_context, o, NULL, &p.b.t, &p.c.t), bad, "a is null");
+    refused(ops_gemm(test_context, o, &p.a.t, NULL, &p.c.t), bad, "b is null");
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, NULL), bad, "c is null");
+    refused(ops_gemm(test_context, o, &p.b.t, &p.a.t, &p.c.t), bad, "a f32[4, 5]");
+    refused(ops_gemm(test_context, o, &p.a.t, &wide.t, &p.c.t), bad, "b is f64");
+    refused(ops_gemm(test_context, o, &wide.t, &wide.t, &p.c.t), bad, "do not fit");
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.a.t), bad, "do not fit");
+    ops_tensor c = p.a.t;
+    c.shape[1] = 4;
+    ops_tensor square = p.b.t;
+    square.shape[1] = 4;
+    refused(ops_gemm(test_context, o, &p.a.t, &square, &c), bad, "c overlaps a");
+    p.options.door = (ops_gemm_door)7;
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.door 7");
+    p.options.door = OPS_GEMM_ANY;
+    p.options.input_count = 1;
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.input_count is 1");
+    p.options.epilogue = make_epilogue();
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.epilogue has 6");
+    ops_tensor inputs[2] = {p.a.t, p.c.t};
+    p.options.inputs = inputs;
+    p.options.input_count = 2;
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.inputs, f32[6, 4]");
+    ops_expression_destroy((ops_expression *)(uintptr_t)p.options.epilogue);
+    box_expect(&p.c, p.c.host, 0, 0);
+    box_free(&wide);
+    release(&p);
+}
+
+/* Every shape is another kernel of the plugin: the context forgets old ones, and still works. */
+static void ever_new_shapes(void **state)
+{
+    (void)state;
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 80, 80, 2, PLAIN, PLAIN, PLAIN);
+    for (int64_t i = 0; i < 6400; i++) {
+        ops_tensor a = p.a.t, b = p.b.t, c = p.c.t;
+        a.shape[0] = c.shape[0] = i / 80 + 1;
+        b.shape[1] = c.shape[1] = i % 80 + 1;
+        ok(ops_gemm(test_context, NULL, &a, &b, &c));
+        assert_true(test_context->count <= OPS_CACHE_KERNELS);
+    }
+    ok(hal_queue_wait(test_queue, HAL_WAIT_FOREVER));
+    truncate_to_small(&p);
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+static void plain_options(void **state)
+{
+    (void)state;
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
+    truncate_to_small(&p);
+    ok(ops_gemm(test_context, NULL, &p.a.t, &p.b.t, &p.c.t));
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes),           cmocka_unit_test(layouts),
+        cmocka_unit_test(large_layouts),    cmocka_unit_test(types),
+        cmocka_unit_test(nan_around),       cmocka_unit_test(epilogues),
+        cmocka_unit_test(epilogue_reads_c), cmocka_unit_test(side_by_side),
+        cmocka_unit_test(broadcast_batch),  cmocka_unit_test(empty),
+        cmocka_unit_test(bad_arguments),    cmocka_unit_test(plain_options),
+    };
+    const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes),
+                                        cmocka_unit_test(groups_keep_to_each_dimension),
+                                        cmocka_unit_test(every_tile), cmocka_unit_test(slices),
+                                        cmocka_unit_test(slices_of_all_types)};
+    return RUN_ON_ALL(tests) + cmocka_run_group_tests(growth, open_context, close_context);
+}

@@ -1,0 +1,392 @@
+/* Products in parts of k against sums in double: every kernel that may compute the parts, whole and
+ * ragged parts, all layouts, types and epilogues; which shapes are split, and that the same product
+ * gives the same bits (promise 17). */
+#include "ops_gemm_fixture.h"
+
+#include "gemm/kernel.h"
+
+/* A device of the other kind on which every product is split: `units` steers whether staged tiles
+ * or slices compute the parts. */
+static hal_device_info split_info;
+
+static int open_split_context(void **state)
+{
+    int failed = open_other_context(state);
+    if (!failed) {
+        split_info = *test_context->info;
+        test_context->info = &split_info;
+    }
+    return failed;
+}
+
+static int open_split_wide_context(void **state)
+{
+    int failed = open_split_context(state);
+    if (!failed) {
+        test_context->narrow = 0;
+    }
+    return failed;
+}
+
+static void split(uint32_t units, uint32_t depth)
+{
+    split_info.compute_units = units;
+    split_info.max_grid[0] = 65535;
+    test_context->part_depth = depth;
+}
+
+/* What memory the parts get is not zero by chance. */
+static void soil_pool(void)
+{
+    const int64_t shape[1] = {1 << 16};
+    ops_tensor soil;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, shape, &soil));
+    ok(ops_fill(test_context, &soil, (double)NAN));
+    ops_tensor_release(&soil);
+}
+
+/* Kernels that the context has made for products of this kind: two of a split one. */
+static uint32_t kernels_of(product *p)
+{
+    const uint32_t before = test_context->count;
+    ok(ops_gemm(test_context, &p->options, &p->a.t, &p->b.t, &p->c.t));
+    box_upload(&p->c);
+    return test_context->count - before;
+}
+
+static void two_kernels(void **state)
+{
+    (void)state;
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
+    p.options.door = OPS_GEMM_PORTABLE;
+    split(4, 50);
+    assert_int_equal(kernels_of(&p), 1);
+    split(4, 16);
+    assert_int_equal(kernels_of(&p), 2);
+    release(&p);
+    p = make(HAL_TYPE_F32, HAL_TYPE_F32, 2, 22, 23, 50, PLAIN, PLAIN, PLAIN);
+    p.options.door = OPS_GEMM_PORTABLE;
+    assert_int_equal(kernels_of(&p), 1); /* a batch is not split */
+    release(&p);
+}
+
+static void shapes(void **state)
+{
+    (void)state;
+    const int64_t sizes[][3] = {{1, 1, 700},    {1, 64, 300},  {64, 1, 130},  {16, 16, 256},
+                                {17, 33, 257},  {64, 64, 512}, {64, 64, 500}, {100, 70, 129},
+                                {128, 256, 96}, {3, 200, 999}, {40, 12, 64},  {257, 5, 65}};
+    const uint32_t depths[] = {64, 16, 7, 32}, units[] = {1, 4, 132};
+    for (int i = 0; i < 12 * 4 * 3; i++) {
+        const int64_t *n = sizes[i / 12];
+        split(units[i % 3], depths[i / 3 % 4]);
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, n[0], n[1], n[2], i % 2 ? PLAIN : TURNED,
+                         i % 5 > 2 ? PLAIN : TURNED, PLAIN);
+        if (i % 7 > 2) {
+            align(&p);
+        }
+        truncate_to_small(&p);
+        soil_pool();
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = i % 4 == 1 ? 2 : 1;
+        p.options.beta = i % 3 == 2 ? -1 : 0;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+/* Devices of little memory, small groups and a grid that does not count all parts at once. */
+static void small_devices(void **state)
+{
+    (void)state;
+    const hal_device_info kept = split_info;
+    for (int i = 0; i < 8; i++) {
+        split(i % 2 ? 132 : 2, i & 4 ? 16 : 2);
+        split_info.max_group_items = split_info.max_group_size[0] = i & 2 ? 64 : 128;
+        split_info.shared_bytes = i & 2 ? 16384 : 2048;
+        split_info.max_grid[2] = 3;
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 36, 530, PLAIN, PLAIN, PLAIN);
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+    split_info = kept;
+}
+
+static void layouts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
+        split(i % 2 ? 1 : 132, i % 3 ? 16 : 5);
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 37, 24, 48, i % LAYOUTS,
+                         i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
+        truncate_to_small(&p);
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = 2;
+        p.options.beta = i % 4 ? -3 : 0;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+static void types(void **state)
+{
+    (void)state;
+    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
+                                 {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
+                                 {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
+                                 {HAL_TYPE_F64, HAL_TYPE_F32}};
+    for (int i = 0; i < 7 * 4 * 2; i++) {
+        split(i % 2 ? 1 : 132, i % 3 ? 64 : 40);
+        product p = make(pairs[i / 8][0], pairs[i / 8][1], 1, 45, i % 3 ? 72 : 70, 203, i / 2 % 2,
+                         i / 4 % 2, PLAIN);
+        if (i % 3) {
+            align(&p);
+        }
+        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.alpha = 0.75;
+        p.options.beta = i % 2 ? 0.5 : 0;
+        try_product(&p, 0, NULL, NULL);
+        release(&p);
+    }
+}
+
+/* C is not read when beta is 0, nor anything around the matrices (promise 16). */
+static void nan_around(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 18; i++) {
+        split(i % 2 ? 1 : 132, i % 5 ? 16 : 9);
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 19, 35, 53, i / 2 % 3, i / 6, PADDED);
+        if (i % 4 > 1) {
+            align(&p);
+        }
+        surround_with_nan(&p);
+        soil_pool();
+        p.options.door = OPS_GEMM_PORTABLE;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+/* Row, column and batch, further inputs that are read in every way, C stored either way; the last
+ * ones have C itself for a residual. */
+static void epilogues(void **state)
+{
+    (void)state;
+    ops_expression *e = make_epilogue();
+    for (int i = 0; i < 16; i++) {
+        const int64_t m = i % 2 ? 29 : 1, n = i & 4 ? 44 : 43;
+        split(i % 3 ? 132 : 1, i % 5 ? 16 : 11);
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, m, n, 70, PLAIN, i / 2 % 2, i / 4 % 3);
+        align(&p);
+        truncate_to_small(&p);
+        const int64_t columns[1] = {n};
+        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
+                         i < 12 ? make_matrix(HAL_TYPE_F32, 1, m, n, i % 3) : p.c};
+        box_truncate(&inputs[0]);
+        box_truncate(&inputs[1]);
+        const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
+        p.options = (ops_gemm_options){.alpha = 1,
+                                       .beta = i % 2,
+                                       .door = OPS_GEMM_PORTABLE,
+                                       .epilogue = e,
+                                       .inputs = tensors,
+                                       .input_count = 2};
+        try_product(&p, 1, host_epilogue, inputs);
+        box_free(&inputs[0]);
+        if (i < 12) {
+            box_free(&inputs[1]);
+        }
+        release(&p);
+    }
+    ops_expression_destroy(e);
+}
+
+/* The shape and the device decide the order of additions, and nothing else does. */
+static void same_bits(void **state)
+{
+    (void)state;
+    split(132, 48);
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 33, 40, 1000, PLAIN, PLAIN, PLAIN);
+    const uint64_t bytes = (uint64_t)p.c.count * sizeof(float);
+    char *first = malloc(bytes), *again = malloc(bytes);
+    p.options.door = OPS_GEMM_PORTABLE;
+    for (int i = 0; i < 4; i++) {
+        soil_pool();
+        ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+        ok(hal_queue_read(test_queue, p.c.t.buffer, 0, i ? again : first, bytes));
+        assert_true(i == 0 || memcmp(first, again, bytes) == 0);
+    }
+    free(first);
+    free(again);
+    release(&p);
+}
+
+/* ---- Which products are split ---- */
+
+static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, int64_t k,
+                         int64_t n)
+{
+    ops_gemm_plan plan = {.type_ab = type, .accumulator = HAL_TYPE_F32};
+    const ops_gemm_work work = {
+        .m = (uint32_t)m, .n = (uint32_t)n, .k = (uint32_t)k, .k_all = (uint32_t)k};
+    if (!ops_gemm_choose_slices(info, m, n, k, 1, hal_type_size(type), 1, &plan.tiles)) {
+        ops_gemm_choose_tiles(info, m, n, 1, hal_type_size(type), 0, &plan.tiles);
+    }
+    return ops_gemm_choose_depth(info, &plan, &work, 1);
+}
+
+static hal_device_info large_device(void)
+{
+    return (hal_device_info){.kind = HAL_DEVICE_DISCRETE,
+                             .max_group_items = 1024,
+                             .max_group_size = {1024, 1024, 64},
+                             .max_grid = {0x7fffffff, 65535, 65535},
+                             .max_binding = UINT64_C(1) << 36,
+                             .compute_units = 132,
+                             .subgroup_width = 32,
+                             .shared_bytes = 227 << 10,
+                             .max_vector_bytes = 16,
+                             .abilities = HAL_ABILITY_ASYNC_COPY};
+}
+
+static void few_elements_and_long_k(void **state)
+{
+    (void)state;
+    const int64_t sizes[][3] = {{64, 65536, 64},   {128, 16384, 128},  {256, 8192, 256},
+                                {512, 16384, 512}, {1024, 16384, 256}, {16, 65536, 16},
+                                {1, 1000000, 1},   {784, 8192, 128}};
+    const hal_device_info info = large_device();
+    for (int i = 0; i < 8; i++) {
+        const int64_t *n = sizes[i];
+        const uint32_t depth = depth_of(&info, HAL_TYPE_F32, n[0], n[1], n[2]);
+        if (depth == 0 || depth % 64 != 0 || depth < 256 || 2 * depth > n[1]) {
+            fail_msg("%lld x %lld x %lld: depth %u", (long long)n[0], (long long)n[1],
+                     (long long)n[2], depth);
+        }
+    }
+}
+
+static void others_are_whole(void **state)
+{
+    (void)state;
+    const int64_t sizes[][3] = {{512, 512, 512},    {256, 256, 256},    {1, 128, 128},
+                                {1, 512, 512},      {1, 4096, 4096},    {1, 16384, 16384},
+                                {16, 4096, 4096},   {64, 512, 512},     {64, 64, 64},
+                                {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
+                                {64, 4096, 64},     {2048, 65536, 2048}};
+    const hal_device_info info = large_device();
+    for (int i = 0; i < 14; i++) {
+        const int64_t *n = sizes[i];
+        if (depth_of(&info, HAL_TYPE_F32, n[0], n[1], n[2]) != 0) {
+            fail_msg("%lld x %lld x %lld is split", (long long)n[0], (long long)n[1],
+                     (long long)n[2]);
+        }
+    }
+}
+
+/* Of matrix units, where parts have larger tiles than the whole. */
+static void larger_tiles_of_matrix_units(void **state)
+{
+    (void)state;
+    hal_device_info info = large_device();
+    info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
+    for (int64_t k = 512; k <= 8192; k *= 2) {
+        ops_gemm_plan plan = {.type_ab = HAL_TYPE_BF16, .accumulator = HAL_TYPE_F32};
+        const ops_gemm_work work = {.m = 1024, .n = 1024, .k = (uint32_t)k, .k_all = (uint32_t)k};
+        ops_gemm_tiles parts;
+        assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, k, 1,
+                                                 HAL_TYPE_BF16, 0, &plan.tiles));
+        assert_true(work.m / plan.tiles.block_m * (work.n / plan.tiles.block_n) >= 132);
+        const uint32_t depth = ops_gemm_choose_depth(&info, &plan, &work, 1);
+        assert_int_equal(depth > 0, k >= 4096);
+        if (depth) {
+            const uint32_t count = (work.k + depth - 1) / depth;
+            assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, depth, count,
+                                                     HAL_TYPE_BF16, 0, &parts));
+            assert_true(parts.block_m * parts.block_n >=
+                        4 * plan.tiles.block_m * plan.tiles.block_n);
+        }
+    }
+}
+
+static void processors_split_nothing(void **state)
+{
+    (void)state;
+    hal_device_info info = large_device();
+    info.kind = HAL_DEVICE_CPU;
+    assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
+    info.item_vector_bytes = 64;
+    assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
+    info.kind = HAL_DEVICE_DISCRETE;
+    assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
+    info.item_vector_bytes = 0;
+    assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
+}
+
+/* Parts that no binding holds, and grids that are too small for their blocks. */
+static void limits_of_the_device(void **state)
+{
+    (void)state;
+    hal_device_info info = large_device();
+    info.max_binding = 1 << 12;
+    assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
+    info = large_device();
+    info.max_grid[0] = 7; /* adding takes 64 columns in a group */
+    assert_int_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
+    info.max_grid[0] = 8;
+    assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
+}
+
+/* What the kernel that adds needs stays within the device's limits, and reads every part. */
+static void adding_fits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4 * 3 * 5 * 2; i++) {
+        const int64_t sizes[] = {1, 5, 64, 1000};
+        const uint32_t parts[] = {2, 8, 9, 131, 5000};
+        const uint32_t width = i / 60 ? 8 : 4;
+        hal_device_info info = large_device();
+        info.max_group_items = info.max_group_size[0] = 64u << i / 4 % 3;
+        info.shared_bytes = 1024u << i % 3;
+        ops_gemm_tiles t;
+        ops_gemm_choose_adding(&info, sizes[i % 4], sizes[i / 4 % 4], parts[i / 12 % 5], width, &t);
+        assert_in_range((uint32_t)t.lanes_m * t.lanes_n * t.slices, 1, info.max_group_items);
+        assert_in_range(ops_gemm_sliced_elements(&t) * width, 1, info.shared_bytes);
+        assert_int_equal(t.block_m, t.lanes_m * t.thread_m);
+        assert_int_equal(t.block_n, t.lanes_n * t.thread_n);
+    }
+}
+
+/* A product that the device's own info asks to split, through ops_gemm. */
+static void chosen_by_shape(void **state)
+{
+    (void)state;
+    split(132, 0);
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 16, 12, 20000, PLAIN, PLAIN, PLAIN);
+    p.options.door = OPS_GEMM_PORTABLE;
+    truncate_to_small(&p);
+    assert_int_equal(kernels_of(&p), 2);
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_kernels),    cmocka_unit_test(shapes),
+        cmocka_unit_test(layouts),        cmocka_unit_test(types),
+        cmocka_unit_test(nan_around),     cmocka_unit_test(epilogues),
+        cmocka_unit_test(same_bits),      cmocka_unit_test(small_devices),
+        cmocka_unit_test(chosen_by_shape)};
+    const struct CMUnitTest wide[] = {cmocka_unit_test(layouts), cmocka_unit_test(epilogues)};
+    const struct CMUnitTest choices[] = {
+        cmocka_unit_test(few_elements_and_long_k),      cmocka_unit_test(others_are_whole),
+        cmocka_unit_test(larger_tiles_of_matrix_units), cmocka_unit_test(processors_split_nothing),
+        cmocka_unit_test(limits_of_the_device),         cmocka_unit_test(adding_fits)};
+    return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
+           cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
+           cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);
+}

@@ -1,0 +1,177 @@
+/* The PTX of small kernels, line by line: the folder ptx has NAME.ir and what is expected of it for
+ * cards of 8.0 and newer (NAME.80.ptx) and for those before (NAME.75.ptx). After a change that is
+ * meant, PTX_UPDATE=1 in the environment writes the expected files anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cuda/lower.h>
+#include <hal/ir_build.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/legalise.h"
+
+static char message[512];
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static hal_status host_fail(hal_status status, const char *text)
+{
+    snprintf(message, sizeof message, "%s", text);
+    return status;
+}
+
+static const hal_host host = {.size = sizeof host,
+                              .abi = HAL_PLUGIN_ABI,
+                              .allocate = host_allocate,
+                              .release = free,
+                              .fail = host_fail};
+
+/* A device as the plugin describes one. */
+static hal_device_info info_of(uint32_t sm)
+{
+    return (hal_device_info){.size = sizeof(hal_device_info),
+                             .name = "card",
+                             .subgroup_width = 32,
+                             .max_group_items = 1024,
+                             .max_group_size = {1024, 1024, 64},
+                             .shared_bytes = sm >= 80 ? 227 << 10 : 64 << 10,
+                             .max_bindings = HAL_IR_MAX_BINDINGS,
+                             .max_vector_bytes = 16,
+                             .storage_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
+                             .arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
+                             .exactness = 15,
+                             .matrix_types = sm >= 80 ? HAL_TYPE_BIT(HAL_TYPE_F16) |
+                                                            HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                                                            HAL_TYPE_BIT(HAL_TYPE_F32)
+                                                      : 0,
+                             .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_FAST_MATH |
+                                          (sm >= 80 ? HAL_ABILITY_ASYNC_COPY : 0)};
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 18);
+    if (file != NULL) {
+        text[fread(text, 1, (1 << 18) - 1, file)] = 0;
+        fclose(file);
+    }
+    return text;
+}
+
+static hal_ir_kernel *legalised(const char *text, uint32_t sm)
+{
+    const hal_device_info info = info_of(sm);
+    hal_ir_kernel *kernel = NULL, *legal = NULL;
+    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK ||
+        hal_ir_legalise(kernel, &info, &legal) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    hal_ir_kernel_destroy(kernel);
+    return legal;
+}
+
+/* The first line that differs says more than two texts. */
+static void compare(const char *name, uint32_t sm, const char *made, const char *expected)
+{
+    uint32_t line = 1;
+    size_t start = 0, i = 0;
+    for (; made[i] && made[i] == expected[i]; i++) {
+        if (made[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    }
+    if (made[i] != expected[i]) {
+        fail_msg("%s for sm_%u, line %u:\n  %.*s\ninstead of\n  %.*s", name, sm, line,
+                 (int)strcspn(made + start, "\n"), made + start,
+                 (int)strcspn(expected + start, "\n"), expected + start);
+    }
+}
+
+static void check(const char *name, uint32_t sm)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.ir", PTX_FOLDER, name);
+    char *source = read_file(path);
+    hal_ir_kernel *kernel = legalised(source, sm);
+    kit_text text = {.host = &host};
+    assert_int_equal(cuda_lower(kernel, sm, &text), HAL_OK);
+    snprintf(path, sizeof path, "%s/%s.%u.ptx", PTX_FOLDER, name, sm);
+    if (getenv("PTX_UPDATE") != NULL) {
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(text.data, 1, text.length, file), text.length);
+        fclose(file);
+    }
+    char *expected = read_file(path);
+    compare(name, sm, text.data, expected);
+    free(expected);
+    free(source);
+    kit_text_release(&text);
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"vectors", "storage", "control", "shared", "integers"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        check(names[i], 75);
+        check(names[i], 80);
+    }
+    check("matrix", 80);
+    check("vectors", 90);
+}
+
+static void test_layout(void **state)
+{
+    (void)state;
+    static const char text[] = "kernel layout\ngroup 1 1 1\nbinding a f32 write\n"
+                               "binding b f32 write\nshared s f32 20000\nshared t u8 3\n"
+                               "scalar n u64\nscalar m u32\n%n = scalar u32 m\n"
+                               "%f = constant f32 1\nstore a[%n], %f\n";
+    hal_ir_kernel *kernel = legalised(text, 80);
+    cuda_layout layout;
+    cuda_lay_out(kernel, &layout);
+    assert_int_equal(layout.scalars, 16);
+    assert_int_equal(layout.parameter_bytes, 28);
+    assert_int_equal(layout.shared_bytes, 80003);
+    assert_int_equal(layout.dynamic_shared, 80003);
+    hal_ir_kernel_destroy(kernel);
+}
+
+/* A record that no lowering knows is an error with its number. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    static const char text[] = "kernel unknown\ngroup 1 1 1\nbinding a f32 write\n"
+                               "%i = constant u32 0\n%f = constant f32 1\nstore a[%i], %f\n";
+    hal_ir_kernel *kernel = legalised(text, 80);
+    hal_ir_record records[8];
+    hal_ir_kernel wrong = *kernel;
+    memcpy(records, kernel->records, kernel->record_count * sizeof records[0]);
+    records[kernel->record_count - 1].opcode = 999;
+    wrong.records = records;
+    kit_text out = {.host = &host};
+    assert_int_equal(cuda_lower(&wrong, 80, &out), HAL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(message, "opcode 999"));
+    kit_text_release(&out);
+    hal_ir_kernel_destroy(kernel);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_layout),
+                                       cmocka_unit_test(test_unknown)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+# The plugin, and a loader that stands in front of the real one.
+if(NOT TARGET hal_vulkan OR CMAKE_CROSSCOMPILING)
+    set_tests_properties(${test} PROPERTIES DISABLED ON)
+    set_target_properties(${test} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+endif()
+find_library(VULKAN_LOADER NAMES libvulkan.so.1)
+set(loader "${VULKAN_LOADER}")
+if(NOT loader)
+    set(loader "")
+endif()
+set(fault_folder ${PROJECT_BINARY_DIR}/tests/vulkan_fault)
+add_library(vulkan_fault MODULE ${CMAKE_CURRENT_SOURCE_DIR}/unit/plugins/vulkan/vulkan_fault.c)
+set_target_properties(vulkan_fault PROPERTIES PREFIX "" OUTPUT_NAME libvulkan SUFFIX .so.1
+    LIBRARY_OUTPUT_DIRECTORY ${fault_folder})
+target_compile_definitions(vulkan_fault PRIVATE REAL_VULKAN_LOADER="${loader}")
+target_include_directories(vulkan_fault PRIVATE ${VULKAN_INCLUDE_DIR})
+target_link_libraries(vulkan_fault PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(${test} vulkan_fault)
+target_compile_definitions(${test} PRIVATE VULKAN_PLUGIN_PATH="$<TARGET_FILE:hal_vulkan>"
+    VULKAN_FAULT_FOLDER="${fault_folder}" REAL_VULKAN_LOADER="${loader}")
+target_link_libraries(${test} PRIVATE ${CMAKE_DL_LIBS})
