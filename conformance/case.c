@@ -9,10 +9,53 @@
 #include "number.h"
 #include "random.h"
 
-static void report(case_run *run, case_status status, const char *format, va_list arguments);
-static char *print_name(const char *format, va_list arguments);
-static void take_sizes(const case_family *family, const char *name, void *parameters);
-static int64_t size_in_name(const case_size *size, const char *name);
+static void report(case_run *run, case_status status, const char *format, va_list arguments)
+{
+    if (run->status == CASE_PASSED) {
+        run->status = status;
+        vsnprintf(run->detail, sizeof run->detail, format, arguments);
+    }
+}
+
+static char *print_name(const char *format, va_list arguments)
+{
+    char name[CASE_NAME_BYTES];
+    vsnprintf(name, sizeof name, format, arguments);
+    return strdup(name);
+}
+
+static int64_t size_in_name(const case_size *size, const char *name)
+{
+    const size_t length = strlen(size->key);
+    const char *at = name;
+    while ((at = strstr(at, size->key)) != NULL) {
+        const bool begins = at > name && (at[-1] == '(' || at[-1] == ',');
+        at += length;
+        if (begins && *at == '=') {
+            break;
+        }
+    }
+    for (uint32_t i = 0; at != NULL && i <= size->place; i++) {
+        at++; /* "=", then each "x" */
+        char *end;
+        const int64_t value = strtoll(at, &end, 10);
+        if (end == at || value < 0 || value > INT32_MAX) {
+            break;
+        }
+        if (i == size->place) {
+            return value;
+        }
+        at = *end == 'x' ? end : NULL;
+    }
+    return size->least;
+}
+
+static void take_sizes(const case_family *family, const char *name, void *parameters)
+{
+    for (size_t i = 0; i < family->size_count; i++) {
+        case_size_set(&family->sizes[i], parameters, size_in_name(&family->sizes[i], name));
+    }
+}
 
 bool case_fail(case_run *run, const char *format, ...)
 {
@@ -262,52 +305,4 @@ void case_list_free(case_list *list)
     }
     free(list->entries);
     *list = (case_list){0};
-}
-
-static void report(case_run *run, case_status status, const char *format, va_list arguments)
-{
-    if (run->status == CASE_PASSED) {
-        run->status = status;
-        vsnprintf(run->detail, sizeof run->detail, format, arguments);
-    }
-}
-
-static char *print_name(const char *format, va_list arguments)
-{
-    char name[CASE_NAME_BYTES];
-    vsnprintf(name, sizeof name, format, arguments);
-    return strdup(name);
-}
-
-static void take_sizes(const case_family *family, const char *name, void *parameters)
-{
-    for (size_t i = 0; i < family->size_count; i++) {
-        case_size_set(&family->sizes[i], parameters, size_in_name(&family->sizes[i], name));
-    }
-}
-
-static int64_t size_in_name(const case_size *size, const char *name)
-{
-    const size_t length = strlen(size->key);
-    const char *at = name;
-    while ((at = strstr(at, size->key)) != NULL) {
-        const bool begins = at > name && (at[-1] == '(' || at[-1] == ',');
-        at += length;
-        if (begins && *at == '=') {
-            break;
-        }
-    }
-    for (uint32_t i = 0; at != NULL && i <= size->place; i++) {
-        at++; /* "=", then each "x" */
-        char *end;
-        const int64_t value = strtoll(at, &end, 10);
-        if (end == at || value < 0 || value > INT32_MAX) {
-            break;
-        }
-        if (i == size->place) {
-            return value;
-        }
-        at = *end == 'x' ? end : NULL;
-    }
-    return size->least;
 }

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-static void check_leaks(case_run *run, const void *parameters);
-
 static const struct {
     const char *name;
     unsigned level;
@@ -47,22 +45,6 @@ static const struct {
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
 };
 
-void case_list_fill(case_list *list)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        list->group = groups[i].name;
-        list->level = groups[i].level;
-        groups[i].add(list);
-        list->level = groups[i].level;
-        case_add_leak_check(list);
-    }
-}
-
-void case_add_leak_check(case_list *list)
-{
-    case_add(list, check_leaks, NULL, 0, "%s/leaks", list->group);
-}
-
 /* The context may keep memory of its own, so it goes first and is made again for the fixture. */
 static void check_leaks(case_run *run, const void *parameters)
 {
@@ -77,4 +59,20 @@ static void check_leaks(case_run *run, const void *parameters)
                    statistics.in_use_bytes);
     }
     case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
+}
+
+void case_list_fill(case_list *list)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        list->group = groups[i].name;
+        list->level = groups[i].level;
+        groups[i].add(list);
+        list->level = groups[i].level;
+        case_add_leak_check(list);
+    }
+}
+
+void case_add_leak_check(case_list *list)
+{
+    case_add(list, check_leaks, NULL, 0, "%s/leaks", list->group);
 }

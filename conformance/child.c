@@ -14,12 +14,36 @@
 #include <time.h>
 #include <unistd.h>
 
-static void catch_output(void);
-static void describe_end(const child *ended, int status, char *text, size_t bytes);
-
 /* In the child: whether its output is caught, and how much of it has been told. */
 static bool catching;
 static off_t told;
+
+/* What is printed shall neither mix with the program's own output nor stay unseen. */
+static void catch_output(void)
+{
+    const int file = memfd_create("stdout", MFD_CLOEXEC);
+    if (dup2(file >= 0 ? file : STDERR_FILENO, STDOUT_FILENO) < 0) {
+        close(STDOUT_FILENO);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    catching = file >= 0;
+    told = 0;
+}
+
+static void describe_end(const child *ended, int status, char *text, size_t bytes)
+{
+    if (WIFSIGNALED(status)) {
+        snprintf(text, bytes, "ended by signal %d (%s)%s", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)),
+                 WTERMSIG(status) != SIGKILL || ended->killed
+                     ? ""
+                     : ", which hal-conformance did not send: the machine may be out of memory");
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
+    }
+}
 
 bool child_start(child *started, child_body body, void *user)
 {
@@ -173,31 +197,4 @@ double child_now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* What is printed shall neither mix with the program's own output nor stay unseen. */
-static void catch_output(void)
-{
-    const int file = memfd_create("stdout", MFD_CLOEXEC);
-    if (dup2(file >= 0 ? file : STDERR_FILENO, STDOUT_FILENO) < 0) {
-        close(STDOUT_FILENO);
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    catching = file >= 0;
-    told = 0;
-}
-
-static void describe_end(const child *ended, int status, char *text, size_t bytes)
-{
-    if (WIFSIGNALED(status)) {
-        snprintf(text, bytes, "ended by signal %d (%s)%s", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)),
-                 WTERMSIG(status) != SIGKILL || ended->killed
-                     ? ""
-                     : ", which hal-conformance did not send: the machine may be out of memory");
-    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
-        snprintf(text, bytes, "ended with status %d", WEXITSTATUS(status));
-    }
 }

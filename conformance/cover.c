@@ -22,120 +22,6 @@ static const char *const atomic_rows[HAL_IR_ATOMIC_COUNT] = {
     "atomic add", "atomic min", "atomic max",      "atomic and",
     "atomic or",  "atomic xor", "atomic exchange", "atomic compare"};
 
-static cover_table required_rows(void);
-static void add_row(cover_table *table, uint8_t memory, uint32_t types, const char *format, ...)
-    HAL_PRINTF(4, 5);
-static void require_values(cover_table *table);
-static void require_conversions(cover_table *table);
-static void require_control(cover_table *table);
-static void require_memory(cover_table *table);
-static void require_ops(cover_table *table);
-static void count_cases(cover_table *table, const case_list *list);
-static size_t print_rows(FILE *file, const cover_table *table, uint8_t memory, bool of_ops);
-
-uint32_t cover_types_of(uint32_t opcode)
-{
-    switch (opcode) {
-    case HAL_IR_ADD:
-    case HAL_IR_SUB:
-    case HAL_IR_MUL:
-    case HAL_IR_DIV:
-    case HAL_IR_REM:
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return COVER_NUMBERS;
-    case HAL_IR_FMA:
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-        return COVER_FLOATS;
-    case HAL_IR_MULHI:
-    case HAL_IR_SHL:
-    case HAL_IR_SHR:
-        return COVER_INTEGERS;
-    case HAL_IR_AND:
-    case HAL_IR_OR:
-    case HAL_IR_XOR:
-    case HAL_IR_NOT:
-        return COVER_INTEGERS | COVER_BOOL;
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_SELECT:
-        return COVER_VALUES;
-    default:
-        return hal_ir_is_math(opcode) ? COVER_FLOATS : 0;
-    }
-}
-
-unsigned cover_operands_of(uint32_t opcode)
-{
-    switch (opcode) {
-    case HAL_IR_FMA:
-    case HAL_IR_SELECT:
-        return 3;
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-    case HAL_IR_NOT:
-        return 1;
-    default:
-        return hal_ir_is_math(opcode) && opcode != HAL_IR_POW ? 1 : 2;
-    }
-}
-
-void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user)
-{
-    cover_table table = required_rows();
-    for (size_t i = 0; i < table.count; i++) {
-        const cover_row *row = &table.rows[i];
-        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-            if ((row->types & HAL_TYPE_BIT(type)) != 0) {
-                case_cover cell = {.type = type, .memory = row->memory};
-                memcpy(cell.row, row->name, sizeof cell.row);
-                visit(user, &cell);
-            }
-        }
-    }
-    free(table.rows);
-}
-
-size_t cover_print(FILE *file, const case_list *list)
-{
-    cover_table table = required_rows();
-    count_cases(&table, list);
-    fprintf(file, "Cases that cover each cell; '.': the row has no such type.\n");
-    fprintf(file, "\nValues\n");
-    size_t empty = print_rows(file, &table, CASE_VALUES, false);
-    fprintf(file, "\nMemory: bindings\n");
-    empty += print_rows(file, &table, CASE_BINDING, false);
-    fprintf(file, "\nMemory: shared\n");
-    empty += print_rows(file, &table, CASE_SHARED, false);
-    fprintf(file, "\nOperators\n");
-    empty += print_rows(file, &table, CASE_BINDING, true);
-    fprintf(file, "\n%zu empty cells\n", empty);
-    free(table.rows);
-    return empty;
-}
-
-static cover_table required_rows(void)
-{
-    cover_table table = {0};
-    require_values(&table);
-    require_conversions(&table);
-    require_control(&table);
-    require_memory(&table);
-    require_ops(&table);
-    return table;
-}
-
 static void add_row(cover_table *table, uint8_t memory, uint32_t types, const char *format, ...)
 {
     cover_row *rows = realloc(table->rows, (table->count + 1) * sizeof *rows);
@@ -265,6 +151,17 @@ static void require_ops(cover_table *table)
     }
 }
 
+static cover_table required_rows(void)
+{
+    cover_table table = {0};
+    require_values(&table);
+    require_conversions(&table);
+    require_control(&table);
+    require_memory(&table);
+    require_ops(&table);
+    return table;
+}
+
 static void count_cases(cover_table *table, const case_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -308,5 +205,97 @@ static size_t print_rows(FILE *file, const cover_table *table, uint8_t memory, b
         }
         fputc('\n', file);
     }
+    return empty;
+}
+
+uint32_t cover_types_of(uint32_t opcode)
+{
+    switch (opcode) {
+    case HAL_IR_ADD:
+    case HAL_IR_SUB:
+    case HAL_IR_MUL:
+    case HAL_IR_DIV:
+    case HAL_IR_REM:
+    case HAL_IR_NEG:
+    case HAL_IR_ABS:
+    case HAL_IR_MIN:
+    case HAL_IR_MAX:
+    case HAL_IR_LT:
+    case HAL_IR_LE:
+        return COVER_NUMBERS;
+    case HAL_IR_FMA:
+    case HAL_IR_SQRT:
+    case HAL_IR_FLOOR:
+    case HAL_IR_TRUNC:
+    case HAL_IR_RINT:
+        return COVER_FLOATS;
+    case HAL_IR_MULHI:
+    case HAL_IR_SHL:
+    case HAL_IR_SHR:
+        return COVER_INTEGERS;
+    case HAL_IR_AND:
+    case HAL_IR_OR:
+    case HAL_IR_XOR:
+    case HAL_IR_NOT:
+        return COVER_INTEGERS | COVER_BOOL;
+    case HAL_IR_EQ:
+    case HAL_IR_NE:
+    case HAL_IR_SELECT:
+        return COVER_VALUES;
+    default:
+        return hal_ir_is_math(opcode) ? COVER_FLOATS : 0;
+    }
+}
+
+unsigned cover_operands_of(uint32_t opcode)
+{
+    switch (opcode) {
+    case HAL_IR_FMA:
+    case HAL_IR_SELECT:
+        return 3;
+    case HAL_IR_NEG:
+    case HAL_IR_ABS:
+    case HAL_IR_SQRT:
+    case HAL_IR_FLOOR:
+    case HAL_IR_TRUNC:
+    case HAL_IR_RINT:
+    case HAL_IR_NOT:
+        return 1;
+    default:
+        return hal_ir_is_math(opcode) && opcode != HAL_IR_POW ? 1 : 2;
+    }
+}
+
+void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user)
+{
+    cover_table table = required_rows();
+    for (size_t i = 0; i < table.count; i++) {
+        const cover_row *row = &table.rows[i];
+        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+            if ((row->types & HAL_TYPE_BIT(type)) != 0) {
+                case_cover cell = {.type = type, .memory = row->memory};
+                memcpy(cell.row, row->name, sizeof cell.row);
+                visit(user, &cell);
+            }
+        }
+    }
+    free(table.rows);
+}
+
+size_t cover_print(FILE *file, const case_list *list)
+{
+    cover_table table = required_rows();
+    count_cases(&table, list);
+    fprintf(file, "Cases that cover each cell; '.': the row has no such type.\n");
+    fprintf(file, "\nValues\n");
+    size_t empty = print_rows(file, &table, CASE_VALUES, false);
+    fprintf(file, "\nMemory: bindings\n");
+    empty += print_rows(file, &table, CASE_BINDING, false);
+    fprintf(file, "\nMemory: shared\n");
+    empty += print_rows(file, &table, CASE_SHARED, false);
+    fprintf(file, "\nOperators\n");
+    empty += print_rows(file, &table, CASE_BINDING, true);
+    fprintf(file, "\n%zu empty cells\n", empty);
+    free(table.rows);
     return empty;
 }

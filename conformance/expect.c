@@ -7,8 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_line(char *line, expect_list *list);
-static char *reason_of(char *line);
+/* Cuts the name off and gives the reason; null without one. */
+static char *reason_of(char *line)
+{
+    char *gap = strstr(line, "  ");
+    char *tab = strchr(line, '\t');
+    if (gap == NULL || (tab != NULL && tab < gap)) {
+        gap = tab;
+    }
+    if (gap == NULL) {
+        return NULL;
+    }
+    *gap++ = 0;
+    gap += strspn(gap, " \t");
+    return *gap == 0 ? NULL : gap;
+}
+
+static bool read_line(char *line, expect_list *list)
+{
+    line[strcspn(line, "\r\n")] = 0;
+    line += strspn(line, " \t");
+    if (line[0] == 0 || line[0] == '#') {
+        return true;
+    }
+    char *reason = reason_of(line);
+    if (reason == NULL) {
+        return false;
+    }
+    expectation *items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) {
+        return false;
+    }
+    list->items = items;
+    items[list->count++] = (expectation){.pattern = strdup(line), .reason = strdup(reason)};
+    return items[list->count - 1].pattern != NULL && items[list->count - 1].reason != NULL;
+}
 
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes)
 {
@@ -66,40 +99,4 @@ bool expect_fits(const expectation *one, const char *name)
     /* "gemm(m=1" and "gemm(m=1)" both stand for "gemm(m=1,seed=7)". */
     const size_t stem = pattern[length - 1] == ')' ? length - 1 : length;
     return stem == (size_t)(seed - name) && strncmp(pattern, name, stem) == 0;
-}
-
-static bool read_line(char *line, expect_list *list)
-{
-    line[strcspn(line, "\r\n")] = 0;
-    line += strspn(line, " \t");
-    if (line[0] == 0 || line[0] == '#') {
-        return true;
-    }
-    char *reason = reason_of(line);
-    if (reason == NULL) {
-        return false;
-    }
-    expectation *items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (items == NULL) {
-        return false;
-    }
-    list->items = items;
-    items[list->count++] = (expectation){.pattern = strdup(line), .reason = strdup(reason)};
-    return items[list->count - 1].pattern != NULL && items[list->count - 1].reason != NULL;
-}
-
-/* Cuts the name off and gives the reason; null without one. */
-static char *reason_of(char *line)
-{
-    char *gap = strstr(line, "  ");
-    char *tab = strchr(line, '\t');
-    if (gap == NULL || (tab != NULL && tab < gap)) {
-        gap = tab;
-    }
-    if (gap == NULL) {
-        return NULL;
-    }
-    *gap++ = 0;
-    gap += strspn(gap, " \t");
-    return *gap == 0 ? NULL : gap;
 }

@@ -8,11 +8,25 @@
 
 #define BEGINS_WITH "validate: "
 
-static void hear(void *user, uint32_t level, const char *message);
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char first[1024]; /* since the last look; "" when there is none */
 static uint64_t counted;
+
+/* From any thread. */
+static void hear(void *user, uint32_t level, const char *message)
+{
+    (void)user;
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    fprintf(stderr, "halyard %s: %s\n", names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG],
+            message);
+    if (strncmp(message, BEGINS_WITH, strlen(BEGINS_WITH)) == 0) {
+        pthread_mutex_lock(&lock);
+        if (first[0] == 0) {
+            snprintf(first, sizeof first, "%s", message + strlen(BEGINS_WITH));
+        }
+        pthread_mutex_unlock(&lock);
+    }
+}
 
 void finding_listen(void)
 {
@@ -34,20 +48,4 @@ bool finding_take(char *text, size_t bytes)
     first[0] = 0;
     pthread_mutex_unlock(&lock);
     return true;
-}
-
-/* From any thread. */
-static void hear(void *user, uint32_t level, const char *message)
-{
-    (void)user;
-    static const char *const names[] = {"", "error", "warn", "info", "debug"};
-    fprintf(stderr, "halyard %s: %s\n", names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG],
-            message);
-    if (strncmp(message, BEGINS_WITH, strlen(BEGINS_WITH)) == 0) {
-        pthread_mutex_lock(&lock);
-        if (first[0] == 0) {
-            snprintf(first, sizeof first, "%s", message + strlen(BEGINS_WITH));
-        }
-        pthread_mutex_unlock(&lock);
-    }
 }

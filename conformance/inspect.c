@@ -18,13 +18,103 @@ typedef struct finding {
     report_device device;
 } finding;
 
-static void look(void *user, int fd);
+static bool same_file(const char *path, const char *other)
+{
+    char *one = realpath(path, NULL);
+    char *two = realpath(other, NULL);
+    const bool same = one != NULL && two != NULL && strcmp(one, two) == 0;
+    free(one);
+    free(two);
+    return same;
+}
+
 static bool first_of_file(const char *path, char *selection, size_t bytes, char *message,
-                          size_t message_bytes);
-static bool open_and_describe(const char *selection, finding *found);
-static void add_plugin_report(report_device *device);
-static bool same_file(const char *path, const char *other);
-static void copy_text(char *target, size_t bytes, const char *text);
+                          size_t message_bytes)
+{
+    hal_registry_report *report = NULL;
+    if (hal_registry_inspect(&report) != HAL_OK) {
+        snprintf(message, message_bytes, "%s", hal_status_message());
+        return false;
+    }
+    bool found = false;
+    snprintf(message, message_bytes, "%s was not looked at; is it a file?", path);
+    for (uint32_t i = 0; i < report->plugin_count && !found; i++) {
+        const hal_plugin_report *plugin = &report->plugins[i];
+        if (!same_file(plugin->path, path)) {
+            continue;
+        }
+        found = plugin->status == HAL_OK && plugin->device_count > 0;
+        snprintf(selection, bytes, "%s:0", plugin->name);
+        const bool has_path = strstr(plugin->message, plugin->path) != NULL;
+        snprintf(message, message_bytes, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
+                 plugin->message);
+    }
+    hal_registry_report_destroy(report);
+    return found;
+}
+
+static void copy_text(char *target, size_t bytes, const char *text)
+{
+    snprintf(target, bytes, "%s", text == NULL ? "" : text);
+}
+
+static bool open_and_describe(const char *selection, finding *found)
+{
+    hal_device *device = NULL;
+    if (hal_device_open(selection, &device) != HAL_OK) {
+        copy_text(found->message, sizeof found->message, hal_status_message());
+        return false;
+    }
+    report_device *report = &found->device;
+    report->info = *hal_device_get_info(device);
+    report->index = hal_device_index(device);
+    copy_text(report->plugin, sizeof report->plugin, hal_device_plugin_name(device));
+    copy_text(report->hal_version, sizeof report->hal_version, hal_version());
+    snprintf(report->selection, sizeof report->selection, "%s:%u", report->plugin, report->index);
+    hal_device_release(device);
+    return true;
+}
+
+static void add_plugin_report(report_device *device)
+{
+    hal_registry_report *report = NULL;
+    if (hal_registry_inspect(&report) != HAL_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < report->plugin_count; i++) {
+        const hal_plugin_report *plugin = &report->plugins[i];
+        if (plugin->status == HAL_OK && strcmp(plugin->name, device->plugin) == 0) {
+            copy_text(device->plugin_version, sizeof device->plugin_version, plugin->version);
+            copy_text(device->plugin_path, sizeof device->plugin_path, plugin->path);
+            break;
+        }
+    }
+    hal_registry_report_destroy(report);
+}
+
+static void look(void *user, int fd)
+{
+    const inspection *wanted = user;
+    char selection[128];
+    finding *found = calloc(1, sizeof *found);
+    if (found == NULL) {
+        return;
+    }
+    const char *chosen = wanted->selection;
+    bool well = true;
+    if (chosen == NULL && wanted->plugin_path != NULL) {
+        well = first_of_file(wanted->plugin_path, selection, sizeof selection, found->message,
+                             sizeof found->message);
+        chosen = selection;
+    }
+    found->opened = well && open_and_describe(chosen, found);
+    child_write(fd, found, sizeof *found);
+    if (found->opened) {
+        add_plugin_report(&found->device);
+        child_write(fd, found, sizeof *found);
+    }
+    free(found);
+}
 
 bool inspect_device(const char *selection, const char *plugin_path, unsigned seconds,
                     report_device *device, char *message, size_t bytes)
@@ -67,102 +157,4 @@ bool inspect_device(const char *selection, const char *plugin_path, unsigned sec
     free(found);
     free(second);
     return opened;
-}
-
-static void look(void *user, int fd)
-{
-    const inspection *wanted = user;
-    char selection[128];
-    finding *found = calloc(1, sizeof *found);
-    if (found == NULL) {
-        return;
-    }
-    const char *chosen = wanted->selection;
-    bool well = true;
-    if (chosen == NULL && wanted->plugin_path != NULL) {
-        well = first_of_file(wanted->plugin_path, selection, sizeof selection, found->message,
-                             sizeof found->message);
-        chosen = selection;
-    }
-    found->opened = well && open_and_describe(chosen, found);
-    child_write(fd, found, sizeof *found);
-    if (found->opened) {
-        add_plugin_report(&found->device);
-        child_write(fd, found, sizeof *found);
-    }
-    free(found);
-}
-
-static bool first_of_file(const char *path, char *selection, size_t bytes, char *message,
-                          size_t message_bytes)
-{
-    hal_registry_report *report = NULL;
-    if (hal_registry_inspect(&report) != HAL_OK) {
-        snprintf(message, message_bytes, "%s", hal_status_message());
-        return false;
-    }
-    bool found = false;
-    snprintf(message, message_bytes, "%s was not looked at; is it a file?", path);
-    for (uint32_t i = 0; i < report->plugin_count && !found; i++) {
-        const hal_plugin_report *plugin = &report->plugins[i];
-        if (!same_file(plugin->path, path)) {
-            continue;
-        }
-        found = plugin->status == HAL_OK && plugin->device_count > 0;
-        snprintf(selection, bytes, "%s:0", plugin->name);
-        const bool has_path = strstr(plugin->message, plugin->path) != NULL;
-        snprintf(message, message_bytes, "%s%s%s", has_path ? "" : path, has_path ? "" : ": ",
-                 plugin->message);
-    }
-    hal_registry_report_destroy(report);
-    return found;
-}
-
-static bool open_and_describe(const char *selection, finding *found)
-{
-    hal_device *device = NULL;
-    if (hal_device_open(selection, &device) != HAL_OK) {
-        copy_text(found->message, sizeof found->message, hal_status_message());
-        return false;
-    }
-    report_device *report = &found->device;
-    report->info = *hal_device_get_info(device);
-    report->index = hal_device_index(device);
-    copy_text(report->plugin, sizeof report->plugin, hal_device_plugin_name(device));
-    copy_text(report->hal_version, sizeof report->hal_version, hal_version());
-    snprintf(report->selection, sizeof report->selection, "%s:%u", report->plugin, report->index);
-    hal_device_release(device);
-    return true;
-}
-
-static void add_plugin_report(report_device *device)
-{
-    hal_registry_report *report = NULL;
-    if (hal_registry_inspect(&report) != HAL_OK) {
-        return;
-    }
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        const hal_plugin_report *plugin = &report->plugins[i];
-        if (plugin->status == HAL_OK && strcmp(plugin->name, device->plugin) == 0) {
-            copy_text(device->plugin_version, sizeof device->plugin_version, plugin->version);
-            copy_text(device->plugin_path, sizeof device->plugin_path, plugin->path);
-            break;
-        }
-    }
-    hal_registry_report_destroy(report);
-}
-
-static bool same_file(const char *path, const char *other)
-{
-    char *one = realpath(path, NULL);
-    char *two = realpath(other, NULL);
-    const bool same = one != NULL && two != NULL && strcmp(one, two) == 0;
-    free(one);
-    free(two);
-    return same;
-}
-
-static void copy_text(char *target, size_t bytes, const char *text)
-{
-    snprintf(target, bytes, "%s", text == NULL ? "" : text);
 }

@@ -16,58 +16,142 @@ typedef struct reader {
 } reader;
 
 static json_value *read_value(reader *r);
-static bool read_members(reader *r, json_value *container, char close);
-static char *read_text(reader *r);
-static bool read_escape(reader *r, char **out);
-static uint32_t read_hex(reader *r);
-static char *put_utf8(char *out, uint32_t point);
-static void skip_space(reader *r);
-static void *fail(reader *r, const char *what);
 
-json_value *json_read(const char *text, char *message, size_t bytes)
+static void skip_space(reader *r)
 {
-    reader r = {.begin = text, .at = text};
-    json_value *value = read_value(&r);
-    skip_space(&r);
-    if (value != NULL && *r.at != 0) {
-        fail(&r, "something follows the value");
+    r->at += strspn(r->at, " \t\r\n");
+}
+
+/* The first thing that is wrong counts. Always null. */
+static void *fail(reader *r, const char *what)
+{
+    if (r->wrong == NULL) {
+        r->wrong = what;
     }
-    if (r.wrong != NULL) {
-        snprintf(message, bytes, "%s at byte %zu", r.wrong, (size_t)(r.at - r.begin));
-        json_free(value);
-        return NULL;
+    return NULL;
+}
+
+static uint32_t read_hex(reader *r)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < 4; i++, r->at++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *digit = *r->at == 0 ? NULL : strchr(digits, *r->at | 0x20);
+        if (digit == NULL) {
+            fail(r, "no four hexadecimal digits");
+            return 0;
+        }
+        value = value << 4 | (uint32_t)(digit - digits);
     }
     return value;
 }
 
-void json_free(json_value *value)
+static char *put_utf8(char *out, uint32_t point)
 {
-    while (value != NULL) {
-        json_value *next = value->next;
-        json_free(value->first);
-        free(value->key);
-        free(value->text);
-        free(value);
-        value = next;
+    if (point < 0x80) {
+        *out++ = (char)point;
+    } else if (point < 0x800) {
+        *out++ = (char)(0xc0 | point >> 6);
+        *out++ = (char)(0x80 | (point & 0x3f));
+    } else if (point < 0x10000) {
+        *out++ = (char)(0xe0 | point >> 12);
+        *out++ = (char)(0x80 | (point >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (point & 0x3f));
+    } else {
+        *out++ = (char)(0xf0 | point >> 18);
+        *out++ = (char)(0x80 | (point >> 12 & 0x3f));
+        *out++ = (char)(0x80 | (point >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (point & 0x3f));
     }
+    return out;
 }
 
-const json_value *json_find(const json_value *object, const char *key)
+/* An escape is never shorter than what it stands for. */
+static bool read_escape(reader *r, char **out)
 {
-    if (object == NULL || object->kind != JSON_OBJECT) {
-        return NULL;
+    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    const char name = r->at[1];
+    const char *known = name == 0 ? NULL : strchr(names, name);
+    if (known != NULL) {
+        *(*out)++ = values[known - names];
+        r->at += 2;
+        return true;
     }
-    const json_value *member = object->first;
-    while (member != NULL && strcmp(member->key, key) != 0) {
-        member = member->next;
+    if (name != 'u') {
+        return false;
     }
-    return member;
+    r->at += 2;
+    uint32_t point = read_hex(r);
+    if (point >= 0xd800 && point < 0xdc00 && r->at[0] == '\\' && r->at[1] == 'u') {
+        r->at += 2;
+        point = 0x10000 + ((point - 0xd800) << 10) + ((read_hex(r) - 0xdc00) & 0x3ff);
+    }
+    *out = put_utf8(*out, point);
+    return r->wrong == NULL;
 }
 
-const char *json_text_of(const json_value *object, const char *key)
+static char *read_text(reader *r)
 {
-    const json_value *member = json_find(object, key);
-    return member == NULL || member->kind != JSON_TEXT ? "" : member->text;
+    const char *end = ++r->at;
+    while (*end != '"' && *end != 0) {
+        end += *end == '\\' && end[1] != 0 ? 2 : 1;
+    }
+    char *text = malloc((size_t)(end - r->at) + 1), *out = text;
+    if (text == NULL) {
+        return fail(r, "no memory");
+    }
+    while (*r->at != '"') {
+        if (*r->at == 0 || (*r->at == '\\' && !read_escape(r, &out))) {
+            free(text);
+            return fail(r, "a text does not end");
+        }
+        if (*r->at != '"' && *r->at != 0 && *r->at != '\\') {
+            *out++ = *r->at++;
+        }
+    }
+    r->at++;
+    *out = 0;
+    return text;
+}
+
+static bool read_members(reader *r, json_value *container, char close)
+{
+    json_value **place = &container->first;
+    if (++r->depth > MOST_DEPTH) {
+        return fail(r, "too deep") != NULL;
+    }
+    r->at++;
+    skip_space(r);
+    while (*r->at != close) {
+        char *key = NULL;
+        if (close == '}') {
+            key = *r->at == '"' ? read_text(r) : fail(r, "no key begins");
+            skip_space(r);
+            if (key == NULL || *r->at != ':') {
+                free(key);
+                return fail(r, "no ':' follows the key") != NULL;
+            }
+            r->at++;
+        }
+        json_value *member = read_value(r);
+        if (member == NULL) {
+            free(key);
+            return false;
+        }
+        member->key = key;
+        *place = member;
+        place = &member->next;
+        skip_space(r);
+        if (*r->at == ',') {
+            r->at++;
+            skip_space(r);
+        } else if (*r->at != close) {
+            return fail(r, "neither ',' nor the end follows a value") != NULL;
+        }
+    }
+    r->at++;
+    r->depth--;
+    return true;
 }
 
 static json_value *read_value(reader *r)
@@ -113,139 +197,48 @@ static json_value *read_value(reader *r)
     return value;
 }
 
-static bool read_members(reader *r, json_value *container, char close)
+json_value *json_read(const char *text, char *message, size_t bytes)
 {
-    json_value **place = &container->first;
-    if (++r->depth > MOST_DEPTH) {
-        return fail(r, "too deep") != NULL;
+    reader r = {.begin = text, .at = text};
+    json_value *value = read_value(&r);
+    skip_space(&r);
+    if (value != NULL && *r.at != 0) {
+        fail(&r, "something follows the value");
     }
-    r->at++;
-    skip_space(r);
-    while (*r->at != close) {
-        char *key = NULL;
-        if (close == '}') {
-            key = *r->at == '"' ? read_text(r) : fail(r, "no key begins");
-            skip_space(r);
-            if (key == NULL || *r->at != ':') {
-                free(key);
-                return fail(r, "no ':' follows the key") != NULL;
-            }
-            r->at++;
-        }
-        json_value *member = read_value(r);
-        if (member == NULL) {
-            free(key);
-            return false;
-        }
-        member->key = key;
-        *place = member;
-        place = &member->next;
-        skip_space(r);
-        if (*r->at == ',') {
-            r->at++;
-            skip_space(r);
-        } else if (*r->at != close) {
-            return fail(r, "neither ',' nor the end follows a value") != NULL;
-        }
-    }
-    r->at++;
-    r->depth--;
-    return true;
-}
-
-static char *read_text(reader *r)
-{
-    const char *end = ++r->at;
-    while (*end != '"' && *end != 0) {
-        end += *end == '\\' && end[1] != 0 ? 2 : 1;
-    }
-    char *text = malloc((size_t)(end - r->at) + 1), *out = text;
-    if (text == NULL) {
-        return fail(r, "no memory");
-    }
-    while (*r->at != '"') {
-        if (*r->at == 0 || (*r->at == '\\' && !read_escape(r, &out))) {
-            free(text);
-            return fail(r, "a text does not end");
-        }
-        if (*r->at != '"' && *r->at != 0 && *r->at != '\\') {
-            *out++ = *r->at++;
-        }
-    }
-    r->at++;
-    *out = 0;
-    return text;
-}
-
-/* An escape is never shorter than what it stands for. */
-static bool read_escape(reader *r, char **out)
-{
-    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    const char name = r->at[1];
-    const char *known = name == 0 ? NULL : strchr(names, name);
-    if (known != NULL) {
-        *(*out)++ = values[known - names];
-        r->at += 2;
-        return true;
-    }
-    if (name != 'u') {
-        return false;
-    }
-    r->at += 2;
-    uint32_t point = read_hex(r);
-    if (point >= 0xd800 && point < 0xdc00 && r->at[0] == '\\' && r->at[1] == 'u') {
-        r->at += 2;
-        point = 0x10000 + ((point - 0xd800) << 10) + ((read_hex(r) - 0xdc00) & 0x3ff);
-    }
-    *out = put_utf8(*out, point);
-    return r->wrong == NULL;
-}
-
-static uint32_t read_hex(reader *r)
-{
-    uint32_t value = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *digit = *r->at == 0 ? NULL : strchr(digits, *r->at | 0x20);
-        if (digit == NULL) {
-            fail(r, "no four hexadecimal digits");
-            return 0;
-        }
-        value = value << 4 | (uint32_t)(digit - digits);
+    if (r.wrong != NULL) {
+        snprintf(message, bytes, "%s at byte %zu", r.wrong, (size_t)(r.at - r.begin));
+        json_free(value);
+        return NULL;
     }
     return value;
 }
 
-static char *put_utf8(char *out, uint32_t point)
+void json_free(json_value *value)
 {
-    if (point < 0x80) {
-        *out++ = (char)point;
-    } else if (point < 0x800) {
-        *out++ = (char)(0xc0 | point >> 6);
-        *out++ = (char)(0x80 | (point & 0x3f));
-    } else if (point < 0x10000) {
-        *out++ = (char)(0xe0 | point >> 12);
-        *out++ = (char)(0x80 | (point >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (point & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | point >> 18);
-        *out++ = (char)(0x80 | (point >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (point >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (point & 0x3f));
+    while (value != NULL) {
+        json_value *next = value->next;
+        json_free(value->first);
+        free(value->key);
+        free(value->text);
+        free(value);
+        value = next;
     }
-    return out;
 }
 
-static void skip_space(reader *r)
+const json_value *json_find(const json_value *object, const char *key)
 {
-    r->at += strspn(r->at, " \t\r\n");
+    if (object == NULL || object->kind != JSON_OBJECT) {
+        return NULL;
+    }
+    const json_value *member = object->first;
+    while (member != NULL && strcmp(member->key, key) != 0) {
+        member = member->next;
+    }
+    return member;
 }
 
-/* The first thing that is wrong counts. Always null. */
-static void *fail(reader *r, const char *what)
+const char *json_text_of(const json_value *object, const char *key)
 {
-    if (r->wrong == NULL) {
-        r->wrong = what;
-    }
-    return NULL;
+    const json_value *member = json_find(object, key);
+    return member == NULL || member->kind != JSON_TEXT ? "" : member->text;
 }

@@ -18,61 +18,6 @@
 #include "report.h"
 #include "runner.h"
 
-static void add_named_case(const program_options *options, case_list *list);
-static bool is_selected(const program_options *options, const case_entry *entry);
-static size_t select_cases(const program_options *options, const case_list *list,
-                           report_result *results);
-static void print_selected(const program_options *options, const case_list *list);
-static int run_on_device(const program_options *options, const case_list *list);
-static bool look_there_first(const char *file);
-static int run_selected(const program_options *options, const case_list *list,
-                        const report_device *device, compare_report *earlier);
-static bool read_expectations(const program_options *options, const report_device *device,
-                              expect_list *expected);
-static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list);
-static bool read_earlier(const program_options *options, compare_report **earlier);
-static bool write_reports(const program_options *options, const run_report *made);
-static FILE *output_for_people(const program_options *options);
-
-int main(int count, char **arguments)
-{
-    program_options options;
-    const int parsed = options_parse(count, arguments, &options);
-    if (parsed != 0) {
-        return parsed < 0 ? 0 : 2;
-    }
-    case_list list = {.seed = options.seed};
-    case_list_fill(&list);
-    add_named_case(&options, &list);
-    int status = 0;
-    if (list.out_of_memory) {
-        fprintf(stderr, "hal-conformance: out of memory\n");
-        status = 1;
-    } else if (options.table) {
-        status = cover_print(stdout, &list) == 0 ? 0 : 1;
-    } else if (options.list) {
-        print_selected(&options, &list);
-    } else {
-        status = run_on_device(&options, &list);
-    }
-    case_list_free(&list);
-    return status;
-}
-
-/* A whole name that no case has may be one of a family with other sizes. */
-static void add_named_case(const program_options *options, case_list *list)
-{
-    if (options->filter == NULL || strchr(options->filter, '(') == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < list->count; i++) {
-        if (is_selected(options, &list->entries[i])) {
-            return;
-        }
-    }
-    case_add_by_name(list, options->filter);
-}
-
 static bool is_selected(const program_options *options, const case_entry *entry)
 {
     if (options->filter != NULL) {
@@ -89,6 +34,20 @@ static bool is_selected(const program_options *options, const case_entry *entry)
         }
     }
     return (entry->level & options->levels) != 0;
+}
+
+/* A whole name that no case has may be one of a family with other sizes. */
+static void add_named_case(const program_options *options, case_list *list)
+{
+    if (options->filter == NULL || strchr(options->filter, '(') == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_selected(options, &list->entries[i])) {
+            return;
+        }
+    }
+    case_add_by_name(list, options->filter);
 }
 
 static size_t select_cases(const program_options *options, const case_list *list,
@@ -122,26 +81,6 @@ static void print_selected(const program_options *options, const case_list *list
     free(results);
 }
 
-static int run_on_device(const program_options *options, const case_list *list)
-{
-    char message[2048];
-    report_device device = {0};
-    compare_report *earlier = NULL;
-    if (options->plugin != NULL && !look_there_first(options->plugin)) {
-        fprintf(stderr, "hal-conformance: no plugin %s: %s\n", options->plugin, strerror(errno));
-        return 2;
-    }
-    if (!inspect_device(options->device, options->plugin, options->seconds, &device, message,
-                        sizeof message)) {
-        fprintf(stderr, "hal-conformance: %s\n", message);
-        return 1;
-    }
-    const int status =
-        read_earlier(options, &earlier) ? run_selected(options, list, &device, earlier) : 2;
-    compare_free(earlier);
-    return status;
-}
-
 /* Puts a file in front of HAL_PLUGIN_PATH. False with errno when there is none. */
 static bool look_there_first(const char *file)
 {
@@ -156,6 +95,84 @@ static bool look_there_first(const char *file)
     const bool well = setenv("HAL_PLUGIN_PATH", path, 1) == 0;
     free(path);
     return well;
+}
+
+static bool read_earlier(const program_options *options, compare_report **earlier)
+{
+    char message[1024];
+    *earlier =
+        options->compare == NULL ? NULL : compare_read(options->compare, message, sizeof message);
+    if (options->compare != NULL && *earlier == NULL) {
+        fprintf(stderr, "hal-conformance: %s\n", message);
+        return false;
+    }
+    return true;
+}
+
+/* Without --expect: hal_NAME.expect.txt beside hal_NAME.so, else expect.txt in its folder; neither
+ * need be there. */
+static bool read_expectations(const program_options *options, const report_device *device,
+                              expect_list *expected)
+{
+    char path[1024], message[2048];
+    const char *file = options->expect;
+    if (file == NULL) {
+        const char *plugin = device->plugin_path;
+        const char *slash = strrchr(plugin, '/');
+        const int folder = slash == NULL ? 0 : (int)(slash - plugin) + 1;
+        const char *dot = strrchr(plugin + folder, '.');
+        const int stem = dot == NULL ? (int)strlen(plugin) : (int)(dot - plugin);
+        snprintf(path, sizeof path, "%.*s.expect.txt", stem, plugin);
+        if (access(path, F_OK) != 0) {
+            snprintf(path, sizeof path, "%.*sexpect.txt", folder, plugin);
+        }
+        if (plugin[0] == 0 || access(path, F_OK) != 0) {
+            return true;
+        }
+        file = path;
+    }
+    if (!expect_read(file, expected, message, sizeof message)) {
+        fprintf(stderr, "hal-conformance: %s\n", message);
+        return false;
+    }
+    return true;
+}
+
+/* Standard output, unless a machine reads it. */
+static FILE *output_for_people(const program_options *options)
+{
+    const char *const paths[] = {options->json, options->junit, options->tap};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (paths[i] != NULL && strcmp(paths[i], "-") == 0) {
+            return stderr;
+        }
+    }
+    return stdout;
+}
+
+/* Known failures of cases that there are not: a name that was changed excuses nothing. */
+static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list)
+{
+    bool well = true;
+    for (size_t i = 0; i < expected->count; i++) {
+        bool fits = strstr(expected->items[i].pattern, "seed=") != NULL; /* perhaps of another */
+        for (size_t k = 0; k < list->count && !fits; k++) {
+            fits = expect_fits(&expected->items[i], list->entries[k].name);
+        }
+        if (!fits) {
+            fprintf(file, "No case fits '%s' among the known failures. Take the line out\n",
+                    expected->items[i].pattern);
+            well = false;
+        }
+    }
+    return well;
+}
+
+static bool write_reports(const program_options *options, const run_report *made)
+{
+    bool well = options->json == NULL || report_write_json(options->json, made);
+    well = (options->junit == NULL || report_write_junit(options->junit, made)) && well;
+    return (options->tap == NULL || report_write_tap(options->tap, made)) && well;
 }
 
 static int run_selected(const program_options *options, const case_list *list,
@@ -207,80 +224,47 @@ static int run_selected(const program_options *options, const case_list *list,
     return status;
 }
 
-/* Without --expect: hal_NAME.expect.txt beside hal_NAME.so, else expect.txt in its folder; neither
- * need be there. */
-static bool read_expectations(const program_options *options, const report_device *device,
-                              expect_list *expected)
+static int run_on_device(const program_options *options, const case_list *list)
 {
-    char path[1024], message[2048];
-    const char *file = options->expect;
-    if (file == NULL) {
-        const char *plugin = device->plugin_path;
-        const char *slash = strrchr(plugin, '/');
-        const int folder = slash == NULL ? 0 : (int)(slash - plugin) + 1;
-        const char *dot = strrchr(plugin + folder, '.');
-        const int stem = dot == NULL ? (int)strlen(plugin) : (int)(dot - plugin);
-        snprintf(path, sizeof path, "%.*s.expect.txt", stem, plugin);
-        if (access(path, F_OK) != 0) {
-            snprintf(path, sizeof path, "%.*sexpect.txt", folder, plugin);
-        }
-        if (plugin[0] == 0 || access(path, F_OK) != 0) {
-            return true;
-        }
-        file = path;
+    char message[2048];
+    report_device device = {0};
+    compare_report *earlier = NULL;
+    if (options->plugin != NULL && !look_there_first(options->plugin)) {
+        fprintf(stderr, "hal-conformance: no plugin %s: %s\n", options->plugin, strerror(errno));
+        return 2;
     }
-    if (!expect_read(file, expected, message, sizeof message)) {
+    if (!inspect_device(options->device, options->plugin, options->seconds, &device, message,
+                        sizeof message)) {
         fprintf(stderr, "hal-conformance: %s\n", message);
-        return false;
+        return 1;
     }
-    return true;
+    const int status =
+        read_earlier(options, &earlier) ? run_selected(options, list, &device, earlier) : 2;
+    compare_free(earlier);
+    return status;
 }
 
-/* Known failures of cases that there are not: a name that was changed excuses nothing. */
-static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list)
+int main(int count, char **arguments)
 {
-    bool well = true;
-    for (size_t i = 0; i < expected->count; i++) {
-        bool fits = strstr(expected->items[i].pattern, "seed=") != NULL; /* perhaps of another */
-        for (size_t k = 0; k < list->count && !fits; k++) {
-            fits = expect_fits(&expected->items[i], list->entries[k].name);
-        }
-        if (!fits) {
-            fprintf(file, "No case fits '%s' among the known failures. Take the line out\n",
-                    expected->items[i].pattern);
-            well = false;
-        }
+    program_options options;
+    const int parsed = options_parse(count, arguments, &options);
+    if (parsed != 0) {
+        return parsed < 0 ? 0 : 2;
     }
-    return well;
-}
-
-static bool read_earlier(const program_options *options, compare_report **earlier)
-{
-    char message[1024];
-    *earlier =
-        options->compare == NULL ? NULL : compare_read(options->compare, message, sizeof message);
-    if (options->compare != NULL && *earlier == NULL) {
-        fprintf(stderr, "hal-conformance: %s\n", message);
-        return false;
+    case_list list = {.seed = options.seed};
+    case_list_fill(&list);
+    add_named_case(&options, &list);
+    int status = 0;
+    if (list.out_of_memory) {
+        fprintf(stderr, "hal-conformance: out of memory\n");
+        status = 1;
+    } else if (options.table) {
+        status = cover_print(stdout, &list) == 0 ? 0 : 1;
+    } else if (options.list) {
+        print_selected(&options, &list);
+    } else {
+        status = run_on_device(&options, &list);
     }
-    return true;
-}
-
-static bool write_reports(const program_options *options, const run_report *made)
-{
-    bool well = options->json == NULL || report_write_json(options->json, made);
-    well = (options->junit == NULL || report_write_junit(options->junit, made)) && well;
-    return (options->tap == NULL || report_write_tap(options->tap, made)) && well;
-}
-
-/* Standard output, unless a machine reads it. */
-static FILE *output_for_people(const program_options *options)
-{
-    const char *const paths[] = {options->json, options->junit, options->tap};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (paths[i] != NULL && strcmp(paths[i], "-") == 0) {
-            return stderr;
-        }
-    }
-    return stdout;
+    case_list_free(&list);
+    return status;
 }

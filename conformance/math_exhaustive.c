@@ -11,19 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int parse_options(int count, char **arguments, check_options *options);
-static int parse_option(const char *name, const char *value, check_options *options);
-static int parse_number(const char *text, uint64_t lowest, uint64_t *number);
-static const char *unknown_function(const char *names);
-static int is_listed(const char *names, const char *name);
-static int run(const check_options *options, math_device *device, FILE *json);
-static void print_device(const math_device *device);
-static void print_result(const check_result *result);
-static void write_json_head(FILE *file, const check_options *options, const math_device *device);
-static void write_json_text(FILE *file, const char *text);
-static void write_json_result(FILE *file, const check_result *result);
-static int report_error(const char *what);
-
 static const char usage[] =
     "usage: hal-math-exhaustive [--device SELECTION | --reader] [--function NAME,NAME...|all]\n"
     "                           [--step N] [--samples N] [--seed N] [--threads N]\n"
@@ -45,35 +32,63 @@ static const char usage[] =
     "where a device does not claim to keep them.\n"
     "Exit status: 0 all within their bounds, 1 one is not, 2 wrong usage or an error.\n";
 
-int main(int count, char **arguments)
+static int parse_number(const char *text, uint64_t lowest, uint64_t *number)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    check_options options = {.functions = "all", .samples = 10000000, .seed = 1, .step = 1};
-    options.threads = processors < 1                  ? 1
-                      : processors > MATH_MAX_THREADS ? MATH_MAX_THREADS
-                                                      : (unsigned)processors;
-    const int parsed = parse_options(count, arguments, &options);
-    if (parsed != 0) {
-        return parsed < 0 ? 0 : 2;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 0);
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < lowest ||
+        value > UINT64_C(1) << 40) {
+        return 1;
     }
-    math_device device = {0};
-    if (!options.is_reader && math_device_open(&device, options.device) != HAL_OK) {
-        math_device_close(&device);
-        return report_error("cannot open a device");
-    }
-    FILE *json = options.json != NULL ? fopen(options.json, "w") : NULL;
-    int exit_status = 2;
-    if (options.json != NULL && json == NULL) {
-        fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
+    *number = value;
+    return 0;
+}
+
+static int parse_option(const char *name, const char *value, check_options *options)
+{
+    uint64_t threads = 0;
+    int wrong = 0;
+    if (strcmp(name, "--device") == 0) {
+        options->device = value;
+    } else if (strcmp(name, "--function") == 0) {
+        options->functions = value;
+    } else if (strcmp(name, "--json") == 0) {
+        options->json = value;
+    } else if (strcmp(name, "--samples") == 0) {
+        wrong = parse_number(value, 1, &options->samples);
+    } else if (strcmp(name, "--seed") == 0) {
+        wrong = parse_number(value, 0, &options->seed);
+    } else if (strcmp(name, "--step") == 0) {
+        wrong = parse_number(value, 1, &options->step);
+    } else if (strcmp(name, "--threads") == 0) {
+        wrong = parse_number(value, 1, &threads) || threads > MATH_MAX_THREADS;
+        options->threads = (unsigned)threads;
     } else {
-        exit_status = run(&options, options.is_reader ? NULL : &device, json);
+        wrong = 1;
     }
-    if (json != NULL && fclose(json) != 0) {
-        fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
-        exit_status = 2;
+    return wrong;
+}
+
+/* Where the first name stands that is no function's; null when there is none. */
+static const char *unknown_function(const char *names)
+{
+    for (const char *name = names; strcmp(names, "all") != 0;) {
+        const size_t length = strcspn(name, ",");
+        size_t i = 0;
+        while (i < math_case_count && (strncmp(math_cases[i].name, name, length) != 0 ||
+                                       math_cases[i].name[length] != '\0')) {
+            i++;
+        }
+        if (i == math_case_count) {
+            return name;
+        }
+        if (name[length] == '\0') {
+            break;
+        }
+        name += length + 1;
     }
-    math_device_close(&device);
-    return exit_status;
+    return NULL;
 }
 
 /* 0 to go on, 1 for wrong usage, -1 when all is done. */
@@ -113,63 +128,52 @@ static int parse_options(int count, char **arguments, check_options *options)
     return 0;
 }
 
-static int parse_option(const char *name, const char *value, check_options *options)
+static int report_error(const char *what)
 {
-    uint64_t threads = 0;
-    int wrong = 0;
-    if (strcmp(name, "--device") == 0) {
-        options->device = value;
-    } else if (strcmp(name, "--function") == 0) {
-        options->functions = value;
-    } else if (strcmp(name, "--json") == 0) {
-        options->json = value;
-    } else if (strcmp(name, "--samples") == 0) {
-        wrong = parse_number(value, 1, &options->samples);
-    } else if (strcmp(name, "--seed") == 0) {
-        wrong = parse_number(value, 0, &options->seed);
-    } else if (strcmp(name, "--step") == 0) {
-        wrong = parse_number(value, 1, &options->step);
-    } else if (strcmp(name, "--threads") == 0) {
-        wrong = parse_number(value, 1, &threads) || threads > MATH_MAX_THREADS;
-        options->threads = (unsigned)threads;
+    fprintf(stderr, "%s: %s\n", what, hal_status_message());
+    return 2;
+}
+
+static void print_device(const math_device *device)
+{
+    if (device == NULL) {
+        puts("plain C, no device");
     } else {
-        wrong = 1;
+        printf("%s:%u, %s, %s\n", hal_device_plugin_name(device->device),
+               hal_device_index(device->device), device->info->name, device->info->driver);
     }
-    return wrong;
 }
 
-static int parse_number(const char *text, uint64_t lowest, uint64_t *number)
+static void write_json_text(FILE *file, const char *text)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < lowest ||
-        value > UINT64_C(1) << 40) {
-        return 1;
+    putc('"', file);
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c < 0x20) {
+            fprintf(file, "\\u%04x", c);
+        } else {
+            fprintf(file, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+        }
     }
-    *number = value;
-    return 0;
+    putc('"', file);
 }
 
-/* Where the first name stands that is no function's; null when there is none. */
-static const char *unknown_function(const char *names)
+static void write_json_head(FILE *file, const check_options *options, const math_device *device)
 {
-    for (const char *name = names; strcmp(names, "all") != 0;) {
-        const size_t length = strcspn(name, ",");
-        size_t i = 0;
-        while (i < math_case_count && (strncmp(math_cases[i].name, name, length) != 0 ||
-                                       math_cases[i].name[length] != '\0')) {
-            i++;
-        }
-        if (i == math_case_count) {
-            return name;
-        }
-        if (name[length] == '\0') {
-            break;
-        }
-        name += length + 1;
+    fputs("{\"device\":", file);
+    if (device == NULL) {
+        fputs("null", file);
+    } else {
+        fprintf(file,
+                "{\"plugin\":\"%s\",\"index\":%u,\"name\":", hal_device_plugin_name(device->device),
+                hal_device_index(device->device));
+        write_json_text(file, device->info->name);
+        fputs(",\"driver\":", file);
+        write_json_text(file, device->info->driver);
+        fputs("}", file);
     }
-    return NULL;
+    fprintf(file, ",\"seed\":%" PRIu64 ",\"step\":%" PRIu64 ",\"functions\":[", options->seed,
+            options->step);
 }
 
 static int is_listed(const char *names, const char *name)
@@ -184,6 +188,35 @@ static int is_listed(const char *names, const char *name)
         }
     }
     return 0;
+}
+
+static void print_result(const check_result *result)
+{
+    const math_case *function = result->function;
+    const math_worst *worst = &result->worst;
+    const int digits = function->is_double ? 17 : 9;
+    printf("%-10s %11" PRIu64 " inputs %6.1f s  worst %.4f ULP of %g  at %.*g", function->name,
+           result->inputs, result->seconds, worst->distance, result->demand.bound, digits,
+           worst->x);
+    if (function->has_two_arguments) {
+        printf(", %.*g", digits, worst->y);
+    }
+    printf(": %.*g, true value %.*Lg%s\n", digits, worst->result, digits + 3, worst->reference,
+           worst->distance <= result->demand.bound ? "" : "  TOO FAR");
+    fflush(stdout);
+}
+
+/* JSON has no infinities and no NaN: numbers that may be one are written as strings. */
+static void write_json_result(FILE *file, const check_result *result)
+{
+    const math_worst *worst = &result->worst;
+    fprintf(file,
+            "\n{\"name\":\"%s\",\"inputs\":%" PRIu64 ",\"seconds\":%.3f,\"bound_ulp\":%g,"
+            "\"worst_ulp\":\"%.6g\",\"x\":\"%.17g\",\"y\":\"%.17g\",\"result\":\"%.17g\","
+            "\"reference\":\"%.21Lg\",\"passed\":%s}",
+            result->function->name, result->inputs, result->seconds, result->demand.bound,
+            worst->distance, worst->x, worst->y, worst->result, worst->reference,
+            worst->distance <= result->demand.bound ? "true" : "false");
 }
 
 /* Gives the exit status. */
@@ -225,79 +258,33 @@ static int run(const check_options *options, math_device *device, FILE *json)
     return exit_status;
 }
 
-static void print_device(const math_device *device)
+int main(int count, char **arguments)
 {
-    if (device == NULL) {
-        puts("plain C, no device");
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    check_options options = {.functions = "all", .samples = 10000000, .seed = 1, .step = 1};
+    options.threads = processors < 1                  ? 1
+                      : processors > MATH_MAX_THREADS ? MATH_MAX_THREADS
+                                                      : (unsigned)processors;
+    const int parsed = parse_options(count, arguments, &options);
+    if (parsed != 0) {
+        return parsed < 0 ? 0 : 2;
+    }
+    math_device device = {0};
+    if (!options.is_reader && math_device_open(&device, options.device) != HAL_OK) {
+        math_device_close(&device);
+        return report_error("cannot open a device");
+    }
+    FILE *json = options.json != NULL ? fopen(options.json, "w") : NULL;
+    int exit_status = 2;
+    if (options.json != NULL && json == NULL) {
+        fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
     } else {
-        printf("%s:%u, %s, %s\n", hal_device_plugin_name(device->device),
-               hal_device_index(device->device), device->info->name, device->info->driver);
+        exit_status = run(&options, options.is_reader ? NULL : &device, json);
     }
-}
-
-static void print_result(const check_result *result)
-{
-    const math_case *function = result->function;
-    const math_worst *worst = &result->worst;
-    const int digits = function->is_double ? 17 : 9;
-    printf("%-10s %11" PRIu64 " inputs %6.1f s  worst %.4f ULP of %g  at %.*g", function->name,
-           result->inputs, result->seconds, worst->distance, result->demand.bound, digits,
-           worst->x);
-    if (function->has_two_arguments) {
-        printf(", %.*g", digits, worst->y);
+    if (json != NULL && fclose(json) != 0) {
+        fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
+        exit_status = 2;
     }
-    printf(": %.*g, true value %.*Lg%s\n", digits, worst->result, digits + 3, worst->reference,
-           worst->distance <= result->demand.bound ? "" : "  TOO FAR");
-    fflush(stdout);
-}
-
-static void write_json_head(FILE *file, const check_options *options, const math_device *device)
-{
-    fputs("{\"device\":", file);
-    if (device == NULL) {
-        fputs("null", file);
-    } else {
-        fprintf(file,
-                "{\"plugin\":\"%s\",\"index\":%u,\"name\":", hal_device_plugin_name(device->device),
-                hal_device_index(device->device));
-        write_json_text(file, device->info->name);
-        fputs(",\"driver\":", file);
-        write_json_text(file, device->info->driver);
-        fputs("}", file);
-    }
-    fprintf(file, ",\"seed\":%" PRIu64 ",\"step\":%" PRIu64 ",\"functions\":[", options->seed,
-            options->step);
-}
-
-static void write_json_text(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c < 0x20) {
-            fprintf(file, "\\u%04x", c);
-        } else {
-            fprintf(file, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-        }
-    }
-    putc('"', file);
-}
-
-/* JSON has no infinities and no NaN: numbers that may be one are written as strings. */
-static void write_json_result(FILE *file, const check_result *result)
-{
-    const math_worst *worst = &result->worst;
-    fprintf(file,
-            "\n{\"name\":\"%s\",\"inputs\":%" PRIu64 ",\"seconds\":%.3f,\"bound_ulp\":%g,"
-            "\"worst_ulp\":\"%.6g\",\"x\":\"%.17g\",\"y\":\"%.17g\",\"result\":\"%.17g\","
-            "\"reference\":\"%.21Lg\",\"passed\":%s}",
-            result->function->name, result->inputs, result->seconds, result->demand.bound,
-            worst->distance, worst->x, worst->y, worst->result, worst->reference,
-            worst->distance <= result->demand.bound ? "true" : "false");
-}
-
-static int report_error(const char *what)
-{
-    fprintf(stderr, "%s: %s\n", what, hal_status_message());
-    return 2;
+    math_device_close(&device);
+    return exit_status;
 }

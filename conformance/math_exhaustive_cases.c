@@ -45,18 +45,6 @@ const math_case math_cases[] = {
 };
 const size_t math_case_count = sizeof math_cases / sizeof math_cases[0];
 
-static uint64_t random_bits(uint64_t seed, uint64_t number);
-static double random_signed(uint64_t seed, uint64_t number);
-static double power_of_two(double exponent);
-static double double_of(uint64_t bits);
-static double special_value(uint64_t bits, const double bounds[4]);
-static int cannot_be_worst(double result, double reference, double worst);
-static int is_denormal(double value, double smallest);
-static float rounded_f32(math_function function, float x, float y);
-static double rounded_f64(math_function function, double x, double y);
-static double reference_f32(math_function function, double x, double y);
-static long double reference_f64(math_function function, long double x, long double y);
-
 /* Numbers that both types have, and the bounds of each: smallest denormal, largest denormal,
  * smallest normal, largest. */
 static const double specials[] = {
@@ -64,6 +52,117 @@ static const double specials[] = {
 static const double bounds_f32[4] = {0x1p-149, 0x1.fffffcp-127, 0x1p-126, 0x1.fffffep127};
 static const double bounds_f64[4] = {0x1p-1074, 0x1.ffffffffffffep-1023, 0x1p-1022,
                                      0x1.fffffffffffffp1023};
+
+/* The C library's own, of one operand. */
+static const struct {
+    double (*f32)(double x);
+    long double (*f64)(long double x);
+} references[] = {
+    [MATH_EXP] = {exp, expl},
+    [MATH_EXP2] = {exp2, exp2l},
+    [MATH_EXPM1] = {expm1, expm1l},
+    [MATH_LOG] = {log, logl},
+    [MATH_LOG2] = {log2, log2l},
+    [MATH_LOG1P] = {log1p, log1pl},
+    [MATH_SIN] = {sin, sinl},
+    [MATH_COS] = {cos, cosl},
+    [MATH_TAN] = {tan, tanl},
+    [MATH_ATAN] = {atan, atanl},
+    [MATH_TANH] = {tanh, tanhl},
+    [MATH_ERF] = {erf, erfl},
+    [MATH_SQRT] = {sqrt, sqrtl},
+};
+
+/* Sample `number` of a seed, whatever the others: a multiple of an odd constant, well mixed. */
+static uint64_t random_bits(uint64_t seed, uint64_t number)
+{
+    uint64_t z = (seed * UINT64_C(0xd1342543de82ef95) + number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A special number of one of both signs. */
+static double special_value(uint64_t bits, const double bounds[4])
+{
+    const size_t count = sizeof specials / sizeof specials[0];
+    size_t which = (size_t)(bits >> 1 & 0xffff) % (count + 4);
+    double value = which < count ? specials[which] : bounds[which - count];
+    return bits & 1 ? -value : value;
+}
+
+/* Uniform in [-1, 1), and never 0. */
+static double random_signed(uint64_t seed, uint64_t number)
+{
+    return (double)(int64_t)(random_bits(seed, number) | 1) * 0x1p-63;
+}
+
+/* About 2^exponent: straight lines between the powers, the same number on every machine. */
+static double power_of_two(double exponent)
+{
+    double whole = floor(exponent);
+    return ldexp(1.0 + (exponent - whole), (int)whole);
+}
+
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double reference_f32(math_function function, double x, double y)
+{
+    switch (function) {
+    case MATH_RSQRT:
+        return 1.0 / sqrt(x);
+    case MATH_POW:
+        return pow(x, y);
+    case MATH_DIVIDE:
+        return x / y;
+    default:
+        return references[function].f32(x);
+    }
+}
+
+/* A filter, for 2^32 distances take a while: among the normal numbers the unit is more than
+ * the reference times 2^-24, so what differs by less than `worst` such parts is nearer. False
+ * where either is not finite. */
+static int cannot_be_worst(double result, double reference, double worst)
+{
+    double size = fabs(reference);
+    return size >= 0x1p-126 && size < 0x1p128 && fabs(result - reference) < size * worst;
+}
+
+static int is_denormal(double value, double smallest)
+{
+    return value != 0.0 && fabs(value) < smallest;
+}
+
+/* The host's own arithmetic is correctly rounded. */
+static float rounded_f32(math_function function, float x, float y)
+{
+    return function == MATH_SQRT ? sqrtf(x) : x / y;
+}
+
+static long double reference_f64(math_function function, long double x, long double y)
+{
+    switch (function) {
+    case MATH_RSQRT:
+        return 1.0L / sqrtl(x);
+    case MATH_POW:
+        return powl(x, y);
+    case MATH_DIVIDE:
+        return x / y;
+    default:
+        return references[function].f64(x);
+    }
+}
+
+static double rounded_f64(math_function function, double x, double y)
+{
+    return function == MATH_SQRT ? sqrt(x) : x / y;
+}
 
 math_demand math_demand_of(const math_case *function, uint32_t exactness)
 {
@@ -206,115 +305,4 @@ void math_check_f64(const math_case *function, const double *x, const double *y,
     math_demand demand = math_demand_of(function, MATH_EXACT);
     math_run_f64(function->function, x, y, result, count);
     math_judge_f64(function, &demand, x, y, result, count, worst);
-}
-
-/* Sample `number` of a seed, whatever the others: a multiple of an odd constant, well mixed. */
-static uint64_t random_bits(uint64_t seed, uint64_t number)
-{
-    uint64_t z = (seed * UINT64_C(0xd1342543de82ef95) + number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* Uniform in [-1, 1), and never 0. */
-static double random_signed(uint64_t seed, uint64_t number)
-{
-    return (double)(int64_t)(random_bits(seed, number) | 1) * 0x1p-63;
-}
-
-/* About 2^exponent: straight lines between the powers, the same number on every machine. */
-static double power_of_two(double exponent)
-{
-    double whole = floor(exponent);
-    return ldexp(1.0 + (exponent - whole), (int)whole);
-}
-
-static double double_of(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* A special number of one of both signs. */
-static double special_value(uint64_t bits, const double bounds[4])
-{
-    const size_t count = sizeof specials / sizeof specials[0];
-    size_t which = (size_t)(bits >> 1 & 0xffff) % (count + 4);
-    double value = which < count ? specials[which] : bounds[which - count];
-    return bits & 1 ? -value : value;
-}
-
-/* A filter, for 2^32 distances take a while: among the normal numbers the unit is more than
- * the reference times 2^-24, so what differs by less than `worst` such parts is nearer. False
- * where either is not finite. */
-static int cannot_be_worst(double result, double reference, double worst)
-{
-    double size = fabs(reference);
-    return size >= 0x1p-126 && size < 0x1p128 && fabs(result - reference) < size * worst;
-}
-
-static int is_denormal(double value, double smallest)
-{
-    return value != 0.0 && fabs(value) < smallest;
-}
-
-/* The host's own arithmetic is correctly rounded. */
-static float rounded_f32(math_function function, float x, float y)
-{
-    return function == MATH_SQRT ? sqrtf(x) : x / y;
-}
-
-static double rounded_f64(math_function function, double x, double y)
-{
-    return function == MATH_SQRT ? sqrt(x) : x / y;
-}
-
-/* The C library's own, of one operand. */
-static const struct {
-    double (*f32)(double x);
-    long double (*f64)(long double x);
-} references[] = {
-    [MATH_EXP] = {exp, expl},
-    [MATH_EXP2] = {exp2, exp2l},
-    [MATH_EXPM1] = {expm1, expm1l},
-    [MATH_LOG] = {log, logl},
-    [MATH_LOG2] = {log2, log2l},
-    [MATH_LOG1P] = {log1p, log1pl},
-    [MATH_SIN] = {sin, sinl},
-    [MATH_COS] = {cos, cosl},
-    [MATH_TAN] = {tan, tanl},
-    [MATH_ATAN] = {atan, atanl},
-    [MATH_TANH] = {tanh, tanhl},
-    [MATH_ERF] = {erf, erfl},
-    [MATH_SQRT] = {sqrt, sqrtl},
-};
-
-static double reference_f32(math_function function, double x, double y)
-{
-    switch (function) {
-    case MATH_RSQRT:
-        return 1.0 / sqrt(x);
-    case MATH_POW:
-        return pow(x, y);
-    case MATH_DIVIDE:
-        return x / y;
-    default:
-        return references[function].f32(x);
-    }
-}
-
-static long double reference_f64(math_function function, long double x, long double y)
-{
-    switch (function) {
-    case MATH_RSQRT:
-        return 1.0L / sqrtl(x);
-    case MATH_POW:
-        return powl(x, y);
-    case MATH_DIVIDE:
-        return x / y;
-    default:
-        return references[function].f64(x);
-    }
 }

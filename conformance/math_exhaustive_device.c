@@ -11,17 +11,98 @@ typedef struct math_scalars {
     uint32_t first, step; /* of the bit patterns; not where samples are read */
 } math_scalars;
 
-static void forget_function(math_device *device);
-static hal_status build(const math_device *device, hal_ir_kernel **ir);
-static hal_ir_value enumerated(hal_ir_builder *b, hal_ir_value i);
-static hal_ir_value apply(hal_ir_builder *b, math_function function, hal_ir_value x,
-                          hal_ir_value y);
-static hal_status run(math_device *device, const math_scalars *scalars, uint32_t scalar_bytes,
-                      void *results);
+static void forget_function(math_device *device)
+{
+    hal_kernel_release(device->kernel);
+    hal_buffer_release(device->arguments[0]);
+    hal_buffer_release(device->arguments[1]);
+    hal_buffer_release(device->results);
+    device->kernel = NULL;
+    device->arguments[0] = device->arguments[1] = device->results = NULL;
+}
 
 static hal_type type_of(const math_case *function)
 {
     return function->is_double ? HAL_TYPE_F64 : HAL_TYPE_F32;
+}
+
+/* Bit pattern `i` from the first one on. */
+static hal_ir_value enumerated(hal_ir_builder *b, hal_ir_value i)
+{
+    hal_ir_value first = hal_ir_scalar_value(b, "first", HAL_TYPE_U32);
+    hal_ir_value step = hal_ir_scalar_value(b, "step", HAL_TYPE_U32);
+    return hal_ir_bitcast(b, HAL_TYPE_F32, hal_ir_add(b, first, hal_ir_mul(b, i, step)));
+}
+
+static hal_ir_value apply(hal_ir_builder *b, math_function function, hal_ir_value x, hal_ir_value y)
+{
+    static const uint32_t opcodes[] = {
+        [MATH_EXP] = HAL_IR_EXP,     [MATH_EXP2] = HAL_IR_EXP2, [MATH_EXPM1] = HAL_IR_EXPM1,
+        [MATH_LOG] = HAL_IR_LOG,     [MATH_LOG2] = HAL_IR_LOG2, [MATH_LOG1P] = HAL_IR_LOG1P,
+        [MATH_SIN] = HAL_IR_SIN,     [MATH_COS] = HAL_IR_COS,   [MATH_TAN] = HAL_IR_TAN,
+        [MATH_ATAN] = HAL_IR_ATAN,   [MATH_TANH] = HAL_IR_TANH, [MATH_ERF] = HAL_IR_ERF,
+        [MATH_RSQRT] = HAL_IR_RSQRT, [MATH_POW] = HAL_IR_POW,
+    };
+    if (function == MATH_SQRT) {
+        return hal_ir_sqrt(b, x);
+    }
+    if (function == MATH_DIVIDE) {
+        return hal_ir_div(b, x, y);
+    }
+    return hal_ir_math(b, opcodes[function], x, y, 0);
+}
+
+/* results[i] = function(x) for i < count. */
+static hal_status build(const math_device *device, hal_ir_kernel **ir)
+{
+    const math_case *function = device->function;
+    const hal_type type = type_of(function);
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create(function->name, &b);
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_ir_memory_id x = HAL_IR_NONE, y = HAL_IR_NONE;
+    hal_ir_group_size(b, device->group, 1, 1);
+    if (function->is_sampled) {
+        x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    }
+    if (function->has_two_arguments) {
+        y = hal_ir_binding(b, "y", type, HAL_ACCESS_READ);
+    }
+    hal_ir_memory_id results = hal_ir_binding(b, "results", type, HAL_ACCESS_WRITE);
+    hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+    hal_ir_value i = hal_ir_global_id(b, 0);
+    hal_ir_value inside = hal_ir_lt(b, i, count);
+    hal_ir_value first =
+        function->is_sampled ? hal_ir_load_wide(b, x, i, 0, 1, inside) : enumerated(b, i);
+    hal_ir_value second =
+        function->has_two_arguments ? hal_ir_load_wide(b, y, i, 0, 1, inside) : HAL_IR_NONE;
+    hal_ir_store_wide(b, results, i, 0, inside, apply(b, function->function, first, second));
+    status = hal_ir_builder_finish(b, ir);
+    hal_ir_builder_destroy(b);
+    return status;
+}
+
+static hal_status run(math_device *device, const math_scalars *scalars, uint32_t scalar_bytes,
+                      void *results)
+{
+    hal_range ranges[3];
+    uint32_t range_count = 0;
+    for (int i = 0; i < 2; i++) {
+        if (device->arguments[i] != NULL) {
+            ranges[range_count++] = (hal_range){device->arguments[i], 0, HAL_WHOLE};
+        }
+    }
+    ranges[range_count++] = (hal_range){device->results, 0, HAL_WHOLE};
+    const uint32_t grid[3] = {(scalars->count + device->group - 1) / device->group, 1, 1};
+    hal_status status = hal_queue_dispatch(device->queue, device->kernel, grid, ranges, range_count,
+                                           scalars, scalar_bytes);
+    if (status != HAL_OK) {
+        return status;
+    }
+    return hal_queue_read(device->queue, device->results, 0, results,
+                          (uint64_t)scalars->count * hal_type_size(type_of(device->function)));
 }
 
 hal_status math_device_open(math_device *device, const char *selection)
@@ -98,93 +179,4 @@ hal_status math_device_run_samples(math_device *device, const void *x, const voi
         status = hal_queue_write(device->queue, device->arguments[1], 0, y, bytes);
     }
     return status != HAL_OK ? status : run(device, &scalars, sizeof scalars.count, results);
-}
-
-static void forget_function(math_device *device)
-{
-    hal_kernel_release(device->kernel);
-    hal_buffer_release(device->arguments[0]);
-    hal_buffer_release(device->arguments[1]);
-    hal_buffer_release(device->results);
-    device->kernel = NULL;
-    device->arguments[0] = device->arguments[1] = device->results = NULL;
-}
-
-/* results[i] = function(x) for i < count. */
-static hal_status build(const math_device *device, hal_ir_kernel **ir)
-{
-    const math_case *function = device->function;
-    const hal_type type = type_of(function);
-    hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create(function->name, &b);
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_ir_memory_id x = HAL_IR_NONE, y = HAL_IR_NONE;
-    hal_ir_group_size(b, device->group, 1, 1);
-    if (function->is_sampled) {
-        x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
-    }
-    if (function->has_two_arguments) {
-        y = hal_ir_binding(b, "y", type, HAL_ACCESS_READ);
-    }
-    hal_ir_memory_id results = hal_ir_binding(b, "results", type, HAL_ACCESS_WRITE);
-    hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
-    hal_ir_value i = hal_ir_global_id(b, 0);
-    hal_ir_value inside = hal_ir_lt(b, i, count);
-    hal_ir_value first =
-        function->is_sampled ? hal_ir_load_wide(b, x, i, 0, 1, inside) : enumerated(b, i);
-    hal_ir_value second =
-        function->has_two_arguments ? hal_ir_load_wide(b, y, i, 0, 1, inside) : HAL_IR_NONE;
-    hal_ir_store_wide(b, results, i, 0, inside, apply(b, function->function, first, second));
-    status = hal_ir_builder_finish(b, ir);
-    hal_ir_builder_destroy(b);
-    return status;
-}
-
-/* Bit pattern `i` from the first one on. */
-static hal_ir_value enumerated(hal_ir_builder *b, hal_ir_value i)
-{
-    hal_ir_value first = hal_ir_scalar_value(b, "first", HAL_TYPE_U32);
-    hal_ir_value step = hal_ir_scalar_value(b, "step", HAL_TYPE_U32);
-    return hal_ir_bitcast(b, HAL_TYPE_F32, hal_ir_add(b, first, hal_ir_mul(b, i, step)));
-}
-
-static hal_ir_value apply(hal_ir_builder *b, math_function function, hal_ir_value x, hal_ir_value y)
-{
-    static const uint32_t opcodes[] = {
-        [MATH_EXP] = HAL_IR_EXP,     [MATH_EXP2] = HAL_IR_EXP2, [MATH_EXPM1] = HAL_IR_EXPM1,
-        [MATH_LOG] = HAL_IR_LOG,     [MATH_LOG2] = HAL_IR_LOG2, [MATH_LOG1P] = HAL_IR_LOG1P,
-        [MATH_SIN] = HAL_IR_SIN,     [MATH_COS] = HAL_IR_COS,   [MATH_TAN] = HAL_IR_TAN,
-        [MATH_ATAN] = HAL_IR_ATAN,   [MATH_TANH] = HAL_IR_TANH, [MATH_ERF] = HAL_IR_ERF,
-        [MATH_RSQRT] = HAL_IR_RSQRT, [MATH_POW] = HAL_IR_POW,
-    };
-    if (function == MATH_SQRT) {
-        return hal_ir_sqrt(b, x);
-    }
-    if (function == MATH_DIVIDE) {
-        return hal_ir_div(b, x, y);
-    }
-    return hal_ir_math(b, opcodes[function], x, y, 0);
-}
-
-static hal_status run(math_device *device, const math_scalars *scalars, uint32_t scalar_bytes,
-                      void *results)
-{
-    hal_range ranges[3];
-    uint32_t range_count = 0;
-    for (int i = 0; i < 2; i++) {
-        if (device->arguments[i] != NULL) {
-            ranges[range_count++] = (hal_range){device->arguments[i], 0, HAL_WHOLE};
-        }
-    }
-    ranges[range_count++] = (hal_range){device->results, 0, HAL_WHOLE};
-    const uint32_t grid[3] = {(scalars->count + device->group - 1) / device->group, 1, 1};
-    hal_status status = hal_queue_dispatch(device->queue, device->kernel, grid, ranges, range_count,
-                                           scalars, scalar_bytes);
-    if (status != HAL_OK) {
-        return status;
-    }
-    return hal_queue_read(device->queue, device->results, 0, results,
-                          (uint64_t)scalars->count * hal_type_size(type_of(device->function)));
 }

@@ -4,9 +4,67 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits);
-static double widen_float(uint64_t bits, int mantissa, int exponent_bits);
-static uint64_t integer_bits(hal_type type, double value);
+static double widen_float(uint64_t bits, int mantissa, int exponent_bits)
+{
+    const int highest = (1 << exponent_bits) - 1;
+    const int exponent = (int)(bits >> mantissa) & highest;
+    const double fraction = (double)(bits & ((UINT64_C(1) << mantissa) - 1));
+    const int negative = (int)(bits >> (mantissa + exponent_bits)) & 1;
+    double size;
+    if (exponent == highest) {
+        size = fraction == 0.0 ? (double)INFINITY : (double)NAN;
+    } else {
+        const double whole = exponent == 0 ? fraction : fraction + ldexp(1.0, mantissa);
+        const int scale = (exponent == 0 ? 1 : exponent) - highest / 2 - mantissa;
+        size = ldexp(whole, scale);
+    }
+    return negative ? -size : size;
+}
+
+/* Rounds to nearest even by scaling so that the unit in the last place is 1. */
+static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits)
+{
+    const uint64_t sign = signbit(value) ? UINT64_C(1) << (mantissa + exponent_bits) : 0;
+    const uint64_t infinity = ((UINT64_C(1) << exponent_bits) - 1) << mantissa;
+    const double size = fabs(value);
+    if (isnan(value)) {
+        return sign | infinity | (UINT64_C(1) << (mantissa - 1));
+    }
+    if (size == 0.0) {
+        return sign;
+    }
+    int exponent = isinf(size) ? 4096 : ilogb(size);
+    if (exponent > -lowest + 1) {
+        return sign | infinity;
+    }
+    exponent = exponent < lowest ? lowest : exponent;
+    const uint64_t units = (uint64_t)nearbyint(ldexp(size, mantissa - exponent));
+    /* A carry out of the mantissa moves into the exponent, as it should. */
+    const uint64_t bits = units + ((uint64_t)(exponent - lowest) << mantissa);
+    return sign | (bits > infinity ? infinity : bits);
+}
+
+static uint64_t integer_bits(hal_type type, double value)
+{
+    const uint64_t mask = number_mask(type);
+    const int is_signed = hal_type_is_signed(type);
+    const uint64_t largest = is_signed ? mask >> 1 : mask;
+    const uint64_t smallest = is_signed ? largest + 1 : 0;
+    if (isnan(value)) {
+        return 0;
+    }
+    if (value >= (double)largest && value > 0x1p52) {
+        return largest;
+    }
+    if (value >= (double)largest + 1.0) {
+        return largest;
+    }
+    if (value <= (is_signed ? -(double)smallest : 0.0)) {
+        return smallest;
+    }
+    const uint64_t size = (uint64_t)fabs(value);
+    return (value < 0 ? ~size + 1 : size) & mask;
+}
 
 uint64_t number_mask(hal_type type)
 {
@@ -174,66 +232,4 @@ const char *number_type_name(hal_type type)
                                                       "u16",  "i32",  "u32", "i64", "u64",
                                                       "f16",  "bf16", "f32", "f64"};
     return type < HAL_TYPE_COUNT ? names[type] : "?";
-}
-
-/* Rounds to nearest even by scaling so that the unit in the last place is 1. */
-static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits)
-{
-    const uint64_t sign = signbit(value) ? UINT64_C(1) << (mantissa + exponent_bits) : 0;
-    const uint64_t infinity = ((UINT64_C(1) << exponent_bits) - 1) << mantissa;
-    const double size = fabs(value);
-    if (isnan(value)) {
-        return sign | infinity | (UINT64_C(1) << (mantissa - 1));
-    }
-    if (size == 0.0) {
-        return sign;
-    }
-    int exponent = isinf(size) ? 4096 : ilogb(size);
-    if (exponent > -lowest + 1) {
-        return sign | infinity;
-    }
-    exponent = exponent < lowest ? lowest : exponent;
-    const uint64_t units = (uint64_t)nearbyint(ldexp(size, mantissa - exponent));
-    /* A carry out of the mantissa moves into the exponent, as it should. */
-    const uint64_t bits = units + ((uint64_t)(exponent - lowest) << mantissa);
-    return sign | (bits > infinity ? infinity : bits);
-}
-
-static double widen_float(uint64_t bits, int mantissa, int exponent_bits)
-{
-    const int highest = (1 << exponent_bits) - 1;
-    const int exponent = (int)(bits >> mantissa) & highest;
-    const double fraction = (double)(bits & ((UINT64_C(1) << mantissa) - 1));
-    const int negative = (int)(bits >> (mantissa + exponent_bits)) & 1;
-    double size;
-    if (exponent == highest) {
-        size = fraction == 0.0 ? (double)INFINITY : (double)NAN;
-    } else {
-        const double whole = exponent == 0 ? fraction : fraction + ldexp(1.0, mantissa);
-        const int scale = (exponent == 0 ? 1 : exponent) - highest / 2 - mantissa;
-        size = ldexp(whole, scale);
-    }
-    return negative ? -size : size;
-}
-
-static uint64_t integer_bits(hal_type type, double value)
-{
-    const uint64_t mask = number_mask(type);
-    const int is_signed = hal_type_is_signed(type);
-    const uint64_t largest = is_signed ? mask >> 1 : mask;
-    const uint64_t smallest = is_signed ? largest + 1 : 0;
-    if (isnan(value)) {
-        return 0;
-    }
-    if (value >= (double)largest && value > 0x1p52) {
-        return largest;
-    }
-    if (value >= (double)largest + 1.0) {
-        return largest;
-    }
-    if (value <= (is_signed ? -(double)smallest : 0.0)) {
-        return smallest;
-    }
-    const uint64_t size = (uint64_t)fabs(value);
-    return (value < 0 ? ~size + 1 : size) & mask;
 }

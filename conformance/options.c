@@ -74,11 +74,81 @@ static const char usage[] =
     "  --version, --help\n"
     "Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.\n";
 
-static bool take(const option_row *row, const char *value, program_options *options);
-static bool parse_levels(const char *text, unsigned *levels);
-static bool parse_number(const char *text, uint64_t *number);
-static bool parse_part(const char *text, program_options *options);
-static void take_seed_of_filter(program_options *options);
+static bool parse_number(const char *text, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 0);
+    return errno == 0 && end != text && *end == 0 && text[0] != '-';
+}
+
+static bool parse_levels(const char *text, unsigned *levels)
+{
+    static const struct {
+        const char *name;
+        unsigned level;
+    } known[] = {{"core", CASE_LEVEL_CORE}, {"ops", CASE_LEVEL_OPS}, {"stress", CASE_LEVEL_STRESS}};
+    *levels = 0;
+    while (*text != 0) {
+        const size_t length = strcspn(text, ",");
+        unsigned level = 0;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            if (strlen(known[i].name) == length && strncmp(text, known[i].name, length) == 0) {
+                level = known[i].level;
+            }
+        }
+        if (level == 0) {
+            return false;
+        }
+        *levels |= level;
+        text += length + (text[length] == ',');
+    }
+    return *levels != 0;
+}
+
+static bool parse_part(const char *text, program_options *options)
+{
+    int end = 0;
+    return sscanf(text, "%3u/%3u%n", &options->part, &options->parts, &end) == 2 &&
+           text[end] == 0 && options->part >= 1 && options->part <= options->parts;
+}
+
+static bool take(const option_row *row, const char *value, program_options *options)
+{
+    void *target = (char *)options + row->offset;
+    uint64_t number = 0;
+    switch (row->kind) {
+    case TEXT:
+        *(const char **)target = value;
+        return true;
+    case NUMBER:
+        if (!parse_number(value, &number) || number < row->least || number > row->most) {
+            return false;
+        }
+        *(unsigned *)target = (unsigned)number;
+        return true;
+    case SEED:
+        options->seed_given = true;
+        return parse_number(value, &options->seed);
+    case LEVELS:
+        return parse_levels(value, &options->levels);
+    case PART:
+        return parse_part(value, options);
+    default:
+        *(bool *)target = true;
+        return true;
+    }
+}
+
+/* A case's name holds its seed, so the name alone brings the same run back. */
+static void take_seed_of_filter(program_options *options)
+{
+    const char *seed = options->filter == NULL ? NULL : strstr(options->filter, "seed=");
+    if (seed != NULL && !options->seed_given) {
+        const uint64_t number = strtoull(seed + strlen("seed="), NULL, 10);
+        options->seed = number == 0 ? options->seed : number;
+    }
+}
 
 int options_parse(int count, char **arguments, program_options *options)
 {
@@ -123,80 +193,4 @@ int options_parse(int count, char **arguments, program_options *options)
     }
     take_seed_of_filter(options);
     return 0;
-}
-
-static bool take(const option_row *row, const char *value, program_options *options)
-{
-    void *target = (char *)options + row->offset;
-    uint64_t number = 0;
-    switch (row->kind) {
-    case TEXT:
-        *(const char **)target = value;
-        return true;
-    case NUMBER:
-        if (!parse_number(value, &number) || number < row->least || number > row->most) {
-            return false;
-        }
-        *(unsigned *)target = (unsigned)number;
-        return true;
-    case SEED:
-        options->seed_given = true;
-        return parse_number(value, &options->seed);
-    case LEVELS:
-        return parse_levels(value, &options->levels);
-    case PART:
-        return parse_part(value, options);
-    default:
-        *(bool *)target = true;
-        return true;
-    }
-}
-
-static bool parse_levels(const char *text, unsigned *levels)
-{
-    static const struct {
-        const char *name;
-        unsigned level;
-    } known[] = {{"core", CASE_LEVEL_CORE}, {"ops", CASE_LEVEL_OPS}, {"stress", CASE_LEVEL_STRESS}};
-    *levels = 0;
-    while (*text != 0) {
-        const size_t length = strcspn(text, ",");
-        unsigned level = 0;
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-            if (strlen(known[i].name) == length && strncmp(text, known[i].name, length) == 0) {
-                level = known[i].level;
-            }
-        }
-        if (level == 0) {
-            return false;
-        }
-        *levels |= level;
-        text += length + (text[length] == ',');
-    }
-    return *levels != 0;
-}
-
-static bool parse_number(const char *text, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 0);
-    return errno == 0 && end != text && *end == 0 && text[0] != '-';
-}
-
-static bool parse_part(const char *text, program_options *options)
-{
-    int end = 0;
-    return sscanf(text, "%3u/%3u%n", &options->part, &options->parts, &end) == 2 &&
-           text[end] == 0 && options->part >= 1 && options->part <= options->parts;
-}
-
-/* A case's name holds its seed, so the name alone brings the same run back. */
-static void take_seed_of_filter(program_options *options)
-{
-    const char *seed = options->filter == NULL ? NULL : strstr(options->filter, "seed=");
-    if (seed != NULL && !options->seed_given) {
-        const uint64_t number = strtoull(seed + strlen("seed="), NULL, 10);
-        options->seed = number == 0 ? options->seed : number;
-    }
 }

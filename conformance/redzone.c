@@ -8,8 +8,25 @@
 /* Little-endian halfword 0xfff5. */
 static const uint8_t canary[2] = {0xf5, 0xff};
 
+/* The pattern's phase follows from the place in the buffer, which is even at its start. */
 static bool check_canaries(case_run *run, const red_zone *zone, const uint8_t *memory,
-                           const char *what);
+                           const char *what)
+{
+    const uint64_t before = canary_first_broken(memory, zone->offset);
+    if (before < zone->offset) {
+        return case_fail(run, "%s: %" PRIu64 " bytes before the range were written to", what,
+                         zone->offset - before);
+    }
+    const uint64_t end = zone->offset + zone->bytes;
+    for (uint64_t i = end; i < zone->total; i++) {
+        if (memory[i] != canary[i % 2]) {
+            return case_fail(run,
+                             "%s: byte %" PRIu64 " behind the range of %" PRIu64 " was written to",
+                             what, i - end, zone->bytes);
+        }
+    }
+    return true;
+}
 
 bool zone_create(case_run *run, red_zone *made, uint64_t bytes, const void *data)
 {
@@ -97,24 +114,4 @@ uint64_t canary_first_broken(const void *memory, uint64_t bytes)
         i++;
     }
     return i;
-}
-
-/* The pattern's phase follows from the place in the buffer, which is even at its start. */
-static bool check_canaries(case_run *run, const red_zone *zone, const uint8_t *memory,
-                           const char *what)
-{
-    const uint64_t before = canary_first_broken(memory, zone->offset);
-    if (before < zone->offset) {
-        return case_fail(run, "%s: %" PRIu64 " bytes before the range were written to", what,
-                         zone->offset - before);
-    }
-    const uint64_t end = zone->offset + zone->bytes;
-    for (uint64_t i = end; i < zone->total; i++) {
-        if (memory[i] != canary[i % 2]) {
-            return case_fail(run,
-                             "%s: byte %" PRIu64 " behind the range of %" PRIu64 " was written to",
-                             what, i - end, zone->bytes);
-        }
-    }
-    return true;
 }

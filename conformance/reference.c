@@ -9,12 +9,72 @@
 #include "redzone.h"
 #include "ulp.h"
 
-static double small_float_ulps(hal_type type, uint64_t actual, long double expected);
+/* As ulp.h, for the 16-bit floats: 10 or 7 bits of mantissa. */
+static double small_float_ulps(hal_type type, uint64_t actual, long double expected)
+{
+    const int mantissa = type == HAL_TYPE_F16 ? 10 : 7;
+    const int lowest = type == HAL_TYPE_F16 ? -14 : -126;
+    const int highest = type == HAL_TYPE_F16 ? 15 : 127;
+    const double value = number_value(type, actual);
+    if (isnan(value) || isnan(expected)) {
+        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(expected) || (value == 0.0 && expected == 0.0L)) {
+        const bool same = (long double)value == expected && !signbit(value) == !signbit(expected);
+        return same ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(value) && number_bits(type, (double)expected) == actual) {
+        return 0.0;
+    }
+    int exponent = expected == 0.0L ? lowest : ilogbl(expected);
+    exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
+    const long double near = isinf(value) ? copysignl(ldexpl(1.0L, highest + 1), (long double)value)
+                                          : (long double)value;
+    return (double)fabsl(ldexpl(near - expected, mantissa - exponent));
+}
+
+/* The negated comparison catches distances that are NaN. */
 static void note(comparison *found, size_t index, double distance, uint64_t actual,
-                 long double expected);
-static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound);
-static bool needs_bits(hal_type type);
-static bool is_poison(const comparison *found);
+                 long double expected)
+{
+    const bool is_wrong = !(distance <= found->bound);
+    found->wrong += is_wrong;
+    if (index == 0 || distance > found->worst || (is_wrong && found->wrong == 1)) {
+        found->worst = distance;
+        found->worst_index = index;
+        found->actual = actual;
+        found->expected = expected;
+    }
+}
+
+static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound)
+{
+    const long double value = number_long_value(type, actual);
+    if (isnan(value) || isnan(expected)) {
+        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
+    }
+    if (value == expected) {
+        return 0.0;
+    }
+    if (isinf(value)) {
+        /* Right where the bound reaches beyond the largest number of the type. */
+        const double far = (double)(expected + copysignl((long double)bound, value));
+        return !isinf(expected) && number_bits(type, far) == actual ? 1.0 : (double)INFINITY;
+    }
+    return isinf(expected) ? (double)INFINITY : (double)(fabsl(value - expected) / bound);
+}
+
+/* A single byte may be it by chance. */
+static bool is_poison(const comparison *found)
+{
+    const uint32_t bytes = hal_type_size(found->type);
+    return bytes > 1 && canary_first_broken(&found->actual, bytes) == bytes;
+}
+
+static bool needs_bits(hal_type type)
+{
+    return hal_type_is_float(type);
+}
 
 double reference_ulps(hal_type type, uint64_t actual, long double expected)
 {
@@ -95,71 +155,4 @@ void comparison_text(const comparison *found, char *text, size_t bytes)
 bool reference_is_nan(hal_type type, uint64_t bits)
 {
     return hal_type_is_float(type) && isnan(number_value(type, bits));
-}
-
-/* As ulp.h, for the 16-bit floats: 10 or 7 bits of mantissa. */
-static double small_float_ulps(hal_type type, uint64_t actual, long double expected)
-{
-    const int mantissa = type == HAL_TYPE_F16 ? 10 : 7;
-    const int lowest = type == HAL_TYPE_F16 ? -14 : -126;
-    const int highest = type == HAL_TYPE_F16 ? 15 : 127;
-    const double value = number_value(type, actual);
-    if (isnan(value) || isnan(expected)) {
-        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
-    }
-    if (isinf(expected) || (value == 0.0 && expected == 0.0L)) {
-        const bool same = (long double)value == expected && !signbit(value) == !signbit(expected);
-        return same ? 0.0 : (double)INFINITY;
-    }
-    if (isinf(value) && number_bits(type, (double)expected) == actual) {
-        return 0.0;
-    }
-    int exponent = expected == 0.0L ? lowest : ilogbl(expected);
-    exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
-    const long double near = isinf(value) ? copysignl(ldexpl(1.0L, highest + 1), (long double)value)
-                                          : (long double)value;
-    return (double)fabsl(ldexpl(near - expected, mantissa - exponent));
-}
-
-/* The negated comparison catches distances that are NaN. */
-static void note(comparison *found, size_t index, double distance, uint64_t actual,
-                 long double expected)
-{
-    const bool is_wrong = !(distance <= found->bound);
-    found->wrong += is_wrong;
-    if (index == 0 || distance > found->worst || (is_wrong && found->wrong == 1)) {
-        found->worst = distance;
-        found->worst_index = index;
-        found->actual = actual;
-        found->expected = expected;
-    }
-}
-
-static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound)
-{
-    const long double value = number_long_value(type, actual);
-    if (isnan(value) || isnan(expected)) {
-        return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
-    }
-    if (value == expected) {
-        return 0.0;
-    }
-    if (isinf(value)) {
-        /* Right where the bound reaches beyond the largest number of the type. */
-        const double far = (double)(expected + copysignl((long double)bound, value));
-        return !isinf(expected) && number_bits(type, far) == actual ? 1.0 : (double)INFINITY;
-    }
-    return isinf(expected) ? (double)INFINITY : (double)(fabsl(value - expected) / bound);
-}
-
-static bool needs_bits(hal_type type)
-{
-    return hal_type_is_float(type);
-}
-
-/* A single byte may be it by chance. */
-static bool is_poison(const comparison *found)
-{
-    const uint32_t bytes = hal_type_size(found->type);
-    return bytes > 1 && canary_first_broken(&found->actual, bytes) == bytes;
 }

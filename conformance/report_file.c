@@ -6,14 +6,147 @@
 #include <inttypes.h>
 #include <string.h>
 
-static FILE *open_to_write(const char *path);
-static bool close_written(FILE *file, const char *path);
-static void write_device(FILE *file, const report_device *device);
-static void write_json_text(FILE *file, const char *text);
-static void write_xml_text(FILE *file, const char *text);
-static void write_tap_text(FILE *file, const char *text);
-static void write_tap_block(FILE *file, const report_result *result);
-static size_t sequence_length(const unsigned char *text);
+static FILE *open_to_write(const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (file == NULL) {
+        fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
+    }
+    return file;
+}
+
+/* Bytes of the UTF-8 character that begins here; 0 when none does, or one that XML forbids. */
+static size_t sequence_length(const unsigned char *text)
+{
+    const unsigned first = text[0];
+    const size_t length = first < 0x80                     ? 1
+                          : first >= 0xc2 && first < 0xe0  ? 2
+                          : first >= 0xe0 && first < 0xf0  ? 3
+                          : first >= 0xf0 && first <= 0xf4 ? 4
+                                                           : 0;
+    uint32_t point = length < 2 ? first : first & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        point = point << 6 | (text[i] & 0x3fu);
+    }
+    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+    const bool forbidden = (point >= 0xd800 && point < 0xe000) || point == 0xfffe ||
+                           point == 0xffff || point > 0x10ffff;
+    return overlong || forbidden ? 0 : length;
+}
+
+static void write_json_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
+        const size_t length = sequence_length(c);
+        if (*c == '"' || *c == '\\') {
+            fprintf(file, "\\%c", *c);
+        } else if (*c < 32 || *c == 127) {
+            fprintf(file, "\\u%04x", *c);
+        } else if (length == 0) {
+            fputc('?', file);
+        } else {
+            fwrite(c, 1, length, file);
+        }
+        c += length == 0 ? 1 : length;
+    }
+    fputc('"', file);
+}
+
+static void write_device(FILE *file, const report_device *device)
+{
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"selection", device->selection},
+                 {"name", device->info.name},
+                 {"id", device->info.id},
+                 {"plugin", device->plugin},
+                 {"plugin_version", device->plugin_version},
+                 {"plugin_path", device->plugin_path},
+                 {"driver", device->info.driver},
+                 {"architecture", device->info.architecture},
+                 {"hal_version", device->hal_version}};
+    fputc('{', file);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fprintf(file, "%s\"%s\": ", i == 0 ? "" : ", ", texts[i].key);
+        write_json_text(file, texts[i].value);
+    }
+    fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"abilities\": %u}",
+            device->info.subgroup_width, device->info.exactness, device->info.abilities);
+}
+
+static bool close_written(FILE *file, const char *path)
+{
+    bool well = fflush(file) == 0 && ferror(file) == 0;
+    if (file != stdout) {
+        well = fclose(file) == 0 && well;
+    }
+    if (!well) {
+        fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
+    }
+    return well;
+}
+
+static void write_xml_text(FILE *file, const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
+        const size_t length = sequence_length(c);
+        switch (*c) {
+        case '&':
+            fputs("&amp;", file);
+            break;
+        case '<':
+            fputs("&lt;", file);
+            break;
+        case '>':
+            fputs("&gt;", file);
+            break;
+        case '"':
+            fputs("&quot;", file);
+            break;
+        default:
+            if (*c < 32 || *c == 127 || length == 0) {
+                fputc(*c == '\n' || *c == '\t' ? ' ' : '?', file);
+            } else {
+                fwrite(c, 1, length, file);
+            }
+        }
+        c += length == 0 ? 1 : length;
+    }
+}
+
+/* On one line, and without a '#' that would begin a directive. */
+static void write_tap_text(FILE *file, const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
+        const size_t length = sequence_length(c);
+        if (*c == '#' || *c == '\\') {
+            fprintf(file, "\\%c", *c);
+        } else if (*c < 32 || *c == 127 || length == 0) {
+            fputc(*c == '\n' || *c == '\t' ? ' ' : '?', file);
+        } else {
+            fwrite(c, 1, length, file);
+        }
+        c += length == 0 ? 1 : length;
+    }
+}
+
+/* The YAML of a failure; a text in double quotes is the same in JSON. */
+static void write_tap_block(FILE *file, const report_result *result)
+{
+    fprintf(file, "  ---\n  message: ");
+    write_json_text(file, result->detail);
+    if (result->smallest != NULL) {
+        fprintf(file, "\n  smallest: ");
+        write_json_text(file, result->smallest);
+        fprintf(file, "\n  smallest_message: ");
+        write_json_text(file, result->smallest_detail);
+    }
+    fprintf(file, "\n  seconds: %.6f\n  ...\n", result->seconds);
+}
 
 bool report_write_json(const char *path, const run_report *made)
 {
@@ -138,146 +271,4 @@ bool report_write_tap(const char *path, const run_report *made)
         }
     }
     return close_written(file, path);
-}
-
-static FILE *open_to_write(const char *path)
-{
-    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (file == NULL) {
-        fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
-    }
-    return file;
-}
-
-static bool close_written(FILE *file, const char *path)
-{
-    bool well = fflush(file) == 0 && ferror(file) == 0;
-    if (file != stdout) {
-        well = fclose(file) == 0 && well;
-    }
-    if (!well) {
-        fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
-    }
-    return well;
-}
-
-static void write_device(FILE *file, const report_device *device)
-{
-    const struct {
-        const char *key, *value;
-    } texts[] = {{"selection", device->selection},
-                 {"name", device->info.name},
-                 {"id", device->info.id},
-                 {"plugin", device->plugin},
-                 {"plugin_version", device->plugin_version},
-                 {"plugin_path", device->plugin_path},
-                 {"driver", device->info.driver},
-                 {"architecture", device->info.architecture},
-                 {"hal_version", device->hal_version}};
-    fputc('{', file);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        fprintf(file, "%s\"%s\": ", i == 0 ? "" : ", ", texts[i].key);
-        write_json_text(file, texts[i].value);
-    }
-    fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"abilities\": %u}",
-            device->info.subgroup_width, device->info.exactness, device->info.abilities);
-}
-
-static void write_json_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
-        if (*c == '"' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32 || *c == 127) {
-            fprintf(file, "\\u%04x", *c);
-        } else if (length == 0) {
-            fputc('?', file);
-        } else {
-            fwrite(c, 1, length, file);
-        }
-        c += length == 0 ? 1 : length;
-    }
-    fputc('"', file);
-}
-
-static void write_xml_text(FILE *file, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
-        switch (*c) {
-        case '&':
-            fputs("&amp;", file);
-            break;
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '"':
-            fputs("&quot;", file);
-            break;
-        default:
-            if (*c < 32 || *c == 127 || length == 0) {
-                fputc(*c == '\n' || *c == '\t' ? ' ' : '?', file);
-            } else {
-                fwrite(c, 1, length, file);
-            }
-        }
-        c += length == 0 ? 1 : length;
-    }
-}
-
-/* On one line, and without a '#' that would begin a directive. */
-static void write_tap_text(FILE *file, const char *text)
-{
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
-        if (*c == '#' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32 || *c == 127 || length == 0) {
-            fputc(*c == '\n' || *c == '\t' ? ' ' : '?', file);
-        } else {
-            fwrite(c, 1, length, file);
-        }
-        c += length == 0 ? 1 : length;
-    }
-}
-
-/* The YAML of a failure; a text in double quotes is the same in JSON. */
-static void write_tap_block(FILE *file, const report_result *result)
-{
-    fprintf(file, "  ---\n  message: ");
-    write_json_text(file, result->detail);
-    if (result->smallest != NULL) {
-        fprintf(file, "\n  smallest: ");
-        write_json_text(file, result->smallest);
-        fprintf(file, "\n  smallest_message: ");
-        write_json_text(file, result->smallest_detail);
-    }
-    fprintf(file, "\n  seconds: %.6f\n  ...\n", result->seconds);
-}
-
-/* Bytes of the UTF-8 character that begins here; 0 when none does, or one that XML forbids. */
-static size_t sequence_length(const unsigned char *text)
-{
-    const unsigned first = text[0];
-    const size_t length = first < 0x80                     ? 1
-                          : first >= 0xc2 && first < 0xe0  ? 2
-                          : first >= 0xe0 && first < 0xf0  ? 3
-                          : first >= 0xf0 && first <= 0xf4 ? 4
-                                                           : 0;
-    uint32_t point = length < 2 ? first : first & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        point = point << 6 | (text[i] & 0x3fu);
-    }
-    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-    const bool forbidden = (point >= 0xd800 && point < 0xe000) || point == 0xfffe ||
-                           point == 0xffff || point > 0x10ffff;
-    return overlong || forbidden ? 0 : length;
 }

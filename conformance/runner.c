@@ -26,139 +26,75 @@ typedef struct group_job {
     bool hung;
 } group_job;
 
-static void look_after(group_job *job, short events);
-static void take_what_is_left(group_job *job);
-static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
-                             size_t count, size_t *next);
-static bool restart(group_job *job);
-static bool run_here(group_job *job);
-static bool take_message(group_job *job);
-static void take_result(group_job *job, const message *received, const char *detail);
-static void take_tried(group_job *job, bool failed, const char *detail);
-static void blame_for_fork(group_job *job);
-static void end_of_child(group_job *job, const char *end);
-static void finish(group_job *job, size_t index, case_status status, const char *detail,
-                   double seconds);
-static void change_to_failed(group_job *job, size_t index, const char *detail);
-static int milliseconds_to_look(const group_job *jobs, unsigned count);
-
 /* Progress is counted over the whole run. */
 static size_t done_count, all_count;
 
-bool runner_run(const runner_options *options, report_result *results, size_t count)
+static void finish(group_job *job, size_t index, case_status status, const char *detail,
+                   double seconds)
 {
-    static group_job jobs[MAX_JOBS];
-    const unsigned job_count = options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS;
-    size_t next = 0;
-    done_count = 0;
-    all_count = count;
-    memset(jobs, 0, sizeof jobs);
-    for (;;) {
-        struct pollfd files[MAX_JOBS];
-        unsigned active = 0;
-        for (unsigned i = 0; i < job_count; i++) {
-            if (jobs[i].process.pid == 0 && next < count &&
-                !start_next_group(&jobs[i], options, results, count, &next)) {
-                return false;
-            }
-            const bool runs = jobs[i].process.pid != 0;
-            const bool talks = runs && !jobs[i].closed;
-            files[i] = (struct pollfd){.fd = talks ? jobs[i].process.fd : -1, .events = POLLIN};
-            active += runs;
-        }
-        if (active == 0 && next == count) {
-            return true;
-        }
-        if (active == 0) {
-            continue; /* a group ran here, and is over */
-        }
-        poll(files, job_count, milliseconds_to_look(jobs, job_count));
-        for (unsigned i = 0; i < job_count; i++) {
-            if (jobs[i].process.pid != 0) {
-                look_after(&jobs[i], files[i].fd < 0 ? 0 : files[i].revents);
-            }
-        }
+    report_result *result = &job->results[index];
+    if (!result->done) { /* else it was found guilty while it ran */
+        result->status = status;
+        result->detail = strdup(detail);
     }
+    result->seconds = seconds;
+    result->done = true;
+    report_apply_expectations(result, job->task.options->expected);
+    report_progress(result, ++done_count, all_count, job->task.options->to_terminal);
 }
 
-/* The end of a child is its exit, not that of the pipe, which a process that the plugin started
- * may hold open; and a child whose pipe is closed may still hang. */
-static void look_after(group_job *job, short events)
-{
-    char end[192];
-    if ((events & (POLLIN | POLLHUP)) != 0) {
-        job->closed = !take_message(job);
-        return;
-    }
-    if (child_now() > job->deadline) {
-        job->hung = true;
-        child_kill(&job->process);
-        child_finish(&job->process, 1.0, end, sizeof end);
-        end_of_child(job, end);
-        return;
-    }
-    if (child_has_ended(&job->process, end, sizeof end)) {
-        take_what_is_left(job);
-        child_close(&job->process);
-        end_of_child(job, end);
-    }
-}
-
-static void take_what_is_left(group_job *job)
-{
-    struct pollfd file = {.fd = job->process.fd, .events = POLLIN};
-    while (!job->closed && poll(&file, 1, 0) == 1 && (file.revents & POLLIN) != 0) {
-        job->closed = !take_message(job);
-    }
-}
-
-static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
-                             size_t count, size_t *next)
-{
-    const char *group = results[*next].entry->group;
-    *job = (group_job){.results = results, .first = *next};
-    job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
-    do {
-        job->task.end++;
-    } while (job->task.end < count && results[job->task.end].entry->faults == NULL &&
-             results[job->task.end - 1].entry->faults == NULL &&
-             strcmp(results[job->task.end].entry->group, group) == 0);
-    *next = job->task.end;
-    return restart(job);
-}
-
-static bool restart(group_job *job)
+static void take_result(group_job *job, const message *received, const char *detail)
 {
     job->current = SIZE_MAX;
-    job->hung = false;
-    job->closed = false;
-    job->trying = false;
-    job->deadline = child_now() + job->task.options->seconds;
-    if (job->task.options->in_process) {
-        return run_here(job);
+    job->task.next = received->index + 1;
+    finish(job, received->index, (case_status)received->status, detail, received->seconds);
+    if (received->status == CASE_FAILED) {
+        worker_begin_shrink(&job->task, received->index);
     }
-    if (!child_start(&job->process, worker_run, &job->task)) {
-        fprintf(stderr, "hal-conformance: cannot start a process: %s\n", strerror(errno));
-        return false;
-    }
-    return true;
 }
 
-/* The messages go to a file, and are read when the group is over. */
-static bool run_here(group_job *job)
+/* Keeps the smallest sizes so far with which the case failed. */
+static void take_tried(group_job *job, bool failed, const char *detail)
 {
-    job->process = (child){.fd = memfd_create("messages", MFD_CLOEXEC)};
-    if (job->process.fd < 0) {
-        fprintf(stderr, "hal-conformance: no place for messages: %s\n", strerror(errno));
-        return false;
+    worker_task *task = &job->task;
+    char name[CASE_NAME_BYTES];
+    if (!job->trying) {
+        return;
     }
-    worker_task copy = job->task;
-    worker_run(&copy, job->process.fd);
-    lseek(job->process.fd, 0, SEEK_SET);
-    while (take_message(job)) {
+    job->trying = false;
+    shrink_tell(&task->search, failed);
+    if (failed) {
+        report_result *result = &job->results[task->shrunk];
+        task->search.family->print(task->search.smallest, task->options->seed, name, sizeof name);
+        free(result->smallest);
+        free(result->smallest_detail);
+        result->smallest = strdup(name);
+        result->smallest_detail = strdup(detail);
     }
-    child_close(&job->process);
-    return true;
+}
+
+static void change_to_failed(group_job *job, size_t index, const char *detail)
+{
+    report_result *result = &job->results[index];
+    if (result->done && result->status == CASE_FAILED) {
+        return;
+    }
+    free(result->detail);
+    result->detail = strdup(detail);
+    result->status = CASE_FAILED;
+    result->done = true;
+    if (index != job->current) {
+        report_progress(result, done_count, all_count, job->task.options->to_terminal);
+    }
+}
+
+static void blame_for_fork(group_job *job)
+{
+    const size_t last = job->task.next == job->first ? job->first : job->task.next - 1;
+    const size_t guilty = job->current != SIZE_MAX ? job->current : last;
+    change_to_failed(job, guilty,
+                     "the process was forked, and the copy came back from the call: a plugin that "
+                     "starts a process has to exec in it or end it");
 }
 
 /* False when the child has no more to say. */
@@ -199,43 +135,65 @@ static bool take_message(group_job *job)
     }
 }
 
-static void take_result(group_job *job, const message *received, const char *detail)
+/* The messages go to a file, and are read when the group is over. */
+static bool run_here(group_job *job)
+{
+    job->process = (child){.fd = memfd_create("messages", MFD_CLOEXEC)};
+    if (job->process.fd < 0) {
+        fprintf(stderr, "hal-conformance: no place for messages: %s\n", strerror(errno));
+        return false;
+    }
+    worker_task copy = job->task;
+    worker_run(&copy, job->process.fd);
+    lseek(job->process.fd, 0, SEEK_SET);
+    while (take_message(job)) {
+    }
+    child_close(&job->process);
+    return true;
+}
+
+static bool restart(group_job *job)
 {
     job->current = SIZE_MAX;
-    job->task.next = received->index + 1;
-    finish(job, received->index, (case_status)received->status, detail, received->seconds);
-    if (received->status == CASE_FAILED) {
-        worker_begin_shrink(&job->task, received->index);
-    }
-}
-
-/* Keeps the smallest sizes so far with which the case failed. */
-static void take_tried(group_job *job, bool failed, const char *detail)
-{
-    worker_task *task = &job->task;
-    char name[CASE_NAME_BYTES];
-    if (!job->trying) {
-        return;
-    }
+    job->hung = false;
+    job->closed = false;
     job->trying = false;
-    shrink_tell(&task->search, failed);
-    if (failed) {
-        report_result *result = &job->results[task->shrunk];
-        task->search.family->print(task->search.smallest, task->options->seed, name, sizeof name);
-        free(result->smallest);
-        free(result->smallest_detail);
-        result->smallest = strdup(name);
-        result->smallest_detail = strdup(detail);
+    job->deadline = child_now() + job->task.options->seconds;
+    if (job->task.options->in_process) {
+        return run_here(job);
     }
+    if (!child_start(&job->process, worker_run, &job->task)) {
+        fprintf(stderr, "hal-conformance: cannot start a process: %s\n", strerror(errno));
+        return false;
+    }
+    return true;
 }
 
-static void blame_for_fork(group_job *job)
+static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
+                             size_t count, size_t *next)
 {
-    const size_t last = job->task.next == job->first ? job->first : job->task.next - 1;
-    const size_t guilty = job->current != SIZE_MAX ? job->current : last;
-    change_to_failed(job, guilty,
-                     "the process was forked, and the copy came back from the call: a plugin that "
-                     "starts a process has to exec in it or end it");
+    const char *group = results[*next].entry->group;
+    *job = (group_job){.results = results, .first = *next};
+    job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
+    do {
+        job->task.end++;
+    } while (job->task.end < count && results[job->task.end].entry->faults == NULL &&
+             results[job->task.end - 1].entry->faults == NULL &&
+             strcmp(results[job->task.end].entry->group, group) == 0);
+    *next = job->task.end;
+    return restart(job);
+}
+
+static int milliseconds_to_look(const group_job *jobs, unsigned count)
+{
+    double nearest = 0.2;
+    for (unsigned i = 0; i < count; i++) {
+        if (jobs[i].process.pid != 0) {
+            const double left = jobs[i].closed ? 0.005 : jobs[i].deadline - child_now();
+            nearest = left < nearest ? left : nearest;
+        }
+    }
+    return nearest < 0 ? 0 : (int)(nearest * 1000) + 1;
 }
 
 /* The case under way takes the blame; behind the last one, that does, as for a leak at exit. */
@@ -275,43 +233,69 @@ static void end_of_child(group_job *job, const char *end)
     }
 }
 
-static void finish(group_job *job, size_t index, case_status status, const char *detail,
-                   double seconds)
+static void take_what_is_left(group_job *job)
 {
-    report_result *result = &job->results[index];
-    if (!result->done) { /* else it was found guilty while it ran */
-        result->status = status;
-        result->detail = strdup(detail);
+    struct pollfd file = {.fd = job->process.fd, .events = POLLIN};
+    while (!job->closed && poll(&file, 1, 0) == 1 && (file.revents & POLLIN) != 0) {
+        job->closed = !take_message(job);
     }
-    result->seconds = seconds;
-    result->done = true;
-    report_apply_expectations(result, job->task.options->expected);
-    report_progress(result, ++done_count, all_count, job->task.options->to_terminal);
 }
 
-static void change_to_failed(group_job *job, size_t index, const char *detail)
+/* The end of a child is its exit, not that of the pipe, which a process that the plugin started
+ * may hold open; and a child whose pipe is closed may still hang. */
+static void look_after(group_job *job, short events)
 {
-    report_result *result = &job->results[index];
-    if (result->done && result->status == CASE_FAILED) {
+    char end[192];
+    if ((events & (POLLIN | POLLHUP)) != 0) {
+        job->closed = !take_message(job);
         return;
     }
-    free(result->detail);
-    result->detail = strdup(detail);
-    result->status = CASE_FAILED;
-    result->done = true;
-    if (index != job->current) {
-        report_progress(result, done_count, all_count, job->task.options->to_terminal);
+    if (child_now() > job->deadline) {
+        job->hung = true;
+        child_kill(&job->process);
+        child_finish(&job->process, 1.0, end, sizeof end);
+        end_of_child(job, end);
+        return;
+    }
+    if (child_has_ended(&job->process, end, sizeof end)) {
+        take_what_is_left(job);
+        child_close(&job->process);
+        end_of_child(job, end);
     }
 }
 
-static int milliseconds_to_look(const group_job *jobs, unsigned count)
+bool runner_run(const runner_options *options, report_result *results, size_t count)
 {
-    double nearest = 0.2;
-    for (unsigned i = 0; i < count; i++) {
-        if (jobs[i].process.pid != 0) {
-            const double left = jobs[i].closed ? 0.005 : jobs[i].deadline - child_now();
-            nearest = left < nearest ? left : nearest;
+    static group_job jobs[MAX_JOBS];
+    const unsigned job_count = options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS;
+    size_t next = 0;
+    done_count = 0;
+    all_count = count;
+    memset(jobs, 0, sizeof jobs);
+    for (;;) {
+        struct pollfd files[MAX_JOBS];
+        unsigned active = 0;
+        for (unsigned i = 0; i < job_count; i++) {
+            if (jobs[i].process.pid == 0 && next < count &&
+                !start_next_group(&jobs[i], options, results, count, &next)) {
+                return false;
+            }
+            const bool runs = jobs[i].process.pid != 0;
+            const bool talks = runs && !jobs[i].closed;
+            files[i] = (struct pollfd){.fd = talks ? jobs[i].process.fd : -1, .events = POLLIN};
+            active += runs;
+        }
+        if (active == 0 && next == count) {
+            return true;
+        }
+        if (active == 0) {
+            continue; /* a group ran here, and is over */
+        }
+        poll(files, job_count, milliseconds_to_look(jobs, job_count));
+        for (unsigned i = 0; i < job_count; i++) {
+            if (jobs[i].process.pid != 0) {
+                look_after(&jobs[i], files[i].fd < 0 ? 0 : files[i].revents);
+            }
         }
     }
-    return nearest < 0 ? 0 : (int)(nearest * 1000) + 1;
 }

@@ -10,8 +10,21 @@
 /* How far above its least value a size is small. */
 enum { SMALL = 32 };
 
-static int64_t next_step(int64_t step, int64_t most);
-static void next_size(shrink *search);
+static void next_size(shrink *search)
+{
+    search->at++;
+    search->step = 0;
+}
+
+/* 0: there is none. */
+static int64_t next_step(int64_t step, int64_t most)
+{
+    int64_t power = 1;
+    while (2 * power < step) {
+        power *= 2;
+    }
+    return most <= SMALL ? step - 1 : step > 1 ? power : 0;
+}
 
 void shrink_begin(shrink *search, const case_entry *failed)
 {
@@ -59,20 +72,4 @@ void shrink_tell(shrink *search, bool failed)
     if ((failed && most <= SMALL) || (!failed && search->step == 0)) {
         next_size(search);
     }
-}
-
-/* 0: there is none. */
-static int64_t next_step(int64_t step, int64_t most)
-{
-    int64_t power = 1;
-    while (2 * power < step) {
-        power *= 2;
-    }
-    return most <= SMALL ? step - 1 : step > 1 ? power : 0;
-}
-
-static void next_size(shrink *search)
-{
-    search->at++;
-    search->step = 0;
 }

@@ -6,7 +6,23 @@
 #include <stdint.h>
 #include <string.h>
 
-static bool is_decided(long double actual, long double reference, double *distance);
+/* What both types need decided before any arithmetic: true when distance holds the answer. */
+static bool is_decided(long double actual, long double reference, double *distance)
+{
+    if (isnan(actual) || isnan(reference)) {
+        *distance = isnan(actual) && isnan(reference) ? 0.0 : (double)INFINITY;
+        return true;
+    }
+    if (isinf(reference)) {
+        *distance = actual == reference ? 0.0 : (double)INFINITY;
+        return true;
+    }
+    if (reference == 0.0L && actual == 0.0L) {
+        *distance = signbit(actual) == signbit(reference) ? 0.0 : (double)INFINITY;
+        return true;
+    }
+    return false;
+}
 
 double ulp_distance_f32(float actual, double reference)
 {
@@ -40,22 +56,4 @@ double ulp_distance_f64(double actual, long double reference)
     long double value = isinf(actual) ? copysignl(0x1p1024L, (long double)actual) : actual;
     int exponent = ilogbl(fminl(fmaxl(fabsl(reference), 0x1p-1022L), 0x1p1023L));
     return (double)fabsl(ldexpl(value - reference, 52 - exponent));
-}
-
-/* What both types need decided before any arithmetic: true when distance holds the answer. */
-static bool is_decided(long double actual, long double reference, double *distance)
-{
-    if (isnan(actual) || isnan(reference)) {
-        *distance = isnan(actual) && isnan(reference) ? 0.0 : (double)INFINITY;
-        return true;
-    }
-    if (isinf(reference)) {
-        *distance = actual == reference ? 0.0 : (double)INFINITY;
-        return true;
-    }
-    if (reference == 0.0L && actual == 0.0L) {
-        *distance = signbit(actual) == signbit(reference) ? 0.0 : (double)INFINITY;
-        return true;
-    }
-    return false;
 }

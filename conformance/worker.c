@@ -27,16 +27,149 @@ typedef struct worker {
 /* Whether a device was opened in this process before: hal reads its layers then. */
 static bool was_used;
 
-static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind);
-static void shrink_case(worker *w, worker_task *task);
-static void reopen_after_failure(worker *w);
-static void ask_for_faults(const char *faults);
-static bool open_fixture(worker *w);
-static void close_fixture(case_run *run);
-static void run_case(case_run *run, const runner_options *options, const case_entry *entry);
-static void notice_output(case_run *run);
-static bool notice_finding(case_run *run);
-static void send_message(const worker *w, message sent, const char *detail);
+static void close_fixture(case_run *run)
+{
+    ops_context_destroy(run->ops);
+    hal_queue_destroy(run->queue);
+    hal_device_release(run->device);
+    run->ops = NULL;
+    run->queue = NULL;
+    run->device = NULL;
+}
+
+static bool open_fixture(worker *w)
+{
+    case_run *run = &w->run;
+    run->selection = w->options->selection;
+    w->opened = hal_device_open(run->selection, &run->device) == HAL_OK &&
+                hal_queue_create(run->device, &run->queue) == HAL_OK &&
+                ops_context_create(run->queue, &run->ops) == HAL_OK;
+    if (!w->opened) {
+        snprintf(w->why, sizeof w->why, "%s", hal_status_message());
+        close_fixture(run);
+        return false;
+    }
+    run->info = hal_device_get_info(run->device);
+    return true;
+}
+
+/* Beside the layers that the user asked for. */
+static void ask_for_faults(const char *faults)
+{
+    char layers[256];
+    const char *others = getenv("HAL_LAYERS");
+    snprintf(layers, sizeof layers, "%s%sfault", others == NULL ? "" : others,
+             others == NULL || others[0] == 0 ? "" : ",");
+    setenv("HAL_LAYERS", layers, 1);
+    setenv("HAL_FAULT", faults, 1);
+}
+
+/* A copy that fork made and that came back from the call says so, once, and is gone. */
+static void send_message(const worker *w, message sent, const char *detail)
+{
+    uint8_t bytes[sizeof sent + sizeof((case_run *)0)->detail];
+    const bool copied = getpid() != w->owner;
+    if (copied) {
+        sent.kind = MESSAGE_FORKED;
+        detail = "";
+    }
+    sent.detail_bytes = (uint32_t)strlen(detail);
+    memcpy(bytes, &sent, sizeof sent);
+    memcpy(bytes + sizeof sent, detail, sent.detail_bytes);
+    child_write(w->fd, bytes, sizeof sent + sent.detail_bytes);
+    if (copied) {
+        _exit(0);
+    }
+}
+
+static void run_case(case_run *run, const runner_options *options, const case_entry *entry)
+{
+    run->name = entry->name;
+    run->seed = case_seed_of(entry, options->seed);
+    entry->function(run, entry->parameters);
+    if (run->status == CASE_PASSED && run->lacking != NULL && !run->may_work) {
+        case_fail(run,
+                  "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
+                  "it in hal_device_info, or refuse it",
+                  run->lacking);
+    }
+}
+
+static void notice_output(case_run *run)
+{
+    char printed[256];
+    child_printed(printed, sizeof printed);
+    if (printed[0] != 0 && run->status != CASE_FAILED) {
+        run->status = CASE_PASSED;
+        case_fail(run,
+                  "something was printed to standard output, which belongs to the program; a "
+                  "plugin says what it has to say by the host's log: %s",
+                  printed);
+    }
+}
+
+/* What a case before it left under way is found late, and told of this one. */
+static bool notice_finding(case_run *run)
+{
+    char words[1024];
+    if (!finding_take(words, sizeof words) || run->status == CASE_FAILED) {
+        return false;
+    }
+    run->status = CASE_PASSED;
+    case_fail(run, "the validate layer found: %s", words);
+    return true;
+}
+
+static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind)
+{
+    case_run *run = &w->run;
+    const double start = child_now();
+    run->status = CASE_PASSED;
+    run->detail[0] = 0;
+    run->lacking = NULL;
+    run->may_work = false;
+    if (w->opened || w->alone) {
+        run->selection = w->options->selection;
+        run_case(run, w->options, entry);
+    } else if (w->is_late) {
+        case_unsupported(run, "this case needs a process of its own: choose it alone");
+    } else {
+        case_fail(run, "opening the device: %s", w->why);
+    }
+    notice_output(run);
+    w->found = notice_finding(run);
+    const message sent = {.kind = kind,
+                          .index = (uint32_t)index,
+                          .status = (uint32_t)run->status,
+                          .seconds = child_now() - start};
+    send_message(w, sent, run->detail);
+}
+
+/* What a failed case left recorded must not reach the next one. */
+static void reopen_after_failure(worker *w)
+{
+    close_fixture(&w->run);
+    open_fixture(w);
+}
+
+static void shrink_case(worker *w, worker_task *task)
+{
+    char name[CASE_NAME_BYTES];
+    case_entry tried = *task->results[task->shrunk].entry;
+    tried.name = name;
+    tried.parameters = task->search.tried;
+    while (child_now() < task->shrink_until && shrink_next(&task->search)) {
+        send_message(w, (message){.kind = MESSAGE_TRY, .index = (uint32_t)task->shrunk}, "");
+        tried.family->print(task->search.tried, w->options->seed, name, sizeof name);
+        run_and_send(w, &tried, task->shrunk, MESSAGE_TRIED);
+        const bool failed = w->run.status == CASE_FAILED;
+        if (failed) {
+            reopen_after_failure(w);
+        }
+        shrink_tell(&task->search, failed);
+    }
+    worker_end_shrink(task);
+}
 
 void worker_run(void *user, int fd)
 {
@@ -98,149 +231,5 @@ void worker_end_shrink(worker_task *task)
     if (task->search.family != NULL) {
         task->shrink_spent += child_now() - task->shrink_began;
         task->search.family = NULL;
-    }
-}
-
-static void run_and_send(worker *w, const case_entry *entry, size_t index, message_kind kind)
-{
-    case_run *run = &w->run;
-    const double start = child_now();
-    run->status = CASE_PASSED;
-    run->detail[0] = 0;
-    run->lacking = NULL;
-    run->may_work = false;
-    if (w->opened || w->alone) {
-        run->selection = w->options->selection;
-        run_case(run, w->options, entry);
-    } else if (w->is_late) {
-        case_unsupported(run, "this case needs a process of its own: choose it alone");
-    } else {
-        case_fail(run, "opening the device: %s", w->why);
-    }
-    notice_output(run);
-    w->found = notice_finding(run);
-    const message sent = {.kind = kind,
-                          .index = (uint32_t)index,
-                          .status = (uint32_t)run->status,
-                          .seconds = child_now() - start};
-    send_message(w, sent, run->detail);
-}
-
-static void shrink_case(worker *w, worker_task *task)
-{
-    char name[CASE_NAME_BYTES];
-    case_entry tried = *task->results[task->shrunk].entry;
-    tried.name = name;
-    tried.parameters = task->search.tried;
-    while (child_now() < task->shrink_until && shrink_next(&task->search)) {
-        send_message(w, (message){.kind = MESSAGE_TRY, .index = (uint32_t)task->shrunk}, "");
-        tried.family->print(task->search.tried, w->options->seed, name, sizeof name);
-        run_and_send(w, &tried, task->shrunk, MESSAGE_TRIED);
-        const bool failed = w->run.status == CASE_FAILED;
-        if (failed) {
-            reopen_after_failure(w);
-        }
-        shrink_tell(&task->search, failed);
-    }
-    worker_end_shrink(task);
-}
-
-/* What a failed case left recorded must not reach the next one. */
-static void reopen_after_failure(worker *w)
-{
-    close_fixture(&w->run);
-    open_fixture(w);
-}
-
-/* Beside the layers that the user asked for. */
-static void ask_for_faults(const char *faults)
-{
-    char layers[256];
-    const char *others = getenv("HAL_LAYERS");
-    snprintf(layers, sizeof layers, "%s%sfault", others == NULL ? "" : others,
-             others == NULL || others[0] == 0 ? "" : ",");
-    setenv("HAL_LAYERS", layers, 1);
-    setenv("HAL_FAULT", faults, 1);
-}
-
-static bool open_fixture(worker *w)
-{
-    case_run *run = &w->run;
-    run->selection = w->options->selection;
-    w->opened = hal_device_open(run->selection, &run->device) == HAL_OK &&
-                hal_queue_create(run->device, &run->queue) == HAL_OK &&
-                ops_context_create(run->queue, &run->ops) == HAL_OK;
-    if (!w->opened) {
-        snprintf(w->why, sizeof w->why, "%s", hal_status_message());
-        close_fixture(run);
-        return false;
-    }
-    run->info = hal_device_get_info(run->device);
-    return true;
-}
-
-static void close_fixture(case_run *run)
-{
-    ops_context_destroy(run->ops);
-    hal_queue_destroy(run->queue);
-    hal_device_release(run->device);
-    run->ops = NULL;
-    run->queue = NULL;
-    run->device = NULL;
-}
-
-static void run_case(case_run *run, const runner_options *options, const case_entry *entry)
-{
-    run->name = entry->name;
-    run->seed = case_seed_of(entry, options->seed);
-    entry->function(run, entry->parameters);
-    if (run->status == CASE_PASSED && run->lacking != NULL && !run->may_work) {
-        case_fail(run,
-                  "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
-                  "it in hal_device_info, or refuse it",
-                  run->lacking);
-    }
-}
-
-static void notice_output(case_run *run)
-{
-    char printed[256];
-    child_printed(printed, sizeof printed);
-    if (printed[0] != 0 && run->status != CASE_FAILED) {
-        run->status = CASE_PASSED;
-        case_fail(run,
-                  "something was printed to standard output, which belongs to the program; a "
-                  "plugin says what it has to say by the host's log: %s",
-                  printed);
-    }
-}
-
-/* What a case before it left under way is found late, and told of this one. */
-static bool notice_finding(case_run *run)
-{
-    char words[1024];
-    if (!finding_take(words, sizeof words) || run->status == CASE_FAILED) {
-        return false;
-    }
-    run->status = CASE_PASSED;
-    case_fail(run, "the validate layer found: %s", words);
-    return true;
-}
-
-/* A copy that fork made and that came back from the call says so, once, and is gone. */
-static void send_message(const worker *w, message sent, const char *detail)
-{
-    uint8_t bytes[sizeof sent + sizeof((case_run *)0)->detail];
-    const bool copied = getpid() != w->owner;
-    if (copied) {
-        sent.kind = MESSAGE_FORKED;
-        detail = "";
-    }
-    sent.detail_bytes = (uint32_t)strlen(detail);
-    memcpy(bytes, &sent, sizeof sent);
-    memcpy(bytes + sizeof sent, detail, sent.detail_bytes);
-    child_write(w->fd, bytes, sizeof sent + sent.detail_bytes);
-    if (copied) {
-        _exit(0);
     }
 }

@@ -50,54 +50,6 @@ static const char *const names[SPOILED_COUNT] = {
     "null_scalars",      "grid_too_wide",
     "null_grid"};
 
-static void spoil_dispatch(case_run *run, const void *parameters);
-static void spoil(const case_run *run, attempt *a, spoiled what);
-static void refuse_copies(case_run *run, const void *parameters);
-static void refuse_fills(case_run *run, const void *parameters);
-static void refuse_host(case_run *run, const void *parameters);
-static void read_twice(case_run *run, const void *parameters);
-
-void cases_hal_arguments(case_list *list)
-{
-    for (int what = 0; what < SPOILED_COUNT; what++) {
-        case_add(list, spoil_dispatch, &what, sizeof what, "arguments/dispatch(%s)", names[what]);
-    }
-    case_add(list, refuse_copies, NULL, 0, "arguments/copy");
-    case_add(list, refuse_fills, NULL, 0, "arguments/fill");
-    case_add(list, refuse_host, NULL, 0, "arguments/write_and_read");
-    case_add(list, read_twice, NULL, 0, "arguments/same_memory_read_twice");
-}
-
-static void spoil_dispatch(case_run *run, const void *parameters)
-{
-    const spoiled what = (spoiled) * (const int *)parameters;
-    hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
-    hal_buffer *out = words_create(run, run->queue, COUNT, 5, 3);
-    if (kernel != NULL && x != NULL && out != NULL) {
-        attempt a = {.queue = run->queue,
-                     .kernel = kernel,
-                     .grid = {2, 1, 1},
-                     .ranges = {{x, 0, HAL_WHOLE}, {out, 0, HAL_WHOLE}},
-                     .range_count = 2,
-                     .scalars = {COUNT, 2, 2},
-                     .scalar_bytes = sizeof a.scalars};
-        a.scalar_data = &a.scalars;
-        spoil(run, &a, what);
-        const hal_status status = hal_queue_dispatch(
-            a.queue, a.kernel, what == NULL_GRID ? NULL : a.grid,
-            what == NULL_RANGES ? NULL : a.ranges, a.range_count, a.scalar_data, a.scalar_bytes);
-        case_expect(run, status, HAL_ERROR_INVALID_ARGUMENT, NULL, names[what]);
-        words_check(run, run->queue, out, COUNT, 5, 3, "the output after a refused dispatch");
-        /* The queue can be used on. */
-        scale_dispatch(run, run->queue, kernel, x, out, COUNT, 1, 0);
-        words_check(run, run->queue, out, COUNT, 1, 1, "the output after a right dispatch");
-    }
-    hal_buffer_release(x);
-    hal_buffer_release(out);
-    hal_kernel_release(kernel);
-}
-
 static void spoil(const case_run *run, attempt *a, spoiled what)
 {
     switch (what) {
@@ -151,6 +103,36 @@ static void spoil(const case_run *run, attempt *a, spoiled what)
     default:
         break;
     }
+}
+
+static void spoil_dispatch(case_run *run, const void *parameters)
+{
+    const spoiled what = (spoiled) * (const int *)parameters;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *out = words_create(run, run->queue, COUNT, 5, 3);
+    if (kernel != NULL && x != NULL && out != NULL) {
+        attempt a = {.queue = run->queue,
+                     .kernel = kernel,
+                     .grid = {2, 1, 1},
+                     .ranges = {{x, 0, HAL_WHOLE}, {out, 0, HAL_WHOLE}},
+                     .range_count = 2,
+                     .scalars = {COUNT, 2, 2},
+                     .scalar_bytes = sizeof a.scalars};
+        a.scalar_data = &a.scalars;
+        spoil(run, &a, what);
+        const hal_status status = hal_queue_dispatch(
+            a.queue, a.kernel, what == NULL_GRID ? NULL : a.grid,
+            what == NULL_RANGES ? NULL : a.ranges, a.range_count, a.scalar_data, a.scalar_bytes);
+        case_expect(run, status, HAL_ERROR_INVALID_ARGUMENT, NULL, names[what]);
+        words_check(run, run->queue, out, COUNT, 5, 3, "the output after a refused dispatch");
+        /* The queue can be used on. */
+        scale_dispatch(run, run->queue, kernel, x, out, COUNT, 1, 0);
+        words_check(run, run->queue, out, COUNT, 1, 1, "the output after a right dispatch");
+    }
+    hal_buffer_release(x);
+    hal_buffer_release(out);
+    hal_kernel_release(kernel);
 }
 
 static void refuse_copies(case_run *run, const void *parameters)
@@ -264,4 +246,15 @@ static void read_twice(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
     hal_buffer_release(x);
     hal_buffer_release(out);
+}
+
+void cases_hal_arguments(case_list *list)
+{
+    for (int what = 0; what < SPOILED_COUNT; what++) {
+        case_add(list, spoil_dispatch, &what, sizeof what, "arguments/dispatch(%s)", names[what]);
+    }
+    case_add(list, refuse_copies, NULL, 0, "arguments/copy");
+    case_add(list, refuse_fills, NULL, 0, "arguments/fill");
+    case_add(list, refuse_host, NULL, 0, "arguments/write_and_read");
+    case_add(list, read_twice, NULL, 0, "arguments/same_memory_read_twice");
 }

@@ -11,28 +11,6 @@
 static const char *const kind_names[HAL_MEMORY_KIND_COUNT] = {"device", "upload", "download",
                                                               "shared"};
 
-static void through_kind(case_run *run, const void *parameters);
-static void map_kind(case_run *run, const void *parameters);
-static void sizes(case_run *run, const void *parameters);
-static void refusals(case_run *run, const void *parameters);
-static void too_large(case_run *run, const void *parameters);
-static void reuse(case_run *run, const void *parameters);
-static void accessors(case_run *run, const void *parameters);
-
-void cases_hal_buffer(case_list *list)
-{
-    for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
-        case_add(list, through_kind, &kind, sizeof kind, "buffer/through(kind=%s)",
-                 kind_names[kind]);
-        case_add(list, map_kind, &kind, sizeof kind, "buffer/map(kind=%s)", kind_names[kind]);
-    }
-    case_add(list, sizes, NULL, 0, "buffer/sizes");
-    case_add(list, refusals, NULL, 0, "buffer/refusals");
-    case_add(list, too_large, NULL, 0, "buffer/too_large");
-    case_add(list, reuse, NULL, 0, "buffer/reuse");
-    case_add(list, accessors, NULL, 0, "buffer/accessors");
-}
-
 /* write -> kernel -> copy -> fill of a part -> read, all in memory of one kind. */
 static void through_kind(case_run *run, const void *parameters)
 {
@@ -220,4 +198,18 @@ static void accessors(case_run *run, const void *parameters)
         case_check(run, hal_buffer_bytes(buffer) == 77, "released with a reference left");
     }
     hal_buffer_release(buffer);
+}
+
+void cases_hal_buffer(case_list *list)
+{
+    for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
+        case_add(list, through_kind, &kind, sizeof kind, "buffer/through(kind=%s)",
+                 kind_names[kind]);
+        case_add(list, map_kind, &kind, sizeof kind, "buffer/map(kind=%s)", kind_names[kind]);
+    }
+    case_add(list, sizes, NULL, 0, "buffer/sizes");
+    case_add(list, refusals, NULL, 0, "buffer/refusals");
+    case_add(list, too_large, NULL, 0, "buffer/too_large");
+    case_add(list, reuse, NULL, 0, "buffer/reuse");
+    case_add(list, accessors, NULL, 0, "buffer/accessors");
 }

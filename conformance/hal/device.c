@@ -7,33 +7,6 @@
 #include "cases.h"
 #include "cover.h"
 
-static void open_again(case_run *run, const void *parameters);
-static void open_absent(case_run *run, const void *parameters);
-static void open_malformed(case_run *run, const void *parameters);
-static void open_list(case_run *run, const void *parameters);
-static void open_by_name(case_run *run, const void *parameters);
-static void info_limits(case_run *run, const void *parameters);
-static void info_types(case_run *run, const void *parameters);
-static void memory(case_run *run, const void *parameters);
-static void nulls(case_run *run, const void *parameters);
-static void registry(case_run *run, const void *parameters);
-static void statuses(case_run *run, const void *parameters);
-
-void cases_hal_device(case_list *list)
-{
-    case_add(list, open_again, NULL, 0, "device/open_again");
-    case_add(list, open_absent, NULL, 0, "device/open_absent");
-    case_add(list, open_malformed, NULL, 0, "device/open_malformed");
-    case_add(list, open_list, NULL, 0, "device/open_list");
-    case_add(list, open_by_name, NULL, 0, "device/open_by_name_and_id");
-    case_add(list, info_limits, NULL, 0, "device/info_limits");
-    case_add(list, info_types, NULL, 0, "device/info_types");
-    case_add(list, memory, NULL, 0, "device/memory");
-    case_add(list, nulls, NULL, 0, "device/nulls");
-    case_add(list, registry, NULL, 0, "device/registry");
-    case_add(list, statuses, NULL, 0, "device/status_names_and_version");
-}
-
 static void open_again(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -252,4 +225,19 @@ static void statuses(case_run *run, const void *parameters)
              HAL_VERSION_PATCH);
     case_check(run, strcmp(hal_version(), version) == 0, "version %s instead of %s", hal_version(),
                version);
+}
+
+void cases_hal_device(case_list *list)
+{
+    case_add(list, open_again, NULL, 0, "device/open_again");
+    case_add(list, open_absent, NULL, 0, "device/open_absent");
+    case_add(list, open_malformed, NULL, 0, "device/open_malformed");
+    case_add(list, open_list, NULL, 0, "device/open_list");
+    case_add(list, open_by_name, NULL, 0, "device/open_by_name_and_id");
+    case_add(list, info_limits, NULL, 0, "device/info_limits");
+    case_add(list, info_types, NULL, 0, "device/info_types");
+    case_add(list, memory, NULL, 0, "device/memory");
+    case_add(list, nulls, NULL, 0, "device/nulls");
+    case_add(list, registry, NULL, 0, "device/registry");
+    case_add(list, statuses, NULL, 0, "device/status_names_and_version");
 }

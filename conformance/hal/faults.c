@@ -24,65 +24,6 @@ typedef struct program {
     hal_buffer *x, *y;
 } program;
 
-static void run_fault(case_run *run, const void *parameters);
-static void begin_program(program *p, const case_run *run);
-static void run_program(program *p);
-static void stays_lost(case_run *run, program *p);
-static void end_program(program *p);
-
-void cases_hal_faults(case_list *list)
-{
-    static const struct {
-        const char *kind;
-        hal_status status;
-    } kinds[] = {{"allocation", HAL_ERROR_OUT_OF_MEMORY},
-                 {"compile", HAL_ERROR_COMPILE},
-                 {"submit", HAL_ERROR_INTERNAL},
-                 {"wait", HAL_ERROR_INTERNAL},
-                 {"lost", HAL_ERROR_DEVICE_LOST}};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        for (int number = 1; number <= MOST_FAULTS; number++) {
-            const fault tested = {kinds[k].kind, kinds[k].status, number};
-            case_add(list, run_fault, &tested, sizeof tested, "faults/%s(number=%d)", tested.kind,
-                     number);
-            /* A single failed allocation is survived: the pool is trimmed and asked again. */
-            case_has_faults(list, "%s:%d%s", tested.kind, number,
-                            tested.status == HAL_ERROR_OUT_OF_MEMORY ? "+" : "");
-        }
-    }
-}
-
-static void run_fault(case_run *run, const void *parameters)
-{
-    const fault *tested = parameters;
-    static program first, second;
-    begin_program(&first, run);
-    run_program(&first);
-    const bool failed = !case_is_well(&first.run);
-    if (failed && first.run.failure != tested->status) {
-        case_fail(run, "with '%s' number %d failing: %s", tested->kind, tested->number,
-                  first.run.detail);
-    }
-    /* A device that is done when it is looked at is never waited for. */
-    case_check(run, failed || tested->number > 1 || strcmp(tested->kind, "wait") == 0,
-               "the first '%s' failed, and nobody was told", tested->kind);
-    if (failed && tested->status == HAL_ERROR_DEVICE_LOST) {
-        stays_lost(run, &first);
-    }
-    end_program(&first);
-    if (tested->status == HAL_ERROR_OUT_OF_MEMORY || !case_is_well(run)) {
-        return; /* there is no memory for a second one */
-    }
-    begin_program(&second, run);
-    run_program(&second);
-    end_program(&second);
-    /* What the first did not reach fails the second. */
-    if (failed && !case_is_well(&second.run)) {
-        case_fail(run, "a second program, after '%s' number %d failed in the first: %s",
-                  tested->kind, tested->number, second.run.detail);
-    }
-}
-
 static void begin_program(program *p, const case_run *run)
 {
     *p = (program){.run = {.selection = run->selection, .name = run->name, .seed = run->seed}};
@@ -135,4 +76,57 @@ static void end_program(program *p)
     hal_queue_destroy(p->other);
     hal_queue_destroy(p->run.queue);
     hal_device_release(p->run.device);
+}
+
+static void run_fault(case_run *run, const void *parameters)
+{
+    const fault *tested = parameters;
+    static program first, second;
+    begin_program(&first, run);
+    run_program(&first);
+    const bool failed = !case_is_well(&first.run);
+    if (failed && first.run.failure != tested->status) {
+        case_fail(run, "with '%s' number %d failing: %s", tested->kind, tested->number,
+                  first.run.detail);
+    }
+    /* A device that is done when it is looked at is never waited for. */
+    case_check(run, failed || tested->number > 1 || strcmp(tested->kind, "wait") == 0,
+               "the first '%s' failed, and nobody was told", tested->kind);
+    if (failed && tested->status == HAL_ERROR_DEVICE_LOST) {
+        stays_lost(run, &first);
+    }
+    end_program(&first);
+    if (tested->status == HAL_ERROR_OUT_OF_MEMORY || !case_is_well(run)) {
+        return; /* there is no memory for a second one */
+    }
+    begin_program(&second, run);
+    run_program(&second);
+    end_program(&second);
+    /* What the first did not reach fails the second. */
+    if (failed && !case_is_well(&second.run)) {
+        case_fail(run, "a second program, after '%s' number %d failed in the first: %s",
+                  tested->kind, tested->number, second.run.detail);
+    }
+}
+
+void cases_hal_faults(case_list *list)
+{
+    static const struct {
+        const char *kind;
+        hal_status status;
+    } kinds[] = {{"allocation", HAL_ERROR_OUT_OF_MEMORY},
+                 {"compile", HAL_ERROR_COMPILE},
+                 {"submit", HAL_ERROR_INTERNAL},
+                 {"wait", HAL_ERROR_INTERNAL},
+                 {"lost", HAL_ERROR_DEVICE_LOST}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (int number = 1; number <= MOST_FAULTS; number++) {
+            const fault tested = {kinds[k].kind, kinds[k].status, number};
+            case_add(list, run_fault, &tested, sizeof tested, "faults/%s(number=%d)", tested.kind,
+                     number);
+            /* A single failed allocation is survived: the pool is trimmed and asked again. */
+            case_has_faults(list, "%s:%d%s", tested.kind, number,
+                            tested.status == HAL_ERROR_OUT_OF_MEMORY ? "+" : "");
+        }
+    }
 }

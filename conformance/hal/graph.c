@@ -6,27 +6,6 @@
 
 #define COUNT 300u
 
-static void launch_often(case_run *run, const void *parameters);
-static void slots(case_run *run, const void *parameters);
-static void states(case_run *run, const void *parameters);
-static void refusals(case_run *run, const void *parameters);
-static void keeps_alive(case_run *run, const void *parameters);
-static void other_queue(case_run *run, const void *parameters);
-static void empty(case_run *run, const void *parameters);
-static void copies_and_fills(case_run *run, const void *parameters);
-
-void cases_hal_graph(case_list *list)
-{
-    case_add(list, launch_often, NULL, 0, "graph/launch_often");
-    case_add(list, slots, NULL, 0, "graph/slots");
-    case_add(list, states, NULL, 0, "graph/states");
-    case_add(list, refusals, NULL, 0, "graph/refusals");
-    case_add(list, keeps_alive, NULL, 0, "graph/keeps_alive");
-    case_add(list, other_queue, NULL, 0, "graph/other_queue");
-    case_add(list, empty, NULL, 0, "graph/empty");
-    case_add(list, copies_and_fills, NULL, 0, "graph/copies_and_fills");
-}
-
 /* x -> y -> x, kept once and launched 40 times. */
 static void launch_often(case_run *run, const void *parameters)
 {
@@ -260,4 +239,16 @@ static void copies_and_fills(case_run *run, const void *parameters)
     hal_buffer_release(x);
     hal_buffer_release(y);
     hal_kernel_release(kernel);
+}
+
+void cases_hal_graph(case_list *list)
+{
+    case_add(list, launch_often, NULL, 0, "graph/launch_often");
+    case_add(list, slots, NULL, 0, "graph/slots");
+    case_add(list, states, NULL, 0, "graph/states");
+    case_add(list, refusals, NULL, 0, "graph/refusals");
+    case_add(list, keeps_alive, NULL, 0, "graph/keeps_alive");
+    case_add(list, other_queue, NULL, 0, "graph/other_queue");
+    case_add(list, empty, NULL, 0, "graph/empty");
+    case_add(list, copies_and_fills, NULL, 0, "graph/copies_and_fills");
 }

@@ -7,39 +7,6 @@
 #include "cases.h"
 #include "hal/hal_case.h"
 
-static void same_object(case_run *run, const void *parameters);
-static void nulls(case_run *run, const void *parameters);
-static void broken_ir(case_run *run, const void *parameters);
-static void divergent_barrier(case_run *run, const void *parameters);
-static void ill_typed(case_run *run, const void *parameters);
-static void other_constants(case_run *run, const void *parameters);
-static void other_group_size(case_run *run, const void *parameters);
-static void group_too_large(case_run *run, const void *parameters);
-static void shared_too_large(case_run *run, const void *parameters);
-static void unclaimed_storage(case_run *run, const void *parameters);
-static void native_unknown(case_run *run, const void *parameters);
-static void text(case_run *run, const void *parameters);
-static void fragment(case_run *run, const void *parameters);
-static void fast_math(case_run *run, const void *parameters);
-
-void cases_hal_kernel(case_list *list)
-{
-    case_add(list, same_object, NULL, 0, "kernel/same_object");
-    case_add(list, nulls, NULL, 0, "kernel/nulls");
-    case_add(list, broken_ir, NULL, 0, "kernel/broken_ir");
-    case_add(list, divergent_barrier, NULL, 0, "kernel/divergent_barrier");
-    case_add(list, ill_typed, NULL, 0, "kernel/ill_typed");
-    case_add(list, other_constants, NULL, 0, "kernel/other_constants");
-    case_add(list, other_group_size, NULL, 0, "kernel/other_group_size");
-    case_add(list, group_too_large, NULL, 0, "kernel/group_too_large");
-    case_add(list, shared_too_large, NULL, 0, "kernel/shared_too_large");
-    case_add(list, unclaimed_storage, NULL, 0, "kernel/storage_as_claimed");
-    case_add(list, native_unknown, NULL, 0, "kernel/native_of_unknown_format");
-    case_add(list, text, NULL, 0, "kernel/from_text");
-    case_add(list, fragment, NULL, 0, "kernel/fragment");
-    case_add(list, fast_math, NULL, 0, "kernel/fast_math");
-}
-
 static void same_object(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -435,4 +402,22 @@ static void fast_math(case_run *run, const void *parameters)
     hal_ir_kernel_destroy(ir);
     hal_kernel_release(kernel);
     hal_buffer_release(out);
+}
+
+void cases_hal_kernel(case_list *list)
+{
+    case_add(list, same_object, NULL, 0, "kernel/same_object");
+    case_add(list, nulls, NULL, 0, "kernel/nulls");
+    case_add(list, broken_ir, NULL, 0, "kernel/broken_ir");
+    case_add(list, divergent_barrier, NULL, 0, "kernel/divergent_barrier");
+    case_add(list, ill_typed, NULL, 0, "kernel/ill_typed");
+    case_add(list, other_constants, NULL, 0, "kernel/other_constants");
+    case_add(list, other_group_size, NULL, 0, "kernel/other_group_size");
+    case_add(list, group_too_large, NULL, 0, "kernel/group_too_large");
+    case_add(list, shared_too_large, NULL, 0, "kernel/shared_too_large");
+    case_add(list, unclaimed_storage, NULL, 0, "kernel/storage_as_claimed");
+    case_add(list, native_unknown, NULL, 0, "kernel/native_of_unknown_format");
+    case_add(list, text, NULL, 0, "kernel/from_text");
+    case_add(list, fragment, NULL, 0, "kernel/fragment");
+    case_add(list, fast_math, NULL, 0, "kernel/fast_math");
 }

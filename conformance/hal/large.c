@@ -11,16 +11,6 @@
 #define BEYOND 65536u /* bytes behind it */
 enum { COUNT = 1000 };
 
-static void beyond_4_gib(case_run *run, const void *parameters);
-static hal_kernel *index_kernel(case_run *run);
-
-void cases_hal_large(case_list *list)
-{
-    case_add(list, beyond_4_gib, NULL, 0, "large/offsets");
-    bool through_binding = true;
-    case_add(list, beyond_4_gib, &through_binding, sizeof through_binding, "large/binding");
-}
-
 /* out[base + i] = out[base + i] * 3 + i, for i < count. */
 static hal_kernel *index_kernel(case_run *run)
 {
@@ -95,4 +85,11 @@ static void beyond_4_gib(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
     hal_buffer_release(buffer);
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+}
+
+void cases_hal_large(case_list *list)
+{
+    case_add(list, beyond_4_gib, NULL, 0, "large/offsets");
+    bool through_binding = true;
+    case_add(list, beyond_4_gib, &through_binding, sizeof through_binding, "large/binding");
 }

@@ -10,26 +10,6 @@
 
 #define COUNT 5000u
 
-static void release_under_way(case_run *run, const void *parameters);
-static void device_first(case_run *run, const void *parameters);
-static void memory_comes_back(case_run *run, const void *parameters);
-static void process_stays_small(case_run *run, const void *parameters);
-static void open_and_close(case_run *run, const void *parameters);
-static void reuse_under_way(case_run *run, const void *parameters);
-
-void cases_hal_lifetimes(case_list *list)
-{
-    const int few = 20, many = 1000;
-    case_add(list, release_under_way, NULL, 0, "lifetimes/release_under_way");
-    case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
-    case_add(list, memory_comes_back, NULL, 0, "lifetimes/memory_comes_back");
-    case_add(list, reuse_under_way, NULL, 0, "lifetimes/reuse_under_way");
-    case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
-    case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
-    list->level = CASE_LEVEL_STRESS;
-    case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);
-}
-
 /* Buffers and kernel are released between the recording and the flush. */
 static void release_under_way(case_run *run, const void *parameters)
 {
@@ -214,4 +194,17 @@ static void open_and_close(case_run *run, const void *parameters)
         case_ok(run, hal_queue_create(run->device, &run->queue), "hal_queue_create");
         case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
     }
+}
+
+void cases_hal_lifetimes(case_list *list)
+{
+    const int few = 20, many = 1000;
+    case_add(list, release_under_way, NULL, 0, "lifetimes/release_under_way");
+    case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
+    case_add(list, memory_comes_back, NULL, 0, "lifetimes/memory_comes_back");
+    case_add(list, reuse_under_way, NULL, 0, "lifetimes/reuse_under_way");
+    case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
+    case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
+    list->level = CASE_LEVEL_STRESS;
+    case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);
 }

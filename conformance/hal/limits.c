@@ -9,18 +9,6 @@
 
 #define UNTOUCHED 0xabababab
 
-static void many_groups(case_run *run, const void *parameters);
-static void far_bindings(case_run *run, const void *parameters);
-
-void cases_hal_limits(case_list *list)
-{
-    static const uint32_t groups[] = {65536, 65539, 131073};
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
-        case_add(list, many_groups, &groups[i], sizeof groups[i], "limits/groups(%u)", groups[i]);
-    }
-    case_add(list, far_bindings, NULL, 0, "limits/far_bindings");
-}
-
 /* Where a device has fewer the dispatch is refused. */
 static void many_groups(case_run *run, const void *parameters)
 {
@@ -94,4 +82,13 @@ static void far_bindings(case_run *run, const void *parameters)
     hal_buffer_release(x);
     hal_buffer_release(y);
     hal_kernel_release(kernel);
+}
+
+void cases_hal_limits(case_list *list)
+{
+    static const uint32_t groups[] = {65536, 65539, 131073};
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        case_add(list, many_groups, &groups[i], sizeof groups[i], "limits/groups(%u)", groups[i]);
+    }
+    case_add(list, far_bindings, NULL, 0, "limits/far_bindings");
 }

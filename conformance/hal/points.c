@@ -6,31 +6,6 @@
 #include "cases.h"
 #include "hal/hal_case.h"
 
-static void rising(case_run *run, const void *parameters);
-static void empty_flush(case_run *run, const void *parameters);
-static void zero_point(case_run *run, const void *parameters);
-static void never_given(case_run *run, const void *parameters);
-static void across_queues(case_run *run, const void *parameters);
-static void ping_pong(case_run *run, const void *parameters);
-static void own_queue(case_run *run, const void *parameters);
-static void time_limit(case_run *run, const void *parameters);
-static void elapsed(case_run *run, const void *parameters);
-static void elapsed_adds_up(case_run *run, const void *parameters);
-
-void cases_hal_points(case_list *list)
-{
-    case_add(list, rising, NULL, 0, "points/rising");
-    case_add(list, empty_flush, NULL, 0, "points/flush_of_nothing");
-    case_add(list, zero_point, NULL, 0, "points/zero_is_reached");
-    case_add(list, never_given, NULL, 0, "points/never_given");
-    case_add(list, across_queues, NULL, 0, "points/across_queues");
-    case_add(list, ping_pong, NULL, 0, "points/ping_pong");
-    case_add(list, own_queue, NULL, 0, "points/of_the_same_queue");
-    case_add(list, time_limit, NULL, 0, "points/time_limit");
-    case_add(list, elapsed, NULL, 0, "points/elapsed");
-    case_add(list, elapsed_adds_up, NULL, 0, "points/elapsed_adds_up");
-}
-
 static void rising(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -291,4 +266,18 @@ static void elapsed_adds_up(case_run *run, const void *parameters)
     hal_buffer_release(x);
     hal_buffer_release(y);
     hal_kernel_release(kernel);
+}
+
+void cases_hal_points(case_list *list)
+{
+    case_add(list, rising, NULL, 0, "points/rising");
+    case_add(list, empty_flush, NULL, 0, "points/flush_of_nothing");
+    case_add(list, zero_point, NULL, 0, "points/zero_is_reached");
+    case_add(list, never_given, NULL, 0, "points/never_given");
+    case_add(list, across_queues, NULL, 0, "points/across_queues");
+    case_add(list, ping_pong, NULL, 0, "points/ping_pong");
+    case_add(list, own_queue, NULL, 0, "points/of_the_same_queue");
+    case_add(list, time_limit, NULL, 0, "points/time_limit");
+    case_add(list, elapsed, NULL, 0, "points/elapsed");
+    case_add(list, elapsed_adds_up, NULL, 0, "points/elapsed_adds_up");
 }

@@ -24,84 +24,12 @@ typedef struct sequence_model {
     uint32_t command; /* that is recorded now, from 1 on */
 } sequence_model;
 
-static void chain(case_run *run, const void *parameters);
-static void random_order(case_run *run, const void *parameters);
-static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static bool check_model(case_run *run, const sequence_model *model, hal_buffer *buffer,
-                        uint32_t number);
-static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
-                        hal_buffer *const *buffers, sequence_model *model);
-static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint32_t value,
-                     const char *kind);
-static void overwrite_read(case_run *run, const void *parameters);
-static void written_data_is_copied(case_run *run, const void *parameters);
-static void partial_writes(case_run *run, const void *parameters);
-static void many_writes(case_run *run, const void *parameters);
-static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point);
-static void fill_to_end(case_run *run, const void *parameters);
-static void zero_grid(case_run *run, const void *parameters);
-static void large_grid(case_run *run, const void *parameters);
-static void transfer(case_run *run, const void *parameters);
-static void destroy_with_work(case_run *run, const void *parameters);
-static void nulls(case_run *run, const void *parameters);
-
 /* Their random numbers do not depend on the commands, so fewer commands are the first ones. */
 typedef struct sequence_case {
     uint32_t turn, commands;
 } sequence_case;
 
 static const case_size sequence_sizes[] = {CASE_SIZE(sequence_case, commands, "commands", 0, 1)};
-
-static const case_family chains = {.function = chain,
-                                   .bytes = sizeof(sequence_case),
-                                   .sizes = sequence_sizes,
-                                   .size_count = 1,
-                                   .one_stream = true,
-                                   .print = print_chain};
-
-static const case_family random_orders = {.function = random_order,
-                                          .bytes = sizeof(sequence_case),
-                                          .sizes = sequence_sizes,
-                                          .size_count = 1,
-                                          .one_stream = true,
-                                          .print = print_random_order};
-
-void cases_hal_queue(case_list *list)
-{
-    static const uint32_t lengths[] = {
-        1, 2, 100, HAL_QUEUE_BATCH_COMMANDS - 1, HAL_QUEUE_BATCH_COMMANDS, 2500};
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        case_add_member(list, &chains, &(sequence_case){.commands = lengths[i]});
-    }
-    for (uint32_t i = 0; i < 8; i++) {
-        case_add_member(list, &random_orders, &(sequence_case){.turn = i, .commands = 400});
-    }
-    case_add(list, overwrite_read, NULL, 0, "queue/write_after_read");
-    case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
-    case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
-    case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
-    case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
-    case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
-    case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");
-    case_add(list, transfer, NULL, 0, "queue/transfer");
-    case_add(list, destroy_with_work, NULL, 0, "queue/destroy_with_work");
-    case_add(list, nulls, NULL, 0, "queue/nulls");
-}
-
-static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    (void)seed;
-    snprintf(name, bytes, "queue/chain(commands=%u)",
-             ((const sequence_case *)parameters)->commands);
-}
-
-static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const sequence_case *tested = parameters;
-    snprintf(name, bytes, "queue/random_order(turn=%u,commands=%u,seed=%llu)", tested->turn,
-             tested->commands, (unsigned long long)seed);
-}
 
 /* Each command needs the one before: x -> y -> x -> ... */
 static void chain(case_run *run, const void *parameters)
@@ -127,48 +55,24 @@ static void chain(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Kernels, copies, fills and writes on parts of four buffers, with now and then a flush, beside the
- * same on the host. */
-static void random_order(case_run *run, const void *parameters)
+static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
-    const uint32_t commands = ((const sequence_case *)parameters)->commands;
-    static sequence_model model;
-    random_state random = {run->seed};
-    hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *buffers[BUFFERS] = {NULL};
-    bool well = kernel != NULL;
-    for (uint32_t i = 0; i < BUFFERS && well; i++) {
-        buffers[i] = words_create(run, run->queue, WORDS, i * 1000, i + 1);
-        well = buffers[i] != NULL;
-        for (uint32_t k = 0; k < WORDS; k++) {
-            model.all[i][k] = (model_word){.value = k * (i + 1) + i * 1000, .kind = "first write"};
-        }
-    }
-    for (model.command = 1; model.command <= commands && well; model.command++) {
-        well = random_step(run, &random, kernel, buffers, &model);
-    }
-    for (uint32_t i = 0; i < BUFFERS && well; i++) {
-        well = check_model(run, &model, buffers[i], i);
-    }
-    for (uint32_t i = 0; i < BUFFERS; i++) {
-        hal_buffer_release(buffers[i]);
-    }
-    hal_kernel_release(kernel);
+    (void)seed;
+    snprintf(name, bytes, "queue/chain(commands=%u)",
+             ((const sequence_case *)parameters)->commands);
 }
 
-static bool check_model(case_run *run, const sequence_model *model, hal_buffer *buffer,
-                        uint32_t number)
+static const case_family chains = {.function = chain,
+                                   .bytes = sizeof(sequence_case),
+                                   .sizes = sequence_sizes,
+                                   .size_count = 1,
+                                   .one_stream = true,
+                                   .print = print_chain};
+
+static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint32_t value,
+                     const char *kind)
 {
-    uint32_t words[WORDS];
-    bool well = case_ok(run, hal_queue_read(run->queue, buffer, 0, words, sizeof words), "read");
-    for (uint32_t k = 0; k < WORDS && well; k++) {
-        const model_word *word = &model->all[number][k];
-        well = case_check(run, words[k] == word->value,
-                          "word %u of buffer %u is %u instead of %u, which command %u, a %s, put "
-                          "there",
-                          k, number, words[k], word->value, word->command, word->kind);
-    }
-    return well;
+    model->all[buffer][word] = (model_word){value, model->command, kind};
 }
 
 static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
@@ -226,11 +130,63 @@ static bool random_step(case_run *run, random_state *random, hal_kernel *kernel,
     }
 }
 
-static void put_word(sequence_model *model, uint32_t buffer, uint32_t word, uint32_t value,
-                     const char *kind)
+static bool check_model(case_run *run, const sequence_model *model, hal_buffer *buffer,
+                        uint32_t number)
 {
-    model->all[buffer][word] = (model_word){value, model->command, kind};
+    uint32_t words[WORDS];
+    bool well = case_ok(run, hal_queue_read(run->queue, buffer, 0, words, sizeof words), "read");
+    for (uint32_t k = 0; k < WORDS && well; k++) {
+        const model_word *word = &model->all[number][k];
+        well = case_check(run, words[k] == word->value,
+                          "word %u of buffer %u is %u instead of %u, which command %u, a %s, put "
+                          "there",
+                          k, number, words[k], word->value, word->command, word->kind);
+    }
+    return well;
 }
+
+/* Kernels, copies, fills and writes on parts of four buffers, with now and then a flush, beside the
+ * same on the host. */
+static void random_order(case_run *run, const void *parameters)
+{
+    const uint32_t commands = ((const sequence_case *)parameters)->commands;
+    static sequence_model model;
+    random_state random = {run->seed};
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *buffers[BUFFERS] = {NULL};
+    bool well = kernel != NULL;
+    for (uint32_t i = 0; i < BUFFERS && well; i++) {
+        buffers[i] = words_create(run, run->queue, WORDS, i * 1000, i + 1);
+        well = buffers[i] != NULL;
+        for (uint32_t k = 0; k < WORDS; k++) {
+            model.all[i][k] = (model_word){.value = k * (i + 1) + i * 1000, .kind = "first write"};
+        }
+    }
+    for (model.command = 1; model.command <= commands && well; model.command++) {
+        well = random_step(run, &random, kernel, buffers, &model);
+    }
+    for (uint32_t i = 0; i < BUFFERS && well; i++) {
+        well = check_model(run, &model, buffers[i], i);
+    }
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+    hal_kernel_release(kernel);
+}
+
+static void print_random_order(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const sequence_case *tested = parameters;
+    snprintf(name, bytes, "queue/random_order(turn=%u,commands=%u,seed=%llu)", tested->turn,
+             tested->commands, (unsigned long long)seed);
+}
+
+static const case_family random_orders = {.function = random_order,
+                                          .bytes = sizeof(sequence_case),
+                                          .sizes = sequence_sizes,
+                                          .size_count = 1,
+                                          .one_stream = true,
+                                          .print = print_random_order};
 
 /* A source that is overwritten right after it was read by an earlier command. */
 static void overwrite_read(case_run *run, const void *parameters)
@@ -302,6 +258,27 @@ static void partial_writes(case_run *run, const void *parameters)
     hal_buffer_release(buffer);
 }
 
+/* A large write takes memory that an earlier one has used, when that is known to be over. */
+static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point)
+{
+    static uint32_t data[LARGE];
+    const uint32_t first = UINT32_C(1) << random_below(random, 11);
+    switch (random_below(random, 64)) {
+    case 0:
+        return case_ok(run, hal_queue_set_batch(run->queue, first, 2 * first), "set the batch");
+    case 1:
+        return case_ok(run, hal_queue_flush(run->queue, point), "flush");
+    case 2:
+        return case_ok(run, hal_point_wait(*point, HAL_WAIT_FOREVER), "wait for a point");
+    case 3:
+    case 4:
+        return case_ok(run, hal_queue_write(run->queue, beside, 0, data, sizeof data),
+                       "a large write");
+    default:
+        return true;
+    }
+}
+
 /* What each of many writes to one place brought is what the command behind it finds: first in
  * batches that are as long as they get, then however they are cut and whatever has been waited
  * for. */
@@ -345,27 +322,6 @@ static void many_writes(case_run *run, const void *parameters)
     hal_buffer_release(x);
     hal_buffer_release(y);
     hal_buffer_release(z);
-}
-
-/* A large write takes memory that an earlier one has used, when that is known to be over. */
-static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point)
-{
-    static uint32_t data[LARGE];
-    const uint32_t first = UINT32_C(1) << random_below(random, 11);
-    switch (random_below(random, 64)) {
-    case 0:
-        return case_ok(run, hal_queue_set_batch(run->queue, first, 2 * first), "set the batch");
-    case 1:
-        return case_ok(run, hal_queue_flush(run->queue, point), "flush");
-    case 2:
-        return case_ok(run, hal_point_wait(*point, HAL_WAIT_FOREVER), "wait for a point");
-    case 3:
-    case 4:
-        return case_ok(run, hal_queue_write(run->queue, beside, 0, data, sizeof data),
-                       "a large write");
-    default:
-        return true;
-    }
 }
 
 /* Copies up to an odd end, and a pattern whose bytes differ. */
@@ -497,4 +453,26 @@ static void nulls(case_run *run, const void *parameters)
     case_expect(run, hal_queue_wait(NULL, 0), wrong, NULL, "wait for a null queue");
     case_expect(run, hal_queue_fill(NULL, (hal_range){NULL, 0, 4}, 0), wrong, NULL,
                 "fill on a null queue");
+}
+
+void cases_hal_queue(case_list *list)
+{
+    static const uint32_t lengths[] = {
+        1, 2, 100, HAL_QUEUE_BATCH_COMMANDS - 1, HAL_QUEUE_BATCH_COMMANDS, 2500};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        case_add_member(list, &chains, &(sequence_case){.commands = lengths[i]});
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        case_add_member(list, &random_orders, &(sequence_case){.turn = i, .commands = 400});
+    }
+    case_add(list, overwrite_read, NULL, 0, "queue/write_after_read");
+    case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
+    case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
+    case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
+    case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
+    case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
+    case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");
+    case_add(list, transfer, NULL, 0, "queue/transfer");
+    case_add(list, destroy_with_work, NULL, 0, "queue/destroy_with_work");
+    case_add(list, nulls, NULL, 0, "queue/nulls");
 }

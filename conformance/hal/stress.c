@@ -7,20 +7,6 @@
 #include "hal/hal_case.h"
 #include "random.h"
 
-static void out_of_memory(case_run *run, const void *parameters);
-static void many_queues(case_run *run, const void *parameters);
-static void many_kernels(case_run *run, const void *parameters);
-static void pool_churn(case_run *run, const void *parameters);
-
-void cases_hal_stress(case_list *list)
-{
-    case_add(list, out_of_memory, NULL, 0, "stress/out_of_memory");
-    case_add(list, many_queues, NULL, 0, "stress/queues(64)");
-    case_add(list, many_kernels, NULL, 0, "stress/kernels(500)");
-    case_add(list, pool_churn, NULL, 0, "stress/pool_churn(seed=%llu)",
-             (unsigned long long)list->seed);
-}
-
 /* Takes large buffers until there are no more; says so, and works on when they are given back.
  * On the processor itself memory that nobody touches is free, so this stops at 64 buffers. */
 static void out_of_memory(case_run *run, const void *parameters)
@@ -129,4 +115,13 @@ static void pool_churn(case_run *run, const void *parameters)
     for (size_t i = 0; i < SLOTS; i++) {
         hal_buffer_release(held[i]);
     }
+}
+
+void cases_hal_stress(case_list *list)
+{
+    case_add(list, out_of_memory, NULL, 0, "stress/out_of_memory");
+    case_add(list, many_queues, NULL, 0, "stress/queues(64)");
+    case_add(list, many_kernels, NULL, 0, "stress/kernels(500)");
+    case_add(list, pool_churn, NULL, 0, "stress/pool_churn(seed=%llu)",
+             (unsigned long long)list->seed);
 }

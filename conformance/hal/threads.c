@@ -19,68 +19,6 @@ typedef struct worker {
     void (*work)(struct worker *worker);
 } worker;
 
-static void run_workers(case_run *run, const void *parameters);
-static void *start_worker(void *argument);
-static void own_queues(worker *worker);
-static void same_kernel(worker *worker);
-static void buffers(worker *worker);
-static void messages(worker *worker);
-static void devices(worker *worker);
-static void points(case_run *run, const void *parameters);
-static void *wait_for_point(void *argument);
-
-static const struct {
-    const char *name;
-    void (*work)(worker *worker);
-} works[] = {{"own_queues", own_queues},
-             {"same_kernel", same_kernel},
-             {"buffers", buffers},
-             {"messages", messages},
-             {"devices", devices}};
-
-void cases_hal_threads(case_list *list)
-{
-    for (int i = 0; i < (int)(sizeof works / sizeof works[0]); i++) {
-        case_add(list, run_workers, &i, sizeof i, "threads/%s", works[i].name);
-    }
-    case_add(list, points, NULL, 0, "threads/points");
-}
-
-static void run_workers(case_run *run, const void *parameters)
-{
-    const int which = *(const int *)parameters;
-    worker workers[THREADS];
-    unsigned started = 0;
-    hal_kernel *kernels[THREADS];
-    for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (worker){.run = *run, .number = i, .work = works[which].work};
-        if (!case_check(run,
-                        pthread_create(&workers[i].thread, NULL, start_worker, &workers[i]) == 0,
-                        "no thread could be made")) {
-            break;
-        }
-        started++;
-    }
-    for (unsigned i = 0; i < started; i++) {
-        pthread_join(workers[i].thread, NULL);
-        kernels[i] = workers[i].kernel;
-        if (workers[i].run.status != CASE_PASSED) {
-            case_fail(run, "thread %u: %s", i, workers[i].run.detail);
-        }
-        case_check(run, kernels[i] == kernels[0], "two threads got two kernels of the same IR");
-    }
-    for (unsigned i = 0; i < started; i++) {
-        hal_kernel_release(kernels[i]);
-    }
-}
-
-static void *start_worker(void *argument)
-{
-    worker *self = argument;
-    self->work(self);
-    return NULL;
-}
-
 /* Each thread records, flushes and reads on a queue of its own. */
 static void own_queues(worker *self)
 {
@@ -164,6 +102,56 @@ static void devices(worker *self)
     }
 }
 
+static const struct {
+    const char *name;
+    void (*work)(worker *worker);
+} works[] = {{"own_queues", own_queues},
+             {"same_kernel", same_kernel},
+             {"buffers", buffers},
+             {"messages", messages},
+             {"devices", devices}};
+
+static void *start_worker(void *argument)
+{
+    worker *self = argument;
+    self->work(self);
+    return NULL;
+}
+
+static void run_workers(case_run *run, const void *parameters)
+{
+    const int which = *(const int *)parameters;
+    worker workers[THREADS];
+    unsigned started = 0;
+    hal_kernel *kernels[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.run = *run, .number = i, .work = works[which].work};
+        if (!case_check(run,
+                        pthread_create(&workers[i].thread, NULL, start_worker, &workers[i]) == 0,
+                        "no thread could be made")) {
+            break;
+        }
+        started++;
+    }
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        kernels[i] = workers[i].kernel;
+        if (workers[i].run.status != CASE_PASSED) {
+            case_fail(run, "thread %u: %s", i, workers[i].run.detail);
+        }
+        case_check(run, kernels[i] == kernels[0], "two threads got two kernels of the same IR");
+    }
+    for (unsigned i = 0; i < started; i++) {
+        hal_kernel_release(kernels[i]);
+    }
+}
+
+static void *wait_for_point(void *argument)
+{
+    const hal_point *point = argument;
+    return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
+}
+
 /* Threads wait for points of a queue that another thread goes on recording on. */
 static void points(case_run *run, const void *parameters)
 {
@@ -190,8 +178,10 @@ static void points(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-static void *wait_for_point(void *argument)
+void cases_hal_threads(case_list *list)
 {
-    const hal_point *point = argument;
-    return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
+    for (int i = 0; i < (int)(sizeof works / sizeof works[0]); i++) {
+        case_add(list, run_workers, &i, sizeof i, "threads/%s", works[i].name);
+    }
+    case_add(list, points, NULL, 0, "threads/points");
 }

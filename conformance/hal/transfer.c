@@ -16,26 +16,6 @@ typedef struct kinds {
     uint32_t from, to; /* HAL_MEMORY_* */
 } kinds;
 
-static void between_kinds(case_run *run, const void *parameters);
-static void large(case_run *run, const void *parameters);
-static void back_and_forth(case_run *run, const void *parameters);
-static void sides_go_at_once(case_run *run, const void *parameters);
-
-void cases_hal_transfer(case_list *list)
-{
-    static const char *const names[] = {"device", "upload", "download", "shared"};
-    for (uint32_t from = 0; from < HAL_MEMORY_KIND_COUNT; from++) {
-        for (uint32_t to = 0; to < HAL_MEMORY_KIND_COUNT; to++) {
-            const kinds pair = {from, to};
-            case_add(list, between_kinds, &pair, sizeof pair,
-                     "transfer/between_devices(from=%s,to=%s)", names[from], names[to]);
-        }
-    }
-    case_add(list, large, NULL, 0, "transfer/of_64_mib");
-    case_add(list, back_and_forth, NULL, 0, "transfer/back_and_forth");
-    case_add(list, sides_go_at_once, NULL, 0, "transfer/sides_go_at_once");
-}
-
 /* False after saying why there is none. */
 static bool open_other(case_run *run, other_side *other)
 {
@@ -177,4 +157,19 @@ static void sides_go_at_once(case_run *run, const void *parameters)
     if (well) {
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     }
+}
+
+void cases_hal_transfer(case_list *list)
+{
+    static const char *const names[] = {"device", "upload", "download", "shared"};
+    for (uint32_t from = 0; from < HAL_MEMORY_KIND_COUNT; from++) {
+        for (uint32_t to = 0; to < HAL_MEMORY_KIND_COUNT; to++) {
+            const kinds pair = {from, to};
+            case_add(list, between_kinds, &pair, sizeof pair,
+                     "transfer/between_devices(from=%s,to=%s)", names[from], names[to]);
+        }
+    }
+    case_add(list, large, NULL, 0, "transfer/of_64_mib");
+    case_add(list, back_and_forth, NULL, 0, "transfer/back_and_forth");
+    case_add(list, sides_go_at_once, NULL, 0, "transfer/sides_go_at_once");
 }

@@ -26,67 +26,6 @@ typedef struct outcome {
 static const char *const kind_names[HAL_IR_ATOMIC_COUNT] = {"add", "min", "max",      "and",
                                                             "or",  "xor", "exchange", "compare"};
 
-static void run_atomic(case_run *run, const void *parameters);
-static bool fill_outcome(case_run *run, const atomic *tested, outcome *made);
-static bool compute(case_run *run, const atomic *tested, outcome *made);
-static hal_ir_builder *build(case_run *run, const atomic *tested);
-static bool judge(case_run *run, const atomic *tested, const outcome *made);
-static bool judge_slot(case_run *run, const atomic *tested, const outcome *made, size_t slot,
-                       size_t first, size_t end);
-static uint64_t combine(const atomic *tested, uint64_t old, uint64_t operand);
-static bool judge_chain(case_run *run, const outcome *made, size_t slot, size_t first, size_t end);
-static bool judge_compare(case_run *run, const outcome *made, size_t slot, size_t first,
-                          size_t end);
-static bool takes_part(size_t item, size_t slot);
-static void run_contention(case_run *run, const void *parameters);
-static uint64_t contending_operand(const atomic *tested, uint32_t item);
-static hal_ir_builder *build_contention(case_run *run, const atomic *tested);
-
-void cases_ir_atomic(case_list *list)
-{
-    for (int shared = 0; shared < 2; shared++) {
-        for (uint32_t kind = 0; kind < HAL_IR_ATOMIC_COUNT; kind++) {
-            for (hal_type type = HAL_TYPE_I32; type <= HAL_TYPE_U64; type++) {
-                const atomic tested = {kind, type, shared != 0};
-                case_add(list, run_atomic, &tested, sizeof tested,
-                         "ir/atomic(kind=%s,type=%s,memory=%s)", kind_names[kind],
-                         hal_type_name(type), shared != 0 ? "shared" : "binding");
-                case_covers(list, type, shared != 0 ? CASE_SHARED : CASE_BINDING, "atomic %s",
-                            kind_names[kind]);
-                if (shared == 0 && kind < HAL_IR_ATOMIC_EXCHANGE) {
-                    case_add(list, run_contention, &tested, sizeof tested,
-                             "ir/atomic_contention(kind=%s,type=%s)", kind_names[kind],
-                             hal_type_name(type));
-                }
-            }
-        }
-    }
-}
-
-static void run_atomic(case_run *run, const void *parameters)
-{
-    const atomic *tested = parameters;
-    outcome made = {.items = (size_t)GROUPS * ir_group_of(run),
-                    .slots = tested->shared ? GROUPS * SLOTS : SLOTS};
-    case_claim_arithmetic(run, tested->type);
-    if (hal_type_size(tested->type) == 8) {
-        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
-    }
-    made.operands = calloc(made.items, 8);
-    made.olds = calloc(made.items, 8);
-    made.initial = calloc(made.slots, 8);
-    made.finals = calloc(made.slots, 8);
-    if (made.operands == NULL || made.olds == NULL || made.initial == NULL || made.finals == NULL) {
-        case_fail(run, "the host has no memory");
-    } else if (fill_outcome(run, tested, &made) && compute(run, tested, &made)) {
-        judge(run, tested, &made);
-    }
-    free(made.operands);
-    free(made.olds);
-    free(made.initial);
-    free(made.finals);
-}
-
 /* EXCHANGE and COMPARE_EXCHANGE get operands that all differ, so that each old value tells whose
  * it was. Random bits reach the high half and the sign. */
 static bool fill_outcome(case_run *run, const atomic *tested, outcome *made)
@@ -103,41 +42,6 @@ static bool fill_outcome(case_run *run, const atomic *tested, outcome *made)
         made->initial[i] = differ ? 3 : first;
     }
     return true;
-}
-
-static bool compute(case_run *run, const atomic *tested, outcome *made)
-{
-    const uint32_t size = hal_type_size(tested->type);
-    const size_t longest = made->items > made->slots ? made->items : made->slots;
-    uint8_t *packed = calloc(longest, size);
-    red_zone zones[3] = {0};
-    bool well = packed != NULL;
-    for (size_t i = 0; well && i < made->items; i++) {
-        number_store(tested->type, packed, i, made->operands[i]);
-    }
-    well = well && zone_create(run, &zones[0], made->items * size, packed);
-    for (size_t i = 0; well && i < made->slots; i++) {
-        number_store(tested->type, packed, i, made->initial[i]);
-    }
-    well = well && zone_create(run, &zones[1], made->slots * size, packed) &&
-           zone_create(run, &zones[2], made->items * size, NULL);
-    hal_ir_builder *builder = well ? build(run, tested) : NULL;
-    well = builder != NULL && ir_run(run, builder, GROUPS, zones, 3, NULL, 0);
-    if (well && zone_read(run, &zones[1], packed, "slots")) {
-        for (size_t i = 0; i < made->slots; i++) {
-            made->finals[i] = number_load(tested->type, packed, i);
-        }
-    }
-    if (well && zone_read(run, &zones[2], packed, "old values")) {
-        for (size_t i = 0; i < made->items; i++) {
-            made->olds[i] = number_load(tested->type, packed, i);
-        }
-    }
-    for (unsigned i = 0; i < 3; i++) {
-        zone_release(&zones[i]);
-    }
-    free(packed);
-    return well && case_is_well(run);
 }
 
 static hal_ir_builder *build(case_run *run, const atomic *tested)
@@ -177,24 +81,87 @@ static hal_ir_builder *build(case_run *run, const atomic *tested)
     return b;
 }
 
-static bool judge(case_run *run, const atomic *tested, const outcome *made)
+static bool compute(case_run *run, const atomic *tested, outcome *made)
 {
-    const size_t group = ir_group_of(run);
-    for (size_t i = 0; i < made->items; i++) {
-        if (i % 11 == 4 && !case_check(run, made->olds[i] == 0,
-                                       "work-item %zu was guarded off and got 0x%llx instead of 0",
-                                       i, (unsigned long long)made->olds[i])) {
-            return false;
+    const uint32_t size = hal_type_size(tested->type);
+    const size_t longest = made->items > made->slots ? made->items : made->slots;
+    uint8_t *packed = calloc(longest, size);
+    red_zone zones[3] = {0};
+    bool well = packed != NULL;
+    for (size_t i = 0; well && i < made->items; i++) {
+        number_store(tested->type, packed, i, made->operands[i]);
+    }
+    well = well && zone_create(run, &zones[0], made->items * size, packed);
+    for (size_t i = 0; well && i < made->slots; i++) {
+        number_store(tested->type, packed, i, made->initial[i]);
+    }
+    well = well && zone_create(run, &zones[1], made->slots * size, packed) &&
+           zone_create(run, &zones[2], made->items * size, NULL);
+    hal_ir_builder *builder = well ? build(run, tested) : NULL;
+    well = builder != NULL && ir_run(run, builder, GROUPS, zones, 3, NULL, 0);
+    if (well && zone_read(run, &zones[1], packed, "slots")) {
+        for (size_t i = 0; i < made->slots; i++) {
+            made->finals[i] = number_load(tested->type, packed, i);
         }
     }
-    for (size_t slot = 0; slot < made->slots; slot++) {
-        const size_t first = tested->shared ? slot / SLOTS * group : 0;
-        const size_t end = tested->shared ? first + group : made->items;
-        if (!judge_slot(run, tested, made, slot, first, end)) {
-            return false;
+    if (well && zone_read(run, &zones[2], packed, "old values")) {
+        for (size_t i = 0; i < made->items; i++) {
+            made->olds[i] = number_load(tested->type, packed, i);
         }
     }
-    return true;
+    for (unsigned i = 0; i < 3; i++) {
+        zone_release(&zones[i]);
+    }
+    free(packed);
+    return well && case_is_well(run);
+}
+
+static bool takes_part(size_t item, size_t slot)
+{
+    return item % SLOTS == slot % SLOTS && item % 11 != 4;
+}
+
+/* Exactly one wins; all others see the winner's value. */
+static bool judge_compare(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
+{
+    size_t winners = 0, wrong = 0;
+    for (size_t i = first; i < end; i++) {
+        if (!takes_part(i, slot)) {
+            continue;
+        }
+        const bool won = made->olds[i] == made->initial[slot];
+        winners += won;
+        wrong +=
+            won ? made->finals[slot] != made->operands[i] : made->olds[i] != made->finals[slot];
+    }
+    return case_check(run, winners == 1 && wrong == 0,
+                      "slot %zu: %zu winners instead of 1, %zu wrong old values", slot, winners,
+                      wrong);
+}
+
+/* Exchanges form a chain: the initial value and all operands but the final one, each once. */
+static bool judge_chain(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
+{
+    uint64_t given = made->initial[slot], taken = made->finals[slot];
+    size_t owners = 0;
+    for (size_t i = first; i < end; i++) {
+        if (takes_part(i, slot)) {
+            given += made->operands[i];
+            taken += made->olds[i];
+            owners += made->finals[slot] == made->operands[i];
+        }
+    }
+    return case_check(run, owners == 1, "slot %zu ended as 0x%llx, which nobody put there", slot,
+                      (unsigned long long)made->finals[slot]) &&
+           case_check(run, given == taken, "values of slot %zu were lost or given out twice", slot);
+}
+
+static uint64_t combine(const atomic *tested, uint64_t old, uint64_t operand)
+{
+    static const uint32_t opcodes[] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX,
+                                       HAL_IR_AND, HAL_IR_OR,  HAL_IR_XOR};
+    const uint64_t operands[3] = {old, operand, 0};
+    return ir_evaluate(opcodes[tested->kind], tested->type, operands);
 }
 
 /* The work-items [first, end) contend for the slot. */
@@ -221,52 +188,71 @@ static bool judge_slot(case_run *run, const atomic *tested, const outcome *made,
            case_check(run, initial_seen > 0, "nobody got the initial value of slot %zu", slot);
 }
 
-static uint64_t combine(const atomic *tested, uint64_t old, uint64_t operand)
+static bool judge(case_run *run, const atomic *tested, const outcome *made)
 {
-    static const uint32_t opcodes[] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX,
-                                       HAL_IR_AND, HAL_IR_OR,  HAL_IR_XOR};
-    const uint64_t operands[3] = {old, operand, 0};
-    return ir_evaluate(opcodes[tested->kind], tested->type, operands);
-}
-
-/* Exchanges form a chain: the initial value and all operands but the final one, each once. */
-static bool judge_chain(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
-{
-    uint64_t given = made->initial[slot], taken = made->finals[slot];
-    size_t owners = 0;
-    for (size_t i = first; i < end; i++) {
-        if (takes_part(i, slot)) {
-            given += made->operands[i];
-            taken += made->olds[i];
-            owners += made->finals[slot] == made->operands[i];
+    const size_t group = ir_group_of(run);
+    for (size_t i = 0; i < made->items; i++) {
+        if (i % 11 == 4 && !case_check(run, made->olds[i] == 0,
+                                       "work-item %zu was guarded off and got 0x%llx instead of 0",
+                                       i, (unsigned long long)made->olds[i])) {
+            return false;
         }
     }
-    return case_check(run, owners == 1, "slot %zu ended as 0x%llx, which nobody put there", slot,
-                      (unsigned long long)made->finals[slot]) &&
-           case_check(run, given == taken, "values of slot %zu were lost or given out twice", slot);
-}
-
-/* Exactly one wins; all others see the winner's value. */
-static bool judge_compare(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
-{
-    size_t winners = 0, wrong = 0;
-    for (size_t i = first; i < end; i++) {
-        if (!takes_part(i, slot)) {
-            continue;
+    for (size_t slot = 0; slot < made->slots; slot++) {
+        const size_t first = tested->shared ? slot / SLOTS * group : 0;
+        const size_t end = tested->shared ? first + group : made->items;
+        if (!judge_slot(run, tested, made, slot, first, end)) {
+            return false;
         }
-        const bool won = made->olds[i] == made->initial[slot];
-        winners += won;
-        wrong +=
-            won ? made->finals[slot] != made->operands[i] : made->olds[i] != made->finals[slot];
     }
-    return case_check(run, winners == 1 && wrong == 0,
-                      "slot %zu: %zu winners instead of 1, %zu wrong old values", slot, winners,
-                      wrong);
+    return true;
 }
 
-static bool takes_part(size_t item, size_t slot)
+static void run_atomic(case_run *run, const void *parameters)
 {
-    return item % SLOTS == slot % SLOTS && item % 11 != 4;
+    const atomic *tested = parameters;
+    outcome made = {.items = (size_t)GROUPS * ir_group_of(run),
+                    .slots = tested->shared ? GROUPS * SLOTS : SLOTS};
+    case_claim_arithmetic(run, tested->type);
+    if (hal_type_size(tested->type) == 8) {
+        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
+    }
+    made.operands = calloc(made.items, 8);
+    made.olds = calloc(made.items, 8);
+    made.initial = calloc(made.slots, 8);
+    made.finals = calloc(made.slots, 8);
+    if (made.operands == NULL || made.olds == NULL || made.initial == NULL || made.finals == NULL) {
+        case_fail(run, "the host has no memory");
+    } else if (fill_outcome(run, tested, &made) && compute(run, tested, &made)) {
+        judge(run, tested, &made);
+    }
+    free(made.operands);
+    free(made.olds);
+    free(made.initial);
+    free(made.finals);
+}
+
+/* (2 i + 1) times an odd number: each differs, and bits of all places are set. */
+static uint64_t contending_operand(const atomic *tested, uint32_t item)
+{
+    return (uint64_t)((2 * item + 1) * 0x9e3779b1u) & number_mask(tested->type);
+}
+
+static hal_ir_builder *build_contention(case_run *run, const atomic *tested)
+{
+    hal_ir_builder *b = ir_begin(run, "contention");
+    if (b == NULL) {
+        return NULL;
+    }
+    const hal_ir_memory_id slot = hal_ir_binding(b, "slot", tested->type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value odd =
+        hal_ir_add(b, hal_ir_mul(b, hal_ir_global_id(b, 0), hal_ir_u32(b, 2)), hal_ir_u32(b, 1));
+    hal_ir_value operand = hal_ir_mul(b, odd, hal_ir_u32(b, 0x9e3779b1u));
+    if (tested->type != HAL_TYPE_U32) {
+        operand = hal_ir_cast(b, tested->type, operand);
+    }
+    hal_ir_atomic(b, tested->kind, slot, hal_ir_u32(b, 0), HAL_IR_NONE, operand, HAL_IR_NONE);
+    return b;
 }
 
 /* So many groups that several run at once: an update that is lost shows. */
@@ -295,25 +281,23 @@ static void run_contention(case_run *run, const void *parameters)
     zone_release(&slot);
 }
 
-/* (2 i + 1) times an odd number: each differs, and bits of all places are set. */
-static uint64_t contending_operand(const atomic *tested, uint32_t item)
+void cases_ir_atomic(case_list *list)
 {
-    return (uint64_t)((2 * item + 1) * 0x9e3779b1u) & number_mask(tested->type);
-}
-
-static hal_ir_builder *build_contention(case_run *run, const atomic *tested)
-{
-    hal_ir_builder *b = ir_begin(run, "contention");
-    if (b == NULL) {
-        return NULL;
+    for (int shared = 0; shared < 2; shared++) {
+        for (uint32_t kind = 0; kind < HAL_IR_ATOMIC_COUNT; kind++) {
+            for (hal_type type = HAL_TYPE_I32; type <= HAL_TYPE_U64; type++) {
+                const atomic tested = {kind, type, shared != 0};
+                case_add(list, run_atomic, &tested, sizeof tested,
+                         "ir/atomic(kind=%s,type=%s,memory=%s)", kind_names[kind],
+                         hal_type_name(type), shared != 0 ? "shared" : "binding");
+                case_covers(list, type, shared != 0 ? CASE_SHARED : CASE_BINDING, "atomic %s",
+                            kind_names[kind]);
+                if (shared == 0 && kind < HAL_IR_ATOMIC_EXCHANGE) {
+                    case_add(list, run_contention, &tested, sizeof tested,
+                             "ir/atomic_contention(kind=%s,type=%s)", kind_names[kind],
+                             hal_type_name(type));
+                }
+            }
+        }
     }
-    const hal_ir_memory_id slot = hal_ir_binding(b, "slot", tested->type, HAL_ACCESS_READ_WRITE);
-    const hal_ir_value odd =
-        hal_ir_add(b, hal_ir_mul(b, hal_ir_global_id(b, 0), hal_ir_u32(b, 2)), hal_ir_u32(b, 1));
-    hal_ir_value operand = hal_ir_mul(b, odd, hal_ir_u32(b, 0x9e3779b1u));
-    if (tested->type != HAL_TYPE_U32) {
-        operand = hal_ir_cast(b, tested->type, operand);
-    }
-    hal_ir_atomic(b, tested->kind, slot, hal_ir_u32(b, 0), HAL_IR_NONE, operand, HAL_IR_NONE);
-    return b;
 }

@@ -29,9 +29,6 @@ typedef struct control_case {
     bool has_else;
 } control_case;
 
-static void run_control(case_run *run, const void *parameters);
-static void run_variable(case_run *run, const void *parameters);
-
 static hal_ir_value u32(const scene *s, uint32_t value)
 {
     return hal_ir_u32(s->b, value);
@@ -43,13 +40,6 @@ static hal_ir_value bit(const scene *s, unsigned number)
         hal_ir_and(s->b, hal_ir_shr(s->b, s->loaded, u32(s, number)), u32(s, 1));
     return hal_ir_ne(s->b, one, u32(s, 0));
 }
-
-static void increase(const scene *s, hal_ir_value variable, hal_ir_value by)
-{
-    hal_ir_set(s->b, variable, hal_ir_add(s->b, hal_ir_get(s->b, variable), by));
-}
-
-/* ---- Branches ---- */
 
 static hal_ir_value build_if(const scene *s)
 {
@@ -81,6 +71,11 @@ static uint32_t expect_else(const uint32_t *x, uint32_t i, uint32_t items)
 {
     (void)items;
     return (x[i] & 2) != 0 ? x[i] + 5 : x[i] - 9;
+}
+
+static void increase(const scene *s, hal_ir_value variable, hal_ir_value by)
+{
+    hal_ir_set(s->b, variable, hal_ir_add(s->b, hal_ir_get(s->b, variable), by));
 }
 
 static hal_ir_value build_empty_then(const scene *s)
@@ -293,7 +288,7 @@ static uint32_t expect_guard_in_loop(const uint32_t *x, uint32_t i, uint32_t ite
     return sum;
 }
 
-/* ---- Variables ---- */
+
 
 /* A value that was read stays what it was when the variable changes. */
 static hal_ir_value build_old_value(const scene *s)
@@ -358,7 +353,7 @@ static uint32_t expect_swap(const uint32_t *x, uint32_t i, uint32_t items)
     return a;
 }
 
-/* ---- Loops ---- */
+
 
 static hal_ir_value build_for_uniform(const scene *s)
 {
@@ -535,7 +530,7 @@ static uint32_t expect_search(const uint32_t *x, uint32_t i, uint32_t items)
     return low;
 }
 
-/* ---- The cases ---- */
+
 
 static const control_case control_cases[] = {
     {"if", build_if, expect_if, HAL_TYPE_NONE, false},
@@ -563,28 +558,6 @@ static const control_case control_cases[] = {
     {"for_in_for", build_for_in_for, expect_for_in_for, HAL_TYPE_U32, true},
     {"search", build_search, expect_search, HAL_TYPE_U32, true},
 };
-
-void cases_ir_control(case_list *list)
-{
-    for (size_t i = 0; i < sizeof control_cases / sizeof control_cases[0]; i++) {
-        const control_case *tested = &control_cases[i];
-        case_add(list, run_control, tested, sizeof *tested, "ir/control(%s)", tested->name);
-        case_covers(list, HAL_TYPE_BOOL, CASE_VALUES, "if");
-        if (tested->has_else) {
-            case_covers(list, HAL_TYPE_BOOL, CASE_VALUES, "else");
-        }
-        if (tested->loop != HAL_TYPE_NONE) {
-            case_covers(list, tested->loop, CASE_VALUES, "for");
-        }
-    }
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_VALUES & HAL_TYPE_BIT(type)) != 0) {
-            case_add(list, run_variable, &type, sizeof type, "ir/var(type=%s)",
-                     hal_type_name(type));
-            case_covers(list, type, CASE_VALUES, "var get set");
-        }
-    }
-}
 
 static void run_control(case_run *run, const void *parameters)
 {
@@ -665,4 +638,26 @@ static void run_variable(case_run *run, const void *parameters)
     free(x);
     free(y);
     free(expected);
+}
+
+void cases_ir_control(case_list *list)
+{
+    for (size_t i = 0; i < sizeof control_cases / sizeof control_cases[0]; i++) {
+        const control_case *tested = &control_cases[i];
+        case_add(list, run_control, tested, sizeof *tested, "ir/control(%s)", tested->name);
+        case_covers(list, HAL_TYPE_BOOL, CASE_VALUES, "if");
+        if (tested->has_else) {
+            case_covers(list, HAL_TYPE_BOOL, CASE_VALUES, "else");
+        }
+        if (tested->loop != HAL_TYPE_NONE) {
+            case_covers(list, tested->loop, CASE_VALUES, "for");
+        }
+    }
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if ((COVER_VALUES & HAL_TYPE_BIT(type)) != 0) {
+            case_add(list, run_variable, &type, sizeof type, "ir/var(type=%s)",
+                     hal_type_name(type));
+            case_covers(list, type, CASE_VALUES, "var get set");
+        }
+    }
 }

@@ -22,62 +22,94 @@ typedef struct packing {
     bool extracts;
 } packing;
 
-static void add_conversion(case_list *list, uint32_t opcode, hal_type from, hal_type to);
-static void run_conversion(case_run *run, const void *parameters);
 static void fill_inputs(case_run *run, const conversion *tested, void *x, void *expected,
-                        size_t count);
-static bool convert_on_device(case_run *run, const conversion *tested, const void *x, void *results,
-                              size_t count);
-static hal_ir_builder *build_conversion(case_run *run, const conversion *tested);
-static bool is_excused(const case_run *run, const conversion *tested, uint64_t input,
-                       uint64_t expected);
-static void run_packing(case_run *run, const void *parameters);
-static hal_ir_builder *build_packing(case_run *run, const packing *tested);
-
-void cases_ir_convert(case_list *list)
+                        size_t count)
 {
-    for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
-        for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
-            const bool from_value = (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
-            const bool to_value = (COVER_VALUES & HAL_TYPE_BIT(to)) != 0;
-            if (!from_value || from == to) {
-                continue;
-            }
-            if (to_value) {
-                add_conversion(list, HAL_IR_CAST, from, to);
-            } else if (hal_type_of_value(to) == from) {
-                add_conversion(list, HAL_IR_NARROW, from, to);
-            }
-            if (to_value && from != HAL_TYPE_BOOL && to != HAL_TYPE_BOOL &&
-                hal_type_size(from) == hal_type_size(to)) {
-                add_conversion(list, HAL_IR_BITCAST, from, to);
-            }
+    const uint64_t *corners;
+    const size_t corner_count = ir_corners(tested->from, &corners);
+    random_state random = {run->seed};
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = i < corner_count ? corners[i] : random_bits(&random, tested->from);
+        if (i >= corner_count && hal_type_is_float(tested->from) && i % 3 == 0) {
+            /* Halfway between two numbers of the 16-bit types, and around them. */
+            const double whole =
+                (double)number_f32((random_next(&random) & 0x7fff1000) | 0x30000000);
+            bits = number_bits(tested->from, isnan(whole) ? 1.0 : whole);
         }
-        for (uint32_t width = 2; width <= 8 && (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
-             width *= 2) {
-            for (int extracts = 0; extracts < 2; extracts++) {
-                const packing tested = {from, width, extracts != 0};
-                const char *name = extracts != 0 ? "extract" : "pack";
-                case_add(list, run_packing, &tested, sizeof tested, "ir/%s(type=%s,width=%u)", name,
-                         hal_type_name(from), width);
-                case_covers(list, from, CASE_VALUES, "%s x%u", name, width);
-            }
+        if (i >= corner_count && hal_type_size(tested->from) == 8 &&
+            hal_type_is_integer(tested->from) && i % 3 == 0) {
+            /* Just above halfway between two f32, by too little for an f64 to tell. */
+            bits = (random_next(&random) >> 40 | 0x800000) << 38 | UINT64_C(1) << 37 | 1;
         }
+        uint64_t result;
+        if (tested->opcode == HAL_IR_CAST) {
+            result = ir_convert(tested->from, tested->to, bits);
+        } else if (tested->opcode == HAL_IR_BITCAST) {
+            result = bits;
+        } else {
+            result = number_widen(tested->to, number_narrow(tested->to, bits));
+        }
+        number_store(tested->from, x, i, bits);
+        number_store(tested->opcode == HAL_IR_NARROW ? tested->from : tested->to, expected, i,
+                     result);
     }
 }
 
-static void add_conversion(case_list *list, uint32_t opcode, hal_type from, hal_type to)
+static hal_ir_builder *build_conversion(case_run *run, const conversion *tested)
 {
-    const conversion tested = {opcode, from, to};
-    case_add(list, run_conversion, &tested, sizeof tested, "ir/%s(from=%s,to=%s,seed=%llu)",
-             hal_ir_opcode_name(opcode), hal_type_name(from), hal_type_name(to),
-             (unsigned long long)list->seed);
-    if (opcode == HAL_IR_NARROW) {
-        case_covers(list, to, CASE_VALUES, "narrow");
-    } else {
-        case_covers(list, to, CASE_VALUES, "%s from %s", hal_ir_opcode_name(opcode),
-                    hal_type_name(from));
+    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
+    hal_ir_builder *b = ir_begin(run, "convert");
+    if (b == NULL) {
+        return NULL;
     }
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->from, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", result, HAL_ACCESS_WRITE);
+    const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = hal_ir_lt(b, i, count);
+    const hal_ir_value x = hal_ir_load_wide(b, in, i, 0, 1, guard);
+    hal_ir_value y;
+    if (tested->opcode == HAL_IR_CAST) {
+        y = hal_ir_cast(b, tested->to, x);
+    } else if (tested->opcode == HAL_IR_BITCAST) {
+        y = hal_ir_bitcast(b, tested->to, x);
+    } else {
+        y = hal_ir_narrow(b, tested->to, x);
+    }
+    hal_ir_store_wide(b, out, i, 0, guard, y);
+    return b;
+}
+
+static bool convert_on_device(case_run *run, const conversion *tested, const void *x, void *results,
+                              size_t count)
+{
+    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
+    const uint32_t group = ir_group_of(run), elements = (uint32_t)count;
+    red_zone zones[2] = {0};
+    bool well = zone_create(run, &zones[0], count * hal_type_size(tested->from), x) &&
+                zone_create(run, &zones[1], count * hal_type_size(result), NULL);
+    hal_ir_builder *builder = well ? build_conversion(run, tested) : NULL;
+    well = builder != NULL &&
+           ir_run(run, builder, (elements + group - 1) / group, zones, 2, &elements,
+                  sizeof elements) &&
+           zone_read(run, &zones[1], results, "result");
+    zone_release(&zones[0]);
+    zone_release(&zones[1]);
+    return well;
+}
+
+/* Where denormals are not claimed, what is one before or after is not judged. */
+static bool is_excused(const case_run *run, const conversion *tested, uint64_t input,
+                       uint64_t expected)
+{
+    if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0 || tested->opcode == HAL_IR_BITCAST) {
+        return false;
+    }
+    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
+    const double smallest = 0x1p-126;
+    const double x = hal_type_is_float(tested->from) ? number_value(tested->from, input) : 1.0;
+    const double y = hal_type_is_float(result) ? number_value(result, expected) : 1.0;
+    return (x != 0.0 && fabs(x) < smallest) || (y != 0.0 && fabs(y) < smallest);
 }
 
 static void run_conversion(case_run *run, const void *parameters)
@@ -114,94 +146,47 @@ static void run_conversion(case_run *run, const void *parameters)
     free(results);
 }
 
-static void fill_inputs(case_run *run, const conversion *tested, void *x, void *expected,
-                        size_t count)
+static void add_conversion(case_list *list, uint32_t opcode, hal_type from, hal_type to)
 {
-    const uint64_t *corners;
-    const size_t corner_count = ir_corners(tested->from, &corners);
-    random_state random = {run->seed};
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits = i < corner_count ? corners[i] : random_bits(&random, tested->from);
-        if (i >= corner_count && hal_type_is_float(tested->from) && i % 3 == 0) {
-            /* Halfway between two numbers of the 16-bit types, and around them. */
-            const double whole =
-                (double)number_f32((random_next(&random) & 0x7fff1000) | 0x30000000);
-            bits = number_bits(tested->from, isnan(whole) ? 1.0 : whole);
-        }
-        if (i >= corner_count && hal_type_size(tested->from) == 8 &&
-            hal_type_is_integer(tested->from) && i % 3 == 0) {
-            /* Just above halfway between two f32, by too little for an f64 to tell. */
-            bits = (random_next(&random) >> 40 | 0x800000) << 38 | UINT64_C(1) << 37 | 1;
-        }
-        uint64_t result;
-        if (tested->opcode == HAL_IR_CAST) {
-            result = ir_convert(tested->from, tested->to, bits);
-        } else if (tested->opcode == HAL_IR_BITCAST) {
-            result = bits;
-        } else {
-            result = number_widen(tested->to, number_narrow(tested->to, bits));
-        }
-        number_store(tested->from, x, i, bits);
-        number_store(tested->opcode == HAL_IR_NARROW ? tested->from : tested->to, expected, i,
-                     result);
+    const conversion tested = {opcode, from, to};
+    case_add(list, run_conversion, &tested, sizeof tested, "ir/%s(from=%s,to=%s,seed=%llu)",
+             hal_ir_opcode_name(opcode), hal_type_name(from), hal_type_name(to),
+             (unsigned long long)list->seed);
+    if (opcode == HAL_IR_NARROW) {
+        case_covers(list, to, CASE_VALUES, "narrow");
+    } else {
+        case_covers(list, to, CASE_VALUES, "%s from %s", hal_ir_opcode_name(opcode),
+                    hal_type_name(from));
     }
 }
 
-static bool convert_on_device(case_run *run, const conversion *tested, const void *x, void *results,
-                              size_t count)
+static hal_ir_builder *build_packing(case_run *run, const packing *tested)
 {
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
-    const uint32_t group = ir_group_of(run), elements = (uint32_t)count;
-    red_zone zones[2] = {0};
-    bool well = zone_create(run, &zones[0], count * hal_type_size(tested->from), x) &&
-                zone_create(run, &zones[1], count * hal_type_size(result), NULL);
-    hal_ir_builder *builder = well ? build_conversion(run, tested) : NULL;
-    well = builder != NULL &&
-           ir_run(run, builder, (elements + group - 1) / group, zones, 2, &elements,
-                  sizeof elements) &&
-           zone_read(run, &zones[1], results, "result");
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    return well;
-}
-
-static hal_ir_builder *build_conversion(case_run *run, const conversion *tested)
-{
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
-    hal_ir_builder *b = ir_begin(run, "convert");
+    const uint32_t width = tested->width;
+    hal_ir_builder *b = ir_begin(run, "packing");
     if (b == NULL) {
         return NULL;
     }
-    const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->from, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", result, HAL_ACCESS_WRITE);
-    const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
+    const hal_ir_value vectors = hal_ir_scalar_value(b, "vectors", HAL_TYPE_U32);
     const hal_ir_value i = hal_ir_global_id(b, 0);
-    const hal_ir_value guard = hal_ir_lt(b, i, count);
-    const hal_ir_value x = hal_ir_load_wide(b, in, i, 0, 1, guard);
-    hal_ir_value y;
-    if (tested->opcode == HAL_IR_CAST) {
-        y = hal_ir_cast(b, tested->to, x);
-    } else if (tested->opcode == HAL_IR_BITCAST) {
-        y = hal_ir_bitcast(b, tested->to, x);
+    const hal_ir_value guard = hal_ir_lt(b, i, vectors);
+    const hal_ir_value first = hal_ir_mul(b, i, hal_ir_u32(b, width));
+    if (tested->extracts) {
+        const hal_ir_value vector = hal_ir_load_wide(b, in, first, 0, width, guard);
+        for (uint32_t k = 0; k < width; k++) {
+            hal_ir_store_wide(b, out, first, (int32_t)(width - 1 - k), guard,
+                              hal_ir_extract(b, vector, k));
+        }
     } else {
-        y = hal_ir_narrow(b, tested->to, x);
+        hal_ir_value elements[8];
+        for (uint32_t k = 0; k < width; k++) {
+            elements[width - 1 - k] = hal_ir_load_wide(b, in, first, (int32_t)k, 1, guard);
+        }
+        hal_ir_store_wide(b, out, first, 0, guard, hal_ir_pack(b, width, elements));
     }
-    hal_ir_store_wide(b, out, i, 0, guard, y);
     return b;
-}
-
-/* Where denormals are not claimed, what is one before or after is not judged. */
-static bool is_excused(const case_run *run, const conversion *tested, uint64_t input,
-                       uint64_t expected)
-{
-    if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0 || tested->opcode == HAL_IR_BITCAST) {
-        return false;
-    }
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
-    const double smallest = 0x1p-126;
-    const double x = hal_type_is_float(tested->from) ? number_value(tested->from, input) : 1.0;
-    const double y = hal_type_is_float(result) ? number_value(result, expected) : 1.0;
-    return (x != 0.0 && fabs(x) < smallest) || (y != 0.0 && fabs(y) < smallest);
 }
 
 /* Work-item i turns vector i round: element k becomes element width - 1 - k. */
@@ -239,31 +224,34 @@ static void run_packing(case_run *run, const void *parameters)
     free(expected);
 }
 
-static hal_ir_builder *build_packing(case_run *run, const packing *tested)
+void cases_ir_convert(case_list *list)
 {
-    const uint32_t width = tested->width;
-    hal_ir_builder *b = ir_begin(run, "packing");
-    if (b == NULL) {
-        return NULL;
-    }
-    const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
-    const hal_ir_value vectors = hal_ir_scalar_value(b, "vectors", HAL_TYPE_U32);
-    const hal_ir_value i = hal_ir_global_id(b, 0);
-    const hal_ir_value guard = hal_ir_lt(b, i, vectors);
-    const hal_ir_value first = hal_ir_mul(b, i, hal_ir_u32(b, width));
-    if (tested->extracts) {
-        const hal_ir_value vector = hal_ir_load_wide(b, in, first, 0, width, guard);
-        for (uint32_t k = 0; k < width; k++) {
-            hal_ir_store_wide(b, out, first, (int32_t)(width - 1 - k), guard,
-                              hal_ir_extract(b, vector, k));
+    for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
+        for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
+            const bool from_value = (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
+            const bool to_value = (COVER_VALUES & HAL_TYPE_BIT(to)) != 0;
+            if (!from_value || from == to) {
+                continue;
+            }
+            if (to_value) {
+                add_conversion(list, HAL_IR_CAST, from, to);
+            } else if (hal_type_of_value(to) == from) {
+                add_conversion(list, HAL_IR_NARROW, from, to);
+            }
+            if (to_value && from != HAL_TYPE_BOOL && to != HAL_TYPE_BOOL &&
+                hal_type_size(from) == hal_type_size(to)) {
+                add_conversion(list, HAL_IR_BITCAST, from, to);
+            }
         }
-    } else {
-        hal_ir_value elements[8];
-        for (uint32_t k = 0; k < width; k++) {
-            elements[width - 1 - k] = hal_ir_load_wide(b, in, first, (int32_t)k, 1, guard);
+        for (uint32_t width = 2; width <= 8 && (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
+             width *= 2) {
+            for (int extracts = 0; extracts < 2; extracts++) {
+                const packing tested = {from, width, extracts != 0};
+                const char *name = extracts != 0 ? "extract" : "pack";
+                case_add(list, run_packing, &tested, sizeof tested, "ir/%s(type=%s,width=%u)", name,
+                         hal_type_name(from), width);
+                case_covers(list, from, CASE_VALUES, "%s x%u", name, width);
+            }
         }
-        hal_ir_store_wide(b, out, first, 0, guard, hal_ir_pack(b, width, elements));
     }
-    return b;
 }

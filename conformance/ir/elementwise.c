@@ -24,76 +24,6 @@ typedef struct elements {
     void *results;
 } elements;
 
-static void run_elementwise(case_run *run, const void *parameters);
-static bool make_elements(case_run *run, const elementwise *tested, elements *made);
-static size_t corner_count(const elementwise *tested);
-static void fill_element(random_state *random, const elementwise *tested, elements *made,
-                         size_t index, size_t corners);
-static void free_elements(elements *made);
-static bool compute(case_run *run, const elementwise *tested, elements *made);
-static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made);
-static bool judge(case_run *run, const elementwise *tested, const elements *made);
-static bool judge_bits(case_run *run, const elementwise *tested, const elements *made);
-static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made,
-                       double bound);
-static void report(case_run *run, const elementwise *tested, const elements *made,
-                   const comparison *found);
-static long double real_result(const elementwise *tested, const uint64_t operands[3]);
-static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
-                       size_t index, long double expected);
-static bool is_denormal(hal_type type, double value);
-
-void cases_ir_elementwise(case_list *list)
-{
-    for (uint32_t opcode = HAL_IR_ADD; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
-        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-            if ((cover_types_of(opcode) & HAL_TYPE_BIT(type)) == 0) {
-                continue;
-            }
-            const elementwise tested = {.opcode = opcode, .type = type};
-            case_add(list, run_elementwise, &tested, sizeof tested, "ir/%s(type=%s,seed=%llu)",
-                     hal_ir_opcode_name(opcode), hal_type_name(type),
-                     (unsigned long long)list->seed);
-            case_covers(list, type, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
-        }
-    }
-}
-
-static void run_elementwise(case_run *run, const void *parameters)
-{
-    const elementwise *tested = parameters;
-    case_claim_arithmetic(run, tested->type);
-    case_claim_storage(run, tested->type);
-    elements made = {0};
-    if (make_elements(run, tested, &made) && compute(run, tested, &made)) {
-        judge(run, tested, &made);
-    }
-    free_elements(&made);
-}
-
-static bool make_elements(case_run *run, const elementwise *tested, elements *made)
-{
-    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
-    const bool selects = tested->opcode == HAL_IR_SELECT;
-    const size_t corners = corner_count(tested);
-    made->count = corners + RANDOM_ELEMENTS;
-    made->result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type;
-    for (unsigned i = 0; i < 3; i++) {
-        made->input_types[i] = i == 0 && selects ? (hal_type)HAL_TYPE_BOOL : tested->type;
-        made->inputs[i] = calloc(made->count, 8);
-    }
-    made->results = calloc(made->count, 8);
-    if (made->inputs[0] == NULL || made->inputs[1] == NULL || made->inputs[2] == NULL ||
-        made->results == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
-    random_state random = {run->seed};
-    for (size_t i = 0; i < made->count; i++) {
-        fill_element(&random, tested, made, i, corners);
-    }
-    return true;
-}
-
 /* All pairs of corners; of three operands the third goes round. */
 static size_t corner_count(const elementwise *tested)
 {
@@ -131,37 +61,27 @@ static void fill_element(random_state *random, const elementwise *tested, elemen
     }
 }
 
-static void free_elements(elements *made)
+static bool make_elements(case_run *run, const elementwise *tested, elements *made)
 {
+    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
+    const bool selects = tested->opcode == HAL_IR_SELECT;
+    const size_t corners = corner_count(tested);
+    made->count = corners + RANDOM_ELEMENTS;
+    made->result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type;
     for (unsigned i = 0; i < 3; i++) {
-        free(made->inputs[i]);
+        made->input_types[i] = i == 0 && selects ? (hal_type)HAL_TYPE_BOOL : tested->type;
+        made->inputs[i] = calloc(made->count, 8);
     }
-    free(made->results);
-}
-
-static bool compute(case_run *run, const elementwise *tested, elements *made)
-{
-    const unsigned operands = cover_operands_of(tested->opcode);
-    const uint32_t group = ir_group_of(run);
-    const uint32_t count = (uint32_t)made->count;
-    red_zone zones[4] = {0};
-    bool well = true;
-    for (unsigned i = 0; i < operands && well; i++) {
-        well = zone_create(run, &zones[i], made->count * hal_type_size(made->input_types[i]),
-                           made->inputs[i]);
+    made->results = calloc(made->count, 8);
+    if (made->inputs[0] == NULL || made->inputs[1] == NULL || made->inputs[2] == NULL ||
+        made->results == NULL) {
+        return case_fail(run, "the host has no memory");
     }
-    const red_zone *result = &zones[operands];
-    well = well &&
-           zone_create(run, &zones[operands], made->count * hal_type_size(made->result_type), NULL);
-    hal_ir_builder *builder = well ? build(run, tested, made) : NULL;
-    well = builder != NULL &&
-           ir_run(run, builder, (count + group - 1) / group, zones, operands + 1, &count,
-                  sizeof count) &&
-           zone_read(run, result, made->results, "result");
-    for (unsigned i = 0; i < 4; i++) {
-        zone_release(&zones[i]);
+    random_state random = {run->seed};
+    for (size_t i = 0; i < made->count; i++) {
+        fill_element(&random, tested, made, i, corners);
     }
-    return well;
+    return true;
 }
 
 static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made)
@@ -199,24 +119,107 @@ static hal_ir_builder *build(case_run *run, const elementwise *tested, const ele
     return b;
 }
 
-static bool judge(case_run *run, const elementwise *tested, const elements *made)
+static bool compute(case_run *run, const elementwise *tested, elements *made)
 {
-    const uint32_t exactness = run->info->exactness;
-    if (hal_ir_is_math(tested->opcode)) {
-        const uint32_t all =
-            HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
-        return judge_ulps(run, tested, made, ir_math_bound(tested->opcode)) &&
-               ((exactness & all) != all || judge_bits(run, tested, made));
+    const unsigned operands = cover_operands_of(tested->opcode);
+    const uint32_t group = ir_group_of(run);
+    const uint32_t count = (uint32_t)made->count;
+    red_zone zones[4] = {0};
+    bool well = true;
+    for (unsigned i = 0; i < operands && well; i++) {
+        well = zone_create(run, &zones[i], made->count * hal_type_size(made->input_types[i]),
+                           made->inputs[i]);
     }
-    if (hal_type_is_float(tested->type)) {
-        if (tested->opcode == HAL_IR_DIV && (exactness & HAL_EXACT_DIVIDE) == 0) {
-            return judge_ulps(run, tested, made, 2.5);
+    const red_zone *result = &zones[operands];
+    well = well &&
+           zone_create(run, &zones[operands], made->count * hal_type_size(made->result_type), NULL);
+    hal_ir_builder *builder = well ? build(run, tested, made) : NULL;
+    well = builder != NULL &&
+           ir_run(run, builder, (count + group - 1) / group, zones, operands + 1, &count,
+                  sizeof count) &&
+           zone_read(run, result, made->results, "result");
+    for (unsigned i = 0; i < 4; i++) {
+        zone_release(&zones[i]);
+    }
+    return well;
+}
+
+static long double real_result(const elementwise *tested, const uint64_t operands[3])
+{
+    const long double x = number_long_value(tested->type, operands[0]);
+    const long double y = number_long_value(tested->type, operands[1]);
+    switch (tested->opcode) {
+    case HAL_IR_DIV:
+        return x / y;
+    case HAL_IR_SQRT:
+        return sqrtl(x);
+    default:
+        return ir_math_reference(tested->opcode, x, y);
+    }
+}
+
+static bool is_denormal(hal_type type, double value)
+{
+    const double smallest = type == HAL_TYPE_F32 ? 0x1p-126 : 0x1p-1022;
+    return value != 0.0 && fabs(value) < smallest;
+}
+
+/* Where a device does not claim to keep denormals, elements with one are not judged. */
+static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
+                       size_t index, long double expected)
+{
+    if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0) {
+        return false;
+    }
+    bool excused = is_denormal(tested->type, (double)expected);
+    for (unsigned k = 0; k < 3; k++) {
+        excused = excused || is_denormal(tested->type,
+                                         number_get(made->input_types[k], made->inputs[k], index));
+    }
+    return excused;
+}
+
+/* With the operands of the worst element. */
+static void report(case_run *run, const elementwise *tested, const elements *made,
+                   const comparison *found)
+{
+    char text[512], operands[192] = "";
+    size_t used = 0;
+    comparison_text(found, text, sizeof text);
+    for (unsigned k = 0; k < cover_operands_of(tested->opcode); k++) {
+        const uint64_t bits =
+            number_load(made->input_types[k], made->inputs[k], found->worst_index);
+        used += (size_t)snprintf(operands + used, sizeof operands - used, "%s%.17Lg (0x%llx)",
+                                 k == 0 ? "" : ", ", number_long_value(made->input_types[k], bits),
+                                 (unsigned long long)bits);
+    }
+    case_fail(run, "%s; operands %s", text, operands);
+}
+
+static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made, double bound)
+{
+    long double *expected = calloc(made->count, sizeof *expected);
+    if (expected == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    for (size_t i = 0; i < made->count; i++) {
+        uint64_t operands[3];
+        for (unsigned k = 0; k < 3; k++) {
+            operands[k] = number_load(tested->type, made->inputs[k], i);
         }
-        if (tested->opcode == HAL_IR_SQRT && (exactness & HAL_EXACT_SQRT) == 0) {
-            return judge_ulps(run, tested, made, 3.0);
+        expected[i] = real_result(tested, operands);
+        if (is_excused(run, tested, made, i, expected[i])) {
+            expected[i] =
+                number_long_value(tested->type, number_load(tested->type, made->results, i));
         }
     }
-    return judge_bits(run, tested, made);
+    comparison found;
+    bool well = compare_ulps(tested->type, made->results, expected, made->count, bound, &found);
+    if (!well) {
+        report(run, tested, made, &found);
+    }
+    free(expected);
+    return well;
 }
 
 static bool judge_bits(case_run *run, const elementwise *tested, const elements *made)
@@ -254,80 +257,58 @@ static bool judge_bits(case_run *run, const elementwise *tested, const elements 
     return well;
 }
 
-static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made, double bound)
+static bool judge(case_run *run, const elementwise *tested, const elements *made)
 {
-    long double *expected = calloc(made->count, sizeof *expected);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
+    const uint32_t exactness = run->info->exactness;
+    if (hal_ir_is_math(tested->opcode)) {
+        const uint32_t all =
+            HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+        return judge_ulps(run, tested, made, ir_math_bound(tested->opcode)) &&
+               ((exactness & all) != all || judge_bits(run, tested, made));
     }
-    for (size_t i = 0; i < made->count; i++) {
-        uint64_t operands[3];
-        for (unsigned k = 0; k < 3; k++) {
-            operands[k] = number_load(tested->type, made->inputs[k], i);
+    if (hal_type_is_float(tested->type)) {
+        if (tested->opcode == HAL_IR_DIV && (exactness & HAL_EXACT_DIVIDE) == 0) {
+            return judge_ulps(run, tested, made, 2.5);
         }
-        expected[i] = real_result(tested, operands);
-        if (is_excused(run, tested, made, i, expected[i])) {
-            expected[i] =
-                number_long_value(tested->type, number_load(tested->type, made->results, i));
+        if (tested->opcode == HAL_IR_SQRT && (exactness & HAL_EXACT_SQRT) == 0) {
+            return judge_ulps(run, tested, made, 3.0);
         }
     }
-    comparison found;
-    bool well = compare_ulps(tested->type, made->results, expected, made->count, bound, &found);
-    if (!well) {
-        report(run, tested, made, &found);
-    }
-    free(expected);
-    return well;
+    return judge_bits(run, tested, made);
 }
 
-/* With the operands of the worst element. */
-static void report(case_run *run, const elementwise *tested, const elements *made,
-                   const comparison *found)
+static void free_elements(elements *made)
 {
-    char text[512], operands[192] = "";
-    size_t used = 0;
-    comparison_text(found, text, sizeof text);
-    for (unsigned k = 0; k < cover_operands_of(tested->opcode); k++) {
-        const uint64_t bits =
-            number_load(made->input_types[k], made->inputs[k], found->worst_index);
-        used += (size_t)snprintf(operands + used, sizeof operands - used, "%s%.17Lg (0x%llx)",
-                                 k == 0 ? "" : ", ", number_long_value(made->input_types[k], bits),
-                                 (unsigned long long)bits);
+    for (unsigned i = 0; i < 3; i++) {
+        free(made->inputs[i]);
     }
-    case_fail(run, "%s; operands %s", text, operands);
+    free(made->results);
 }
 
-static long double real_result(const elementwise *tested, const uint64_t operands[3])
+static void run_elementwise(case_run *run, const void *parameters)
 {
-    const long double x = number_long_value(tested->type, operands[0]);
-    const long double y = number_long_value(tested->type, operands[1]);
-    switch (tested->opcode) {
-    case HAL_IR_DIV:
-        return x / y;
-    case HAL_IR_SQRT:
-        return sqrtl(x);
-    default:
-        return ir_math_reference(tested->opcode, x, y);
+    const elementwise *tested = parameters;
+    case_claim_arithmetic(run, tested->type);
+    case_claim_storage(run, tested->type);
+    elements made = {0};
+    if (make_elements(run, tested, &made) && compute(run, tested, &made)) {
+        judge(run, tested, &made);
     }
+    free_elements(&made);
 }
 
-/* Where a device does not claim to keep denormals, elements with one are not judged. */
-static bool is_excused(const case_run *run, const elementwise *tested, const elements *made,
-                       size_t index, long double expected)
+void cases_ir_elementwise(case_list *list)
 {
-    if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0) {
-        return false;
+    for (uint32_t opcode = HAL_IR_ADD; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+            if ((cover_types_of(opcode) & HAL_TYPE_BIT(type)) == 0) {
+                continue;
+            }
+            const elementwise tested = {.opcode = opcode, .type = type};
+            case_add(list, run_elementwise, &tested, sizeof tested, "ir/%s(type=%s,seed=%llu)",
+                     hal_ir_opcode_name(opcode), hal_type_name(type),
+                     (unsigned long long)list->seed);
+            case_covers(list, type, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
+        }
     }
-    bool excused = is_denormal(tested->type, (double)expected);
-    for (unsigned k = 0; k < 3; k++) {
-        excused = excused || is_denormal(tested->type,
-                                         number_get(made->input_types[k], made->inputs[k], index));
-    }
-    return excused;
-}
-
-static bool is_denormal(hal_type type, double value)
-{
-    const double smallest = type == HAL_TYPE_F32 ? 0x1p-126 : 0x1p-1022;
-    return value != 0.0 && fabs(value) < smallest;
 }

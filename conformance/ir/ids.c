@@ -7,15 +7,6 @@
 #include "cover.h"
 #include "ir/ir_case.h"
 
-static void run_constants(case_run *run, const void *parameters);
-static void run_scalar(case_run *run, const void *parameters);
-static void run_scalar_block(case_run *run, const void *parameters);
-static void run_ids(case_run *run, const void *parameters);
-static void run_lane(case_run *run, const void *parameters);
-static uint64_t expected_id(uint32_t opcode, uint32_t dimension, const uint32_t local[3],
-                            const uint32_t group[3], const uint32_t grid[3]);
-static bool shape_fits(const case_run *run, const uint32_t size[3]);
-
 /* A group of 3-dimensional shape over a grid that has another length in each dimension. */
 typedef struct id_case {
     uint32_t opcode;
@@ -23,42 +14,6 @@ typedef struct id_case {
     uint32_t size[3];
     uint32_t grid[3];
 } id_case;
-
-void cases_ir_ids(case_list *list)
-{
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_VALUES & HAL_TYPE_BIT(type)) == 0) {
-            continue;
-        }
-        case_add(list, run_constants, &type, sizeof type, "ir/constant(type=%s)",
-                 hal_type_name(type));
-        case_covers(list, type, CASE_VALUES, "constant");
-        if (type != HAL_TYPE_BOOL) {
-            case_add(list, run_scalar, &type, sizeof type, "ir/scalar(type=%s)",
-                     hal_type_name(type));
-            case_covers(list, type, CASE_VALUES, "scalar");
-        }
-    }
-    case_add(list, run_scalar_block, NULL, 0, "ir/scalar_block(mixed)");
-    const uint32_t sizes[3][3] = {{8, 4, 2}, {1, 1, 1}, {3, 5, 1}};
-    const uint32_t grids[3][3] = {{3, 2, 5}, {2, 7, 3}, {5, 3, 2}};
-    for (uint32_t opcode = HAL_IR_LOCAL_ID; opcode <= HAL_IR_GROUP_COUNT; opcode++) {
-        for (uint32_t dimension = 0; dimension < 3; dimension++) {
-            for (int i = 0; i < 3; i++) {
-                id_case tested = {.opcode = opcode, .dimension = dimension};
-                memcpy(tested.size, sizes[i], sizeof tested.size);
-                memcpy(tested.grid, grids[i], sizeof tested.grid);
-                case_add(list, run_ids, &tested, sizeof tested,
-                         "ir/%s(dimension=%u,group=%ux%ux%u,grid=%ux%ux%u)",
-                         hal_ir_opcode_name(opcode), dimension, sizes[i][0], sizes[i][1],
-                         sizes[i][2], grids[i][0], grids[i][1], grids[i][2]);
-                case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
-            }
-        }
-    }
-    case_add(list, run_lane, NULL, 0, "ir/%s()", hal_ir_opcode_name(HAL_IR_LANE_ID));
-    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(HAL_IR_LANE_ID));
-}
 
 /* Every corner value as a constant of the kernel; one work-item stores them all. */
 static void run_constants(case_run *run, const void *parameters)
@@ -171,6 +126,28 @@ static void run_scalar_block(case_run *run, const void *parameters)
     zone_release(&zones[0]);
 }
 
+static bool shape_fits(const case_run *run, const uint32_t size[3])
+{
+    bool fits = size[0] * size[1] * size[2] <= run->info->max_group_items;
+    for (int d = 0; d < 3; d++) {
+        fits = fits && size[d] <= run->info->max_group_size[d];
+    }
+    return fits;
+}
+
+static uint64_t expected_id(uint32_t opcode, uint32_t dimension, const uint32_t local[3],
+                            const uint32_t group[3], const uint32_t grid[3])
+{
+    switch (opcode) {
+    case HAL_IR_LOCAL_ID:
+        return local[dimension];
+    case HAL_IR_GROUP_ID:
+        return group[dimension];
+    default:
+        return grid[dimension];
+    }
+}
+
 static void run_ids(case_run *run, const void *parameters)
 {
     const id_case *tested = parameters;
@@ -245,24 +222,38 @@ static void run_lane(case_run *run, const void *parameters)
     zone_release(&zones[0]);
 }
 
-static uint64_t expected_id(uint32_t opcode, uint32_t dimension, const uint32_t local[3],
-                            const uint32_t group[3], const uint32_t grid[3])
+void cases_ir_ids(case_list *list)
 {
-    switch (opcode) {
-    case HAL_IR_LOCAL_ID:
-        return local[dimension];
-    case HAL_IR_GROUP_ID:
-        return group[dimension];
-    default:
-        return grid[dimension];
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if ((COVER_VALUES & HAL_TYPE_BIT(type)) == 0) {
+            continue;
+        }
+        case_add(list, run_constants, &type, sizeof type, "ir/constant(type=%s)",
+                 hal_type_name(type));
+        case_covers(list, type, CASE_VALUES, "constant");
+        if (type != HAL_TYPE_BOOL) {
+            case_add(list, run_scalar, &type, sizeof type, "ir/scalar(type=%s)",
+                     hal_type_name(type));
+            case_covers(list, type, CASE_VALUES, "scalar");
+        }
     }
-}
-
-static bool shape_fits(const case_run *run, const uint32_t size[3])
-{
-    bool fits = size[0] * size[1] * size[2] <= run->info->max_group_items;
-    for (int d = 0; d < 3; d++) {
-        fits = fits && size[d] <= run->info->max_group_size[d];
+    case_add(list, run_scalar_block, NULL, 0, "ir/scalar_block(mixed)");
+    const uint32_t sizes[3][3] = {{8, 4, 2}, {1, 1, 1}, {3, 5, 1}};
+    const uint32_t grids[3][3] = {{3, 2, 5}, {2, 7, 3}, {5, 3, 2}};
+    for (uint32_t opcode = HAL_IR_LOCAL_ID; opcode <= HAL_IR_GROUP_COUNT; opcode++) {
+        for (uint32_t dimension = 0; dimension < 3; dimension++) {
+            for (int i = 0; i < 3; i++) {
+                id_case tested = {.opcode = opcode, .dimension = dimension};
+                memcpy(tested.size, sizes[i], sizeof tested.size);
+                memcpy(tested.grid, grids[i], sizeof tested.grid);
+                case_add(list, run_ids, &tested, sizeof tested,
+                         "ir/%s(dimension=%u,group=%ux%ux%u,grid=%ux%ux%u)",
+                         hal_ir_opcode_name(opcode), dimension, sizes[i][0], sizes[i][1],
+                         sizes[i][2], grids[i][0], grids[i][1], grids[i][2]);
+                case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
+            }
+        }
     }
-    return fits;
+    case_add(list, run_lane, NULL, 0, "ir/%s()", hal_ir_opcode_name(HAL_IR_LANE_ID));
+    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(HAL_IR_LANE_ID));
 }

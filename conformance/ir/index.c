@@ -23,12 +23,6 @@ typedef struct index_run {
     bool shared;
 } index_run;
 
-static void run_index(case_run *run, const void *parameters);
-static hal_ir_builder *build_kernel(case_run *run, const index_run *tested);
-static void fill_expected(const index_run *tested, uint32_t items, const uint32_t *x,
-                          uint32_t *loaded, uint8_t *guards, uint32_t *counts);
-static bool is_inside(hal_type type, uint64_t index);
-
 static hal_ir_value times(hal_ir_builder *b, hal_ir_value x, uint32_t factor, uint32_t shift)
 {
     return hal_ir_add(b, hal_ir_mul(b, x, hal_ir_u32(b, factor)), hal_ir_u32(b, shift));
@@ -299,20 +293,69 @@ static const index_case index_cases[] = {
     {"scaled_wide", HAL_TYPE_I64, -7, build_scaled_wide, scaled_wide},
 };
 
-void cases_ir_index(case_list *list)
+static bool is_inside(hal_type type, uint64_t index)
 {
-    static const uint32_t sizes[][3] = {{64, 1, 1}, {8, 8, 1}, {3, 5, 4}, {100, 1, 1}};
-    for (size_t i = 0; i < sizeof index_cases / sizeof index_cases[0]; i++) {
-        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-            for (int shared = 0; shared < 2; shared++) {
-                const index_run tested = {
-                    index_cases[i], {sizes[s][0], sizes[s][1], sizes[s][2]}, shared != 0};
-                case_add(list, run_index, &tested, sizeof tested,
-                         "ir/index(%s,group=%ux%ux%u,memory=%s)", tested.index.name, sizes[s][0],
-                         sizes[s][1], sizes[s][2], shared != 0 ? "shared" : "binding");
-            }
+    if (hal_type_is_signed(type)) {
+        const int64_t value = number_signed(type, index);
+        return value >= 0 && value < (int64_t)LENGTH;
+    }
+    return index < LENGTH;
+}
+
+static void fill_expected(const index_run *tested, uint32_t items, const uint32_t *x,
+                          uint32_t *loaded, uint8_t *guards, uint32_t *counts)
+{
+    const uint32_t *size = tested->size, group = size[0] * size[1] * size[2];
+    for (uint32_t i = 0; i < items; i++) {
+        const uint32_t lane = i % group;
+        const uint64_t index = tested->index.evaluate(i, lane % size[0], lane / size[0] % size[1]);
+        guards[i] = is_inside(tested->index.type, index);
+        if (guards[i] != 0) {
+            loaded[i] = x[index];
+            counts[index]++;
         }
     }
+}
+
+static hal_ir_builder *build_kernel(case_run *run, const index_run *tested)
+{
+    const uint32_t *size = tested->size, group = size[0] * size[1] * size[2];
+    const hal_type type = tested->index.type;
+    hal_ir_builder *b = ir_begin(run, "index");
+    if (b == NULL) {
+        return NULL;
+    }
+    hal_ir_group_size(b, size[0], size[1], size[2]);
+    hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id loaded = hal_ir_binding(b, "loaded", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id guards = hal_ir_binding(b, "guards", HAL_TYPE_BOOL, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id counts =
+        hal_ir_binding(b, "counts", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value place[3] = {hal_ir_id(b, HAL_IR_LOCAL_ID, 0),
+                                   hal_ir_id(b, HAL_IR_LOCAL_ID, 1),
+                                   hal_ir_id(b, HAL_IR_LOCAL_ID, 2)};
+    const hal_ir_value plane = hal_ir_mul(b, place[2], hal_ir_u32(b, size[0] * size[1]));
+    const hal_ir_value line = hal_ir_mul(b, place[1], hal_ir_u32(b, size[0]));
+    const hal_ir_value lane = hal_ir_add(b, hal_ir_add(b, plane, line), place[0]);
+    const hal_ir_value start =
+        hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, group));
+    const hal_ir_value i = hal_ir_add(b, start, lane);
+    if (tested->shared) {
+        const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, LENGTH);
+        const hal_ir_value k = hal_ir_for(b, lane, hal_ir_u32(b, LENGTH), hal_ir_u32(b, group));
+        hal_ir_store(b, tile, k, hal_ir_load(b, x, k));
+        hal_ir_end(b);
+        hal_ir_barrier(b);
+        x = tile;
+    }
+    const hal_ir_value index = tested->index.build(b, i, place[0], place[1]);
+    const hal_ir_value zero = hal_ir_number(b, type, 0.0);
+    const hal_ir_value guard = hal_ir_and(b, hal_ir_ge(b, index, zero),
+                                          hal_ir_lt(b, index, hal_ir_number(b, type, LENGTH)));
+    hal_ir_store(b, loaded, i, hal_ir_load_wide(b, x, index, 0, 1, guard));
+    hal_ir_store(b, guards, i, guard);
+    hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, counts, index, guard, hal_ir_u32(b, 1), HAL_IR_NONE);
+    return b;
 }
 
 /* loaded[i] = x[index], guards[i] whether the index is inside, counts[index] how many have it. */
@@ -360,67 +403,18 @@ static void run_index(case_run *run, const void *parameters)
     free(guards);
 }
 
-static hal_ir_builder *build_kernel(case_run *run, const index_run *tested)
+void cases_ir_index(case_list *list)
 {
-    const uint32_t *size = tested->size, group = size[0] * size[1] * size[2];
-    const hal_type type = tested->index.type;
-    hal_ir_builder *b = ir_begin(run, "index");
-    if (b == NULL) {
-        return NULL;
-    }
-    hal_ir_group_size(b, size[0], size[1], size[2]);
-    hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-    const hal_ir_memory_id loaded = hal_ir_binding(b, "loaded", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-    const hal_ir_memory_id guards = hal_ir_binding(b, "guards", HAL_TYPE_BOOL, HAL_ACCESS_WRITE);
-    const hal_ir_memory_id counts =
-        hal_ir_binding(b, "counts", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-    const hal_ir_value place[3] = {hal_ir_id(b, HAL_IR_LOCAL_ID, 0),
-                                   hal_ir_id(b, HAL_IR_LOCAL_ID, 1),
-                                   hal_ir_id(b, HAL_IR_LOCAL_ID, 2)};
-    const hal_ir_value plane = hal_ir_mul(b, place[2], hal_ir_u32(b, size[0] * size[1]));
-    const hal_ir_value line = hal_ir_mul(b, place[1], hal_ir_u32(b, size[0]));
-    const hal_ir_value lane = hal_ir_add(b, hal_ir_add(b, plane, line), place[0]);
-    const hal_ir_value start =
-        hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, group));
-    const hal_ir_value i = hal_ir_add(b, start, lane);
-    if (tested->shared) {
-        const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, LENGTH);
-        const hal_ir_value k = hal_ir_for(b, lane, hal_ir_u32(b, LENGTH), hal_ir_u32(b, group));
-        hal_ir_store(b, tile, k, hal_ir_load(b, x, k));
-        hal_ir_end(b);
-        hal_ir_barrier(b);
-        x = tile;
-    }
-    const hal_ir_value index = tested->index.build(b, i, place[0], place[1]);
-    const hal_ir_value zero = hal_ir_number(b, type, 0.0);
-    const hal_ir_value guard = hal_ir_and(b, hal_ir_ge(b, index, zero),
-                                          hal_ir_lt(b, index, hal_ir_number(b, type, LENGTH)));
-    hal_ir_store(b, loaded, i, hal_ir_load_wide(b, x, index, 0, 1, guard));
-    hal_ir_store(b, guards, i, guard);
-    hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, counts, index, guard, hal_ir_u32(b, 1), HAL_IR_NONE);
-    return b;
-}
-
-static void fill_expected(const index_run *tested, uint32_t items, const uint32_t *x,
-                          uint32_t *loaded, uint8_t *guards, uint32_t *counts)
-{
-    const uint32_t *size = tested->size, group = size[0] * size[1] * size[2];
-    for (uint32_t i = 0; i < items; i++) {
-        const uint32_t lane = i % group;
-        const uint64_t index = tested->index.evaluate(i, lane % size[0], lane / size[0] % size[1]);
-        guards[i] = is_inside(tested->index.type, index);
-        if (guards[i] != 0) {
-            loaded[i] = x[index];
-            counts[index]++;
+    static const uint32_t sizes[][3] = {{64, 1, 1}, {8, 8, 1}, {3, 5, 4}, {100, 1, 1}};
+    for (size_t i = 0; i < sizeof index_cases / sizeof index_cases[0]; i++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            for (int shared = 0; shared < 2; shared++) {
+                const index_run tested = {
+                    index_cases[i], {sizes[s][0], sizes[s][1], sizes[s][2]}, shared != 0};
+                case_add(list, run_index, &tested, sizeof tested,
+                         "ir/index(%s,group=%ux%ux%u,memory=%s)", tested.index.name, sizes[s][0],
+                         sizes[s][1], sizes[s][2], shared != 0 ? "shared" : "binding");
+            }
         }
     }
-}
-
-static bool is_inside(hal_type type, uint64_t index)
-{
-    if (hal_type_is_signed(type)) {
-        const int64_t value = number_signed(type, index);
-        return value >= 0 && value < (int64_t)LENGTH;
-    }
-    return index < LENGTH;
 }

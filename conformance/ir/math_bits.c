@@ -3,15 +3,6 @@
 #include "ir/ir_case.h"
 #include "scalar_reader.h"
 
-static float evaluate_f32(uint32_t opcode, float x, float y);
-static double evaluate_f64(uint32_t opcode, double x, double y);
-
-uint64_t ir_math_bits(uint32_t opcode, hal_type type, uint64_t x, uint64_t y)
-{
-    return type == HAL_TYPE_F32 ? number_of_f32(evaluate_f32(opcode, number_f32(x), number_f32(y)))
-                                : number_of_f64(evaluate_f64(opcode, number_f64(x), number_f64(y)));
-}
-
 static float evaluate_f32(uint32_t opcode, float x, float y)
 {
     switch (opcode) {
@@ -78,4 +69,10 @@ static double evaluate_f64(uint32_t opcode, double x, double y)
     default:
         return math_pow_f64(0, x, y);
     }
+}
+
+uint64_t ir_math_bits(uint32_t opcode, hal_type type, uint64_t x, uint64_t y)
+{
+    return type == HAL_TYPE_F32 ? number_of_f32(evaluate_f32(opcode, number_f32(x), number_f32(y)))
+                                : number_of_f64(evaluate_f64(opcode, number_f64(x), number_f64(y)));
 }

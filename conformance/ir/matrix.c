@@ -16,56 +16,6 @@ typedef struct tile {
     double a[16][16], b[16][8], c[16][8];
 } tile;
 
-static void run_matrix(case_run *run, const void *parameters);
-static void make_tile(tile *made, random_state *random, uint32_t depth);
-static uint32_t word_of(hal_type type, const double *elements, uint32_t stride,
-                        random_state *random);
-static void spread(hal_type type, const tile *t, uint32_t *a, uint32_t *b, float *c,
-                   random_state *random);
-static void multiply(const tile *t, uint32_t depth, float *expected);
-static hal_ir_builder *build(case_run *run, hal_type type);
-
-void cases_ir_matrix(case_list *list)
-{
-    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        case_add(list, run_matrix, &types[i], sizeof types[i], "ir/matrix_multiply(type=%s)",
-                 hal_type_name(types[i]));
-        case_covers(list, types[i], CASE_VALUES, "matrix_multiply");
-    }
-}
-
-static void run_matrix(case_run *run, const void *parameters)
-{
-    const hal_type type = *(const hal_type *)parameters;
-    const uint32_t depth = type == HAL_TYPE_F32 ? 8 : 16;
-    uint32_t a[TILES * LANES * 4], b[TILES * LANES * 2];
-    float c[TILES * LANES * 4], expected[TILES * LANES * 4];
-    red_zone zones[4] = {0};
-    random_state random = {run->seed};
-    case_claim(run,
-               (run->info->matrix_types & HAL_TYPE_BIT(type)) != 0 &&
-                   run->info->subgroup_width == LANES,
-               "matrix_multiply");
-    for (uint32_t i = 0; i < TILES; i++) {
-        tile t;
-        make_tile(&t, &random, depth);
-        spread(type, &t, a + i * LANES * 4, b + i * LANES * 2, c + i * LANES * 4, &random);
-        multiply(&t, depth, expected + i * LANES * 4);
-    }
-    if (zone_create(run, &zones[0], sizeof a, a) && zone_create(run, &zones[1], sizeof b, b) &&
-        zone_create(run, &zones[2], sizeof c, c) &&
-        zone_create(run, &zones[3], sizeof expected, NULL)) {
-        hal_ir_builder *builder = build(run, type);
-        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 4, NULL, 0)) {
-            ir_check(run, &zones[3], HAL_TYPE_F32, expected, TILES * LANES * 4, "result");
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        zone_release(&zones[i]);
-    }
-}
-
 /* Whole numbers from -8 to 8; what lies beyond the depth is not used. */
 static void make_tile(tile *made, random_state *random, uint32_t depth)
 {
@@ -146,4 +96,45 @@ static hal_ir_builder *build(case_run *run, hal_type type)
     hal_ir_store_wide(b, out, four, 0, HAL_IR_NONE,
                       hal_ir_matrix_multiply(b, type, left, right, sum));
     return b;
+}
+
+static void run_matrix(case_run *run, const void *parameters)
+{
+    const hal_type type = *(const hal_type *)parameters;
+    const uint32_t depth = type == HAL_TYPE_F32 ? 8 : 16;
+    uint32_t a[TILES * LANES * 4], b[TILES * LANES * 2];
+    float c[TILES * LANES * 4], expected[TILES * LANES * 4];
+    red_zone zones[4] = {0};
+    random_state random = {run->seed};
+    case_claim(run,
+               (run->info->matrix_types & HAL_TYPE_BIT(type)) != 0 &&
+                   run->info->subgroup_width == LANES,
+               "matrix_multiply");
+    for (uint32_t i = 0; i < TILES; i++) {
+        tile t;
+        make_tile(&t, &random, depth);
+        spread(type, &t, a + i * LANES * 4, b + i * LANES * 2, c + i * LANES * 4, &random);
+        multiply(&t, depth, expected + i * LANES * 4);
+    }
+    if (zone_create(run, &zones[0], sizeof a, a) && zone_create(run, &zones[1], sizeof b, b) &&
+        zone_create(run, &zones[2], sizeof c, c) &&
+        zone_create(run, &zones[3], sizeof expected, NULL)) {
+        hal_ir_builder *builder = build(run, type);
+        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 4, NULL, 0)) {
+            ir_check(run, &zones[3], HAL_TYPE_F32, expected, TILES * LANES * 4, "result");
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        zone_release(&zones[i]);
+    }
+}
+
+void cases_ir_matrix(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        case_add(list, run_matrix, &types[i], sizeof types[i], "ir/matrix_multiply(type=%s)",
+                 hal_type_name(types[i]));
+        case_covers(list, types[i], CASE_VALUES, "matrix_multiply");
+    }
 }

@@ -23,81 +23,11 @@ typedef struct sides {
     void *x, *expected;
 } sides;
 
-static void add_access(case_list *list, const access *tested);
-static void run_access(case_run *run, const void *parameters);
-static void fill_sides(case_run *run, const access *tested, const sides *made);
-static size_t source_of(const case_run *run, const access *tested, size_t vector);
-static hal_ir_builder *build_access(case_run *run, const access *tested);
-static void build_binding(hal_ir_builder *b, const access *tested, hal_ir_memory_id x,
-                          hal_ir_memory_id out);
-static void build_shared(hal_ir_builder *b, const access *tested, uint32_t group,
-                         hal_ir_memory_id x, hal_ir_memory_id out, hal_ir_memory_id tile);
-static hal_ir_value guard_of(hal_ir_builder *b, const access *tested, hal_ir_value i);
-static void run_index(case_run *run, const void *parameters);
-static void run_bindings(case_run *run, const void *parameters);
-
-void cases_ir_memory(case_list *list)
+/* Through shared memory a work-item gets what its neighbour in the group put there. */
+static size_t source_of(const case_run *run, const access *tested, size_t vector)
 {
-    for (int shared = 0; shared < 2; shared++) {
-        for (int stores = 0; stores < 2; stores++) {
-            for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-                for (uint32_t width = 1; width <= 8; width *= 2) {
-                    access tested = {type, width, shared != 0, stores != 0, false};
-                    add_access(list, &tested);
-                    tested.guarded = true;
-                    add_access(list, &tested);
-                }
-            }
-        }
-    }
-    for (hal_type type = HAL_TYPE_I32; type <= HAL_TYPE_U64; type++) {
-        case_add(list, run_index, &type, sizeof type, "ir/index_offset(type=%s)",
-                 hal_type_name(type));
-    }
-    case_add(list, run_bindings, NULL, 0, "ir/bindings(most)");
-}
-
-static void add_access(case_list *list, const access *tested)
-{
-    const char *name = tested->stores ? "store" : "load";
-    case_add(list, run_access, tested, sizeof *tested, "ir/%s(type=%s,width=%u,memory=%s,guard=%d)",
-             name, hal_type_name(tested->type), tested->width,
-             tested->shared ? "shared" : "binding", tested->guarded);
-    case_covers(list, tested->type, tested->shared ? CASE_SHARED : CASE_BINDING, "%s x%u%s", name,
-                tested->width, tested->guarded ? " guarded" : "");
-    if (tested->shared) {
-        case_covers(list, tested->type, CASE_SHARED, "barrier");
-    }
-}
-
-static void run_access(case_run *run, const void *parameters)
-{
-    const access *tested = parameters;
-    const hal_type value = hal_type_of_value(tested->type);
-    sides made = {.x_type = tested->stores ? value : tested->type,
-                  .out_type = tested->stores ? tested->type : value,
-                  .count = (size_t)GROUPS * ir_group_of(run) * tested->width};
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
-    made.x = calloc(made.count, 8);
-    made.expected = calloc(made.count, 8);
-    red_zone zones[2] = {0};
-    if (made.x == NULL || made.expected == NULL) {
-        case_fail(run, "the host has no memory");
-    } else {
-        fill_sides(run, tested, &made);
-        const size_t x_bytes = made.count * hal_type_size(made.x_type);
-        bool well = zone_create(run, &zones[0], x_bytes, made.x) &&
-                    zone_create(run, &zones[1], made.count * hal_type_size(made.out_type), NULL);
-        hal_ir_builder *builder = well ? build_access(run, tested) : NULL;
-        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], made.out_type, made.expected, made.count, "result");
-        }
-    }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(made.x);
-    free(made.expected);
+    const size_t group = ir_group_of(run);
+    return tested->shared ? vector / group * group + (vector + 1) % group : vector;
 }
 
 /* Vectors whose guard is false: read as 0, or leave what was there: poison in a binding, zero in
@@ -126,60 +56,13 @@ static void fill_sides(case_run *run, const access *tested, const sides *made)
     }
 }
 
-/* Through shared memory a work-item gets what its neighbour in the group put there. */
-static size_t source_of(const case_run *run, const access *tested, size_t vector)
+/* False for every third vector. */
+static hal_ir_value guard_of(hal_ir_builder *b, const access *tested, hal_ir_value i)
 {
-    const size_t group = ir_group_of(run);
-    return tested->shared ? vector / group * group + (vector + 1) % group : vector;
-}
-
-static hal_ir_builder *build_access(case_run *run, const access *tested)
-{
-    const hal_type value = hal_type_of_value(tested->type);
-    const uint32_t group = ir_group_of(run);
-    hal_ir_builder *b = ir_begin(run, "access");
-    if (b == NULL) {
-        return NULL;
+    if (!tested->guarded) {
+        return HAL_IR_NONE;
     }
-    const hal_ir_memory_id x =
-        hal_ir_binding(b, "x", tested->stores ? value : tested->type, HAL_ACCESS_READ);
-    const hal_ir_memory_id out =
-        hal_ir_binding(b, "out", tested->stores ? tested->type : value, HAL_ACCESS_WRITE);
-    if (tested->shared) {
-        const hal_ir_memory_id tile = hal_ir_shared(b, "tile", tested->type, group * tested->width);
-        build_shared(b, tested, group, x, out, tile);
-    } else {
-        build_binding(b, tested, x, out);
-    }
-    return b;
-}
-
-/* Where the guard is false the index lies far outside, so that an access would be seen. */
-static void build_binding(hal_ir_builder *b, const access *tested, hal_ir_memory_id x,
-                          hal_ir_memory_id out)
-{
-    const uint32_t width = tested->width;
-    const hal_ir_value i = hal_ir_global_id(b, 0);
-    const hal_ir_value guard = guard_of(b, tested, i);
-    const hal_ir_value first = hal_ir_mul(b, i, hal_ir_u32(b, width));
-    hal_ir_value place = first;
-    if (tested->guarded) {
-        place = hal_ir_select(b, guard, first, hal_ir_u32(b, 0x70000000u));
-    }
-    if (!tested->stores) {
-        const hal_ir_value loaded = hal_ir_load_wide(b, x, place, 0, width, guard);
-        for (uint32_t k = 0; k < width; k++) {
-            hal_ir_store_wide(b, out, first, (int32_t)k, HAL_IR_NONE,
-                              width == 1 ? loaded : hal_ir_extract(b, loaded, k));
-        }
-        return;
-    }
-    hal_ir_value elements[8];
-    for (uint32_t k = 0; k < width; k++) {
-        elements[k] = hal_ir_load_wide(b, x, first, (int32_t)k, 1, HAL_IR_NONE);
-    }
-    hal_ir_store_wide(b, out, place, 0, guard,
-                      width == 1 ? elements[0] : hal_ir_pack(b, width, elements));
+    return hal_ir_ne(b, hal_ir_rem(b, i, hal_ir_u32(b, 3)), hal_ir_u32(b, 1));
 }
 
 /* In with single elements and out with vectors, or the other way round; the tested side has the
@@ -240,13 +123,96 @@ static void build_shared(hal_ir_builder *b, const access *tested, uint32_t group
     }
 }
 
-/* False for every third vector. */
-static hal_ir_value guard_of(hal_ir_builder *b, const access *tested, hal_ir_value i)
+/* Where the guard is false the index lies far outside, so that an access would be seen. */
+static void build_binding(hal_ir_builder *b, const access *tested, hal_ir_memory_id x,
+                          hal_ir_memory_id out)
 {
-    if (!tested->guarded) {
-        return HAL_IR_NONE;
+    const uint32_t width = tested->width;
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = guard_of(b, tested, i);
+    const hal_ir_value first = hal_ir_mul(b, i, hal_ir_u32(b, width));
+    hal_ir_value place = first;
+    if (tested->guarded) {
+        place = hal_ir_select(b, guard, first, hal_ir_u32(b, 0x70000000u));
     }
-    return hal_ir_ne(b, hal_ir_rem(b, i, hal_ir_u32(b, 3)), hal_ir_u32(b, 1));
+    if (!tested->stores) {
+        const hal_ir_value loaded = hal_ir_load_wide(b, x, place, 0, width, guard);
+        for (uint32_t k = 0; k < width; k++) {
+            hal_ir_store_wide(b, out, first, (int32_t)k, HAL_IR_NONE,
+                              width == 1 ? loaded : hal_ir_extract(b, loaded, k));
+        }
+        return;
+    }
+    hal_ir_value elements[8];
+    for (uint32_t k = 0; k < width; k++) {
+        elements[k] = hal_ir_load_wide(b, x, first, (int32_t)k, 1, HAL_IR_NONE);
+    }
+    hal_ir_store_wide(b, out, place, 0, guard,
+                      width == 1 ? elements[0] : hal_ir_pack(b, width, elements));
+}
+
+static hal_ir_builder *build_access(case_run *run, const access *tested)
+{
+    const hal_type value = hal_type_of_value(tested->type);
+    const uint32_t group = ir_group_of(run);
+    hal_ir_builder *b = ir_begin(run, "access");
+    if (b == NULL) {
+        return NULL;
+    }
+    const hal_ir_memory_id x =
+        hal_ir_binding(b, "x", tested->stores ? value : tested->type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out =
+        hal_ir_binding(b, "out", tested->stores ? tested->type : value, HAL_ACCESS_WRITE);
+    if (tested->shared) {
+        const hal_ir_memory_id tile = hal_ir_shared(b, "tile", tested->type, group * tested->width);
+        build_shared(b, tested, group, x, out, tile);
+    } else {
+        build_binding(b, tested, x, out);
+    }
+    return b;
+}
+
+static void run_access(case_run *run, const void *parameters)
+{
+    const access *tested = parameters;
+    const hal_type value = hal_type_of_value(tested->type);
+    sides made = {.x_type = tested->stores ? value : tested->type,
+                  .out_type = tested->stores ? tested->type : value,
+                  .count = (size_t)GROUPS * ir_group_of(run) * tested->width};
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    made.x = calloc(made.count, 8);
+    made.expected = calloc(made.count, 8);
+    red_zone zones[2] = {0};
+    if (made.x == NULL || made.expected == NULL) {
+        case_fail(run, "the host has no memory");
+    } else {
+        fill_sides(run, tested, &made);
+        const size_t x_bytes = made.count * hal_type_size(made.x_type);
+        bool well = zone_create(run, &zones[0], x_bytes, made.x) &&
+                    zone_create(run, &zones[1], made.count * hal_type_size(made.out_type), NULL);
+        hal_ir_builder *builder = well ? build_access(run, tested) : NULL;
+        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 2, NULL, 0)) {
+            ir_check(run, &zones[1], made.out_type, made.expected, made.count, "result");
+        }
+    }
+    zone_release(&zones[0]);
+    zone_release(&zones[1]);
+    free(made.x);
+    free(made.expected);
+}
+
+static void add_access(case_list *list, const access *tested)
+{
+    const char *name = tested->stores ? "store" : "load";
+    case_add(list, run_access, tested, sizeof *tested, "ir/%s(type=%s,width=%u,memory=%s,guard=%d)",
+             name, hal_type_name(tested->type), tested->width,
+             tested->shared ? "shared" : "binding", tested->guarded);
+    case_covers(list, tested->type, tested->shared ? CASE_SHARED : CASE_BINDING, "%s x%u%s", name,
+                tested->width, tested->guarded ? " guarded" : "");
+    if (tested->shared) {
+        case_covers(list, tested->type, CASE_SHARED, "barrier");
+    }
 }
 
 /* out[i] = x[i + 3] + x[i - 3] for 3 <= i < n - 3, with the offsets in the instruction and signed
@@ -333,4 +299,25 @@ static void run_bindings(case_run *run, const void *parameters)
     for (uint32_t i = 0; i < count; i++) {
         zone_release(&zones[i]);
     }
+}
+
+void cases_ir_memory(case_list *list)
+{
+    for (int shared = 0; shared < 2; shared++) {
+        for (int stores = 0; stores < 2; stores++) {
+            for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+                for (uint32_t width = 1; width <= 8; width *= 2) {
+                    access tested = {type, width, shared != 0, stores != 0, false};
+                    add_access(list, &tested);
+                    tested.guarded = true;
+                    add_access(list, &tested);
+                }
+            }
+        }
+    }
+    for (hal_type type = HAL_TYPE_I32; type <= HAL_TYPE_U64; type++) {
+        case_add(list, run_index, &type, sizeof type, "ir/index_offset(type=%s)",
+                 hal_type_name(type));
+    }
+    case_add(list, run_bindings, NULL, 0, "ir/bindings(most)");
 }

@@ -17,11 +17,6 @@ typedef struct shared_case {
     void (*expect)(const uint32_t *x, uint32_t *out, uint32_t items);
 } shared_case;
 
-static void run_shared(case_run *run, const void *parameters);
-static void run_full_memory(case_run *run, const void *parameters);
-static void run_async(case_run *run, const void *parameters);
-static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width, uint32_t group);
-
 static hal_ir_value lane_of(hal_ir_builder *b)
 {
     return hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
@@ -216,21 +211,6 @@ static const shared_case shared_cases[] = {
     {"uniform_branch,group=64", {64, 1, 1}, build_uniform_branch, expect_uniform_branch},
 };
 
-void cases_ir_shared(case_list *list)
-{
-    for (size_t i = 0; i < sizeof shared_cases / sizeof shared_cases[0]; i++) {
-        case_add(list, run_shared, &shared_cases[i], sizeof shared_cases[i], "ir/shared(%s)",
-                 shared_cases[i].name);
-        case_covers(list, HAL_TYPE_U32, CASE_SHARED, "barrier");
-    }
-    case_add(list, run_full_memory, NULL, 0, "ir/shared(all_of_it)");
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        case_add(list, run_async, &type, sizeof type, "ir/async_copy(type=%s)",
-                 hal_type_name(type));
-        case_covers(list, type, CASE_SHARED, "async_copy");
-    }
-}
-
 static void run_shared(case_run *run, const void *parameters)
 {
     const shared_case *tested = parameters;
@@ -311,6 +291,41 @@ static void run_full_memory(case_run *run, const void *parameters)
     free(expected);
 }
 
+static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width, uint32_t group)
+{
+    hal_ir_builder *b = ir_begin(run, "async");
+    if (b == NULL) {
+        return NULL;
+    }
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", type, 2 * group * width);
+    const hal_ir_value lane = lane_of(b), wide = hal_ir_u32(b, width);
+    const hal_ir_value next =
+        hal_ir_rem(b, hal_ir_add(b, lane, hal_ir_u32(b, 1)), hal_ir_u32(b, group));
+    const hal_ir_value guard =
+        hal_ir_ne(b, hal_ir_rem(b, lane, hal_ir_u32(b, 5)), hal_ir_u32(b, 3));
+    hal_ir_value place[2], shared[2];
+    for (uint32_t half = 0; half < 2; half++) {
+        const hal_ir_value first =
+            hal_ir_add(b, hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, 2 * group)),
+                       hal_ir_u32(b, half * group));
+        place[half] = hal_ir_mul(b, hal_ir_add(b, first, lane), wide);
+        shared[half] = hal_ir_mul(b, hal_ir_add(b, hal_ir_u32(b, half * group), lane), wide);
+        hal_ir_async_copy(b, tile, shared[half], x, place[half], width, guard);
+        hal_ir_async_commit(b);
+    }
+    for (uint32_t half = 0; half < 2; half++) {
+        hal_ir_async_wait(b, 1 - half);
+        hal_ir_barrier(b);
+        const hal_ir_value neighbour =
+            hal_ir_mul(b, hal_ir_add(b, hal_ir_u32(b, half * group), next), wide);
+        hal_ir_store_wide(b, out, place[half], 0, HAL_IR_NONE,
+                          hal_ir_load_wide(b, tile, neighbour, 0, width, HAL_IR_NONE));
+    }
+    return b;
+}
+
 /* Two sets of vectors are copied, the first waited for while the second is under way; every fifth
  * vector is guarded off and reads as zero. */
 static void run_async(case_run *run, const void *parameters)
@@ -349,37 +364,17 @@ static void run_async(case_run *run, const void *parameters)
     free(expected);
 }
 
-static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width, uint32_t group)
+void cases_ir_shared(case_list *list)
 {
-    hal_ir_builder *b = ir_begin(run, "async");
-    if (b == NULL) {
-        return NULL;
+    for (size_t i = 0; i < sizeof shared_cases / sizeof shared_cases[0]; i++) {
+        case_add(list, run_shared, &shared_cases[i], sizeof shared_cases[i], "ir/shared(%s)",
+                 shared_cases[i].name);
+        case_covers(list, HAL_TYPE_U32, CASE_SHARED, "barrier");
     }
-    const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
-    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", type, 2 * group * width);
-    const hal_ir_value lane = lane_of(b), wide = hal_ir_u32(b, width);
-    const hal_ir_value next =
-        hal_ir_rem(b, hal_ir_add(b, lane, hal_ir_u32(b, 1)), hal_ir_u32(b, group));
-    const hal_ir_value guard =
-        hal_ir_ne(b, hal_ir_rem(b, lane, hal_ir_u32(b, 5)), hal_ir_u32(b, 3));
-    hal_ir_value place[2], shared[2];
-    for (uint32_t half = 0; half < 2; half++) {
-        const hal_ir_value first =
-            hal_ir_add(b, hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, 2 * group)),
-                       hal_ir_u32(b, half * group));
-        place[half] = hal_ir_mul(b, hal_ir_add(b, first, lane), wide);
-        shared[half] = hal_ir_mul(b, hal_ir_add(b, hal_ir_u32(b, half * group), lane), wide);
-        hal_ir_async_copy(b, tile, shared[half], x, place[half], width, guard);
-        hal_ir_async_commit(b);
+    case_add(list, run_full_memory, NULL, 0, "ir/shared(all_of_it)");
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        case_add(list, run_async, &type, sizeof type, "ir/async_copy(type=%s)",
+                 hal_type_name(type));
+        case_covers(list, type, CASE_SHARED, "async_copy");
     }
-    for (uint32_t half = 0; half < 2; half++) {
-        hal_ir_async_wait(b, 1 - half);
-        hal_ir_barrier(b);
-        const hal_ir_value neighbour =
-            hal_ir_mul(b, hal_ir_add(b, hal_ir_u32(b, half * group), next), wide);
-        hal_ir_store_wide(b, out, place[half], 0, HAL_IR_NONE,
-                          hal_ir_load_wide(b, tile, neighbour, 0, width, HAL_IR_NONE));
-    }
-    return b;
 }

@@ -16,39 +16,83 @@ typedef struct subgroup_case {
 
 static const char *const kind_names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
 
-static void run_subgroup(case_run *run, const void *parameters);
-static void run_masks(case_run *run, const void *parameters);
-static uint32_t width_of(const case_run *run);
-static uint32_t group_of(const case_run *run, uint32_t width);
-static void expect_subgroup(const subgroup_case *tested, uint32_t width, const uint8_t *x,
-                            uint8_t *expected, size_t first);
-static void reduce(const subgroup_case *tested, uint32_t width, uint64_t *values);
-static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_t group);
-
-void cases_ir_subgroup(case_list *list)
+static uint32_t width_of(const case_run *run)
 {
-    for (hal_type type = HAL_TYPE_I32; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_NUMBERS & HAL_TYPE_BIT(type)) == 0) {
-            continue;
+    return run->info->subgroup_width == 0 ? HAL_IR_EMULATED_SUBGROUP : run->info->subgroup_width;
+}
+
+/* Three subgroups, fewer where a group has less room; 0 when it has none. */
+static uint32_t group_of(const case_run *run, uint32_t width)
+{
+    uint32_t subgroups = 3;
+    while (subgroups > 0 && (subgroups * width > run->info->max_group_items ||
+                             subgroups * width > run->info->max_group_size[0])) {
+        subgroups--;
+    }
+    return subgroups * width;
+}
+
+/* In the order of a butterfly, so that sums of floats have one right result. */
+static void reduce(const subgroup_case *tested, uint32_t width, uint64_t *values)
+{
+    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    for (uint32_t distance = 1; distance < width; distance *= 2) {
+        uint64_t combined[MAX_WIDTH];
+        for (uint32_t lane = 0; lane < width; lane++) {
+            const uint64_t operands[3] = {values[lane], values[lane ^ distance], 0};
+            combined[lane] = ir_evaluate(opcodes[tested->kind], tested->type, operands);
         }
-        subgroup_case tested = {HAL_IR_SHUFFLE, type, 0};
-        case_add(list, run_subgroup, &tested, sizeof tested, "ir/shuffle(type=%s)",
-                 hal_type_name(type));
-        case_covers(list, type, CASE_VALUES, "shuffle");
-        tested.opcode = HAL_IR_SHUFFLE_XOR;
-        case_add(list, run_subgroup, &tested, sizeof tested, "ir/shuffle_xor(type=%s)",
-                 hal_type_name(type));
-        case_covers(list, type, CASE_VALUES, "shuffle_xor");
-        tested.opcode = HAL_IR_SUBGROUP_REDUCE;
-        for (tested.kind = 0; tested.kind < HAL_IR_REDUCE_COUNT; tested.kind++) {
-            case_add(list, run_subgroup, &tested, sizeof tested,
-                     "ir/subgroup_reduce(kind=%s,type=%s)", kind_names[tested.kind],
-                     hal_type_name(type));
-            case_covers(list, type, CASE_VALUES, "subgroup %s", kind_names[tested.kind]);
+        for (uint32_t lane = 0; lane < width; lane++) {
+            values[lane] = combined[lane];
         }
     }
-    case_add(list, run_masks, NULL, 0, "ir/shuffle_xor(masks=bits)");
-    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "shuffle_xor");
+}
+
+/* Lane l reads lane 3 l + 1, or lane l xor 5, of its own subgroup. */
+static void expect_subgroup(const subgroup_case *tested, uint32_t width, const uint8_t *x,
+                            uint8_t *expected, size_t first)
+{
+    uint64_t values[MAX_WIDTH];
+    for (uint32_t lane = 0; lane < width; lane++) {
+        uint32_t source = lane;
+        if (tested->opcode == HAL_IR_SHUFFLE) {
+            source = (3 * lane + 1) % width;
+        } else if (tested->opcode == HAL_IR_SHUFFLE_XOR) {
+            source = lane ^ (5 & (width - 1));
+        }
+        values[lane] = number_load(tested->type, x, first + source);
+    }
+    if (tested->opcode == HAL_IR_SUBGROUP_REDUCE) {
+        reduce(tested, width, values);
+    }
+    for (uint32_t lane = 0; lane < width; lane++) {
+        number_store(tested->type, expected, first + lane, values[lane]);
+    }
+}
+
+static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_t group)
+{
+    hal_ir_builder *b = ir_begin(run, "subgroup");
+    if (b == NULL) {
+        return NULL;
+    }
+    hal_ir_group_size(b, group, 1, 1);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0), value = hal_ir_load(b, x, i);
+    hal_ir_value result;
+    if (tested->opcode == HAL_IR_SHUFFLE) {
+        const hal_ir_value lane = hal_ir_id(b, HAL_IR_LANE_ID, 0);
+        result = hal_ir_shuffle(
+            b, value, hal_ir_add(b, hal_ir_mul(b, lane, hal_ir_u32(b, 3)), hal_ir_u32(b, 1)));
+    } else if (tested->opcode == HAL_IR_SHUFFLE_XOR) {
+        const uint32_t width = width_of(run);
+        result = hal_ir_shuffle_xor(b, value, 5 & (width - 1));
+    } else {
+        result = hal_ir_subgroup_reduce(b, tested->kind, value);
+    }
+    hal_ir_store(b, out, i, result);
+    return b;
 }
 
 static void run_subgroup(case_run *run, const void *parameters)
@@ -86,85 +130,6 @@ static void run_subgroup(case_run *run, const void *parameters)
     zone_release(&zones[1]);
     free(x);
     free(expected);
-}
-
-static uint32_t width_of(const case_run *run)
-{
-    return run->info->subgroup_width == 0 ? HAL_IR_EMULATED_SUBGROUP : run->info->subgroup_width;
-}
-
-/* Three subgroups, fewer where a group has less room; 0 when it has none. */
-static uint32_t group_of(const case_run *run, uint32_t width)
-{
-    uint32_t subgroups = 3;
-    while (subgroups > 0 && (subgroups * width > run->info->max_group_items ||
-                             subgroups * width > run->info->max_group_size[0])) {
-        subgroups--;
-    }
-    return subgroups * width;
-}
-
-/* Lane l reads lane 3 l + 1, or lane l xor 5, of its own subgroup. */
-static void expect_subgroup(const subgroup_case *tested, uint32_t width, const uint8_t *x,
-                            uint8_t *expected, size_t first)
-{
-    uint64_t values[MAX_WIDTH];
-    for (uint32_t lane = 0; lane < width; lane++) {
-        uint32_t source = lane;
-        if (tested->opcode == HAL_IR_SHUFFLE) {
-            source = (3 * lane + 1) % width;
-        } else if (tested->opcode == HAL_IR_SHUFFLE_XOR) {
-            source = lane ^ (5 & (width - 1));
-        }
-        values[lane] = number_load(tested->type, x, first + source);
-    }
-    if (tested->opcode == HAL_IR_SUBGROUP_REDUCE) {
-        reduce(tested, width, values);
-    }
-    for (uint32_t lane = 0; lane < width; lane++) {
-        number_store(tested->type, expected, first + lane, values[lane]);
-    }
-}
-
-/* In the order of a butterfly, so that sums of floats have one right result. */
-static void reduce(const subgroup_case *tested, uint32_t width, uint64_t *values)
-{
-    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
-    for (uint32_t distance = 1; distance < width; distance *= 2) {
-        uint64_t combined[MAX_WIDTH];
-        for (uint32_t lane = 0; lane < width; lane++) {
-            const uint64_t operands[3] = {values[lane], values[lane ^ distance], 0};
-            combined[lane] = ir_evaluate(opcodes[tested->kind], tested->type, operands);
-        }
-        for (uint32_t lane = 0; lane < width; lane++) {
-            values[lane] = combined[lane];
-        }
-    }
-}
-
-static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_t group)
-{
-    hal_ir_builder *b = ir_begin(run, "subgroup");
-    if (b == NULL) {
-        return NULL;
-    }
-    hal_ir_group_size(b, group, 1, 1);
-    const hal_ir_memory_id x = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
-    const hal_ir_value i = hal_ir_global_id(b, 0), value = hal_ir_load(b, x, i);
-    hal_ir_value result;
-    if (tested->opcode == HAL_IR_SHUFFLE) {
-        const hal_ir_value lane = hal_ir_id(b, HAL_IR_LANE_ID, 0);
-        result = hal_ir_shuffle(
-            b, value, hal_ir_add(b, hal_ir_mul(b, lane, hal_ir_u32(b, 3)), hal_ir_u32(b, 1)));
-    } else if (tested->opcode == HAL_IR_SHUFFLE_XOR) {
-        const uint32_t width = width_of(run);
-        result = hal_ir_shuffle_xor(b, value, 5 & (width - 1));
-    } else {
-        result = hal_ir_subgroup_reduce(b, tested->kind, value);
-    }
-    hal_ir_store(b, out, i, result);
-    return b;
 }
 
 /* Each bit of a lane's number, and all of them: out[k * items + i] is of lane i xor mask k. */
@@ -213,4 +178,30 @@ static void run_masks(case_run *run, const void *parameters)
     zone_release(&zones[1]);
     free(x);
     free(expected);
+}
+
+void cases_ir_subgroup(case_list *list)
+{
+    for (hal_type type = HAL_TYPE_I32; type < HAL_TYPE_COUNT; type++) {
+        if ((COVER_NUMBERS & HAL_TYPE_BIT(type)) == 0) {
+            continue;
+        }
+        subgroup_case tested = {HAL_IR_SHUFFLE, type, 0};
+        case_add(list, run_subgroup, &tested, sizeof tested, "ir/shuffle(type=%s)",
+                 hal_type_name(type));
+        case_covers(list, type, CASE_VALUES, "shuffle");
+        tested.opcode = HAL_IR_SHUFFLE_XOR;
+        case_add(list, run_subgroup, &tested, sizeof tested, "ir/shuffle_xor(type=%s)",
+                 hal_type_name(type));
+        case_covers(list, type, CASE_VALUES, "shuffle_xor");
+        tested.opcode = HAL_IR_SUBGROUP_REDUCE;
+        for (tested.kind = 0; tested.kind < HAL_IR_REDUCE_COUNT; tested.kind++) {
+            case_add(list, run_subgroup, &tested, sizeof tested,
+                     "ir/subgroup_reduce(kind=%s,type=%s)", kind_names[tested.kind],
+                     hal_type_name(type));
+            case_covers(list, type, CASE_VALUES, "subgroup %s", kind_names[tested.kind]);
+        }
+    }
+    case_add(list, run_masks, NULL, 0, "ir/shuffle_xor(masks=bits)");
+    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "shuffle_xor");
 }

@@ -13,95 +13,6 @@ typedef struct kind {
     bool (*make)(array_run *r, ops_array *const *x); /* in a scope */
 } kind;
 
-static void run_kind(case_run *run, const void *parameters);
-static bool in_scope(array_run *r);
-static bool long_chain(array_run *r, ops_array *const *x);
-static bool wide_tree(array_run *r, ops_array *const *x);
-static bool several_results(array_run *r, ops_array *const *x);
-static bool shared_middle(array_run *r, ops_array *const *x);
-static bool product_epilogue(array_run *r, ops_array *const *x);
-static bool batched_product(array_run *r, ops_array *const *x);
-static bool reduction_both_sides(array_run *r, ops_array *const *x);
-static bool reduction_kinds(array_run *r, ops_array *const *x);
-static bool normalisation(array_run *r, ops_array *const *x);
-static bool softmax_chain(array_run *r, ops_array *const *x);
-static bool views_of_deferred(array_run *r, ops_array *const *x);
-static bool reshaped_copies(array_run *r, ops_array *const *x);
-static bool constants(array_run *r, ops_array *const *x);
-static bool casts(array_run *r, ops_array *const *x);
-static bool comparisons(array_run *r, ops_array *const *x);
-static bool no_elements(array_run *r, ops_array *const *x);
-static bool rank_0(array_run *r, ops_array *const *x);
-static bool rank_8(array_run *r, ops_array *const *x);
-static bool read_in_between(array_run *r, ops_array *const *x);
-static void run_sums(case_run *run, const void *parameters);
-static void run_read_again(case_run *run, const void *parameters);
-static bool has(case_run *run, ops_array *array, const float *expected, size_t count,
-                const char *what);
-static void run_unread(case_run *run, const void *parameters);
-static void run_scopes(case_run *run, const void *parameters);
-static void run_refusals(case_run *run, const void *parameters);
-
-static const kind kinds[] = {{"long_chain", long_chain},
-                             {"wide_tree", wide_tree},
-                             {"several_results", several_results},
-                             {"shared_middle", shared_middle},
-                             {"product_epilogue", product_epilogue},
-                             {"batched_product", batched_product},
-                             {"reduction_both_sides", reduction_both_sides},
-                             {"reduction_kinds", reduction_kinds},
-                             {"normalisation", normalisation},
-                             {"softmax_chain", softmax_chain},
-                             {"views_of_deferred", views_of_deferred},
-                             {"reshaped_copies", reshaped_copies},
-                             {"constants", constants},
-                             {"casts", casts},
-                             {"comparisons", comparisons},
-                             {"no_elements", no_elements},
-                             {"rank_0", rank_0},
-                             {"rank_8", rank_8},
-                             {"read_in_between", read_in_between}};
-
-void cases_ops_array(case_list *list)
-{
-    const unsigned long long seed = list->seed;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        case_add(list, run_kind, &kinds[i], sizeof kinds[i], "ops/array(%s,seed=%llu)",
-                 kinds[i].name, seed);
-    }
-    case_add(list, run_sums, NULL, 0, "ops/array(exact_sums,seed=%llu)", seed);
-    case_add(list, run_read_again, NULL, 0, "ops/array(read_and_used,seed=%llu)", seed);
-    case_add(list, run_unread, NULL, 0, "ops/array(unread_work,seed=%llu)", seed);
-    case_add(list, run_scopes, NULL, 0, "ops/array(scopes,seed=%llu)", seed);
-    case_add(list, run_refusals, NULL, 0, "ops/array(refusals,seed=%llu)", seed);
-}
-
-/* Twenty leaves of one shape; a case takes of them what it wants. */
-static void run_kind(case_run *run, const void *parameters)
-{
-    const int64_t shape[2] = {ROWS, COLUMNS};
-    array_run r = {
-        .run = run, .context = run->ops, .parameters = parameters, .random = {run->seed}};
-    bool well = true;
-    for (int i = 0; i < LEAVES && well; i++) {
-        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -2.0, 2.0, NULL);
-    }
-    if (well) {
-        array_run_both_ways(&r, in_scope, NULL);
-    }
-    array_release_leaves(&r);
-}
-
-static bool in_scope(array_run *r)
-{
-    const kind *tested = r->parameters;
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
-    const bool well = tested->make(r, r->leaves);
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
-}
-
 static bool long_chain(array_run *r, ops_array *const *x)
 {
     static const ops_unary_function links[] = {OPS_NEG, OPS_SIN, OPS_ABS, OPS_SQUARE, OPS_RELU};
@@ -318,6 +229,52 @@ static bool read_in_between(array_run *r, ops_array *const *x)
     return well;
 }
 
+static const kind kinds[] = {{"long_chain", long_chain},
+                             {"wide_tree", wide_tree},
+                             {"several_results", several_results},
+                             {"shared_middle", shared_middle},
+                             {"product_epilogue", product_epilogue},
+                             {"batched_product", batched_product},
+                             {"reduction_both_sides", reduction_both_sides},
+                             {"reduction_kinds", reduction_kinds},
+                             {"normalisation", normalisation},
+                             {"softmax_chain", softmax_chain},
+                             {"views_of_deferred", views_of_deferred},
+                             {"reshaped_copies", reshaped_copies},
+                             {"constants", constants},
+                             {"casts", casts},
+                             {"comparisons", comparisons},
+                             {"no_elements", no_elements},
+                             {"rank_0", rank_0},
+                             {"rank_8", rank_8},
+                             {"read_in_between", read_in_between}};
+
+static bool in_scope(array_run *r)
+{
+    const kind *tested = r->parameters;
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
+    }
+    const bool well = tested->make(r, r->leaves);
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+/* Twenty leaves of one shape; a case takes of them what it wants. */
+static void run_kind(case_run *run, const void *parameters)
+{
+    const int64_t shape[2] = {ROWS, COLUMNS};
+    array_run r = {
+        .run = run, .context = run->ops, .parameters = parameters, .random = {run->seed}};
+    bool well = true;
+    for (int i = 0; i < LEAVES && well; i++) {
+        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -2.0, 2.0, NULL);
+    }
+    if (well) {
+        array_run_both_ways(&r, in_scope, NULL);
+    }
+    array_release_leaves(&r);
+}
+
 /* Small whole numbers, which are added up without rounding, against the host. */
 static void run_sums(case_run *run, const void *parameters)
 {
@@ -342,6 +299,23 @@ static void run_sums(case_run *run, const void *parameters)
         case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
     }
     array_release_leaves(&r);
+}
+
+static bool has(case_run *run, ops_array *array, const float *expected, size_t count,
+                const char *what)
+{
+    float got[COLUMNS * COLUMNS];
+    if (!array_is_made(run, array, what) ||
+        !case_ok(run, ops_array_read(array, got, count * sizeof *got), what)) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (got[i] != expected[i]) {
+            return case_fail(run, "%s: element %zu is %g instead of %g", what, i, (double)got[i],
+                             (double)expected[i]);
+        }
+    }
+    return true;
 }
 
 /* What was read as soon as it was computed, and is then an operand of each kind of operation; whole
@@ -382,23 +356,6 @@ static void run_read_again(case_run *run, const void *parameters)
         case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
     }
     array_release_leaves(&r);
-}
-
-static bool has(case_run *run, ops_array *array, const float *expected, size_t count,
-                const char *what)
-{
-    float got[COLUMNS * COLUMNS];
-    if (!array_is_made(run, array, what) ||
-        !case_ok(run, ops_array_read(array, got, count * sizeof *got), what)) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (got[i] != expected[i]) {
-            return case_fail(run, "%s: element %zu is %g instead of %g", what, i, (double)got[i],
-                             (double)expected[i]);
-        }
-    }
-    return true;
 }
 
 static void run_unread(case_run *run, const void *parameters)
@@ -502,4 +459,18 @@ static void run_refusals(case_run *run, const void *parameters)
                     "reading null");
     }
     case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+}
+
+void cases_ops_array(case_list *list)
+{
+    const unsigned long long seed = list->seed;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        case_add(list, run_kind, &kinds[i], sizeof kinds[i], "ops/array(%s,seed=%llu)",
+                 kinds[i].name, seed);
+    }
+    case_add(list, run_sums, NULL, 0, "ops/array(exact_sums,seed=%llu)", seed);
+    case_add(list, run_read_again, NULL, 0, "ops/array(read_and_used,seed=%llu)", seed);
+    case_add(list, run_unread, NULL, 0, "ops/array(unread_work,seed=%llu)", seed);
+    case_add(list, run_scopes, NULL, 0, "ops/array(scopes,seed=%llu)", seed);
+    case_add(list, run_refusals, NULL, 0, "ops/array(refusals,seed=%llu)", seed);
 }

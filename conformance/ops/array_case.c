@@ -8,14 +8,49 @@
 
 #include "ops/ops_case.h"
 
-static hal_status rehearse(ops_context *context, void *user);
-static bool run_once(array_run *r, array_program program, bool is_fused, array_values *values);
-static bool compare_values(case_run *run, const array_values *fused, const array_values *unfused);
-
 typedef struct rehearsal {
     array_run *r;
     array_program program;
 } rehearsal;
+
+static hal_status rehearse(ops_context *context, void *user)
+{
+    const rehearsal *rehearsed = user;
+    (void)context;
+    return rehearsed->program(rehearsed->r) ? HAL_OK : HAL_ERROR_INTERNAL;
+}
+
+static bool run_once(array_run *r, array_program program, bool is_fused, array_values *values)
+{
+    values->count = 0;
+    r->values = values;
+    ops_context_set_fusion(r->context, is_fused);
+    const bool well = program(r);
+    ops_context_set_fusion(r->context, 1);
+    return well;
+}
+
+static bool compare_values(case_run *run, const array_values *fused, const array_values *unfused)
+{
+    if (!case_check(run, fused->count == unfused->count, "%u values with fusion, %u without",
+                    fused->count, unfused->count)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < fused->count; i++) {
+        const hal_type type = fused->all[i].type;
+        const size_t elements = fused->all[i].elements;
+        comparison found;
+        if (type != unfused->all[i].type || elements != unfused->all[i].elements) {
+            return case_fail(run, "value %u has another type or shape without fusion", i);
+        }
+        if (!compare_bits(type, fused->all[i].bits, unfused->all[i].bits, elements, true, &found)) {
+            char what[64];
+            snprintf(what, sizeof what, "value %u of %u, fused and not", i, fused->count);
+            return ops_report(run, &found, what);
+        }
+    }
+    return true;
+}
 
 bool array_is_made(case_run *run, const ops_array *array, const char *what)
 {
@@ -111,43 +146,4 @@ bool array_run_both_ways(array_run *r, array_program program, array_values *fuse
     free(fused != NULL ? NULL : values[0]);
     free(values[1]);
     return well;
-}
-
-static hal_status rehearse(ops_context *context, void *user)
-{
-    const rehearsal *rehearsed = user;
-    (void)context;
-    return rehearsed->program(rehearsed->r) ? HAL_OK : HAL_ERROR_INTERNAL;
-}
-
-static bool run_once(array_run *r, array_program program, bool is_fused, array_values *values)
-{
-    values->count = 0;
-    r->values = values;
-    ops_context_set_fusion(r->context, is_fused);
-    const bool well = program(r);
-    ops_context_set_fusion(r->context, 1);
-    return well;
-}
-
-static bool compare_values(case_run *run, const array_values *fused, const array_values *unfused)
-{
-    if (!case_check(run, fused->count == unfused->count, "%u values with fusion, %u without",
-                    fused->count, unfused->count)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < fused->count; i++) {
-        const hal_type type = fused->all[i].type;
-        const size_t elements = fused->all[i].elements;
-        comparison found;
-        if (type != unfused->all[i].type || elements != unfused->all[i].elements) {
-            return case_fail(run, "value %u has another type or shape without fusion", i);
-        }
-        if (!compare_bits(type, fused->all[i].bits, unfused->all[i].bits, elements, true, &found)) {
-            char what[64];
-            snprintf(what, sizeof what, "value %u of %u, fused and not", i, fused->count);
-            return ops_report(run, &found, what);
-        }
-    }
-    return true;
 }

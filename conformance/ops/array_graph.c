@@ -16,62 +16,55 @@ typedef struct step {
     void (*make)(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs);
 } step;
 
-static void run_step(case_run *run, const void *parameters);
-static bool compare_launches(array_run *r, const step *tested, ops_graph *graph);
-static bool take_step(array_run *r, const step *tested, ops_array *state, ops_array *x,
-                      ops_array **outputs);
-static void recurrent(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs);
-static void pointwise(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs);
-static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs);
-static void viewing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs);
-static void run_rehearsal(case_run *run, const void *parameters);
-static hal_status rehearse(ops_context *context, void *user);
-static void run_misuse(case_run *run, const void *parameters);
+static void recurrent(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
+{
+    ops_array *sum = ops_add(ops_matmul(state, weights), x);
+    outputs[0] = ops_add(ops_mul(ops_sigmoid(sum), ops_tanh(sum)), ops_neg(x));
+}
+
+static void pointwise(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
+{
+    (void)weights;
+    outputs[0] = ops_sin(ops_add(state, x));
+    outputs[1] = ops_gelu(ops_mul(outputs[0], x));
+}
+
+static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
+{
+    ops_array *norm = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_add(state, x)));
+    ops_array *one = ops_array_number(ops_array_context(x), HAL_TYPE_F32, 1.0);
+    outputs[0] = ops_div(state, ops_sqrt(ops_add(norm, one)));
+    outputs[1] = ops_array_softmax(1, ops_matmul(outputs[0], weights));
+}
+
+/* Outputs that are no memory of their own, or not from its beginning. */
+static void viewing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
+{
+    ops_array *y = ops_mul(ops_cos(state), x);
+    (void)weights;
+    outputs[0] = ops_array_slice(y, 1, WIDTH - 1, WIDTH, -1);
+    outputs[1] = ops_array_transpose(y, 0, 1);
+}
 
 static const step steps[] = {{"recurrent", 1, recurrent},
                              {"pointwise", 2, pointwise},
                              {"reducing", 2, reducing},
                              {"viewing", 2, viewing}};
 
-void cases_ops_array_graph(case_list *list)
+/* A step in a scope of its own; the outputs are the caller's. */
+static bool take_step(array_run *r, const step *tested, ops_array *state, ops_array *x,
+                      ops_array **outputs)
 {
-    const unsigned long long seed = list->seed;
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        case_add(list, run_step, &steps[i], sizeof steps[i], "ops/array_graph(step=%s,seed=%llu)",
-                 steps[i].name, seed);
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
     }
-    case_add(list, run_rehearsal, NULL, 0, "ops/array_graph(rehearsal,seed=%llu)", seed);
-    case_add(list, run_misuse, NULL, 0, "ops/array_graph(misuse,seed=%llu)", seed);
-}
-
-/* Leaves: the state, the weights, and an input for each launch. */
-static void run_step(case_run *run, const void *parameters)
-{
-    const step *tested = parameters;
-    const int64_t shape[2] = {BATCH, WIDTH}, square[2] = {WIDTH, WIDTH};
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
-    ops_graph *graph = NULL;
-    ops_array *outputs[MOST_OUTPUTS] = {NULL};
-    bool well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
-                array_add_leaf(&r, HAL_TYPE_F32, 2, square, -0.5, 0.5, NULL);
-    for (int i = 0; i < LAUNCHES && well; i++) {
-        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
+    bool well = true;
+    tested->make(state, r->leaves[1], x, outputs);
+    for (uint32_t i = 0; i < tested->output_count; i++) {
+        ops_array_keep(outputs[i]);
+        well = well && array_is_made(r->run, outputs[i], "an output of the step");
     }
-    if (well && case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin")) {
-        ops_array *const inputs[2] = {r.leaves[0], r.leaves[2]};
-        well = take_step(&r, tested, r.leaves[0], r.leaves[2], outputs);
-        const hal_status status =
-            ops_graph_end(run->ops, inputs, 2, outputs, tested->output_count, &graph);
-        well = well && case_ok(run, status, "ops_graph_end");
-        for (uint32_t i = 0; i < tested->output_count; i++) {
-            ops_array_release(outputs[i]);
-        }
-        if (well) {
-            compare_launches(&r, tested, graph);
-        }
-    }
-    ops_graph_destroy(graph);
-    array_release_leaves(&r);
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
 }
 
 static bool compare_launches(array_run *r, const step *tested, ops_graph *graph)
@@ -106,50 +99,45 @@ static bool compare_launches(array_run *r, const step *tested, ops_graph *graph)
     return well;
 }
 
-/* A step in a scope of its own; the outputs are the caller's. */
-static bool take_step(array_run *r, const step *tested, ops_array *state, ops_array *x,
-                      ops_array **outputs)
+/* Leaves: the state, the weights, and an input for each launch. */
+static void run_step(case_run *run, const void *parameters)
 {
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
+    const step *tested = parameters;
+    const int64_t shape[2] = {BATCH, WIDTH}, square[2] = {WIDTH, WIDTH};
+    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    ops_graph *graph = NULL;
+    ops_array *outputs[MOST_OUTPUTS] = {NULL};
+    bool well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
+                array_add_leaf(&r, HAL_TYPE_F32, 2, square, -0.5, 0.5, NULL);
+    for (int i = 0; i < LAUNCHES && well; i++) {
+        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
     }
-    bool well = true;
-    tested->make(state, r->leaves[1], x, outputs);
-    for (uint32_t i = 0; i < tested->output_count; i++) {
-        ops_array_keep(outputs[i]);
-        well = well && array_is_made(r->run, outputs[i], "an output of the step");
+    if (well && case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin")) {
+        ops_array *const inputs[2] = {r.leaves[0], r.leaves[2]};
+        well = take_step(&r, tested, r.leaves[0], r.leaves[2], outputs);
+        const hal_status status =
+            ops_graph_end(run->ops, inputs, 2, outputs, tested->output_count, &graph);
+        well = well && case_ok(run, status, "ops_graph_end");
+        for (uint32_t i = 0; i < tested->output_count; i++) {
+            ops_array_release(outputs[i]);
+        }
+        if (well) {
+            compare_launches(&r, tested, graph);
+        }
     }
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+    ops_graph_destroy(graph);
+    array_release_leaves(&r);
 }
 
-static void recurrent(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
+static hal_status rehearse(ops_context *context, void *user)
 {
-    ops_array *sum = ops_add(ops_matmul(state, weights), x);
-    outputs[0] = ops_add(ops_mul(ops_sigmoid(sum), ops_tanh(sum)), ops_neg(x));
-}
-
-static void pointwise(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
-{
-    (void)weights;
-    outputs[0] = ops_sin(ops_add(state, x));
-    outputs[1] = ops_gelu(ops_mul(outputs[0], x));
-}
-
-static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
-{
-    ops_array *norm = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_add(state, x)));
-    ops_array *one = ops_array_number(ops_array_context(x), HAL_TYPE_F32, 1.0);
-    outputs[0] = ops_div(state, ops_sqrt(ops_add(norm, one)));
-    outputs[1] = ops_array_softmax(1, ops_matmul(outputs[0], weights));
-}
-
-/* Outputs that are no memory of their own, or not from its beginning. */
-static void viewing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
-{
-    ops_array *y = ops_mul(ops_cos(state), x);
-    (void)weights;
-    outputs[0] = ops_array_slice(y, 1, WIDTH - 1, WIDTH, -1);
-    outputs[1] = ops_array_transpose(y, 0, 1);
+    hal_status status = ops_scope_begin(context);
+    if (status == HAL_OK) {
+        ops_array *y = ops_tanh(ops_erf(ops_cos(user)));
+        status = ops_array_evaluate(&y, 1);
+        ops_scope_end(context);
+    }
+    return status;
 }
 
 static void run_rehearsal(case_run *run, const void *parameters)
@@ -180,17 +168,6 @@ static void run_rehearsal(case_run *run, const void *parameters)
         ops_array_release(y);
     }
     array_release_leaves(&r);
-}
-
-static hal_status rehearse(ops_context *context, void *user)
-{
-    hal_status status = ops_scope_begin(context);
-    if (status == HAL_OK) {
-        ops_array *y = ops_tanh(ops_erf(ops_cos(user)));
-        status = ops_array_evaluate(&y, 1);
-        ops_scope_end(context);
-    }
-    return status;
 }
 
 static void run_misuse(case_run *run, const void *parameters)
@@ -224,4 +201,15 @@ static void run_misuse(case_run *run, const void *parameters)
     }
     ops_array_release(number);
     array_release_leaves(&r);
+}
+
+void cases_ops_array_graph(case_list *list)
+{
+    const unsigned long long seed = list->seed;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        case_add(list, run_step, &steps[i], sizeof steps[i], "ops/array_graph(step=%s,seed=%llu)",
+                 steps[i].name, seed);
+    }
+    case_add(list, run_rehearsal, NULL, 0, "ops/array_graph(rehearsal,seed=%llu)", seed);
+    case_add(list, run_misuse, NULL, 0, "ops/array_graph(misuse,seed=%llu)", seed);
 }

@@ -14,139 +14,12 @@ typedef struct program_case {
     int steps;
 } program_case;
 
-static void run_program(case_run *run, const void *parameters);
-static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static bool program(array_run *r);
-static bool step(array_run *r, ops_array **pool, uint32_t number);
-static ops_array *operation(array_run *r, ops_array *x, ops_array *y);
-static ops_array *unary(array_run *r, ops_array *x);
-static ops_array *binary(array_run *r, ops_array *x, ops_array *y);
-static ops_array *view(array_run *r, ops_array *x);
-static ops_array *reduction(array_run *r, ops_array *x);
-static ops_array *product(array_run *r, ops_array *x, ops_array *y);
-static ops_array *partner(ops_array *x, ops_array *y);
-static uint32_t below(array_run *r, uint32_t limit);
-
 /* A program of fewer steps begins as the longer one of its seed and name. */
 static const case_size program_sizes[] = {CASE_SIZE(program_case, steps, "steps", 0, 1)};
 
-static const case_family programs = {.function = run_program,
-                                     .bytes = sizeof(program_case),
-                                     .sizes = program_sizes,
-                                     .size_count = 1,
-                                     .one_stream = true,
-                                     .print = print_program};
-
-void cases_ops_array_program(case_list *list)
+static uint32_t below(array_run *r, uint32_t limit)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64,
-                                     HAL_TYPE_I32, HAL_TYPE_I8,  HAL_TYPE_U8,   HAL_TYPE_BOOL};
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        for (int part = 0; part < (t % 4 == 0 ? 2 : 1); part++) { /* twice of f32 and i32 */
-            const program_case tested = {types[t], part, 15};
-            case_add_member(list, &programs, &tested);
-        }
-    }
-}
-
-static void run_program(case_run *run, const void *parameters)
-{
-    static const int64_t shapes[LEAVES][2] = {{SIDE, SIDE}, {SIDE, SIDE}, {1, SIDE},
-                                              {SIDE, 1},    {SIDE, 0},    {0, 0}};
-    static const uint32_t ranks[LEAVES] = {2, 2, 2, 2, 1, 0};
-    const program_case *tested = parameters;
-    const hal_type type = tested->type;
-    case_claim_storage(run, type);
-    case_claim_arithmetic(run, type);
-    case_claim_storage(run, HAL_TYPE_BOOL);
-    array_run r = {.run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
-    bool well = true;
-    for (uint32_t i = 0; i < LEAVES && well; i++) {
-        well =
-            array_add_leaf(&r, i == 1 && tested->part == 1 ? (hal_type)HAL_TYPE_F32 : type,
-                           ranks[i], shapes[i], hal_type_is_signed(type) ? -3.0 : 0.0, 3.0, NULL);
-    }
-    if (well) {
-        array_run_both_ways(&r, program, NULL);
-    }
-    array_release_leaves(&r);
-}
-
-static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const program_case *tested = parameters;
-    snprintf(name, bytes, "ops/array_program(type=%s,part=%d,steps=%d,seed=%llu)",
-             number_type_name(tested->type), tested->part, tested->steps, (unsigned long long)seed);
-}
-
-static bool program(array_run *r)
-{
-    const uint32_t steps = (uint32_t)((const program_case *)r->parameters)->steps;
-    ops_array *pool[POOL];
-    for (uint32_t i = 0; i < POOL; i++) {
-        pool[i] = ops_array_retain(r->leaves[i % LEAVES]);
-    }
-    bool well = true;
-    for (uint32_t i = 0; i < steps && well; i++) {
-        well = step(r, pool, i);
-    }
-    for (uint32_t i = 0; i < POOL; i++) {
-        well = well && array_note(r, pool[i], "a value of the pool");
-        ops_array_release(pool[i]);
-    }
-    return well;
-}
-
-/* One to three operations in a scope; the last result takes a place of the pool. */
-static bool step(array_run *r, ops_array **pool, uint32_t number)
-{
-    const uint32_t at = below(r, POOL);
-    ops_array *x = pool[below(r, POOL)], *y = pool[below(r, POOL)];
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
-    ops_array *z = operation(r, x, y);
-    for (uint32_t more = below(r, 3); more > 0 && z != NULL; more--) {
-        z = operation(r, z, below(r, 3) != 0 ? y : z);
-    }
-    bool well = array_is_made(r->run, z, "an operation");
-    if (well && ops_array_elements(z) <= MOST_ELEMENTS) {
-        ops_array_retain(z);
-        ops_array_release(pool[at]);
-        pool[at] = z;
-    }
-    if (well && number % 6 == 5) {
-        well = array_note(r, pool[at], "a value in between");
-    }
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
-}
-
-static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
-{
-    const hal_type type = ops_array_type(x);
-    switch (below(r, 12)) {
-    case 0:
-    case 1:
-    case 2:
-        return unary(r, x);
-    case 3:
-    case 4:
-    case 5:
-        return binary(r, x, partner(x, y));
-    case 6:
-        y = partner(x, y);
-        return ops_array_where(type == HAL_TYPE_BOOL ? x : ops_ge(x, ops_array_cast(type, y)), x,
-                               ops_array_cast(type, y));
-    case 7:
-    case 8:
-        return view(r, x);
-    case 9:
-        return ops_array_cast(below(r, 2) != 0 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
-    case 10:
-        return reduction(r, x);
-    default:
-        return product(r, x, y);
-    }
+    return (uint32_t)random_below(&r->random, limit);
 }
 
 static ops_array *unary(array_run *r, ops_array *x)
@@ -168,6 +41,20 @@ static ops_array *binary(array_run *r, ops_array *x, ops_array *y)
     y = ops_array_type(y) == type ? y : ops_array_cast(type, y);
     return type == HAL_TYPE_BOOL ? ops_array_binary(below(r, 2) != 0 ? OPS_AND : OPS_XOR, x, y)
                                  : ops_array_binary(functions[below(r, 6)], x, y);
+}
+
+/* y, or x itself where their shapes do not go together or become large. */
+static ops_array *partner(ops_array *x, ops_array *y)
+{
+    const uint32_t rank = ops_array_rank(x), other = ops_array_rank(y);
+    for (uint32_t i = 1; i <= rank && i <= other; i++) {
+        const int64_t a = ops_array_length(x, rank - i), b = ops_array_length(y, other - i);
+        if (a != b && a != 1 && b != 1) {
+            return x;
+        }
+    }
+    return ops_array_elements(x) * ops_array_elements(y) > MOST_ELEMENTS * MOST_ELEMENTS / 2 ? x
+                                                                                             : y;
 }
 
 static ops_array *view(array_run *r, ops_array *x)
@@ -214,21 +101,121 @@ static ops_array *product(array_run *r, ops_array *x, ops_array *y)
                : unary(r, x);
 }
 
-/* y, or x itself where their shapes do not go together or become large. */
-static ops_array *partner(ops_array *x, ops_array *y)
+static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 {
-    const uint32_t rank = ops_array_rank(x), other = ops_array_rank(y);
-    for (uint32_t i = 1; i <= rank && i <= other; i++) {
-        const int64_t a = ops_array_length(x, rank - i), b = ops_array_length(y, other - i);
-        if (a != b && a != 1 && b != 1) {
-            return x;
-        }
+    const hal_type type = ops_array_type(x);
+    switch (below(r, 12)) {
+    case 0:
+    case 1:
+    case 2:
+        return unary(r, x);
+    case 3:
+    case 4:
+    case 5:
+        return binary(r, x, partner(x, y));
+    case 6:
+        y = partner(x, y);
+        return ops_array_where(type == HAL_TYPE_BOOL ? x : ops_ge(x, ops_array_cast(type, y)), x,
+                               ops_array_cast(type, y));
+    case 7:
+    case 8:
+        return view(r, x);
+    case 9:
+        return ops_array_cast(below(r, 2) != 0 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
+    case 10:
+        return reduction(r, x);
+    default:
+        return product(r, x, y);
     }
-    return ops_array_elements(x) * ops_array_elements(y) > MOST_ELEMENTS * MOST_ELEMENTS / 2 ? x
-                                                                                             : y;
 }
 
-static uint32_t below(array_run *r, uint32_t limit)
+/* One to three operations in a scope; the last result takes a place of the pool. */
+static bool step(array_run *r, ops_array **pool, uint32_t number)
 {
-    return (uint32_t)random_below(&r->random, limit);
+    const uint32_t at = below(r, POOL);
+    ops_array *x = pool[below(r, POOL)], *y = pool[below(r, POOL)];
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
+    }
+    ops_array *z = operation(r, x, y);
+    for (uint32_t more = below(r, 3); more > 0 && z != NULL; more--) {
+        z = operation(r, z, below(r, 3) != 0 ? y : z);
+    }
+    bool well = array_is_made(r->run, z, "an operation");
+    if (well && ops_array_elements(z) <= MOST_ELEMENTS) {
+        ops_array_retain(z);
+        ops_array_release(pool[at]);
+        pool[at] = z;
+    }
+    if (well && number % 6 == 5) {
+        well = array_note(r, pool[at], "a value in between");
+    }
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+static bool program(array_run *r)
+{
+    const uint32_t steps = (uint32_t)((const program_case *)r->parameters)->steps;
+    ops_array *pool[POOL];
+    for (uint32_t i = 0; i < POOL; i++) {
+        pool[i] = ops_array_retain(r->leaves[i % LEAVES]);
+    }
+    bool well = true;
+    for (uint32_t i = 0; i < steps && well; i++) {
+        well = step(r, pool, i);
+    }
+    for (uint32_t i = 0; i < POOL; i++) {
+        well = well && array_note(r, pool[i], "a value of the pool");
+        ops_array_release(pool[i]);
+    }
+    return well;
+}
+
+static void run_program(case_run *run, const void *parameters)
+{
+    static const int64_t shapes[LEAVES][2] = {{SIDE, SIDE}, {SIDE, SIDE}, {1, SIDE},
+                                              {SIDE, 1},    {SIDE, 0},    {0, 0}};
+    static const uint32_t ranks[LEAVES] = {2, 2, 2, 2, 1, 0};
+    const program_case *tested = parameters;
+    const hal_type type = tested->type;
+    case_claim_storage(run, type);
+    case_claim_arithmetic(run, type);
+    case_claim_storage(run, HAL_TYPE_BOOL);
+    array_run r = {.run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
+    bool well = true;
+    for (uint32_t i = 0; i < LEAVES && well; i++) {
+        well =
+            array_add_leaf(&r, i == 1 && tested->part == 1 ? (hal_type)HAL_TYPE_F32 : type,
+                           ranks[i], shapes[i], hal_type_is_signed(type) ? -3.0 : 0.0, 3.0, NULL);
+    }
+    if (well) {
+        array_run_both_ways(&r, program, NULL);
+    }
+    array_release_leaves(&r);
+}
+
+static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const program_case *tested = parameters;
+    snprintf(name, bytes, "ops/array_program(type=%s,part=%d,steps=%d,seed=%llu)",
+             number_type_name(tested->type), tested->part, tested->steps, (unsigned long long)seed);
+}
+
+static const case_family programs = {.function = run_program,
+                                     .bytes = sizeof(program_case),
+                                     .sizes = program_sizes,
+                                     .size_count = 1,
+                                     .one_stream = true,
+                                     .print = print_program};
+
+void cases_ops_array_program(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64,
+                                     HAL_TYPE_I32, HAL_TYPE_I8,  HAL_TYPE_U8,   HAL_TYPE_BOOL};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (int part = 0; part < (t % 4 == 0 ? 2 : 1); part++) { /* twice of f32 and i32 */
+            const program_case tested = {types[t], part, 15};
+            case_add_member(list, &programs, &tested);
+        }
+    }
 }

@@ -21,15 +21,6 @@ typedef struct values_case {
     bool is_tree;
 } values_case;
 
-static void run_values(case_run *run, const void *parameters);
-static bool chain(array_run *r);
-static bool tree(array_run *r);
-static approximation expected_chain(const case_run *run, hal_type type, double x);
-static approximation expected_tree(const case_run *run, hal_type type, const double *leaves);
-static void widen(approximation *result, double at_bounds, double units, hal_type type);
-static bool judge(array_run *r, const values_case *tested, const uint8_t *leaves,
-                  const array_values *values);
-
 /* Of numbers between 0.5 and 2 each gives numbers that are neither large nor near 0. */
 static const ops_unary_function links[CHAIN] = {
     OPS_TANH, OPS_EXP,   OPS_SQRT, OPS_LOG1P,    OPS_RECIPROCAL, OPS_SQUARE, OPS_ATAN,
@@ -39,17 +30,93 @@ static const ops_unary_function links[CHAIN] = {
 static const ops_binary_function joints[TREE_LEAVES - 1] = {
     OPS_ADD, OPS_MUL, OPS_DIV, OPS_MAX, OPS_SUB, OPS_ADD, OPS_MIN, OPS_MUL, OPS_DIV, OPS_SUB};
 
-void cases_ops_array_values(case_list *list)
+static bool tree(array_run *r)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
-    for (size_t t = 0; t < 4; t++) {
-        for (int is_tree = 0; is_tree < (t < 2 ? 2 : 1); is_tree++) {
-            const values_case tested = {types[t], is_tree != 0};
-            case_add(list, run_values, &tested, sizeof tested,
-                     "ops/array_values(type=%s,program=%s,seed=%llu)", number_type_name(types[t]),
-                     is_tree ? "tree" : "chain", (unsigned long long)list->seed);
-        }
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
     }
+    ops_array *x = r->leaves[0];
+    for (uint32_t i = 1; i < TREE_LEAVES; i++) {
+        x = ops_array_binary(joints[i - 1], x, ops_array_unary(OPS_SIGMOID, r->leaves[i]));
+    }
+    const bool well = array_note(r, x, "the tree");
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+static bool chain(array_run *r)
+{
+    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
+        return false;
+    }
+    ops_array *x = r->leaves[0];
+    for (int i = 0; i < CHAIN; i++) {
+        x = ops_array_unary(links[i], x);
+    }
+    const bool well = array_note(r, x, "the chain");
+    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+}
+
+/* What the operands' errors make of the result, and the function's own: `units` in the last place
+ * of what it may be. All functions here are monotone, or nearly so where their operands lie. */
+static void widen(approximation *result, double at_bounds, double units, hal_type type)
+{
+    const double size = (double)fabsl(result->value) + at_bounds;
+    result->error = 1.01 * at_bounds + units * 2.0 * number_roundoff(type) * size;
+}
+
+static approximation expected_tree(const case_run *run, hal_type type, const double *leaves)
+{
+    approximation at = {(long double)leaves[0], 0.0};
+    for (int i = 0; i < TREE_LEAVES - 1; i++) {
+        approximation leaf = {function_unary(OPS_SIGMOID, (long double)leaves[i + 1]), 0.0};
+        widen(&leaf, 0.0, function_unary_bound(run, OPS_SIGMOID, type), type);
+        const long double value = function_binary(joints[i], type, at.value, leaf.value);
+        double far = 0.0;
+        for (int corner = 0; corner < 4; corner++) {
+            const long double x = at.value + (corner % 2 != 0 ? 1 : -1) * (long double)at.error;
+            const long double y = leaf.value + (corner / 2 != 0 ? 1 : -1) * (long double)leaf.error;
+            far = fmax(far, (double)fabsl(function_binary(joints[i], type, x, y) - value));
+        }
+        at.value = value;
+        widen(&at, far, function_binary_bound(run, joints[i], type), type);
+    }
+    return at;
+}
+
+static approximation expected_chain(const case_run *run, hal_type type, double x)
+{
+    approximation at = {(long double)x, 0.0};
+    for (int i = 0; i < CHAIN; i++) {
+        const long double value = function_unary(links[i], at.value);
+        double far = 0.0;
+        for (int side = -1; side <= 1; side += 2) {
+            const long double end = at.value + side * (long double)at.error;
+            far = fmax(far, (double)fabsl(function_unary(links[i], end) - value));
+        }
+        at.value = value;
+        widen(&at, far, function_unary_bound(run, links[i], type), type);
+    }
+    return at;
+}
+
+static bool judge(array_run *r, const values_case *tested, const uint8_t *leaves,
+                  const array_values *values)
+{
+    long double expected[ELEMENTS];
+    double bounds[ELEMENTS];
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        double x[TREE_LEAVES];
+        for (size_t k = 0; k < (tested->is_tree ? TREE_LEAVES : 1u); k++) {
+            x[k] = number_get(tested->type, leaves + k * ELEMENTS * 8, i);
+        }
+        const approximation wanted = tested->is_tree ? expected_tree(r->run, tested->type, x)
+                                                     : expected_chain(r->run, tested->type, x[0]);
+        expected[i] = wanted.value;
+        bounds[i] = wanted.error;
+    }
+    comparison found;
+    return compare_bounds(tested->type, values->all[0].bits, expected, bounds, ELEMENTS, &found) ||
+           ops_report(r->run, &found, "the result");
 }
 
 static void run_values(case_run *run, const void *parameters)
@@ -74,91 +141,15 @@ static void run_values(case_run *run, const void *parameters)
     array_release_leaves(&r);
 }
 
-static bool chain(array_run *r)
+void cases_ops_array_values(case_list *list)
 {
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
-    ops_array *x = r->leaves[0];
-    for (int i = 0; i < CHAIN; i++) {
-        x = ops_array_unary(links[i], x);
-    }
-    const bool well = array_note(r, x, "the chain");
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
-}
-
-static bool tree(array_run *r)
-{
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
-    ops_array *x = r->leaves[0];
-    for (uint32_t i = 1; i < TREE_LEAVES; i++) {
-        x = ops_array_binary(joints[i - 1], x, ops_array_unary(OPS_SIGMOID, r->leaves[i]));
-    }
-    const bool well = array_note(r, x, "the tree");
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
-}
-
-static bool judge(array_run *r, const values_case *tested, const uint8_t *leaves,
-                  const array_values *values)
-{
-    long double expected[ELEMENTS];
-    double bounds[ELEMENTS];
-    for (size_t i = 0; i < ELEMENTS; i++) {
-        double x[TREE_LEAVES];
-        for (size_t k = 0; k < (tested->is_tree ? TREE_LEAVES : 1u); k++) {
-            x[k] = number_get(tested->type, leaves + k * ELEMENTS * 8, i);
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
+    for (size_t t = 0; t < 4; t++) {
+        for (int is_tree = 0; is_tree < (t < 2 ? 2 : 1); is_tree++) {
+            const values_case tested = {types[t], is_tree != 0};
+            case_add(list, run_values, &tested, sizeof tested,
+                     "ops/array_values(type=%s,program=%s,seed=%llu)", number_type_name(types[t]),
+                     is_tree ? "tree" : "chain", (unsigned long long)list->seed);
         }
-        const approximation wanted = tested->is_tree ? expected_tree(r->run, tested->type, x)
-                                                     : expected_chain(r->run, tested->type, x[0]);
-        expected[i] = wanted.value;
-        bounds[i] = wanted.error;
     }
-    comparison found;
-    return compare_bounds(tested->type, values->all[0].bits, expected, bounds, ELEMENTS, &found) ||
-           ops_report(r->run, &found, "the result");
-}
-
-static approximation expected_chain(const case_run *run, hal_type type, double x)
-{
-    approximation at = {(long double)x, 0.0};
-    for (int i = 0; i < CHAIN; i++) {
-        const long double value = function_unary(links[i], at.value);
-        double far = 0.0;
-        for (int side = -1; side <= 1; side += 2) {
-            const long double end = at.value + side * (long double)at.error;
-            far = fmax(far, (double)fabsl(function_unary(links[i], end) - value));
-        }
-        at.value = value;
-        widen(&at, far, function_unary_bound(run, links[i], type), type);
-    }
-    return at;
-}
-
-static approximation expected_tree(const case_run *run, hal_type type, const double *leaves)
-{
-    approximation at = {(long double)leaves[0], 0.0};
-    for (int i = 0; i < TREE_LEAVES - 1; i++) {
-        approximation leaf = {function_unary(OPS_SIGMOID, (long double)leaves[i + 1]), 0.0};
-        widen(&leaf, 0.0, function_unary_bound(run, OPS_SIGMOID, type), type);
-        const long double value = function_binary(joints[i], type, at.value, leaf.value);
-        double far = 0.0;
-        for (int corner = 0; corner < 4; corner++) {
-            const long double x = at.value + (corner % 2 != 0 ? 1 : -1) * (long double)at.error;
-            const long double y = leaf.value + (corner / 2 != 0 ? 1 : -1) * (long double)leaf.error;
-            far = fmax(far, (double)fabsl(function_binary(joints[i], type, x, y) - value));
-        }
-        at.value = value;
-        widen(&at, far, function_binary_bound(run, joints[i], type), type);
-    }
-    return at;
-}
-
-/* What the operands' errors make of the result, and the function's own: `units` in the last place
- * of what it may be. All functions here are monotone, or nearly so where their operands lie. */
-static void widen(approximation *result, double at_bounds, double units, hal_type type)
-{
-    const double size = (double)fabsl(result->value) + at_bounds;
-    result->error = 1.01 * at_bounds + units * 2.0 * number_roundoff(type) * size;
 }

@@ -11,9 +11,41 @@
 #define ALL_FLOATS (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | COVER_FLOATS)
 #define ALL_INTEGERS (COVER_STORAGE & ~ALL_FLOATS & ~COVER_BOOL)
 
-static long double special_unary(ops_unary_function function, long double x);
-static long double smaller(long double x, long double y, bool least);
-static bool is_small(hal_type type);
+static long double smaller(long double x, long double y, bool least)
+{
+    if (isnan(x) || isnan(y)) {
+        return (long double)NAN;
+    }
+    const bool x_is_less = x < y || (x == y && signbit(x) && !signbit(y));
+    return least == x_is_less ? x : y;
+}
+
+static long double special_unary(ops_unary_function function, long double x)
+{
+    switch (function) {
+    case OPS_SIGN:
+        return isnan(x) || x == 0.0L ? x : copysignl(1.0L, x);
+    case OPS_SIGMOID:
+        return 1.0L / (1.0L + expl(-x));
+    case OPS_SILU:
+        return x / (1.0L + expl(-x));
+    case OPS_GELU:
+        return 0.5L * x * erfcl(-x * 0.70710678118654752440L);
+    case OPS_SOFTPLUS:
+        return x > 0.0L ? x + log1pl(expl(-x)) : log1pl(expl(x));
+    case OPS_IS_NAN:
+        return isnan(x) ? 1.0L : 0.0L;
+    case OPS_IS_INFINITE:
+        return isinf(x) ? 1.0L : 0.0L;
+    default:
+        return isfinite(x) ? 1.0L : 0.0L;
+    }
+}
+
+static bool is_small(hal_type type)
+{
+    return type == HAL_TYPE_F16 || type == HAL_TYPE_BF16;
+}
 
 uint32_t function_unary_types(ops_unary_function function)
 {
@@ -254,40 +286,4 @@ uint64_t function_binary_bits(ops_binary_function function, hal_type type, uint6
     const uint64_t operands[3] = {swapped ? b : a, swapped ? a : b, 0};
     const uint64_t result = ir_evaluate(opcodes[function], hal_type_of_value(type), operands);
     return function_binary_gives_bool(function) ? result : number_narrow(type, result);
-}
-
-static long double special_unary(ops_unary_function function, long double x)
-{
-    switch (function) {
-    case OPS_SIGN:
-        return isnan(x) || x == 0.0L ? x : copysignl(1.0L, x);
-    case OPS_SIGMOID:
-        return 1.0L / (1.0L + expl(-x));
-    case OPS_SILU:
-        return x / (1.0L + expl(-x));
-    case OPS_GELU:
-        return 0.5L * x * erfcl(-x * 0.70710678118654752440L);
-    case OPS_SOFTPLUS:
-        return x > 0.0L ? x + log1pl(expl(-x)) : log1pl(expl(x));
-    case OPS_IS_NAN:
-        return isnan(x) ? 1.0L : 0.0L;
-    case OPS_IS_INFINITE:
-        return isinf(x) ? 1.0L : 0.0L;
-    default:
-        return isfinite(x) ? 1.0L : 0.0L;
-    }
-}
-
-static long double smaller(long double x, long double y, bool least)
-{
-    if (isnan(x) || isnan(y)) {
-        return (long double)NAN;
-    }
-    const bool x_is_less = x < y || (x == y && signbit(x) && !signbit(y));
-    return least == x_is_less ? x : y;
-}
-
-static bool is_small(hal_type type)
-{
-    return type == HAL_TYPE_F16 || type == HAL_TYPE_BF16;
 }

@@ -18,67 +18,83 @@ static const shape shapes[] = {{1, 1, 1},     {2, 3, 4},     {1, 65, 33},   {65,
                                {1, 256, 256}, {64, 32, 32},  {64, 100, 90}, {500, 2, 130}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW_SHAPES = 6 };
 
-static void add_product(case_list *list, const product *tested);
-static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static const char *door_name(ops_gemm_door door);
-static void add_classes(case_list *list, hal_type type);
-static void add_variants(case_list *list, hal_type type, ops_gemm_door door);
-static void add_long(case_list *list);
-static void run_product(case_run *run, const void *parameters);
-static void run_refusals(case_run *run, const void *parameters);
+static const case_size product_sizes[] = {
+    CASE_SIZE(product, m, "m", 0, 1),
+    CASE_SIZE(product, n, "n", 0, 1),
+    CASE_SIZE(product, k, "k", 0, 1),
+    CASE_SIZE(product, batch, "batch", 0, 1),
+    CASE_SIZE(product, padding, "padding", 0, 0),
+    CASE_SIZE(product, transpose_a, "ta", 0, 0),
+    CASE_SIZE(product, transpose_b, "tb", 0, 0),
+    CASE_SIZE(product, transpose_c, "tc", 0, 0),
+    CASE_SIZE(product, shared_a, "one_a", 0, 0),
+    CASE_SIZE(product, shared_b, "one_b", 0, 0),
+};
 
-void cases_ops_gemm(case_list *list)
+static void run_product(case_run *run, const void *parameters)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    static const ops_gemm_door doors[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
-    for (int d = 0; d < 2; d++) {
-        for (int t = 0; t < 4; t++) {
-            const int count = types[t] == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
-            for (int s = 0; s < count * 4; s++) {
-                const product tested = {.type = types[t],
-                                        .type_c = types[t],
-                                        .m = shapes[s / 4].m,
-                                        .n = shapes[s / 4].n,
-                                        .k = shapes[s / 4].k,
-                                        .transpose_a = s % 2 != 0,
-                                        .transpose_b = s / 2 % 2 != 0,
-                                        .alpha = 1.0,
-                                        .batch = 1,
-                                        .door = doors[d]};
-                add_product(list, &tested);
-            }
-            add_variants(list, types[t], doors[d]);
-        }
+    const product *tested = parameters;
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    if (tested->door == OPS_GEMM_NATIVE) {
+        case_claim_or_rewrite(run, false, "a native product of this kind");
     }
-    for (int t = 0; t < 4; t++) {
-        add_classes(list, types[t]);
+    product_run(run, tested, true);
+    if (case_is_well(run)) {
+        product_run(run, tested, false);
     }
-    add_long(list);
-    case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
 }
 
-/* The classes of precision that may use matrix units, whole and ragged in their tiles. */
-static void add_classes(case_list *list, hal_type type)
+static const char *door_name(ops_gemm_door door)
 {
-    static const shape sizes[] = {{128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}};
-    for (uint32_t precision = HAL_GEMM_ACCURATE; precision <= HAL_GEMM_FAST; precision++) {
-        for (int s = 0; s < 16; s++) {
-            const product tested = {.type = type,
-                                    .type_c = type,
-                                    .m = sizes[s / 4].m,
-                                    .n = sizes[s / 4].n,
-                                    .k = sizes[s / 4].k,
-                                    .transpose_a = s % 2 != 0,
-                                    .transpose_b = s / 2 % 2 != 0,
-                                    .alpha = 1.0,
-                                    .beta = s % 4 == 3 ? 0.5 : 0.0,
-                                    .batch = s / 4 == 1 ? 2 : 1,
-                                    .epilogue = s % 4 == 2 ? EPILOGUE_INDICES : EPILOGUE_NONE,
-                                    .door = OPS_GEMM_PORTABLE,
-                                    .precision = precision};
-            add_product(list, &tested);
+    return door == OPS_GEMM_NATIVE ? "native" : "portable";
+}
+
+static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const product *tested = parameters;
+    char more[128] = "";
+    size_t used = 0;
+    const struct {
+        const char *name;
+        double value, usual;
+    } extras[] = {{"alpha", tested->alpha, 1.0},    {"beta", tested->beta, 0.0},
+                  {"batch", tested->batch, 1.0},    {"one_a", tested->shared_a, 0.0},
+                  {"one_b", tested->shared_b, 0.0}, {"tc", tested->transpose_c, 0.0},
+                  {"padding", tested->padding, 0.0}};
+    for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
+        if (extras[i].value != extras[i].usual) {
+            used += (size_t)snprintf(more + used, sizeof more - used, ",%s=%g", extras[i].name,
+                                     extras[i].value);
         }
     }
+    if (tested->epilogue != EPILOGUE_NONE) {
+        used += (size_t)snprintf(more + used, sizeof more - used, ",epilogue=%s",
+                                 product_epilogue_name(tested->epilogue));
+    }
+    if (tested->type_c != tested->type) {
+        used += (size_t)snprintf(more + used, sizeof more - used, ",c=%s",
+                                 number_type_name(tested->type_c));
+    }
+    if (tested->precision != HAL_GEMM_STRICT) {
+        snprintf(more + used, sizeof more - used, ",precision=%s",
+                 tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
+    }
+    snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
+             number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
+             tested->transpose_b, more, door_name(tested->door), (unsigned long long)seed);
+}
+
+static const case_family products = {.function = run_product,
+                                     .bytes = sizeof(product),
+                                     .sizes = product_sizes,
+                                     .size_count = sizeof product_sizes / sizeof product_sizes[0],
+                                     .print = print_product};
+
+static void add_product(case_list *list, const product *tested)
+{
+    case_add_member(list, &products, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door_name(tested->door));
 }
 
 /* One thing at a time away from the plain product. */
@@ -151,6 +167,30 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
     }
 }
 
+/* The classes of precision that may use matrix units, whole and ragged in their tiles. */
+static void add_classes(case_list *list, hal_type type)
+{
+    static const shape sizes[] = {{128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}};
+    for (uint32_t precision = HAL_GEMM_ACCURATE; precision <= HAL_GEMM_FAST; precision++) {
+        for (int s = 0; s < 16; s++) {
+            const product tested = {.type = type,
+                                    .type_c = type,
+                                    .m = sizes[s / 4].m,
+                                    .n = sizes[s / 4].n,
+                                    .k = sizes[s / 4].k,
+                                    .transpose_a = s % 2 != 0,
+                                    .transpose_b = s / 2 % 2 != 0,
+                                    .alpha = 1.0,
+                                    .beta = s % 4 == 3 ? 0.5 : 0.0,
+                                    .batch = s / 4 == 1 ? 2 : 1,
+                                    .epilogue = s % 4 == 2 ? EPILOGUE_INDICES : EPILOGUE_NONE,
+                                    .door = OPS_GEMM_PORTABLE,
+                                    .precision = precision};
+            add_product(list, &tested);
+        }
+    }
+}
+
 /* Few elements and a long k: products that devices compute in parts of k, the first one on all but
  * processors, the others on large ones. */
 static void add_long(case_list *list)
@@ -189,85 +229,6 @@ static void add_long(case_list *list)
     add_product(list, &tested);
 }
 
-static const case_size product_sizes[] = {
-    CASE_SIZE(product, m, "m", 0, 1),
-    CASE_SIZE(product, n, "n", 0, 1),
-    CASE_SIZE(product, k, "k", 0, 1),
-    CASE_SIZE(product, batch, "batch", 0, 1),
-    CASE_SIZE(product, padding, "padding", 0, 0),
-    CASE_SIZE(product, transpose_a, "ta", 0, 0),
-    CASE_SIZE(product, transpose_b, "tb", 0, 0),
-    CASE_SIZE(product, transpose_c, "tc", 0, 0),
-    CASE_SIZE(product, shared_a, "one_a", 0, 0),
-    CASE_SIZE(product, shared_b, "one_b", 0, 0),
-};
-
-static const case_family products = {.function = run_product,
-                                     .bytes = sizeof(product),
-                                     .sizes = product_sizes,
-                                     .size_count = sizeof product_sizes / sizeof product_sizes[0],
-                                     .print = print_product};
-
-static void add_product(case_list *list, const product *tested)
-{
-    case_add_member(list, &products, tested);
-    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door_name(tested->door));
-}
-
-static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const product *tested = parameters;
-    char more[128] = "";
-    size_t used = 0;
-    const struct {
-        const char *name;
-        double value, usual;
-    } extras[] = {{"alpha", tested->alpha, 1.0},    {"beta", tested->beta, 0.0},
-                  {"batch", tested->batch, 1.0},    {"one_a", tested->shared_a, 0.0},
-                  {"one_b", tested->shared_b, 0.0}, {"tc", tested->transpose_c, 0.0},
-                  {"padding", tested->padding, 0.0}};
-    for (size_t i = 0; i < sizeof extras / sizeof extras[0]; i++) {
-        if (extras[i].value != extras[i].usual) {
-            used += (size_t)snprintf(more + used, sizeof more - used, ",%s=%g", extras[i].name,
-                                     extras[i].value);
-        }
-    }
-    if (tested->epilogue != EPILOGUE_NONE) {
-        used += (size_t)snprintf(more + used, sizeof more - used, ",epilogue=%s",
-                                 product_epilogue_name(tested->epilogue));
-    }
-    if (tested->type_c != tested->type) {
-        used += (size_t)snprintf(more + used, sizeof more - used, ",c=%s",
-                                 number_type_name(tested->type_c));
-    }
-    if (tested->precision != HAL_GEMM_STRICT) {
-        snprintf(more + used, sizeof more - used, ",precision=%s",
-                 tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
-    }
-    snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
-             number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
-             tested->transpose_b, more, door_name(tested->door), (unsigned long long)seed);
-}
-
-static const char *door_name(ops_gemm_door door)
-{
-    return door == OPS_GEMM_NATIVE ? "native" : "portable";
-}
-
-static void run_product(case_run *run, const void *parameters)
-{
-    const product *tested = parameters;
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
-    if (tested->door == OPS_GEMM_NATIVE) {
-        case_claim_or_rewrite(run, false, "a native product of this kind");
-    }
-    product_run(run, tested, true);
-    if (case_is_well(run)) {
-        product_run(run, tested, false);
-    }
-}
-
 static void run_refusals(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -301,4 +262,34 @@ static void run_refusals(case_run *run, const void *parameters)
     ops_tensor_release(&c);
     ops_tensor_release(&i);
     ops_tensor_release(&unfit);
+}
+
+void cases_ops_gemm(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    static const ops_gemm_door doors[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    for (int d = 0; d < 2; d++) {
+        for (int t = 0; t < 4; t++) {
+            const int count = types[t] == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
+            for (int s = 0; s < count * 4; s++) {
+                const product tested = {.type = types[t],
+                                        .type_c = types[t],
+                                        .m = shapes[s / 4].m,
+                                        .n = shapes[s / 4].n,
+                                        .k = shapes[s / 4].k,
+                                        .transpose_a = s % 2 != 0,
+                                        .transpose_b = s / 2 % 2 != 0,
+                                        .alpha = 1.0,
+                                        .batch = 1,
+                                        .door = doors[d]};
+                add_product(list, &tested);
+            }
+            add_variants(list, types[t], doors[d]);
+        }
+    }
+    for (int t = 0; t < 4; t++) {
+        add_classes(list, types[t]);
+    }
+    add_long(list);
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
 }

@@ -22,29 +22,12 @@ typedef struct join_case {
     int64_t lengths[3];
 } join_case;
 
-static void run_gather(case_run *run, const void *parameters);
-static void run_concatenate(case_run *run, const void *parameters);
-static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void run_copy(case_run *run, const void *parameters);
-static void run_iota(case_run *run, const void *parameters);
-static void run_one_hot(case_run *run, const void *parameters);
-static void run_refusals(case_run *run, const void *parameters);
-static void fill_bits(operand *o, random_state *random);
-static bool check_bits(case_run *run, const operand *o, const void *expected);
-
 static const case_size gather_sizes[] = {
     CASE_SIZE(gather_case, shape[0], "shape", 0, 1),
     CASE_SIZE(gather_case, shape[1], "shape", 1, 1),
     CASE_SIZE(gather_case, shape[2], "shape", 2, 1),
     CASE_SIZE(gather_case, picks, "picks", 0, 1),
 };
-
-static const case_family gathers = {.function = run_gather,
-                                    .bytes = sizeof(gather_case),
-                                    .sizes = gather_sizes,
-                                    .size_count = 4,
-                                    .print = print_gather};
 
 static const case_size join_sizes[] = {
     CASE_SIZE(join_case, shape[0], "shape", 0, 1),
@@ -54,46 +37,6 @@ static const case_size join_sizes[] = {
     CASE_SIZE(join_case, lengths[1], "parts", 1, 0),
     CASE_SIZE(join_case, lengths[2], "parts", 2, 1),
 };
-
-static const case_family joins = {.function = run_concatenate,
-                                  .bytes = sizeof(join_case),
-                                  .sizes = join_sizes,
-                                  .size_count = 6,
-                                  .print = print_join};
-
-void cases_ops_index(case_list *list)
-{
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        const char *name = hal_type_name(type);
-        for (uint32_t axis = 0; axis < 3; axis++) {
-            const operand_layout layout = (operand_layout)((type + axis) % LAYOUT_COUNT);
-            const gather_case tested = {.type = type,
-                                        .index_type = axis == 1 ? HAL_TYPE_I64 : HAL_TYPE_I32,
-                                        .axis = axis,
-                                        .layout = layout,
-                                        .shape = {6, 9, 11},
-                                        .picks = 19};
-            case_add_member(list, &gathers, &tested);
-            case_covers(list, type, CASE_BINDING, "ops gather");
-            const join_case joined = {.type = type,
-                                      .axis = axis,
-                                      .layout = layout,
-                                      .shape = {3, 5, 8},
-                                      .lengths = {4, axis == 1 ? 0 : 1, 7}};
-            case_add_member(list, &joins, &joined);
-            case_covers(list, type, CASE_BINDING, "ops concatenate");
-        }
-        case_add(list, run_copy, &type, sizeof type, "ops/copy(type=%s)", name);
-        case_covers(list, type, CASE_BINDING, "ops copy");
-        case_add(list, run_one_hot, &type, sizeof type, "ops/one_hot(type=%s)", name);
-        case_covers(list, type, CASE_BINDING, "ops one_hot");
-        if (type != HAL_TYPE_BOOL) {
-            case_add(list, run_iota, &type, sizeof type, "ops/iota(type=%s)", name);
-            case_covers(list, type, CASE_BINDING, "ops iota");
-        }
-    }
-    case_add(list, run_refusals, NULL, 0, "ops/refuses(index)");
-}
 
 static void fill_bits(operand *o, random_state *random)
 {
@@ -107,29 +50,6 @@ static bool check_bits(case_run *run, const operand *o, const void *expected)
     comparison found;
     return compare_bits(o->type, o->elements, expected, o->count, false, &found) ||
            ops_report(run, &found, "result");
-}
-
-static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const gather_case *tested = parameters;
-    (void)seed;
-    snprintf(name, bytes,
-             "ops/gather(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,layout=%s)",
-             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
-             (long long)tested->shape[2], (long long)tested->picks, tested->axis,
-             hal_type_name(tested->index_type), layout_name(tested->layout));
-}
-
-static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const join_case *tested = parameters;
-    (void)seed;
-    snprintf(name, bytes,
-             "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
-             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
-             (long long)tested->shape[2], (long long)tested->lengths[0],
-             (long long)tested->lengths[1], (long long)tested->lengths[2], tested->axis,
-             layout_name(tested->layout));
 }
 
 /* Indices along an axis, some of them out of range on either side. */
@@ -182,6 +102,23 @@ static void run_gather(case_run *run, const void *parameters)
     free(expected);
 }
 
+static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const gather_case *tested = parameters;
+    (void)seed;
+    snprintf(name, bytes,
+             "ops/gather(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,layout=%s)",
+             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)tested->shape[2], (long long)tested->picks, tested->axis,
+             hal_type_name(tested->index_type), layout_name(tested->layout));
+}
+
+static const case_family gathers = {.function = run_gather,
+                                    .bytes = sizeof(gather_case),
+                                    .sizes = gather_sizes,
+                                    .size_count = 4,
+                                    .print = print_gather};
+
 /* Three parts of different layouts, one of them of length 0 or 1. */
 static void run_concatenate(case_run *run, const void *parameters)
 {
@@ -231,6 +168,24 @@ static void run_concatenate(case_run *run, const void *parameters)
     free(expected);
 }
 
+static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const join_case *tested = parameters;
+    (void)seed;
+    snprintf(name, bytes,
+             "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
+             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)tested->shape[2], (long long)tested->lengths[0],
+             (long long)tested->lengths[1], (long long)tested->lengths[2], tested->axis,
+             layout_name(tested->layout));
+}
+
+static const case_family joins = {.function = run_concatenate,
+                                  .bytes = sizeof(join_case),
+                                  .sizes = join_sizes,
+                                  .size_count = 6,
+                                  .print = print_join};
+
 /* Between all pairs of layouts. */
 static void run_copy(case_run *run, const void *parameters)
 {
@@ -253,27 +208,6 @@ static void run_copy(case_run *run, const void *parameters)
         operand_release(&x);
         operand_release(&y);
     }
-}
-
-static void run_iota(case_run *run, const void *parameters)
-{
-    const hal_type type = *(const hal_type *)parameters;
-    const int64_t shape[1] = {101};
-    const double start = hal_type_is_float(type) ? -2.5 : hal_type_is_signed(type) ? -50.0 : 3.0;
-    const double step = hal_type_is_float(type) ? 0.5 : 1.0;
-    operand y = {0};
-    uint8_t expected[101 * 8];
-    case_claim_storage(run, type);
-    case_claim_arithmetic(run, type);
-    for (size_t i = 0; i < 101; i++) {
-        number_put(type, expected, i, start + (double)i * step);
-    }
-    if (operand_create(run, &y, type, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
-        case_ok(run, ops_iota(run->ops, start, step, &y.tensor), "ops_iota") &&
-        operand_download(run, &y, "result")) {
-        check_bits(run, &y, expected);
-    }
-    operand_release(&y);
 }
 
 static void run_one_hot(case_run *run, const void *parameters)
@@ -301,6 +235,27 @@ static void run_one_hot(case_run *run, const void *parameters)
     operand_release(&y);
 }
 
+static void run_iota(case_run *run, const void *parameters)
+{
+    const hal_type type = *(const hal_type *)parameters;
+    const int64_t shape[1] = {101};
+    const double start = hal_type_is_float(type) ? -2.5 : hal_type_is_signed(type) ? -50.0 : 3.0;
+    const double step = hal_type_is_float(type) ? 0.5 : 1.0;
+    operand y = {0};
+    uint8_t expected[101 * 8];
+    case_claim_storage(run, type);
+    case_claim_arithmetic(run, type);
+    for (size_t i = 0; i < 101; i++) {
+        number_put(type, expected, i, start + (double)i * step);
+    }
+    if (operand_create(run, &y, type, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
+        case_ok(run, ops_iota(run->ops, start, step, &y.tensor), "ops_iota") &&
+        operand_download(run, &y, "result")) {
+        check_bits(run, &y, expected);
+    }
+    operand_release(&y);
+}
+
 static void run_refusals(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -323,4 +278,38 @@ static void run_refusals(case_run *run, const void *parameters)
     ops_tensor_release(&x);
     ops_tensor_release(&i);
     ops_tensor_release(&y);
+}
+
+void cases_ops_index(case_list *list)
+{
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        const char *name = hal_type_name(type);
+        for (uint32_t axis = 0; axis < 3; axis++) {
+            const operand_layout layout = (operand_layout)((type + axis) % LAYOUT_COUNT);
+            const gather_case tested = {.type = type,
+                                        .index_type = axis == 1 ? HAL_TYPE_I64 : HAL_TYPE_I32,
+                                        .axis = axis,
+                                        .layout = layout,
+                                        .shape = {6, 9, 11},
+                                        .picks = 19};
+            case_add_member(list, &gathers, &tested);
+            case_covers(list, type, CASE_BINDING, "ops gather");
+            const join_case joined = {.type = type,
+                                      .axis = axis,
+                                      .layout = layout,
+                                      .shape = {3, 5, 8},
+                                      .lengths = {4, axis == 1 ? 0 : 1, 7}};
+            case_add_member(list, &joins, &joined);
+            case_covers(list, type, CASE_BINDING, "ops concatenate");
+        }
+        case_add(list, run_copy, &type, sizeof type, "ops/copy(type=%s)", name);
+        case_covers(list, type, CASE_BINDING, "ops copy");
+        case_add(list, run_one_hot, &type, sizeof type, "ops/one_hot(type=%s)", name);
+        case_covers(list, type, CASE_BINDING, "ops one_hot");
+        if (type != HAL_TYPE_BOOL) {
+            case_add(list, run_iota, &type, sizeof type, "ops/iota(type=%s)", name);
+            case_covers(list, type, CASE_BINDING, "ops iota");
+        }
+    }
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(index)");
 }

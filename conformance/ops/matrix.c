@@ -27,91 +27,6 @@ typedef struct matrices {
     double *bounds;
 } matrices;
 
-static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made);
-static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
-                        matrices *made);
-static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
-                        int columns, bool transposed, int padding);
-static void fill_matrix(matrix *filled, random_state *random, bool whole);
-static bool upload_matrix(case_run *run, matrix *uploaded, int rank);
-static size_t place_of(const matrix *m, int b, int i, int j);
-static double value_of(const matrix *m, int b, int i, int j);
-static ops_expression *make_epilogue(case_run *run, const product *tested);
-static bool compute_reference(const product *tested, matrices *made);
-static long double apply_epilogue(const product *tested, const matrices *made, int b, int i, int j,
-                                  long double value, long double *slack);
-static bool multiply(case_run *run, const product *tested, const matrices *made);
-static bool judge(case_run *run, const product *tested, matrices *made, bool whole);
-static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after);
-static void free_matrices(matrices *made);
-
-const char *product_epilogue_name(product_epilogue epilogue)
-{
-    static const char *const names[EPILOGUE_COUNT] = {"none", "bias_relu", "indices", "two_inputs"};
-    return names[epilogue];
-}
-
-void product_run(case_run *run, const product *tested, bool whole)
-{
-    matrices made = {0};
-    if (make_matrices(run, tested, whole, &made) && multiply(run, tested, &made)) {
-        if (compute_reference(tested, &made)) {
-            judge(run, tested, &made, whole);
-        } else {
-            case_fail(run, "the host has no memory");
-        }
-    }
-    free_matrices(&made);
-}
-
-static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made)
-{
-    const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
-    random_state random = {run->seed + whole};
-    const int rank = tested->batch > 1 ? 3 : 2;
-    made->expected = calloc(count, sizeof *made->expected);
-    made->bounds = calloc(count, sizeof *made->bounds);
-    if (made->expected == NULL || made->bounds == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
-    if (!make_matrix(run, &made->a, tested->type, tested->shared_a ? 1 : tested->batch, tested->m,
-                     tested->k, tested->transpose_a, tested->padding) ||
-        !make_matrix(run, &made->b, tested->type, tested->shared_b ? 1 : tested->batch, tested->k,
-                     tested->n, tested->transpose_b, tested->padding) ||
-        !make_matrix(run, &made->c, tested->type_c, tested->batch, tested->m, tested->n,
-                     tested->transpose_c, tested->padding)) {
-        return false;
-    }
-    fill_matrix(&made->a, &random, whole);
-    fill_matrix(&made->b, &random, whole);
-    if (tested->beta != 0.0) {
-        fill_matrix(&made->c, &random, whole);
-    }
-    return upload_matrix(run, &made->a, tested->shared_a ? 2 : rank) &&
-           upload_matrix(run, &made->b, tested->shared_b ? 2 : rank) &&
-           upload_matrix(run, &made->c, rank) && make_inputs(run, tested, &random, whole, made);
-}
-
-static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
-                        matrices *made)
-{
-    static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2};
-    made->input_count = counts[tested->epilogue];
-    for (uint32_t i = 0; i < made->input_count; i++) {
-        const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU;
-        const int rows = bias ? 1 : tested->m;
-        const int columns = !bias && i == 1 ? 1 : tested->n;
-        if (!make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0)) {
-            return false;
-        }
-        fill_matrix(&made->inputs[i], random, whole);
-        if (!upload_matrix(run, &made->inputs[i], 2)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
                         int columns, bool transposed, int padding)
 {
@@ -131,6 +46,11 @@ static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, i
     }
     canary_fill(made->memory, made->memory_count * 8 + 8);
     return true;
+}
+
+static size_t place_of(const matrix *m, int b, int i, int j)
+{
+    return (size_t)(b * m->steps[0] + i * m->steps[1] + j * m->steps[2]);
 }
 
 static void fill_matrix(matrix *filled, random_state *random, bool whole)
@@ -164,17 +84,52 @@ static bool upload_matrix(case_run *run, matrix *uploaded, int rank)
     return well;
 }
 
-static size_t place_of(const matrix *m, int b, int i, int j)
+static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
+                        matrices *made)
 {
-    return (size_t)(b * m->steps[0] + i * m->steps[1] + j * m->steps[2]);
+    static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2};
+    made->input_count = counts[tested->epilogue];
+    for (uint32_t i = 0; i < made->input_count; i++) {
+        const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU;
+        const int rows = bias ? 1 : tested->m;
+        const int columns = !bias && i == 1 ? 1 : tested->n;
+        if (!make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0)) {
+            return false;
+        }
+        fill_matrix(&made->inputs[i], random, whole);
+        if (!upload_matrix(run, &made->inputs[i], 2)) {
+            return false;
+        }
+    }
+    return true;
 }
 
-/* Of matrices with one row, one column or one batch, that is every one's. */
-static double value_of(const matrix *m, int b, int i, int j)
+static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made)
 {
-    return number_get(
-        m->type, m->memory,
-        place_of(m, m->batch == 1 ? 0 : b, m->rows == 1 ? 0 : i, m->columns == 1 ? 0 : j));
+    const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
+    random_state random = {run->seed + whole};
+    const int rank = tested->batch > 1 ? 3 : 2;
+    made->expected = calloc(count, sizeof *made->expected);
+    made->bounds = calloc(count, sizeof *made->bounds);
+    if (made->expected == NULL || made->bounds == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    if (!make_matrix(run, &made->a, tested->type, tested->shared_a ? 1 : tested->batch, tested->m,
+                     tested->k, tested->transpose_a, tested->padding) ||
+        !make_matrix(run, &made->b, tested->type, tested->shared_b ? 1 : tested->batch, tested->k,
+                     tested->n, tested->transpose_b, tested->padding) ||
+        !make_matrix(run, &made->c, tested->type_c, tested->batch, tested->m, tested->n,
+                     tested->transpose_c, tested->padding)) {
+        return false;
+    }
+    fill_matrix(&made->a, &random, whole);
+    fill_matrix(&made->b, &random, whole);
+    if (tested->beta != 0.0) {
+        fill_matrix(&made->c, &random, whole);
+    }
+    return upload_matrix(run, &made->a, tested->shared_a ? 2 : rank) &&
+           upload_matrix(run, &made->b, tested->shared_b ? 2 : rank) &&
+           upload_matrix(run, &made->c, rank) && make_inputs(run, tested, &random, whole, made);
 }
 
 static ops_expression *make_epilogue(case_run *run, const product *tested)
@@ -234,6 +189,40 @@ static bool multiply(case_run *run, const product *tested, const matrices *made)
     return well;
 }
 
+/* Of matrices with one row, one column or one batch, that is every one's. */
+static double value_of(const matrix *m, int b, int i, int j)
+{
+    return number_get(
+        m->type, m->memory,
+        place_of(m, m->batch == 1 ? 0 : b, m->rows == 1 ? 0 : i, m->columns == 1 ? 0 : j));
+}
+
+static long double apply_epilogue(const product *tested, const matrices *made, int b, int i, int j,
+                                  long double value, long double *slack)
+{
+    const double u = 2.0 * number_roundoff(hal_type_of_value(tested->type));
+    switch (tested->epilogue) {
+    case EPILOGUE_BIAS_RELU:
+        value += (long double)value_of(&made->inputs[0], b, i, j);
+        *slack += (long double)(u * fabs((double)value));
+        return value > 0.0L ? value : 0.0L;
+    case EPILOGUE_INDICES:
+        value += (long double)(i + 2 * j + 4 * b);
+        *slack += (long double)(u * fabs((double)value));
+        return value;
+    case EPILOGUE_TWO_INPUTS: {
+        const long double factor = (long double)value_of(&made->inputs[0], b, i, j);
+        const long double less = (long double)value_of(&made->inputs[1], b, i, j);
+        const long double scaled = value * factor;
+        *slack =
+            *slack * fabsl(factor) + (long double)(u * (fabs((double)scaled) + fabs((double)less)));
+        return scaled - less;
+    }
+    default:
+        return value;
+    }
+}
+
 /* |c' - c| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) + u |c|, where gamma has the roundoff of
  * the accumulator and u that of the output; an epilogue adds its own roundings. The fast class may
  * round what it multiplies to 11 bits. */
@@ -286,30 +275,24 @@ static bool compute_reference(const product *tested, matrices *made)
     return well;
 }
 
-static long double apply_epilogue(const product *tested, const matrices *made, int b, int i, int j,
-                                  long double value, long double *slack)
+static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after)
 {
-    const double u = 2.0 * number_roundoff(hal_type_of_value(tested->type));
-    switch (tested->epilogue) {
-    case EPILOGUE_BIAS_RELU:
-        value += (long double)value_of(&made->inputs[0], b, i, j);
-        *slack += (long double)(u * fabs((double)value));
-        return value > 0.0L ? value : 0.0L;
-    case EPILOGUE_INDICES:
-        value += (long double)(i + 2 * j + 4 * b);
-        *slack += (long double)(u * fabs((double)value));
-        return value;
-    case EPILOGUE_TWO_INPUTS: {
-        const long double factor = (long double)value_of(&made->inputs[0], b, i, j);
-        const long double less = (long double)value_of(&made->inputs[1], b, i, j);
-        const long double scaled = value * factor;
-        *slack =
-            *slack * fabsl(factor) + (long double)(u * (fabs((double)scaled) + fabs((double)less)));
-        return scaled - less;
+    const uint32_t size = hal_type_size(c->type);
+    uint8_t *used = calloc(c->memory_count, 1);
+    bool well = used != NULL || case_fail(run, "the host has no memory");
+    for (int b = 0; b < c->batch && well; b++) {
+        for (int i = 0; i < c->rows; i++) {
+            for (int j = 0; j < c->columns; j++) {
+                used[place_of(c, b, i, j)] = 1;
+            }
+        }
     }
-    default:
-        return value;
+    for (size_t i = 0; i < c->memory_count && well; i++) {
+        well = used[i] != 0 || canary_first_broken(after + i * size, size) == size ||
+               case_fail(run, "C: element %zu of its memory, between its rows, was written to", i);
     }
+    free(used);
+    return well;
 }
 
 static bool judge(case_run *run, const product *tested, matrices *made, bool whole)
@@ -352,26 +335,6 @@ static bool judge(case_run *run, const product *tested, matrices *made, bool who
     return well;
 }
 
-static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after)
-{
-    const uint32_t size = hal_type_size(c->type);
-    uint8_t *used = calloc(c->memory_count, 1);
-    bool well = used != NULL || case_fail(run, "the host has no memory");
-    for (int b = 0; b < c->batch && well; b++) {
-        for (int i = 0; i < c->rows; i++) {
-            for (int j = 0; j < c->columns; j++) {
-                used[place_of(c, b, i, j)] = 1;
-            }
-        }
-    }
-    for (size_t i = 0; i < c->memory_count && well; i++) {
-        well = used[i] != 0 || canary_first_broken(after + i * size, size) == size ||
-               case_fail(run, "C: element %zu of its memory, between its rows, was written to", i);
-    }
-    free(used);
-    return well;
-}
-
 static void free_matrices(matrices *made)
 {
     matrix *all[3 + MAX_INPUTS] = {&made->a, &made->b, &made->c, &made->inputs[0],
@@ -382,4 +345,23 @@ static void free_matrices(matrices *made)
     }
     free(made->expected);
     free(made->bounds);
+}
+
+const char *product_epilogue_name(product_epilogue epilogue)
+{
+    static const char *const names[EPILOGUE_COUNT] = {"none", "bias_relu", "indices", "two_inputs"};
+    return names[epilogue];
+}
+
+void product_run(case_run *run, const product *tested, bool whole)
+{
+    matrices made = {0};
+    if (make_matrices(run, tested, whole, &made) && multiply(run, tested, &made)) {
+        if (compute_reference(tested, &made)) {
+            judge(run, tested, &made, whole);
+        } else {
+            case_fail(run, "the host has no memory");
+        }
+    }
+    free_matrices(&made);
 }

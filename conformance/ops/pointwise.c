@@ -29,91 +29,6 @@ static const double corners[] = {
     0.1,  0.3333333, 3.1415927, 0.999999, 1e38,  -1e38, 1e300};
 enum { CORNERS = sizeof corners / sizeof corners[0] };
 
-static void run_function(case_run *run, const void *parameters);
-static void fill_operand(operand *o, random_state *random, unsigned phase);
-static bool judge_function(case_run *run, const function_case *tested, const operand *x,
-                           const operand *y, operand *z);
-static bool judge_bits(case_run *run, const function_case *tested, const operand *x,
-                       const operand *y, const operand *z);
-static bool judge_product(case_run *run, double units, const operand *x, const operand *z,
-                          const long double *expected);
-static void run_cast(case_run *run, const void *parameters);
-static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits);
-static void run_where(case_run *run, const void *parameters);
-static void run_fill(case_run *run, const void *parameters);
-
-void cases_ops_pointwise(case_list *list)
-{
-    for (int binary = 0; binary < 2; binary++) {
-        const int count = binary != 0 ? (int)OPS_BINARY_COUNT : (int)OPS_UNARY_COUNT;
-        for (int f = 0; f < count; f++) {
-            const uint32_t types = binary != 0 ? function_binary_types((ops_binary_function)f)
-                                               : function_unary_types((ops_unary_function)f);
-            const char *name = binary != 0 ? ops_binary_name((ops_binary_function)f)
-                                           : ops_unary_name((ops_unary_function)f);
-            for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-                if ((types & HAL_TYPE_BIT(type)) != 0) {
-                    const function_case tested = {f, type, binary != 0};
-                    case_add(list, run_function, &tested, sizeof tested,
-                             "ops/%s(type=%s,seed=%llu)", name, hal_type_name(type),
-                             (unsigned long long)list->seed);
-                    case_covers(list, type, CASE_BINDING, "ops %s", name);
-                }
-            }
-        }
-    }
-    for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
-        for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
-            const type_pair tested = {from, to};
-            case_add(list, run_cast, &tested, sizeof tested, "ops/cast(from=%s,to=%s,seed=%llu)",
-                     hal_type_name(from), hal_type_name(to), (unsigned long long)list->seed);
-            case_covers(list, to, CASE_BINDING, "ops cast from %s", hal_type_name(from));
-        }
-        case_add(list, run_where, &from, sizeof from, "ops/where(type=%s)", hal_type_name(from));
-        case_covers(list, from, CASE_BINDING, "ops where");
-        case_add(list, run_fill, &from, sizeof from, "ops/fill(type=%s)", hal_type_name(from));
-        case_covers(list, from, CASE_BINDING, "ops fill");
-    }
-}
-
-static void run_function(case_run *run, const void *parameters)
-{
-    const function_case *tested = parameters;
-    const int64_t shape[1] = {ELEMENTS};
-    const bool gives_bool = tested->binary
-                                ? function_binary_gives_bool((ops_binary_function)tested->function)
-                                : function_unary_gives_bool((ops_unary_function)tested->function);
-    operand x = {0}, y = {0}, z = {0};
-    random_state random = {run->seed};
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
-    bool well = operand_create(run, &x, tested->type, 1, shape, LAYOUT_PLAIN) &&
-                operand_create(run, &y, tested->type, 1, shape, LAYOUT_PLAIN) &&
-                operand_create(run, &z, gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type, 1,
-                               shape, LAYOUT_PLAIN);
-    if (well) {
-        fill_operand(&x, &random, 0);
-        fill_operand(&y, &random, 1);
-        well = operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z);
-    }
-    if (well && tested->binary) {
-        well = case_ok(run,
-                       ops_binary(run->ops, (ops_binary_function)tested->function, &x.tensor,
-                                  &y.tensor, &z.tensor),
-                       "ops_binary");
-    } else if (well) {
-        well = case_ok(
-            run, ops_unary(run->ops, (ops_unary_function)tested->function, &x.tensor, &z.tensor),
-            "ops_unary");
-    }
-    if (well && operand_download(run, &z, "result")) {
-        judge_function(run, tested, &x, &y, &z);
-    }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
-}
-
 /* Corners first: `phase` 0 goes through them fast, 1 slowly, so that all pairs meet that fit. */
 static void fill_operand(operand *o, random_state *random, unsigned phase)
 {
@@ -132,48 +47,6 @@ static void fill_operand(operand *o, random_state *random, unsigned phase)
         }
         number_store(o->type, o->elements, i, bits);
     }
-}
-
-static bool judge_function(case_run *run, const function_case *tested, const operand *x,
-                           const operand *y, operand *z)
-{
-    if (!hal_type_is_float(tested->type)) {
-        return judge_bits(run, tested, x, y, z);
-    }
-    long double *expected = calloc(z->count, sizeof *expected);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
-    for (size_t i = 0; i < z->count; i++) {
-        const long double a = (long double)operand_get(x, i), b = (long double)operand_get(y, i);
-        expected[i] = tested->binary ? function_binary((ops_binary_function)tested->function,
-                                                       tested->type, a, b)
-                                     : function_unary((ops_unary_function)tested->function, a);
-        if (ops_may_flush(run, tested->type, a) || ops_may_flush(run, tested->type, expected[i]) ||
-            (tested->binary && ops_may_flush(run, tested->type, b))) {
-            expected[i] = number_long_value(z->type, number_load(z->type, z->elements, i));
-        }
-    }
-    bool well;
-    comparison found;
-    if (!tested->binary && (tested->function == OPS_GELU || tested->function == OPS_SILU)) {
-        well = judge_product(run, tested->function == OPS_GELU ? 20.0 : 0.0, x, z, expected);
-    } else {
-        const double bound =
-            z->type == HAL_TYPE_BOOL ? 0.0
-            : tested->binary
-                ? function_binary_bound(run, (ops_binary_function)tested->function, tested->type)
-                : function_unary_bound(run, (ops_unary_function)tested->function, tested->type);
-        well = compare_ulps(z->type, z->elements, expected, z->count, bound, &found);
-        if (!well) {
-            char text[512];
-            comparison_text(&found, text, sizeof text);
-            case_fail(run, "%s; of %.17g and %.17g", text, operand_get(x, found.worst_index),
-                      operand_get(y, found.worst_index));
-        }
-    }
-    free(expected);
-    return well;
 }
 
 static bool judge_bits(case_run *run, const function_case *tested, const operand *x,
@@ -233,6 +106,101 @@ static bool judge_product(case_run *run, double units, const operand *x, const o
     return well;
 }
 
+static bool judge_function(case_run *run, const function_case *tested, const operand *x,
+                           const operand *y, operand *z)
+{
+    if (!hal_type_is_float(tested->type)) {
+        return judge_bits(run, tested, x, y, z);
+    }
+    long double *expected = calloc(z->count, sizeof *expected);
+    if (expected == NULL) {
+        return case_fail(run, "the host has no memory");
+    }
+    for (size_t i = 0; i < z->count; i++) {
+        const long double a = (long double)operand_get(x, i), b = (long double)operand_get(y, i);
+        expected[i] = tested->binary ? function_binary((ops_binary_function)tested->function,
+                                                       tested->type, a, b)
+                                     : function_unary((ops_unary_function)tested->function, a);
+        if (ops_may_flush(run, tested->type, a) || ops_may_flush(run, tested->type, expected[i]) ||
+            (tested->binary && ops_may_flush(run, tested->type, b))) {
+            expected[i] = number_long_value(z->type, number_load(z->type, z->elements, i));
+        }
+    }
+    bool well;
+    comparison found;
+    if (!tested->binary && (tested->function == OPS_GELU || tested->function == OPS_SILU)) {
+        well = judge_product(run, tested->function == OPS_GELU ? 20.0 : 0.0, x, z, expected);
+    } else {
+        const double bound =
+            z->type == HAL_TYPE_BOOL ? 0.0
+            : tested->binary
+                ? function_binary_bound(run, (ops_binary_function)tested->function, tested->type)
+                : function_unary_bound(run, (ops_unary_function)tested->function, tested->type);
+        well = compare_ulps(z->type, z->elements, expected, z->count, bound, &found);
+        if (!well) {
+            char text[512];
+            comparison_text(&found, text, sizeof text);
+            case_fail(run, "%s; of %.17g and %.17g", text, operand_get(x, found.worst_index),
+                      operand_get(y, found.worst_index));
+        }
+    }
+    free(expected);
+    return well;
+}
+
+static void run_function(case_run *run, const void *parameters)
+{
+    const function_case *tested = parameters;
+    const int64_t shape[1] = {ELEMENTS};
+    const bool gives_bool = tested->binary
+                                ? function_binary_gives_bool((ops_binary_function)tested->function)
+                                : function_unary_gives_bool((ops_unary_function)tested->function);
+    operand x = {0}, y = {0}, z = {0};
+    random_state random = {run->seed};
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    bool well = operand_create(run, &x, tested->type, 1, shape, LAYOUT_PLAIN) &&
+                operand_create(run, &y, tested->type, 1, shape, LAYOUT_PLAIN) &&
+                operand_create(run, &z, gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type, 1,
+                               shape, LAYOUT_PLAIN);
+    if (well) {
+        fill_operand(&x, &random, 0);
+        fill_operand(&y, &random, 1);
+        well = operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z);
+    }
+    if (well && tested->binary) {
+        well = case_ok(run,
+                       ops_binary(run->ops, (ops_binary_function)tested->function, &x.tensor,
+                                  &y.tensor, &z.tensor),
+                       "ops_binary");
+    } else if (well) {
+        well = case_ok(
+            run, ops_unary(run->ops, (ops_unary_function)tested->function, &x.tensor, &z.tensor),
+            "ops_unary");
+    }
+    if (well && operand_download(run, &z, "result")) {
+        judge_function(run, tested, &x, &y, &z);
+    }
+    operand_release(&x);
+    operand_release(&y);
+    operand_release(&z);
+}
+
+/* To the value type as CAST does it, then to memory as STORE does; floats saturate to small
+ * integers too. */
+static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
+{
+    const hal_type value_from = hal_type_of_value(from), value_to = hal_type_of_value(to);
+    if (hal_type_is_float(from) && hal_type_is_integer(to)) {
+        return number_bits(to, number_value(from, bits));
+    }
+    uint64_t value = number_widen(from, bits);
+    if (value_from != value_to) {
+        value = ir_convert(value_from, value_to, value);
+    }
+    return number_narrow(to, value);
+}
+
 static void run_cast(case_run *run, const void *parameters)
 {
     const type_pair *tested = parameters;
@@ -269,21 +237,6 @@ static void run_cast(case_run *run, const void *parameters)
     operand_release(&x);
     operand_release(&y);
     free(expected);
-}
-
-/* To the value type as CAST does it, then to memory as STORE does; floats saturate to small
- * integers too. */
-static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
-{
-    const hal_type value_from = hal_type_of_value(from), value_to = hal_type_of_value(to);
-    if (hal_type_is_float(from) && hal_type_is_integer(to)) {
-        return number_bits(to, number_value(from, bits));
-    }
-    uint64_t value = number_widen(from, bits);
-    if (value_from != value_to) {
-        value = ir_convert(value_from, value_to, value);
-    }
-    return number_narrow(to, value);
 }
 
 static void run_where(case_run *run, const void *parameters)
@@ -347,5 +300,39 @@ static void run_fill(case_run *run, const void *parameters)
             ops_report(run, &found, "fill");
         }
         operand_release(&y);
+    }
+}
+
+void cases_ops_pointwise(case_list *list)
+{
+    for (int binary = 0; binary < 2; binary++) {
+        const int count = binary != 0 ? (int)OPS_BINARY_COUNT : (int)OPS_UNARY_COUNT;
+        for (int f = 0; f < count; f++) {
+            const uint32_t types = binary != 0 ? function_binary_types((ops_binary_function)f)
+                                               : function_unary_types((ops_unary_function)f);
+            const char *name = binary != 0 ? ops_binary_name((ops_binary_function)f)
+                                           : ops_unary_name((ops_unary_function)f);
+            for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+                if ((types & HAL_TYPE_BIT(type)) != 0) {
+                    const function_case tested = {f, type, binary != 0};
+                    case_add(list, run_function, &tested, sizeof tested,
+                             "ops/%s(type=%s,seed=%llu)", name, hal_type_name(type),
+                             (unsigned long long)list->seed);
+                    case_covers(list, type, CASE_BINDING, "ops %s", name);
+                }
+            }
+        }
+    }
+    for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
+        for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
+            const type_pair tested = {from, to};
+            case_add(list, run_cast, &tested, sizeof tested, "ops/cast(from=%s,to=%s,seed=%llu)",
+                     hal_type_name(from), hal_type_name(to), (unsigned long long)list->seed);
+            case_covers(list, to, CASE_BINDING, "ops cast from %s", hal_type_name(from));
+        }
+        case_add(list, run_where, &from, sizeof from, "ops/where(type=%s)", hal_type_name(from));
+        case_covers(list, from, CASE_BINDING, "ops where");
+        case_add(list, run_fill, &from, sizeof from, "ops/fill(type=%s)", hal_type_name(from));
+        case_covers(list, from, CASE_BINDING, "ops fill");
     }
 }

@@ -9,33 +9,20 @@
 
 #define SAMPLES 65536
 
-static void run_known(case_run *run, const void *parameters);
-static void run_numbers(case_run *run, const void *parameters);
-static void run_prefix(case_run *run, const void *parameters);
-static void run_streams(case_run *run, const void *parameters);
-static void run_uniform(case_run *run, const void *parameters);
-static void run_normal(case_run *run, const void *parameters);
-static void run_permutation(case_run *run, const void *parameters);
-static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4]);
-static bool make_numbers(case_run *run, hal_type type, ops_random_key key, int64_t count,
-                         operand *made);
-
-void cases_ops_random(case_list *list)
+/* J. K. Salmon and others, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. */
+static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4])
 {
-    static const hal_type floats[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
-    case_add(list, run_known, NULL, 0, "ops/random(known_answers)");
-    for (uint64_t seed = 0; seed < 3; seed++) {
-        case_add(list, run_numbers, &seed, sizeof seed, "ops/random_bits(key=%u)", (unsigned)seed);
+    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]};
+    uint32_t k[2] = {key[0], key[1]};
+    for (int round = 0; round < 10; round++) {
+        const uint64_t one = UINT64_C(0xd2511f53) * c[0], two = UINT64_C(0xcd9e8d57) * c[2];
+        const uint32_t next[4] = {(uint32_t)(two >> 32) ^ c[1] ^ k[0], (uint32_t)two,
+                                  (uint32_t)(one >> 32) ^ c[3] ^ k[1], (uint32_t)one};
+        memcpy(c, next, sizeof c);
+        k[0] += 0x9e3779b9u;
+        k[1] += 0xbb67ae85u;
     }
-    case_add(list, run_prefix, NULL, 0, "ops/random(prefix)");
-    case_add(list, run_streams, NULL, 0, "ops/random(streams)");
-    for (int i = 0; i < 4; i++) {
-        case_add(list, run_uniform, &floats[i], sizeof floats[i], "ops/random_uniform(type=%s)",
-                 hal_type_name(floats[i]));
-        case_add(list, run_normal, &floats[i], sizeof floats[i], "ops/random_normal(type=%s)",
-                 hal_type_name(floats[i]));
-    }
-    case_add(list, run_permutation, NULL, 0, "ops/random_permutation(1000)");
+    memcpy(result, c, sizeof c);
 }
 
 /* The reference of this file itself, against the answers published with the paper. */
@@ -60,6 +47,15 @@ static void run_known(case_run *run, const void *parameters)
                    "answer %zu is %08x %08x %08x %08x", i, result[0], result[1], result[2],
                    result[3]);
     }
+}
+
+static bool make_numbers(case_run *run, hal_type type, ops_random_key key, int64_t count,
+                         operand *made)
+{
+    return operand_create(run, made, type, 1, &count, LAYOUT_PLAIN) && operand_poison(run, made) &&
+           case_ok(run, ops_random_uniform(run->ops, key, 0.0, 1.0, &made->tensor),
+                   "ops_random_uniform") &&
+           operand_download(run, made, "numbers");
 }
 
 /* Element i is word i mod 4 of the block with counter {i / 4, stream} and the seed as key. */
@@ -209,27 +205,20 @@ static void run_permutation(case_run *run, const void *parameters)
     operand_release(&y);
 }
 
-/* J. K. Salmon and others, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011. */
-static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4])
+void cases_ops_random(case_list *list)
 {
-    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]};
-    uint32_t k[2] = {key[0], key[1]};
-    for (int round = 0; round < 10; round++) {
-        const uint64_t one = UINT64_C(0xd2511f53) * c[0], two = UINT64_C(0xcd9e8d57) * c[2];
-        const uint32_t next[4] = {(uint32_t)(two >> 32) ^ c[1] ^ k[0], (uint32_t)two,
-                                  (uint32_t)(one >> 32) ^ c[3] ^ k[1], (uint32_t)one};
-        memcpy(c, next, sizeof c);
-        k[0] += 0x9e3779b9u;
-        k[1] += 0xbb67ae85u;
+    static const hal_type floats[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
+    case_add(list, run_known, NULL, 0, "ops/random(known_answers)");
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        case_add(list, run_numbers, &seed, sizeof seed, "ops/random_bits(key=%u)", (unsigned)seed);
     }
-    memcpy(result, c, sizeof c);
-}
-
-static bool make_numbers(case_run *run, hal_type type, ops_random_key key, int64_t count,
-                         operand *made)
-{
-    return operand_create(run, made, type, 1, &count, LAYOUT_PLAIN) && operand_poison(run, made) &&
-           case_ok(run, ops_random_uniform(run->ops, key, 0.0, 1.0, &made->tensor),
-                   "ops_random_uniform") &&
-           operand_download(run, made, "numbers");
+    case_add(list, run_prefix, NULL, 0, "ops/random(prefix)");
+    case_add(list, run_streams, NULL, 0, "ops/random(streams)");
+    for (int i = 0; i < 4; i++) {
+        case_add(list, run_uniform, &floats[i], sizeof floats[i], "ops/random_uniform(type=%s)",
+                 hal_type_name(floats[i]));
+        case_add(list, run_normal, &floats[i], sizeof floats[i], "ops/random_normal(type=%s)",
+                 hal_type_name(floats[i]));
+    }
+    case_add(list, run_permutation, NULL, 0, "ops/random_permutation(1000)");
 }

@@ -21,152 +21,26 @@ typedef struct reduce_case {
 static const char *const reduction_names[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min",
                                                                  "argmax"};
 
-static void add_reduce(case_list *list, const reduce_case *tested);
-static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void run_reduce(case_run *run, const void *parameters);
-static hal_type output_type(const reduce_case *tested);
-static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y);
-static void reduce_line(const reduce_case *tested, const operand *x, size_t first, size_t step,
-                        size_t length, long double *expected, double *bound);
-static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
-                                   size_t step, size_t length);
-static void run_around(case_run *run, const void *parameters);
-static void run_special(case_run *run, const void *parameters);
-static void run_repeat(case_run *run, const void *parameters);
-static void run_refusals(case_run *run, const void *parameters);
-
-void cases_ops_reduce(case_list *list)
-{
-    for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
-        for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
-            if (r == OPS_REDUCE_MEAN && !hal_type_is_float(type)) {
-                continue;
-            }
-            reduce_case tested = {(ops_reduction)r, type, 2, 1, {19, 257}, LAYOUT_PLAIN, true};
-            add_reduce(list, &tested);
-            tested.axis = 0;
-            tested.keeps_axis = false;
-            add_reduce(list, &tested);
-        }
-        static const int64_t shapes[][3] = {{1, 1, 1},   {5, 1000003 / 997, 3}, {1, 4099, 1},
-                                            {33, 2, 65}, {3, 64, 31},           {1, 100001, 1}};
-        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-            reduce_case tested = {.reduction = (ops_reduction)r, .type = HAL_TYPE_F32, .rank = 3};
-            memcpy(tested.shape, shapes[i], sizeof tested.shape);
-            tested.axis = 1;
-            tested.keeps_axis = i % 2 == 0;
-            add_reduce(list, &tested);
-        }
-        for (int l = 0; l < LAYOUT_COUNT; l++) {
-            for (uint32_t axis = 0; axis < 3; axis++) {
-                const reduce_case tested = {.reduction = (ops_reduction)r,
-                                            .type = HAL_TYPE_F32,
-                                            .rank = 3,
-                                            .axis = axis,
-                                            .shape = {7, 12, 29},
-                                            .layout = (operand_layout)l};
-                add_reduce(list, &tested);
-            }
-        }
-    }
-    case_add(list, run_around, NULL, 0, "ops/reduce_around(sum_of_squares,sqrt)");
-    case_add(list, run_special, NULL, 0, "ops/reduce_special(nan,infinity,zeros,empty)");
-    case_add(list, run_repeat, NULL, 0, "ops/reduce_repeat(same_bits)");
-    case_add(list, run_refusals, NULL, 0, "ops/refuses(reduce)");
-}
-
 static const case_size reduce_sizes[] = {
     CASE_SIZE(reduce_case, shape[0], "shape", 0, 1),
     CASE_SIZE(reduce_case, shape[1], "shape", 1, 1),
     CASE_SIZE(reduce_case, shape[2], "shape", 2, 1),
 };
 
-static const case_family reductions = {.function = run_reduce,
-                                       .bytes = sizeof(reduce_case),
-                                       .sizes = reduce_sizes,
-                                       .size_count = 3,
-                                       .print = print_reduce};
-
-static void add_reduce(case_list *list, const reduce_case *tested)
-{
-    case_add_member(list, &reductions, tested);
-    case_covers(list, tested->type, CASE_BINDING, "ops %s", reduction_names[tested->reduction]);
-}
-
-static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const reduce_case *tested = parameters;
-    snprintf(name, bytes,
-             "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,keeps_axis=%d,layout=%s,seed=%llu)",
-             reduction_names[tested->reduction], number_type_name(tested->type),
-             (long long)tested->shape[0], (long long)tested->shape[1],
-             (long long)(tested->rank == 3 ? tested->shape[2] : 1), tested->axis,
-             tested->keeps_axis, layout_name(tested->layout), (unsigned long long)seed);
-}
-
-static void run_reduce(case_run *run, const void *parameters)
-{
-    const reduce_case *tested = parameters;
-    operand x = {0}, y = {0};
-    random_state random = {run->seed};
-    int64_t shape[3];
-    uint32_t rank = 0;
-    for (uint32_t d = 0; d < tested->rank; d++) {
-        if (d != tested->axis) {
-            shape[rank++] = tested->shape[d];
-        } else if (tested->keeps_axis) {
-            shape[rank++] = 1;
-        }
-    }
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
-    if (operand_create(run, &x, tested->type, tested->rank, tested->shape, tested->layout) &&
-        operand_create(run, &y, output_type(tested), rank, shape, LAYOUT_PLAIN)) {
-        const double low =
-            hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
-        operand_fill(&x, &random, low, 100.0);
-        if (operand_upload(run, &x) && operand_poison(run, &y) &&
-            case_ok(
-                run,
-                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, &y.tensor, NULL),
-                "ops_reduce") &&
-            operand_download(run, &y, "result")) {
-            judge(run, tested, &x, &y);
-        }
-    }
-    operand_release(&x);
-    operand_release(&y);
-}
-
 static hal_type output_type(const reduce_case *tested)
 {
     return tested->reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : tested->type;
 }
 
-static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y)
+/* Small integers are summed in 32 bits, then stored with the high bits dropped. */
+static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
+                                   size_t step, size_t length)
 {
-    long double *expected = calloc(y->count, sizeof *expected);
-    double *bounds = calloc(y->count, sizeof *bounds);
-    if (expected == NULL || bounds == NULL) {
-        free(expected);
-        free(bounds);
-        return case_fail(run, "the host has no memory");
+    uint64_t sum = 0;
+    for (size_t k = 0; k < length; k++) {
+        sum += number_widen(x->type, number_load(x->type, x->elements, first + k * step));
     }
-    size_t inner = 1;
-    for (uint32_t d = tested->axis + 1; d < tested->rank; d++) {
-        inner *= (size_t)tested->shape[d];
-    }
-    const size_t length = (size_t)tested->shape[tested->axis];
-    for (size_t i = 0; i < y->count; i++) {
-        const size_t first = i / inner * inner * length + i % inner;
-        reduce_line(tested, x, first, inner, length, &expected[i], &bounds[i]);
-    }
-    comparison found;
-    const bool well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
-                      ops_report(run, &found, "result");
-    free(expected);
-    free(bounds);
-    return well;
+    return number_long_value(tested->type, sum & number_mask(tested->type));
 }
 
 /* Sums in any order: |error| <= (n u / (1 - n u)) sum |x|, and the rounding to the output's
@@ -209,15 +83,87 @@ static void reduce_line(const reduce_case *tested, const operand *x, size_t firs
     }
 }
 
-/* Small integers are summed in 32 bits, then stored with the high bits dropped. */
-static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
-                                   size_t step, size_t length)
+static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y)
 {
-    uint64_t sum = 0;
-    for (size_t k = 0; k < length; k++) {
-        sum += number_widen(x->type, number_load(x->type, x->elements, first + k * step));
+    long double *expected = calloc(y->count, sizeof *expected);
+    double *bounds = calloc(y->count, sizeof *bounds);
+    if (expected == NULL || bounds == NULL) {
+        free(expected);
+        free(bounds);
+        return case_fail(run, "the host has no memory");
     }
-    return number_long_value(tested->type, sum & number_mask(tested->type));
+    size_t inner = 1;
+    for (uint32_t d = tested->axis + 1; d < tested->rank; d++) {
+        inner *= (size_t)tested->shape[d];
+    }
+    const size_t length = (size_t)tested->shape[tested->axis];
+    for (size_t i = 0; i < y->count; i++) {
+        const size_t first = i / inner * inner * length + i % inner;
+        reduce_line(tested, x, first, inner, length, &expected[i], &bounds[i]);
+    }
+    comparison found;
+    const bool well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
+                      ops_report(run, &found, "result");
+    free(expected);
+    free(bounds);
+    return well;
+}
+
+static void run_reduce(case_run *run, const void *parameters)
+{
+    const reduce_case *tested = parameters;
+    operand x = {0}, y = {0};
+    random_state random = {run->seed};
+    int64_t shape[3];
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < tested->rank; d++) {
+        if (d != tested->axis) {
+            shape[rank++] = tested->shape[d];
+        } else if (tested->keeps_axis) {
+            shape[rank++] = 1;
+        }
+    }
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    if (operand_create(run, &x, tested->type, tested->rank, tested->shape, tested->layout) &&
+        operand_create(run, &y, output_type(tested), rank, shape, LAYOUT_PLAIN)) {
+        const double low =
+            hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
+        operand_fill(&x, &random, low, 100.0);
+        if (operand_upload(run, &x) && operand_poison(run, &y) &&
+            case_ok(
+                run,
+                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, &y.tensor, NULL),
+                "ops_reduce") &&
+            operand_download(run, &y, "result")) {
+            judge(run, tested, &x, &y);
+        }
+    }
+    operand_release(&x);
+    operand_release(&y);
+}
+
+static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const reduce_case *tested = parameters;
+    snprintf(name, bytes,
+             "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,keeps_axis=%d,layout=%s,seed=%llu)",
+             reduction_names[tested->reduction], number_type_name(tested->type),
+             (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)(tested->rank == 3 ? tested->shape[2] : 1), tested->axis,
+             tested->keeps_axis, layout_name(tested->layout), (unsigned long long)seed);
+}
+
+static const case_family reductions = {.function = run_reduce,
+                                       .bytes = sizeof(reduce_case),
+                                       .sizes = reduce_sizes,
+                                       .size_count = 3,
+                                       .print = print_reduce};
+
+static void add_reduce(case_list *list, const reduce_case *tested)
+{
+    case_add_member(list, &reductions, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops %s", reduction_names[tested->reduction]);
 }
 
 /* sqrt(sum (x - m)^2), with m an input of the prologue that is broadcast. */
@@ -391,4 +337,44 @@ static void run_refusals(case_run *run, const void *parameters)
     ops_tensor_release(&y);
     ops_tensor_release(&z);
     ops_tensor_release(&none);
+}
+
+void cases_ops_reduce(case_list *list)
+{
+    for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
+        for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
+            if (r == OPS_REDUCE_MEAN && !hal_type_is_float(type)) {
+                continue;
+            }
+            reduce_case tested = {(ops_reduction)r, type, 2, 1, {19, 257}, LAYOUT_PLAIN, true};
+            add_reduce(list, &tested);
+            tested.axis = 0;
+            tested.keeps_axis = false;
+            add_reduce(list, &tested);
+        }
+        static const int64_t shapes[][3] = {{1, 1, 1},   {5, 1000003 / 997, 3}, {1, 4099, 1},
+                                            {33, 2, 65}, {3, 64, 31},           {1, 100001, 1}};
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            reduce_case tested = {.reduction = (ops_reduction)r, .type = HAL_TYPE_F32, .rank = 3};
+            memcpy(tested.shape, shapes[i], sizeof tested.shape);
+            tested.axis = 1;
+            tested.keeps_axis = i % 2 == 0;
+            add_reduce(list, &tested);
+        }
+        for (int l = 0; l < LAYOUT_COUNT; l++) {
+            for (uint32_t axis = 0; axis < 3; axis++) {
+                const reduce_case tested = {.reduction = (ops_reduction)r,
+                                            .type = HAL_TYPE_F32,
+                                            .rank = 3,
+                                            .axis = axis,
+                                            .shape = {7, 12, 29},
+                                            .layout = (operand_layout)l};
+                add_reduce(list, &tested);
+            }
+        }
+    }
+    case_add(list, run_around, NULL, 0, "ops/reduce_around(sum_of_squares,sqrt)");
+    case_add(list, run_special, NULL, 0, "ops/reduce_special(nan,infinity,zeros,empty)");
+    case_add(list, run_repeat, NULL, 0, "ops/reduce_repeat(same_bits)");
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(reduce)");
 }

@@ -14,94 +14,11 @@ typedef struct shape_case {
     hal_type type;
 } shape_case;
 
-static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void run_shape(case_run *run, const void *parameters);
-static void run_broadcast(case_run *run, const void *parameters);
-static void run_outputs(case_run *run, const void *parameters);
-static void run_in_place(case_run *run, const void *parameters);
-static void run_inputs(case_run *run, const void *parameters);
-static void run_long(case_run *run, const void *parameters);
-static void run_chain(case_run *run, const void *parameters);
-static void run_refusals(case_run *run, const void *parameters);
-static void run_views(case_run *run, const void *parameters);
-static bool begin_expression(case_run *run, hal_ir_builder **builder);
-static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expression **made);
-
 #define SHAPE_SIZE(d) CASE_SIZE(shape_case, shape[d], "shape", d, 1)
 static const case_size shape_sizes[OPS_MAX_RANK] = {
     SHAPE_SIZE(0), SHAPE_SIZE(1), SHAPE_SIZE(2), SHAPE_SIZE(3),
     SHAPE_SIZE(4), SHAPE_SIZE(5), SHAPE_SIZE(6), SHAPE_SIZE(7),
 };
-
-static const case_family pointwise_shapes = {.function = run_shape,
-                                             .bytes = sizeof(shape_case),
-                                             .sizes = shape_sizes,
-                                             .size_count = OPS_MAX_RANK,
-                                             .print = print_shape};
-
-void cases_ops_shapes(case_list *list)
-{
-    static const struct {
-        uint32_t rank;
-        int64_t shape[OPS_MAX_RANK];
-    } shapes[] = {{0, {0}},
-                  {1, {1}},
-                  {1, {17}},
-                  {1, {4097}},
-                  {1, {0}},
-                  {2, {3, 5}},
-                  {2, {64, 64}},
-                  {2, {1023, 3}},
-                  {2, {1, 129}},
-                  {3, {5, 0, 3}},
-                  {3, {7, 1, 33}},
-                  {4, {2, 3, 4, 5}},
-                  {5, {3, 1, 5, 1, 7}},
-                  {8, {2, 3, 2, 2, 3, 2, 2, 3}}};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        shape_case tested = {.rank = shapes[i].rank, .type = HAL_TYPE_F32};
-        for (uint32_t d = 0; d < tested.rank; d++) {
-            tested.shape[d] = shapes[i].shape[d];
-        }
-        for (int l = 0; l < LAYOUT_COUNT; l++) {
-            const operand_layout layout = (operand_layout)l;
-            tested.x = layout;
-            tested.y = (operand_layout)((l + 2) % LAYOUT_COUNT);
-            tested.z = layout == LAYOUT_BROADCAST ? LAYOUT_PLAIN : layout;
-            tested.type = l % 2 == 0 ? HAL_TYPE_F32 : HAL_TYPE_I16;
-            case_add_member(list, &pointwise_shapes, &tested);
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        static const char *const names[] = {"row", "column", "missing_axes", "scalar"};
-        case_add(list, run_broadcast, &i, sizeof i, "ops/broadcast(%s)", names[i]);
-    }
-    case_add(list, run_outputs, NULL, 0, "ops/outputs(three_types)");
-    for (int l = 0; l < (int)LAYOUT_BROADCAST; l++) {
-        case_add(list, run_in_place, &l, sizeof l, "ops/in_place(layout=%s)",
-                 layout_name((operand_layout)l));
-    }
-    case_add(list, run_inputs, NULL, 0, "ops/inputs(16)");
-    case_add(list, run_long, NULL, 0, "ops/operations(64)");
-    case_add(list, run_chain, NULL, 0, "ops/chain(relu_fma_sigmoid)");
-    case_add(list, run_refusals, NULL, 0, "ops/refuses(pointwise)");
-    case_add(list, run_views, NULL, 0, "ops/views(slice_permute_reshape_broadcast)");
-}
-
-static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes)
-{
-    const shape_case *tested = parameters;
-    char text[128] = "";
-    size_t used = 0;
-    (void)seed;
-    for (uint32_t d = 0; d < tested->rank; d++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", d == 0 ? "" : "x",
-                                 (long long)tested->shape[d]);
-    }
-    snprintf(name, bytes, "ops/shape(type=%s,shape=%s,x=%s,y=%s,out=%s)",
-             number_type_name(tested->type), tested->rank == 0 ? "scalar" : text,
-             layout_name(tested->x), layout_name(tested->y), layout_name(tested->z));
-}
 
 /* z = x + y, of whole numbers, so that every element has one right value. */
 static void run_shape(case_run *run, const void *parameters)
@@ -142,6 +59,27 @@ static void run_shape(case_run *run, const void *parameters)
     free(expected);
 }
 
+static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const shape_case *tested = parameters;
+    char text[128] = "";
+    size_t used = 0;
+    (void)seed;
+    for (uint32_t d = 0; d < tested->rank; d++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", d == 0 ? "" : "x",
+                                 (long long)tested->shape[d]);
+    }
+    snprintf(name, bytes, "ops/shape(type=%s,shape=%s,x=%s,y=%s,out=%s)",
+             number_type_name(tested->type), tested->rank == 0 ? "scalar" : text,
+             layout_name(tested->x), layout_name(tested->y), layout_name(tested->z));
+}
+
+static const case_family pointwise_shapes = {.function = run_shape,
+                                             .bytes = sizeof(shape_case),
+                                             .sizes = shape_sizes,
+                                             .size_count = OPS_MAX_RANK,
+                                             .print = print_shape};
+
 /* Axes of length 1, and missing ones, are stretched by the op itself. */
 static void run_broadcast(case_run *run, const void *parameters)
 {
@@ -175,6 +113,17 @@ static void run_broadcast(case_run *run, const void *parameters)
     operand_release(&x);
     operand_release(&y);
     operand_release(&z);
+}
+
+static bool begin_expression(case_run *run, hal_ir_builder **builder)
+{
+    return case_ok(run, hal_ir_builder_create_fragment("expression", builder),
+                   "hal_ir_builder_create_fragment");
+}
+
+static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expression **made)
+{
+    return case_ok(run, ops_expression_create(builder, made), "ops_expression_create");
 }
 
 /* x + y as f32, x < y as BOOL and x rounded to i32, of one expression. */
@@ -510,13 +459,51 @@ static void run_views(case_run *run, const void *parameters)
     ops_tensor_release(&copy);
 }
 
-static bool begin_expression(case_run *run, hal_ir_builder **builder)
+void cases_ops_shapes(case_list *list)
 {
-    return case_ok(run, hal_ir_builder_create_fragment("expression", builder),
-                   "hal_ir_builder_create_fragment");
-}
-
-static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expression **made)
-{
-    return case_ok(run, ops_expression_create(builder, made), "ops_expression_create");
+    static const struct {
+        uint32_t rank;
+        int64_t shape[OPS_MAX_RANK];
+    } shapes[] = {{0, {0}},
+                  {1, {1}},
+                  {1, {17}},
+                  {1, {4097}},
+                  {1, {0}},
+                  {2, {3, 5}},
+                  {2, {64, 64}},
+                  {2, {1023, 3}},
+                  {2, {1, 129}},
+                  {3, {5, 0, 3}},
+                  {3, {7, 1, 33}},
+                  {4, {2, 3, 4, 5}},
+                  {5, {3, 1, 5, 1, 7}},
+                  {8, {2, 3, 2, 2, 3, 2, 2, 3}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        shape_case tested = {.rank = shapes[i].rank, .type = HAL_TYPE_F32};
+        for (uint32_t d = 0; d < tested.rank; d++) {
+            tested.shape[d] = shapes[i].shape[d];
+        }
+        for (int l = 0; l < LAYOUT_COUNT; l++) {
+            const operand_layout layout = (operand_layout)l;
+            tested.x = layout;
+            tested.y = (operand_layout)((l + 2) % LAYOUT_COUNT);
+            tested.z = layout == LAYOUT_BROADCAST ? LAYOUT_PLAIN : layout;
+            tested.type = l % 2 == 0 ? HAL_TYPE_F32 : HAL_TYPE_I16;
+            case_add_member(list, &pointwise_shapes, &tested);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        static const char *const names[] = {"row", "column", "missing_axes", "scalar"};
+        case_add(list, run_broadcast, &i, sizeof i, "ops/broadcast(%s)", names[i]);
+    }
+    case_add(list, run_outputs, NULL, 0, "ops/outputs(three_types)");
+    for (int l = 0; l < (int)LAYOUT_BROADCAST; l++) {
+        case_add(list, run_in_place, &l, sizeof l, "ops/in_place(layout=%s)",
+                 layout_name((operand_layout)l));
+    }
+    case_add(list, run_inputs, NULL, 0, "ops/inputs(16)");
+    case_add(list, run_long, NULL, 0, "ops/operations(64)");
+    case_add(list, run_chain, NULL, 0, "ops/chain(relu_fma_sigmoid)");
+    case_add(list, run_refusals, NULL, 0, "ops/refuses(pointwise)");
+    case_add(list, run_views, NULL, 0, "ops/views(slice_permute_reshape_broadcast)");
 }

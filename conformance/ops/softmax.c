@@ -15,42 +15,6 @@ typedef struct softmax_case {
     bool logarithm, in_place;
 } softmax_case;
 
-static void add_softmax(case_list *list, const softmax_case *tested);
-static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes);
-static void run_softmax(case_run *run, const void *parameters);
-static void reference_line(const softmax_case *tested, const operand *x, size_t first, size_t step,
-                           long double *expected, double *bounds);
-static bool judge(case_run *run, const softmax_case *tested, const operand *x, const operand *y);
-
-void cases_ops_softmax(case_list *list)
-{
-    static const int64_t shapes[][3] = {
-        {1, 10, 1}, {5, 10, 3}, {33, 1, 2}, {4, 257, 1}, {2, 3001, 3}};
-    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
-    for (int logarithm = 0; logarithm < 2; logarithm++) {
-        for (size_t t = 0; t < 4; t++) {
-            for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-                const softmax_case tested = {.type = types[t],
-                                             .axis = 1,
-                                             .shape = {shapes[s][0], shapes[s][1], shapes[s][2]},
-                                             .scale = s == 3 ? 80.0 : 5.0,
-                                             .logarithm = logarithm != 0,
-                                             .in_place = s == 1};
-                add_softmax(list, &tested);
-            }
-        }
-        for (uint32_t axis = 0; axis < 3; axis++) {
-            const softmax_case tested = {.type = HAL_TYPE_F32,
-                                         .axis = axis,
-                                         .shape = {9, 14, 23},
-                                         .layout = (operand_layout)(axis + 2),
-                                         .scale = 1000.0,
-                                         .logarithm = logarithm != 0};
-            add_softmax(list, &tested);
-        }
-    }
-}
-
 static const case_size softmax_sizes[] = {
     CASE_SIZE(softmax_case, shape[0], "shape", 0, 1),
     CASE_SIZE(softmax_case, shape[1], "shape", 1, 1),
@@ -58,29 +22,63 @@ static const case_size softmax_sizes[] = {
     CASE_SIZE(softmax_case, in_place, "in_place", 0, 0),
 };
 
-static const case_family softmaxes = {.function = run_softmax,
-                                      .bytes = sizeof(softmax_case),
-                                      .sizes = softmax_sizes,
-                                      .size_count = 4,
-                                      .print = print_softmax};
-
-static void add_softmax(case_list *list, const softmax_case *tested)
+/* The difference to the greatest is rounded, which exp multiplies by its size; exp and the division
+ * are off by a few units, the sum by one for each element. */
+static void reference_line(const softmax_case *tested, const operand *x, size_t first, size_t step,
+                           long double *expected, double *bounds)
 {
-    case_add_member(list, &softmaxes, tested);
-    case_covers(list, tested->type, CASE_BINDING, "ops %s",
-                tested->logarithm ? "log_softmax" : "softmax");
+    const size_t length = (size_t)tested->shape[tested->axis];
+    const double u = number_roundoff(hal_type_of_value(tested->type));
+    const double out = number_roundoff(tested->type);
+    long double greatest = (long double)operand_get(x, first), sum = 0.0L;
+    for (size_t k = 1; k < length; k++) {
+        greatest = fmaxl(greatest, (long double)operand_get(x, first + k * step));
+    }
+    for (size_t k = 0; k < length; k++) {
+        sum += expl((long double)operand_get(x, first + k * step) - greatest);
+    }
+    for (size_t k = 0; k < length; k++) {
+        const size_t at = first + k * step;
+        const long double distance = (long double)operand_get(x, at) - greatest;
+        const double far = fabs((double)distance);
+        if (tested->logarithm) {
+            expected[at] = distance - logl(sum);
+            bounds[at] =
+                u * ((double)length + 8.0 + 2.0 * far) + 1.001 * out * fabs((double)expected[at]);
+        } else {
+            expected[at] = expl(distance) / sum;
+            bounds[at] = (u * ((double)length + 10.0 + far) + 1.001 * out) * (double)expected[at] +
+                         (tested->type == HAL_TYPE_F16   ? 0x1p-24
+                          : tested->type == HAL_TYPE_F64 ? 0x1p-1022
+                                                         : 0x1p-126);
+        }
+    }
 }
 
-static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes)
+static bool judge(case_run *run, const softmax_case *tested, const operand *x, const operand *y)
 {
-    const softmax_case *tested = parameters;
-    snprintf(
-        name, bytes,
-        "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,scale=%g,in_place=%d,seed=%llu)",
-        tested->logarithm ? "log_softmax" : "softmax", number_type_name(tested->type),
-        (long long)tested->shape[0], (long long)tested->shape[1], (long long)tested->shape[2],
-        tested->axis, layout_name(tested->layout), tested->scale, tested->in_place,
-        (unsigned long long)seed);
+    long double *expected = calloc(y->count, sizeof *expected);
+    double *bounds = calloc(y->count, sizeof *bounds);
+    bool well = expected != NULL && bounds != NULL;
+    if (!well) {
+        case_fail(run, "the host has no memory");
+    } else {
+        size_t inner = 1;
+        for (uint32_t d = tested->axis + 1; d < 3; d++) {
+            inner *= (size_t)tested->shape[d];
+        }
+        const size_t length = (size_t)tested->shape[tested->axis];
+        for (size_t line = 0; line < y->count / length; line++) {
+            const size_t first = line / inner * inner * length + line % inner;
+            reference_line(tested, x, first, inner, expected, bounds);
+        }
+        comparison found;
+        well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
+               ops_report(run, &found, "result");
+    }
+    free(expected);
+    free(bounds);
+    return well;
 }
 
 static void run_softmax(case_run *run, const void *parameters)
@@ -114,61 +112,56 @@ static void run_softmax(case_run *run, const void *parameters)
     operand_release(&before);
 }
 
-static bool judge(case_run *run, const softmax_case *tested, const operand *x, const operand *y)
+static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
-    long double *expected = calloc(y->count, sizeof *expected);
-    double *bounds = calloc(y->count, sizeof *bounds);
-    bool well = expected != NULL && bounds != NULL;
-    if (!well) {
-        case_fail(run, "the host has no memory");
-    } else {
-        size_t inner = 1;
-        for (uint32_t d = tested->axis + 1; d < 3; d++) {
-            inner *= (size_t)tested->shape[d];
-        }
-        const size_t length = (size_t)tested->shape[tested->axis];
-        for (size_t line = 0; line < y->count / length; line++) {
-            const size_t first = line / inner * inner * length + line % inner;
-            reference_line(tested, x, first, inner, expected, bounds);
-        }
-        comparison found;
-        well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
-               ops_report(run, &found, "result");
-    }
-    free(expected);
-    free(bounds);
-    return well;
+    const softmax_case *tested = parameters;
+    snprintf(
+        name, bytes,
+        "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,scale=%g,in_place=%d,seed=%llu)",
+        tested->logarithm ? "log_softmax" : "softmax", number_type_name(tested->type),
+        (long long)tested->shape[0], (long long)tested->shape[1], (long long)tested->shape[2],
+        tested->axis, layout_name(tested->layout), tested->scale, tested->in_place,
+        (unsigned long long)seed);
 }
 
-/* The difference to the greatest is rounded, which exp multiplies by its size; exp and the division
- * are off by a few units, the sum by one for each element. */
-static void reference_line(const softmax_case *tested, const operand *x, size_t first, size_t step,
-                           long double *expected, double *bounds)
+static const case_family softmaxes = {.function = run_softmax,
+                                      .bytes = sizeof(softmax_case),
+                                      .sizes = softmax_sizes,
+                                      .size_count = 4,
+                                      .print = print_softmax};
+
+static void add_softmax(case_list *list, const softmax_case *tested)
 {
-    const size_t length = (size_t)tested->shape[tested->axis];
-    const double u = number_roundoff(hal_type_of_value(tested->type));
-    const double out = number_roundoff(tested->type);
-    long double greatest = (long double)operand_get(x, first), sum = 0.0L;
-    for (size_t k = 1; k < length; k++) {
-        greatest = fmaxl(greatest, (long double)operand_get(x, first + k * step));
-    }
-    for (size_t k = 0; k < length; k++) {
-        sum += expl((long double)operand_get(x, first + k * step) - greatest);
-    }
-    for (size_t k = 0; k < length; k++) {
-        const size_t at = first + k * step;
-        const long double distance = (long double)operand_get(x, at) - greatest;
-        const double far = fabs((double)distance);
-        if (tested->logarithm) {
-            expected[at] = distance - logl(sum);
-            bounds[at] =
-                u * ((double)length + 8.0 + 2.0 * far) + 1.001 * out * fabs((double)expected[at]);
-        } else {
-            expected[at] = expl(distance) / sum;
-            bounds[at] = (u * ((double)length + 10.0 + far) + 1.001 * out) * (double)expected[at] +
-                         (tested->type == HAL_TYPE_F16   ? 0x1p-24
-                          : tested->type == HAL_TYPE_F64 ? 0x1p-1022
-                                                         : 0x1p-126);
+    case_add_member(list, &softmaxes, tested);
+    case_covers(list, tested->type, CASE_BINDING, "ops %s",
+                tested->logarithm ? "log_softmax" : "softmax");
+}
+
+void cases_ops_softmax(case_list *list)
+{
+    static const int64_t shapes[][3] = {
+        {1, 10, 1}, {5, 10, 3}, {33, 1, 2}, {4, 257, 1}, {2, 3001, 3}};
+    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
+    for (int logarithm = 0; logarithm < 2; logarithm++) {
+        for (size_t t = 0; t < 4; t++) {
+            for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+                const softmax_case tested = {.type = types[t],
+                                             .axis = 1,
+                                             .shape = {shapes[s][0], shapes[s][1], shapes[s][2]},
+                                             .scale = s == 3 ? 80.0 : 5.0,
+                                             .logarithm = logarithm != 0,
+                                             .in_place = s == 1};
+                add_softmax(list, &tested);
+            }
+        }
+        for (uint32_t axis = 0; axis < 3; axis++) {
+            const softmax_case tested = {.type = HAL_TYPE_F32,
+                                         .axis = axis,
+                                         .shape = {9, 14, 23},
+                                         .layout = (operand_layout)(axis + 2),
+                                         .scale = 1000.0,
+                                         .logarithm = logarithm != 0};
+            add_softmax(list, &tested);
         }
     }
 }

@@ -9,9 +9,74 @@
 #define GREY_MAX 16
 #define LINE_BYTES 1024
 
-static int parse_row(char *line, float *pixels, int32_t *label, char *error, size_t error_bytes);
-static int parse_field(char **cursor, int last, int *value);
-static int reserve(digits_data *data, int64_t *capacity);
+static int reserve(digits_data *data, int64_t *capacity)
+{
+    if (data->count < *capacity) {
+        return 1;
+    }
+    int64_t more = *capacity == 0 ? 1024 : *capacity * 2;
+    float *pixels = realloc(data->pixels, (size_t)more * DIGITS_PIXELS * sizeof(float));
+    if (pixels == NULL) {
+        return 0;
+    }
+    data->pixels = pixels;
+    int32_t *labels = realloc(data->labels, (size_t)more * sizeof(int32_t));
+    if (labels == NULL) {
+        return 0;
+    }
+    data->labels = labels;
+    *capacity = more;
+    return 1;
+}
+
+/* Reads a number and the comma, or the end of the line, behind it. A row that stops early is left
+ * at its end, for the caller to see. */
+static int parse_field(char **cursor, int last, int *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(*cursor, &end, 10);
+    if (end == *cursor || errno != 0 || number < -1000000 || number > 1000000) {
+        return 0;
+    }
+    *value = (int)number;
+    int at_end = *end == '\0' || *end == '\n' || *end == '\r';
+    if (last ? !at_end : !(at_end || *end == ',')) {
+        return 0;
+    }
+    *cursor = at_end ? end : end + 1;
+    return 1;
+}
+
+static int parse_row(char *line, float *pixels, int32_t *label, char *error, size_t error_bytes)
+{
+    char *cursor = line;
+    for (int i = 0; i <= DIGITS_PIXELS; i++) {
+        int is_label = i == DIGITS_PIXELS;
+        int most = is_label ? DIGITS_CLASSES - 1 : GREY_MAX;
+        int value = 0;
+        if (*cursor == '\0' || *cursor == '\n' || *cursor == '\r') {
+            snprintf(error, error_bytes, "the row ends after %d of %d values", i,
+                     DIGITS_PIXELS + 1);
+            return 0;
+        }
+        if (!parse_field(&cursor, is_label, &value)) {
+            snprintf(error, error_bytes, "value %d is not a whole number%s", i + 1,
+                     is_label ? " that ends the row" : "");
+            return 0;
+        }
+        if (value < 0 || value > most) {
+            snprintf(error, error_bytes, "value %d is %d, not in 0..%d", i + 1, value, most);
+            return 0;
+        }
+        if (is_label) {
+            *label = value;
+        } else {
+            pixels[i] = (float)value / GREY_MAX;
+        }
+    }
+    return 1;
+}
 
 int digits_data_load(const char *path, digits_data *data, char *error, size_t error_bytes)
 {
@@ -67,73 +132,4 @@ digits_data digits_data_rows(const digits_data *data, int64_t first, int64_t cou
         .pixels = data->pixels + first * DIGITS_PIXELS,
         .labels = data->labels + first,
     };
-}
-
-static int parse_row(char *line, float *pixels, int32_t *label, char *error, size_t error_bytes)
-{
-    char *cursor = line;
-    for (int i = 0; i <= DIGITS_PIXELS; i++) {
-        int is_label = i == DIGITS_PIXELS;
-        int most = is_label ? DIGITS_CLASSES - 1 : GREY_MAX;
-        int value = 0;
-        if (*cursor == '\0' || *cursor == '\n' || *cursor == '\r') {
-            snprintf(error, error_bytes, "the row ends after %d of %d values", i,
-                     DIGITS_PIXELS + 1);
-            return 0;
-        }
-        if (!parse_field(&cursor, is_label, &value)) {
-            snprintf(error, error_bytes, "value %d is not a whole number%s", i + 1,
-                     is_label ? " that ends the row" : "");
-            return 0;
-        }
-        if (value < 0 || value > most) {
-            snprintf(error, error_bytes, "value %d is %d, not in 0..%d", i + 1, value, most);
-            return 0;
-        }
-        if (is_label) {
-            *label = value;
-        } else {
-            pixels[i] = (float)value / GREY_MAX;
-        }
-    }
-    return 1;
-}
-
-/* Reads a number and the comma, or the end of the line, behind it. A row that stops early is left
- * at its end, for the caller to see. */
-static int parse_field(char **cursor, int last, int *value)
-{
-    char *end;
-    errno = 0;
-    long number = strtol(*cursor, &end, 10);
-    if (end == *cursor || errno != 0 || number < -1000000 || number > 1000000) {
-        return 0;
-    }
-    *value = (int)number;
-    int at_end = *end == '\0' || *end == '\n' || *end == '\r';
-    if (last ? !at_end : !(at_end || *end == ',')) {
-        return 0;
-    }
-    *cursor = at_end ? end : end + 1;
-    return 1;
-}
-
-static int reserve(digits_data *data, int64_t *capacity)
-{
-    if (data->count < *capacity) {
-        return 1;
-    }
-    int64_t more = *capacity == 0 ? 1024 : *capacity * 2;
-    float *pixels = realloc(data->pixels, (size_t)more * DIGITS_PIXELS * sizeof(float));
-    if (pixels == NULL) {
-        return 0;
-    }
-    data->pixels = pixels;
-    int32_t *labels = realloc(data->labels, (size_t)more * sizeof(int32_t));
-    if (labels == NULL) {
-        return 0;
-    }
-    data->labels = labels;
-    *capacity = more;
-    return 1;
 }

@@ -6,15 +6,21 @@
 #include <math.h>
 #include <string.h>
 
-static void make_one(uint64_t *state, distort_limits limits, float *matrix);
-static void add_sample(float *matrix, int target, int row, int column, double weight);
-static double between(uint64_t *state, double limit);
-
-void distort_make(uint64_t seed, distort_limits limits, int64_t count, float *matrices)
+/* A number in [-limit, limit). Source: SplitMix64, G. L. Steele, D. Lea, C. H. Flood, "Fast
+ * Splittable Pseudorandom Number Generators", OOPSLA 2014. */
+static double between(uint64_t *state, double limit)
 {
-    uint64_t state = seed;
-    for (int64_t i = 0; i < count; i++) {
-        make_one(&state, limits, matrices + i * DIGITS_PIXELS * DIGITS_PIXELS);
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return ((double)(z >> 11) * 0x1p-52 - 1) * limit;
+}
+
+static void add_sample(float *matrix, int target, int row, int column, double weight)
+{
+    if (row >= 0 && row < DIGITS_SIDE && column >= 0 && column < DIGITS_SIDE) {
+        matrix[(row * DIGITS_SIDE + column) * DIGITS_PIXELS + target] += (float)weight;
     }
 }
 
@@ -42,20 +48,10 @@ static void make_one(uint64_t *state, distort_limits limits, float *matrix)
     }
 }
 
-static void add_sample(float *matrix, int target, int row, int column, double weight)
+void distort_make(uint64_t seed, distort_limits limits, int64_t count, float *matrices)
 {
-    if (row >= 0 && row < DIGITS_SIDE && column >= 0 && column < DIGITS_SIDE) {
-        matrix[(row * DIGITS_SIDE + column) * DIGITS_PIXELS + target] += (float)weight;
+    uint64_t state = seed;
+    for (int64_t i = 0; i < count; i++) {
+        make_one(&state, limits, matrices + i * DIGITS_PIXELS * DIGITS_PIXELS);
     }
-}
-
-/* A number in [-limit, limit). Source: SplitMix64, G. L. Steele, D. Lea, C. H. Flood, "Fast
- * Splittable Pseudorandom Number Generators", OOPSLA 2014. */
-static double between(uint64_t *state, double limit)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    z ^= z >> 31;
-    return ((double)(z >> 11) * 0x1p-52 - 1) * limit;
 }

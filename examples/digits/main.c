@@ -17,14 +17,6 @@ typedef struct options {
     int validate;
 } options;
 
-static int parse_options(int argc, char **argv, options *o);
-static int parse_number(const char *text, long low, long high, long *value);
-static int load(const options *o, digits_data *training, digits_data *test);
-static int run(const options *o, ops_context *context, const digits_data *training,
-               const digits_data *test);
-static int run_on_device(const options *o, const digits_data *training, const digits_data *test);
-static int fail(const char *what);
-
 static const char usage[] =
     "usage: digits [options]\n"
     "  --data DIR       folder of train.csv and test.csv (examples/digits/data)\n"
@@ -34,43 +26,72 @@ static const char usage[] =
     "  --validate       trains on part of the training data and tests on the rest\n"
     "  --json FILE      writes the result to FILE\n";
 
-int main(int argc, char **argv)
+static int parse_number(const char *text, long low, long high, long *value)
 {
-    options o = {.data = "examples/digits/data", .seed = 1, .seeds = 1};
-    int parsed = parse_options(argc, argv, &o);
-    if (parsed <= 0) {
-        fputs(usage, parsed == 0 ? stdout : stderr);
-        return parsed == 0 ? 0 : 2;
-    }
-    digits_data training, test;
-    if (!load(&o, &training, &test)) {
-        return 1;
-    }
-    digits_data learned = training, tested = test;
-    if (o.validate) {
-        int64_t kept = training.count / 5 * 4;
-        learned = digits_data_rows(&training, 0, kept);
-        tested = digits_data_rows(&training, kept, training.count - kept);
-    }
-    int good = run_on_device(&o, &learned, &tested);
-    digits_data_free(&training);
-    digits_data_free(&test);
-    return good ? 0 : 1;
+    char *end;
+    *value = strtol(text, &end, 10);
+    return end != text && *end == '\0' && *value >= low && *value <= high;
 }
 
-static int run_on_device(const options *o, const digits_data *training, const digits_data *test)
+/* 1: run, 0: help was asked for, -1: cannot be read. */
+static int parse_options(int argc, char **argv, options *o)
 {
-    hal_device *device = NULL;
-    hal_queue *queue = NULL;
-    ops_context *context = NULL;
-    int good = hal_device_open(o->device, &device) == HAL_OK || fail("opening the device");
-    good = good && (hal_queue_create(device, &queue) == HAL_OK || fail("making a queue"));
-    good = good && (ops_context_create(queue, &context) == HAL_OK || fail("making a context"));
-    good = good && run(o, context, training, test);
-    ops_context_destroy(context);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    return good;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        long number = 0;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return 0;
+        } else if (strcmp(argv[i], "--validate") == 0) {
+            o->validate = 1;
+            continue;
+        } else if (value == NULL) {
+            fprintf(stderr, "digits: %s is no option, or lacks its value\n", argv[i]);
+            return -1;
+        } else if (strcmp(argv[i], "--data") == 0) {
+            o->data = value;
+        } else if (strcmp(argv[i], "--device") == 0) {
+            o->device = value;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            o->json = value;
+        } else if (strcmp(argv[i], "--seed") == 0 && parse_number(value, 0, 1000000, &number)) {
+            o->seed = (uint64_t)number;
+        } else if (strcmp(argv[i], "--seeds") == 0 && parse_number(value, 1, 1000, &number)) {
+            o->seeds = (int)number;
+        } else {
+            fprintf(stderr, "digits: %s %s is not understood\n", argv[i], value);
+            return -1;
+        }
+        i++;
+    }
+    return 1;
+}
+
+static int load(const options *o, digits_data *training, digits_data *test)
+{
+    char path[4096], error[4400];
+    *training = *test = (digits_data){0};
+    snprintf(path, sizeof(path), "%s/train.csv", o->data);
+    if (digits_data_load(path, training, error, sizeof(error))) {
+        snprintf(path, sizeof(path), "%s/test.csv", o->data);
+        if (digits_data_load(path, test, error, sizeof(error))) {
+            if (training->count >= TRAIN_LEAST && test->count >= TRAIN_LEAST) {
+                return 1;
+            }
+            snprintf(error, sizeof(error), "%s: train.csv and test.csv need at least %d rows each",
+                     o->data, TRAIN_LEAST);
+        }
+    }
+    fprintf(stderr, "digits: %s\n", error);
+    digits_data_free(training);
+    digits_data_free(test);
+    return 0;
+}
+
+/* Prints what failed with hal's own words. Gives 0. */
+static int fail(const char *what)
+{
+    fprintf(stderr, "digits: %s failed: %s\n", what, hal_status_message());
+    return 0;
 }
 
 static int run(const options *o, ops_context *context, const digits_data *training,
@@ -116,70 +137,41 @@ static int run(const options *o, ops_context *context, const digits_data *traini
     return good;
 }
 
-static int load(const options *o, digits_data *training, digits_data *test)
+static int run_on_device(const options *o, const digits_data *training, const digits_data *test)
 {
-    char path[4096], error[4400];
-    *training = *test = (digits_data){0};
-    snprintf(path, sizeof(path), "%s/train.csv", o->data);
-    if (digits_data_load(path, training, error, sizeof(error))) {
-        snprintf(path, sizeof(path), "%s/test.csv", o->data);
-        if (digits_data_load(path, test, error, sizeof(error))) {
-            if (training->count >= TRAIN_LEAST && test->count >= TRAIN_LEAST) {
-                return 1;
-            }
-            snprintf(error, sizeof(error), "%s: train.csv and test.csv need at least %d rows each",
-                     o->data, TRAIN_LEAST);
-        }
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    ops_context *context = NULL;
+    int good = hal_device_open(o->device, &device) == HAL_OK || fail("opening the device");
+    good = good && (hal_queue_create(device, &queue) == HAL_OK || fail("making a queue"));
+    good = good && (ops_context_create(queue, &context) == HAL_OK || fail("making a context"));
+    good = good && run(o, context, training, test);
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {.data = "examples/digits/data", .seed = 1, .seeds = 1};
+    int parsed = parse_options(argc, argv, &o);
+    if (parsed <= 0) {
+        fputs(usage, parsed == 0 ? stdout : stderr);
+        return parsed == 0 ? 0 : 2;
     }
-    fprintf(stderr, "digits: %s\n", error);
-    digits_data_free(training);
-    digits_data_free(test);
-    return 0;
-}
-
-/* 1: run, 0: help was asked for, -1: cannot be read. */
-static int parse_options(int argc, char **argv, options *o)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        long number = 0;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            return 0;
-        } else if (strcmp(argv[i], "--validate") == 0) {
-            o->validate = 1;
-            continue;
-        } else if (value == NULL) {
-            fprintf(stderr, "digits: %s is no option, or lacks its value\n", argv[i]);
-            return -1;
-        } else if (strcmp(argv[i], "--data") == 0) {
-            o->data = value;
-        } else if (strcmp(argv[i], "--device") == 0) {
-            o->device = value;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            o->json = value;
-        } else if (strcmp(argv[i], "--seed") == 0 && parse_number(value, 0, 1000000, &number)) {
-            o->seed = (uint64_t)number;
-        } else if (strcmp(argv[i], "--seeds") == 0 && parse_number(value, 1, 1000, &number)) {
-            o->seeds = (int)number;
-        } else {
-            fprintf(stderr, "digits: %s %s is not understood\n", argv[i], value);
-            return -1;
-        }
-        i++;
+    digits_data training, test;
+    if (!load(&o, &training, &test)) {
+        return 1;
     }
-    return 1;
-}
-
-static int parse_number(const char *text, long low, long high, long *value)
-{
-    char *end;
-    *value = strtol(text, &end, 10);
-    return end != text && *end == '\0' && *value >= low && *value <= high;
-}
-
-/* Prints what failed with hal's own words. Gives 0. */
-static int fail(const char *what)
-{
-    fprintf(stderr, "digits: %s failed: %s\n", what, hal_status_message());
-    return 0;
+    digits_data learned = training, tested = test;
+    if (o.validate) {
+        int64_t kept = training.count / 5 * 4;
+        learned = digits_data_rows(&training, 0, kept);
+        tested = digits_data_rows(&training, kept, training.count - kept);
+    }
+    int good = run_on_device(&o, &learned, &tested);
+    digits_data_free(&training);
+    digits_data_free(&test);
+    return good ? 0 : 1;
 }

@@ -9,7 +9,19 @@
 #define BAR_WIDTH 32
 #define MISTAKES_SHOWN 5
 
-static void write_json_string(FILE *file, const char *text);
+static void write_json_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', file);
+        }
+        if ((unsigned char)*text >= ' ') {
+            fputc(*text, file);
+        }
+    }
+    fputc('"', file);
+}
 
 void report_progress(const char *what, int64_t done, int64_t all, double loss)
 {
@@ -85,18 +97,4 @@ int report_json(const char *path, const digits_result *result, char *error, size
         snprintf(error, error_bytes, "%s: cannot write: %s", path, strerror(errno));
     }
     return !failed;
-}
-
-static void write_json_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', file);
-        }
-        if ((unsigned char)*text >= ' ') {
-            fputc(*text, file);
-        }
-    }
-    fputc('"', file);
 }

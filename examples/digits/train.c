@@ -43,145 +43,6 @@ typedef struct trainer {
     ops_expression *cross_entropy;
 } trainer;
 
-static hal_status run(trainer *t, const digits_data *training, const digits_data *test,
-                      int32_t *guesses, train_outcome *outcome);
-static hal_status upload(trainer *t, const digits_data *training);
-static hal_status upload_schedule(trainer *t);
-static hal_status make_batch_tensors(trainer *t);
-static hal_status train_epoch(trainer *t, int64_t epoch);
-static hal_status train_step(trainer *t, int64_t epoch, int64_t step);
-static hal_status read_loss(trainer *t, double *loss);
-static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses,
-                           double *accuracy);
-static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first,
-                             const ops_tensor *classes);
-static hal_status make_cross_entropy(ops_expression **expression);
-static void destroy(trainer *t);
-static double now(void);
-
-hal_status train_and_test(ops_context *context, const digits_data *training,
-                          const digits_data *test, uint64_t seed, int32_t *guesses,
-                          train_outcome *outcome)
-{
-    trainer t = {.context = context, .seed = seed, .steps_per_epoch = training->count / BATCH};
-    hal_status status = run(&t, training, test, guesses, outcome);
-    destroy(&t);
-    return status;
-}
-
-static hal_status run(trainer *t, const digits_data *training, const digits_data *test,
-                      int32_t *guesses, train_outcome *outcome)
-{
-    char title[32];
-    snprintf(title, sizeof(title), "seed %llu", (unsigned long long)t->seed);
-    TRY(network_create(t->context, widths, LAYERS, BATCH, momentum, decay, t->seed, &t->net));
-    TRY(upload(t, training));
-    TRY(upload_schedule(t));
-    TRY(make_batch_tensors(t));
-
-    double start = now(), loss = 0;
-    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
-        TRY(train_epoch(t, epoch));
-        TRY(read_loss(t, &loss));
-        report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch,
-                        loss);
-    }
-    TRY(hal_queue_wait(ops_context_queue(t->context), HAL_WAIT_FOREVER));
-    outcome->seconds = now() - start;
-    outcome->steps = EPOCHS * t->steps_per_epoch;
-    outcome->images = outcome->steps * BATCH;
-    return test_all(t, test, guesses, &outcome->accuracy);
-}
-
-static hal_status train_epoch(trainer *t, int64_t epoch)
-{
-    ops_random_key key = {.seed = t->seed, .stream = (uint64_t)(STREAM_ORDER + epoch)};
-    TRY(ops_random_permutation(t->context, key, &t->order));
-    for (int64_t i = 0; i < t->steps_per_epoch; i++) {
-        TRY(train_step(t, epoch, i));
-    }
-    return HAL_OK;
-}
-
-/* Picks a batch, distorts it, adds noise, and learns from it. */
-static hal_status train_step(trainer *t, int64_t epoch, int64_t step)
-{
-    int64_t number = epoch * t->steps_per_epoch + step;
-    ops_random_key key = {.seed = t->seed, .stream = (uint64_t)(STREAM_NOISE + number)};
-    const int64_t square[2] = {DIGITS_PIXELS, DIGITS_PIXELS};
-    ops_tensor rows, distortion, rate;
-    TRY(ops_tensor_slice(&t->order, 0, step * BATCH, BATCH, 1, &rows));
-    TRY(ops_gather(t->context, 0, &t->pixels, &rows, &t->picked));
-    TRY(ops_gather(t->context, 0, &t->targets, &rows, &t->target));
-
-    TRY(ops_tensor_slice(&t->distortions, 0, number % DISTORTIONS, 1, 1, &distortion));
-    TRY(ops_tensor_reshape(&distortion, 2, square, &distortion));
-    TRY(ops_gemm(t->context, NULL, &t->picked, &distortion, &t->input));
-    TRY(ops_random_normal(t->context, key, 0, noise, &t->jitter));
-    TRY(ops_binary(t->context, OPS_ADD, &t->input, &t->jitter, &t->input));
-
-    TRY(ops_tensor_slice(&t->rates, 0, number, 1, 1, &rate));
-    return network_train(&t->net, &t->input, &t->target, &rate);
-}
-
-/* The mean cross-entropy of the newest batch. */
-static hal_status read_loss(trainer *t, double *loss)
-{
-    ops_reduce_options options = {.prologue = t->cross_entropy,
-                                  .prologue_inputs = &t->target,
-                                  .prologue_input_count = 1};
-    const int64_t flat[1] = {BATCH * DIGITS_CLASSES};
-    ops_tensor x, target;
-    float sum = 0;
-    TRY(ops_log_softmax(t->context, 1, network_output(&t->net), &t->log_probability));
-    TRY(ops_tensor_reshape(&t->log_probability, 1, flat, &x));
-    TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
-    options.prologue_inputs = &target;
-    TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &t->loss, &options));
-    TRY(ops_tensor_read(t->context, &t->loss, &sum, sizeof(sum)));
-    *loss = -(double)sum / BATCH;
-    return HAL_OK;
-}
-
-static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses,
-                           double *accuracy)
-{
-    const int64_t shape[2] = {test->count, DIGITS_PIXELS};
-    ops_tensor pixels = {0}, classes = {0};
-    hal_status status = ops_tensor_from_host(t->context, HAL_TYPE_F32, 2, shape, test->pixels,
-                                             &pixels);
-    if (status == HAL_OK) {
-        status = ops_tensor_create(t->context, HAL_TYPE_I32, 1, shape, &classes);
-    }
-    for (int64_t first = 0; status == HAL_OK && first < test->count; first += BATCH) {
-        /* The last batch reaches back over pictures that were tested already. */
-        int64_t start = first + BATCH <= test->count ? first : test->count - BATCH;
-        status = test_batch(t, &pixels, start, &classes);
-    }
-    if (status == HAL_OK) {
-        status = ops_tensor_read(t->context, &classes, guesses,
-                                 (uint64_t)test->count * sizeof(int32_t));
-    }
-    ops_tensor_release(&pixels);
-    ops_tensor_release(&classes);
-    int64_t right = 0;
-    for (int64_t i = 0; status == HAL_OK && i < test->count; i++) {
-        right += guesses[i] == test->labels[i];
-    }
-    *accuracy = (double)right / (double)test->count;
-    return status;
-}
-
-static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first,
-                             const ops_tensor *classes)
-{
-    ops_tensor rows, guesses;
-    TRY(ops_tensor_slice(pixels, 0, first, BATCH, 1, &rows));
-    TRY(ops_tensor_slice(classes, 0, first, BATCH, 1, &guesses));
-    TRY(network_forward(&t->net, &rows));
-    return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), &guesses, NULL);
-}
-
 static hal_status upload(trainer *t, const digits_data *training)
 {
     const int64_t pixels[2] = {training->count, DIGITS_PIXELS};
@@ -221,6 +82,17 @@ static hal_status upload_schedule(trainer *t)
     return status;
 }
 
+/* log probability x target, to be summed. */
+static hal_status make_cross_entropy(ops_expression **expression)
+{
+    hal_ir_builder *b;
+    TRY(hal_ir_builder_create_fragment("cross_entropy", &b));
+    hal_ir_value log_probability = hal_ir_input(b, 0, HAL_TYPE_F32);
+    hal_ir_value target = hal_ir_input(b, 1, HAL_TYPE_F32);
+    hal_ir_output(b, 0, hal_ir_mul(b, log_probability, target));
+    return ops_expression_create(b, expression);
+}
+
 static hal_status make_batch_tensors(trainer *t)
 {
     const int64_t input[2] = {BATCH, DIGITS_PIXELS}, output[2] = {BATCH, DIGITS_CLASSES};
@@ -234,15 +106,124 @@ static hal_status make_batch_tensors(trainer *t)
     return make_cross_entropy(&t->cross_entropy);
 }
 
-/* log probability x target, to be summed. */
-static hal_status make_cross_entropy(ops_expression **expression)
+static double now(void)
 {
-    hal_ir_builder *b;
-    TRY(hal_ir_builder_create_fragment("cross_entropy", &b));
-    hal_ir_value log_probability = hal_ir_input(b, 0, HAL_TYPE_F32);
-    hal_ir_value target = hal_ir_input(b, 1, HAL_TYPE_F32);
-    hal_ir_output(b, 0, hal_ir_mul(b, log_probability, target));
-    return ops_expression_create(b, expression);
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Picks a batch, distorts it, adds noise, and learns from it. */
+static hal_status train_step(trainer *t, int64_t epoch, int64_t step)
+{
+    int64_t number = epoch * t->steps_per_epoch + step;
+    ops_random_key key = {.seed = t->seed, .stream = (uint64_t)(STREAM_NOISE + number)};
+    const int64_t square[2] = {DIGITS_PIXELS, DIGITS_PIXELS};
+    ops_tensor rows, distortion, rate;
+    TRY(ops_tensor_slice(&t->order, 0, step * BATCH, BATCH, 1, &rows));
+    TRY(ops_gather(t->context, 0, &t->pixels, &rows, &t->picked));
+    TRY(ops_gather(t->context, 0, &t->targets, &rows, &t->target));
+
+    TRY(ops_tensor_slice(&t->distortions, 0, number % DISTORTIONS, 1, 1, &distortion));
+    TRY(ops_tensor_reshape(&distortion, 2, square, &distortion));
+    TRY(ops_gemm(t->context, NULL, &t->picked, &distortion, &t->input));
+    TRY(ops_random_normal(t->context, key, 0, noise, &t->jitter));
+    TRY(ops_binary(t->context, OPS_ADD, &t->input, &t->jitter, &t->input));
+
+    TRY(ops_tensor_slice(&t->rates, 0, number, 1, 1, &rate));
+    return network_train(&t->net, &t->input, &t->target, &rate);
+}
+
+static hal_status train_epoch(trainer *t, int64_t epoch)
+{
+    ops_random_key key = {.seed = t->seed, .stream = (uint64_t)(STREAM_ORDER + epoch)};
+    TRY(ops_random_permutation(t->context, key, &t->order));
+    for (int64_t i = 0; i < t->steps_per_epoch; i++) {
+        TRY(train_step(t, epoch, i));
+    }
+    return HAL_OK;
+}
+
+/* The mean cross-entropy of the newest batch. */
+static hal_status read_loss(trainer *t, double *loss)
+{
+    ops_reduce_options options = {.prologue = t->cross_entropy,
+                                  .prologue_inputs = &t->target,
+                                  .prologue_input_count = 1};
+    const int64_t flat[1] = {BATCH * DIGITS_CLASSES};
+    ops_tensor x, target;
+    float sum = 0;
+    TRY(ops_log_softmax(t->context, 1, network_output(&t->net), &t->log_probability));
+    TRY(ops_tensor_reshape(&t->log_probability, 1, flat, &x));
+    TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
+    options.prologue_inputs = &target;
+    TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &t->loss, &options));
+    TRY(ops_tensor_read(t->context, &t->loss, &sum, sizeof(sum)));
+    *loss = -(double)sum / BATCH;
+    return HAL_OK;
+}
+
+static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first,
+                             const ops_tensor *classes)
+{
+    ops_tensor rows, guesses;
+    TRY(ops_tensor_slice(pixels, 0, first, BATCH, 1, &rows));
+    TRY(ops_tensor_slice(classes, 0, first, BATCH, 1, &guesses));
+    TRY(network_forward(&t->net, &rows));
+    return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), &guesses, NULL);
+}
+
+static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses,
+                           double *accuracy)
+{
+    const int64_t shape[2] = {test->count, DIGITS_PIXELS};
+    ops_tensor pixels = {0}, classes = {0};
+    hal_status status = ops_tensor_from_host(t->context, HAL_TYPE_F32, 2, shape, test->pixels,
+                                             &pixels);
+    if (status == HAL_OK) {
+        status = ops_tensor_create(t->context, HAL_TYPE_I32, 1, shape, &classes);
+    }
+    for (int64_t first = 0; status == HAL_OK && first < test->count; first += BATCH) {
+        /* The last batch reaches back over pictures that were tested already. */
+        int64_t start = first + BATCH <= test->count ? first : test->count - BATCH;
+        status = test_batch(t, &pixels, start, &classes);
+    }
+    if (status == HAL_OK) {
+        status = ops_tensor_read(t->context, &classes, guesses,
+                                 (uint64_t)test->count * sizeof(int32_t));
+    }
+    ops_tensor_release(&pixels);
+    ops_tensor_release(&classes);
+    int64_t right = 0;
+    for (int64_t i = 0; status == HAL_OK && i < test->count; i++) {
+        right += guesses[i] == test->labels[i];
+    }
+    *accuracy = (double)right / (double)test->count;
+    return status;
+}
+
+static hal_status run(trainer *t, const digits_data *training, const digits_data *test,
+                      int32_t *guesses, train_outcome *outcome)
+{
+    char title[32];
+    snprintf(title, sizeof(title), "seed %llu", (unsigned long long)t->seed);
+    TRY(network_create(t->context, widths, LAYERS, BATCH, momentum, decay, t->seed, &t->net));
+    TRY(upload(t, training));
+    TRY(upload_schedule(t));
+    TRY(make_batch_tensors(t));
+
+    double start = now(), loss = 0;
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        TRY(train_epoch(t, epoch));
+        TRY(read_loss(t, &loss));
+        report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch,
+                        loss);
+    }
+    TRY(hal_queue_wait(ops_context_queue(t->context), HAL_WAIT_FOREVER));
+    outcome->seconds = now() - start;
+    outcome->steps = EPOCHS * t->steps_per_epoch;
+    outcome->images = outcome->steps * BATCH;
+    return test_all(t, test, guesses, &outcome->accuracy);
 }
 
 static void destroy(trainer *t)
@@ -257,9 +238,12 @@ static void destroy(trainer *t)
     network_destroy(&t->net);
 }
 
-static double now(void)
+hal_status train_and_test(ops_context *context, const digits_data *training,
+                          const digits_data *test, uint64_t seed, int32_t *guesses,
+                          train_outcome *outcome)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    trainer t = {.context = context, .seed = seed, .steps_per_epoch = training->count / BATCH};
+    hal_status status = run(&t, training, test, guesses, outcome);
+    destroy(&t);
+    return status;
 }

@@ -20,19 +20,135 @@ typedef struct trace {
     ops_array *loss;                   /* of all steps, [1] */
 } trace;
 
-static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace *t);
-static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS]);
+/* A step's rows of [steps * batch, ...]. */
+static ops_array *rows(const model *m, ops_array *x, int64_t step)
+{
+    return ops_array_slice(x, 0, step * m->sizes.batch, m->sizes.batch, 1);
+}
+
+/* With memory of their own, as inputs of graphs need. */
+static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns)
+{
+    const int64_t shape[2] = {rows, columns};
+    float *numbers = calloc((size_t)(rows * columns), sizeof(*numbers));
+    ops_array *made =
+        numbers == NULL ? NULL : ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
+    free(numbers);
+    return made;
+}
+
+/* The first failure of a nested expression has left its sentence; its number is not kept. */
+static hal_status failure(void)
+{
+    return HAL_ERROR_INVALID_STATE;
+}
+
+/* [n, 1] numbers to [n, letters] ones and zeros. */
+static ops_array *one_hot(const model *m, ops_array *letters)
+{
+    return ops_array_cast(HAL_TYPE_F32, ops_eq(letters, m->alphabet));
+}
+
+static ops_array *weight(const model *m, int which)
+{
+    return m->state[STATE_WEIGHT + which];
+}
+
+static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *input, ops_array **aim)
+{
+    *aim = ops_tanh(ops_add(ops_matmul(hidden, weight(m, WEIGHT_HIDDEN)), input));
+    return ops_add(hidden, ops_mul(m->forgetting, ops_sub(*aim, hidden)));
+}
+
+static ops_array *scaled(ops_array *x, double factor)
+{
+    return x == NULL ? NULL
+                     : ops_mul(x, ops_array_number(ops_array_context(x), HAL_TYPE_F32, factor));
+}
+
+/* The sum of a matrix, [1, 1]. */
+static ops_array *total(ops_array *x)
+{
+    return ops_array_reduce(OPS_REDUCE_SUM, 0, 1, ops_array_reduce(OPS_REDUCE_SUM, 1, 1, x));
+}
+
+/* The steps one after the other; the output layer's error is (probability - target) / count. */
+static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace *t)
+{
+    const double share = 1 / (double)(m->sizes.steps * m->sizes.batch);
+    ops_array *targets = one_hot(m, batch[BATCH_NEXT]);
+    t->letters = one_hot(m, batch[BATCH_LETTERS]);
+    ops_array *inputs = ops_matmul(t->letters, weight(m, WEIGHT_INPUT));
+    t->hidden[0] = m->state[STATE_HIDDEN];
+    for (int64_t i = 0; i < m->sizes.steps; i++) {
+        t->hidden[i + 1] = hidden_step(m, t->hidden[i], rows(m, inputs, i), &t->aim[i]);
+        ops_array *guess =
+            ops_add(ops_matmul(t->hidden[i + 1], weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
+        ops_array *logarithm = ops_array_log_softmax(1, guess);
+        ops_array *target = rows(m, targets, i);
+        t->error[i] = scaled(ops_sub(ops_exp(logarithm), target), share);
+        ops_array *loss = scaled(total(ops_mul(logarithm, target)), -share);
+        t->loss = i == 0 ? loss : ops_add(t->loss, loss);
+    }
+}
+
+static ops_array *flipped(ops_array *x)
+{
+    return ops_array_transpose(x, 0, 1);
+}
+
+/* From the last step to the first: with the gradient g by h' and the one d by h W + E[letter],
+ * d = a g (1 - tanh^2), and by h it is (1 - a) g + d W^T. */
+static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
+{
+    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
+    ops_array *kept = ops_sub(one, m->forgetting);
+    ops_array *output_back = flipped(weight(m, WEIGHT_OUTPUT));
+    ops_array *hidden_back = flipped(weight(m, WEIGHT_HIDDEN));
+    ops_array *later = NULL;
+    for (int64_t i = m->sizes.steps - 1; i >= 0; i--) {
+        ops_array *g = ops_matmul(t->error[i], output_back);
+        if (i < m->sizes.steps - 1) { /* and not by `later`, which is null too when a call failed */
+            g = ops_add(g, later);
+        }
+        ops_array *slope = ops_sub(one, ops_square(t->aim[i]));
+        ops_array *d = ops_mul(ops_mul(g, m->forgetting), slope);
+        later = ops_add(ops_mul(g, kept), ops_matmul(d, hidden_back));
+        ops_array *parts[WEIGHTS] = {
+            [WEIGHT_INPUT] = ops_matmul(flipped(rows(m, t->letters, i)), d),
+            [WEIGHT_HIDDEN] = ops_matmul(flipped(t->hidden[i]), d),
+            [WEIGHT_OUTPUT] = ops_matmul(flipped(t->hidden[i + 1]), t->error[i]),
+            [WEIGHT_BIAS] = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, t->error[i])};
+        for (int w = 0; w < WEIGHTS; w++) {
+            gradients[w] = i == m->sizes.steps - 1 ? parts[w] : ops_add(gradients[w], parts[w]);
+        }
+    }
+}
+
+/* Gradients whose length exceeds largest_norm are shortened to it, all by one factor. */
 static void update(const model *m, ops_array *rate, ops_array *const gradients[WEIGHTS],
-                   ops_array *next[STATES]);
-static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *input, ops_array **aim);
-static ops_array *one_hot(const model *m, ops_array *letters);
-static ops_array *rows(const model *m, ops_array *x, int64_t step);
-static ops_array *weight(const model *m, int which);
-static ops_array *flipped(ops_array *x);
-static ops_array *scaled(ops_array *x, double factor);
-static ops_array *total(ops_array *x);
-static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns);
-static hal_status failure(void);
+                   ops_array *next[STATES])
+{
+    ops_array *squares = NULL;
+    for (int w = 0; w < WEIGHTS; w++) {
+        ops_array *own = total(ops_square(gradients[w]));
+        squares = w == 0 ? own : ops_add(squares, own);
+    }
+    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
+    ops_array *factor = ops_min(one, scaled(ops_rsqrt(squares), largest_norm));
+    ops_array *floor = ops_array_number(m->context, HAL_TYPE_F32, tiny);
+    for (int w = 0; w < WEIGHTS; w++) {
+        ops_array *gradient = ops_mul(gradients[w], factor);
+        ops_array *mean =
+            ops_add(scaled(m->state[STATE_MEAN + w], mean_decay), scaled(gradient, 1 - mean_decay));
+        ops_array *square = ops_add(scaled(m->state[STATE_SQUARE + w], square_decay),
+                                    scaled(ops_square(gradient), 1 - square_decay));
+        ops_array *way = ops_div(ops_mul(rate, mean), ops_add(ops_sqrt(square), floor));
+        next[STATE_WEIGHT + w] = ops_sub(weight(m, w), way);
+        next[STATE_MEAN + w] = mean;
+        next[STATE_SQUARE + w] = square;
+    }
+}
 
 hal_status model_create(ops_context *context, model_sizes sizes, uint64_t seed, model *m)
 {
@@ -139,134 +255,4 @@ hal_status model_guess(const model *m, ops_array *hidden, ops_array *letter, ops
     *probabilities = ops_array_keep(ops_array_softmax(1, guess));
     ops_scope_end(m->context);
     return *next != NULL && *probabilities != NULL ? HAL_OK : failure();
-}
-
-/* The steps one after the other; the output layer's error is (probability - target) / count. */
-static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace *t)
-{
-    const double share = 1 / (double)(m->sizes.steps * m->sizes.batch);
-    ops_array *targets = one_hot(m, batch[BATCH_NEXT]);
-    t->letters = one_hot(m, batch[BATCH_LETTERS]);
-    ops_array *inputs = ops_matmul(t->letters, weight(m, WEIGHT_INPUT));
-    t->hidden[0] = m->state[STATE_HIDDEN];
-    for (int64_t i = 0; i < m->sizes.steps; i++) {
-        t->hidden[i + 1] = hidden_step(m, t->hidden[i], rows(m, inputs, i), &t->aim[i]);
-        ops_array *guess =
-            ops_add(ops_matmul(t->hidden[i + 1], weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
-        ops_array *logarithm = ops_array_log_softmax(1, guess);
-        ops_array *target = rows(m, targets, i);
-        t->error[i] = scaled(ops_sub(ops_exp(logarithm), target), share);
-        ops_array *loss = scaled(total(ops_mul(logarithm, target)), -share);
-        t->loss = i == 0 ? loss : ops_add(t->loss, loss);
-    }
-}
-
-/* From the last step to the first: with the gradient g by h' and the one d by h W + E[letter],
- * d = a g (1 - tanh^2), and by h it is (1 - a) g + d W^T. */
-static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
-{
-    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
-    ops_array *kept = ops_sub(one, m->forgetting);
-    ops_array *output_back = flipped(weight(m, WEIGHT_OUTPUT));
-    ops_array *hidden_back = flipped(weight(m, WEIGHT_HIDDEN));
-    ops_array *later = NULL;
-    for (int64_t i = m->sizes.steps - 1; i >= 0; i--) {
-        ops_array *g = ops_matmul(t->error[i], output_back);
-        if (i < m->sizes.steps - 1) { /* and not by `later`, which is null too when a call failed */
-            g = ops_add(g, later);
-        }
-        ops_array *slope = ops_sub(one, ops_square(t->aim[i]));
-        ops_array *d = ops_mul(ops_mul(g, m->forgetting), slope);
-        later = ops_add(ops_mul(g, kept), ops_matmul(d, hidden_back));
-        ops_array *parts[WEIGHTS] = {
-            [WEIGHT_INPUT] = ops_matmul(flipped(rows(m, t->letters, i)), d),
-            [WEIGHT_HIDDEN] = ops_matmul(flipped(t->hidden[i]), d),
-            [WEIGHT_OUTPUT] = ops_matmul(flipped(t->hidden[i + 1]), t->error[i]),
-            [WEIGHT_BIAS] = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, t->error[i])};
-        for (int w = 0; w < WEIGHTS; w++) {
-            gradients[w] = i == m->sizes.steps - 1 ? parts[w] : ops_add(gradients[w], parts[w]);
-        }
-    }
-}
-
-/* Gradients whose length exceeds largest_norm are shortened to it, all by one factor. */
-static void update(const model *m, ops_array *rate, ops_array *const gradients[WEIGHTS],
-                   ops_array *next[STATES])
-{
-    ops_array *squares = NULL;
-    for (int w = 0; w < WEIGHTS; w++) {
-        ops_array *own = total(ops_square(gradients[w]));
-        squares = w == 0 ? own : ops_add(squares, own);
-    }
-    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
-    ops_array *factor = ops_min(one, scaled(ops_rsqrt(squares), largest_norm));
-    ops_array *floor = ops_array_number(m->context, HAL_TYPE_F32, tiny);
-    for (int w = 0; w < WEIGHTS; w++) {
-        ops_array *gradient = ops_mul(gradients[w], factor);
-        ops_array *mean =
-            ops_add(scaled(m->state[STATE_MEAN + w], mean_decay), scaled(gradient, 1 - mean_decay));
-        ops_array *square = ops_add(scaled(m->state[STATE_SQUARE + w], square_decay),
-                                    scaled(ops_square(gradient), 1 - square_decay));
-        ops_array *way = ops_div(ops_mul(rate, mean), ops_add(ops_sqrt(square), floor));
-        next[STATE_WEIGHT + w] = ops_sub(weight(m, w), way);
-        next[STATE_MEAN + w] = mean;
-        next[STATE_SQUARE + w] = square;
-    }
-}
-
-static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *input, ops_array **aim)
-{
-    *aim = ops_tanh(ops_add(ops_matmul(hidden, weight(m, WEIGHT_HIDDEN)), input));
-    return ops_add(hidden, ops_mul(m->forgetting, ops_sub(*aim, hidden)));
-}
-
-/* [n, 1] numbers to [n, letters] ones and zeros. */
-static ops_array *one_hot(const model *m, ops_array *letters)
-{
-    return ops_array_cast(HAL_TYPE_F32, ops_eq(letters, m->alphabet));
-}
-
-/* A step's rows of [steps * batch, ...]. */
-static ops_array *rows(const model *m, ops_array *x, int64_t step)
-{
-    return ops_array_slice(x, 0, step * m->sizes.batch, m->sizes.batch, 1);
-}
-
-static ops_array *weight(const model *m, int which)
-{
-    return m->state[STATE_WEIGHT + which];
-}
-
-static ops_array *flipped(ops_array *x)
-{
-    return ops_array_transpose(x, 0, 1);
-}
-
-static ops_array *scaled(ops_array *x, double factor)
-{
-    return x == NULL ? NULL
-                     : ops_mul(x, ops_array_number(ops_array_context(x), HAL_TYPE_F32, factor));
-}
-
-/* The sum of a matrix, [1, 1]. */
-static ops_array *total(ops_array *x)
-{
-    return ops_array_reduce(OPS_REDUCE_SUM, 0, 1, ops_array_reduce(OPS_REDUCE_SUM, 1, 1, x));
-}
-
-/* With memory of their own, as inputs of graphs need. */
-static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns)
-{
-    const int64_t shape[2] = {rows, columns};
-    float *numbers = calloc((size_t)(rows * columns), sizeof(*numbers));
-    ops_array *made =
-        numbers == NULL ? NULL : ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
-    free(numbers);
-    return made;
-}
-
-/* The first failure of a nested expression has left its sentence; its number is not kept. */
-static hal_status failure(void)
-{
-    return HAL_ERROR_INVALID_STATE;
 }

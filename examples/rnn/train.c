@@ -35,70 +35,19 @@ typedef struct trainer {
     int64_t position; /* in the streams */
 } trainer;
 
-static hal_status run(trainer *t, train_outcome *outcome);
-static hal_status next_batch(trainer *t, int64_t step);
-static hal_status record(trainer *t);
-static hal_status train_step(trainer *t, ops_array *next[STATES]);
-static hal_status mean_loss(trainer *t, double *loss);
-static hal_status write_sample(trainer *t);
-static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, uint64_t *state);
-static int32_t draw(const float *probabilities, int32_t count, uint64_t *state);
-static void release(ops_array **arrays, int count);
-static double now(void);
-
-int64_t train_least(void)
+static double now(void)
 {
-    return (int64_t)BATCH * (STEPS + 1);
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-hal_status train_and_write(ops_context *context, const rnn_text *text,
-                           const train_settings *settings, train_outcome *outcome)
+static void release(ops_array **arrays, int count)
 {
-    const model_sizes sizes = {
-        .letters = text->letter_count, .hidden = HIDDEN, .batch = BATCH, .steps = STEPS};
-    trainer t = {.text = text, .settings = settings};
-    hal_status status = model_create(context, sizes, settings->seed, &t.net);
-    if (status == HAL_OK) {
-        status = run(&t, outcome);
+    for (int i = 0; i < count; i++) {
+        ops_array_release(arrays[i]);
+        arrays[i] = NULL;
     }
-    if (status == HAL_OK && settings->sample > 0) {
-        status = write_sample(&t);
-    }
-    ops_graph_destroy(t.graph);
-    release(t.batch, BATCH_ARRAYS);
-    model_destroy(&t.net);
-    return status;
-}
-
-static hal_status run(trainer *t, train_outcome *outcome)
-{
-    const int64_t every = t->settings->every;
-    double start = now();
-    int64_t counted = 0; /* steps since `start` */
-    for (int64_t step = 1; step <= t->settings->steps; step++) {
-        ops_array *next[STATES];
-        TRY(next_batch(t, step));
-        if (!t->settings->eager && t->graph == NULL) {
-            TRY(record(t));
-        }
-        TRY(train_step(t, next));
-        release(t->net.state, STATES);
-        memcpy(t->net.state, next, sizeof(next));
-        counted++;
-        if (step % every == 0) {
-            TRY(mean_loss(t, &outcome->loss));
-            outcome->step_us = 1e6 * (now() - start) / (double)counted;
-            printf("step %6lld: loss %.4f, %.0f us a step\n", (long long)step, outcome->loss,
-                   outcome->step_us);
-            fflush(stdout);
-            if (step == every) {
-                outcome->first_loss = outcome->loss;
-                start = now();
-                counted = 0;
-            }
-        }
-    }
-    return HAL_OK;
 }
 
 /* Letters, those that follow, and the rate with what the first steps of Adam are corrected by. */
@@ -158,23 +107,49 @@ static hal_status mean_loss(trainer *t, double *loss)
     return model_clear_loss(&t->net);
 }
 
-/* Letter after letter, each drawn from what the network thinks of it, from the text's first on. */
-static hal_status write_sample(trainer *t)
+static hal_status run(trainer *t, train_outcome *outcome)
 {
-    const int64_t shape[2] = {1, HIDDEN};
-    const float zeros[HIDDEN] = {0};
-    int32_t letter = t->text->letters[0];
-    uint64_t state = t->settings->seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    ops_array *hidden = ops_array_from_host(t->net.context, HAL_TYPE_F32, 2, shape, zeros);
-    hal_status status = hidden != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
-    printf("\n");
-    for (int64_t i = 0; status == HAL_OK && i < t->settings->sample; i++) {
-        putchar(t->text->bytes[letter]);
-        status = write_letter(t, &hidden, &letter, &state);
+    const int64_t every = t->settings->every;
+    double start = now();
+    int64_t counted = 0; /* steps since `start` */
+    for (int64_t step = 1; step <= t->settings->steps; step++) {
+        ops_array *next[STATES];
+        TRY(next_batch(t, step));
+        if (!t->settings->eager && t->graph == NULL) {
+            TRY(record(t));
+        }
+        TRY(train_step(t, next));
+        release(t->net.state, STATES);
+        memcpy(t->net.state, next, sizeof(next));
+        counted++;
+        if (step % every == 0) {
+            TRY(mean_loss(t, &outcome->loss));
+            outcome->step_us = 1e6 * (now() - start) / (double)counted;
+            printf("step %6lld: loss %.4f, %.0f us a step\n", (long long)step, outcome->loss,
+                   outcome->step_us);
+            fflush(stdout);
+            if (step == every) {
+                outcome->first_loss = outcome->loss;
+                start = now();
+                counted = 0;
+            }
+        }
     }
-    printf("\n");
-    ops_array_release(hidden);
-    return status;
+    return HAL_OK;
+}
+
+/* G. Marsaglia, "Xorshift RNGs", 2003. */
+static int32_t draw(const float *probabilities, int32_t count, uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    double left = (double)(*state >> 11) * 0x1p-53;
+    int32_t letter = 0;
+    while (letter + 1 < count && left >= (double)probabilities[letter]) {
+        left -= (double)probabilities[letter++];
+    }
+    return letter;
 }
 
 static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, uint64_t *state)
@@ -198,31 +173,45 @@ static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, 
     return status;
 }
 
-/* G. Marsaglia, "Xorshift RNGs", 2003. */
-static int32_t draw(const float *probabilities, int32_t count, uint64_t *state)
+/* Letter after letter, each drawn from what the network thinks of it, from the text's first on. */
+static hal_status write_sample(trainer *t)
 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    double left = (double)(*state >> 11) * 0x1p-53;
-    int32_t letter = 0;
-    while (letter + 1 < count && left >= (double)probabilities[letter]) {
-        left -= (double)probabilities[letter++];
+    const int64_t shape[2] = {1, HIDDEN};
+    const float zeros[HIDDEN] = {0};
+    int32_t letter = t->text->letters[0];
+    uint64_t state = t->settings->seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    ops_array *hidden = ops_array_from_host(t->net.context, HAL_TYPE_F32, 2, shape, zeros);
+    hal_status status = hidden != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    printf("\n");
+    for (int64_t i = 0; status == HAL_OK && i < t->settings->sample; i++) {
+        putchar(t->text->bytes[letter]);
+        status = write_letter(t, &hidden, &letter, &state);
     }
-    return letter;
+    printf("\n");
+    ops_array_release(hidden);
+    return status;
 }
 
-static void release(ops_array **arrays, int count)
+int64_t train_least(void)
 {
-    for (int i = 0; i < count; i++) {
-        ops_array_release(arrays[i]);
-        arrays[i] = NULL;
-    }
+    return (int64_t)BATCH * (STEPS + 1);
 }
 
-static double now(void)
+hal_status train_and_write(ops_context *context, const rnn_text *text,
+                           const train_settings *settings, train_outcome *outcome)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    const model_sizes sizes = {
+        .letters = text->letter_count, .hidden = HIDDEN, .batch = BATCH, .steps = STEPS};
+    trainer t = {.text = text, .settings = settings};
+    hal_status status = model_create(context, sizes, settings->seed, &t.net);
+    if (status == HAL_OK) {
+        status = run(&t, outcome);
+    }
+    if (status == HAL_OK && settings->sample > 0) {
+        status = write_sample(&t);
+    }
+    ops_graph_destroy(t.graph);
+    release(t.batch, BATCH_ARRAYS);
+    model_destroy(&t.net);
+    return status;
 }

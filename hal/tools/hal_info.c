@@ -20,23 +20,6 @@ typedef struct limit {
 
 enum { LIMITS = 13 };
 
-static void print_text(const hal_registry_report *report);
-static void print_device(const hal_plugin_report *plugin, uint32_t index);
-static void print_memory(const char *plugin, uint32_t index);
-static void print_json(const hal_registry_report *report);
-static void json_plugin(const hal_plugin_report *plugin);
-static void json_device(const hal_plugin_report *plugin, uint32_t index);
-static void json_string(const char *text);
-static void json_words(const char *key, uint32_t set, const word *words);
-static void json_types(const char *key, uint32_t set);
-static hal_status statistics_of(const char *plugin, uint32_t index,
-                                hal_memory_statistics *statistics);
-static void list_limits(const hal_device_info *info, limit limits[LIMITS]);
-static const char *kind_name(uint32_t kind);
-static void print_words(const char *label, uint32_t set, const word *words);
-static void print_types(const char *label, uint32_t set);
-static void print_bytes(const char *label, uint64_t bytes);
-
 static const word exactness_words[] = {{HAL_EXACT_FMA, "fma"},
                                        {HAL_EXACT_DIVIDE, "divide"},
                                        {HAL_EXACT_SQRT, "sqrt"},
@@ -58,151 +41,87 @@ static const char usage[] =
     "  --json  the same as JSON\n"
     "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n";
 
-int main(int argc, char **argv)
+static void json_string(const char *text)
 {
-    const int json = argc == 2 && strcmp(argv[1], "--json") == 0;
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    if (argc > 1 && !json) {
-        fprintf(stderr, "hal-info: %s is no option\n%s", argv[argc - 1], usage);
-        return 2;
-    }
-    hal_registry_report *report = NULL;
-    const hal_status status = hal_registry_inspect(&report);
-    if (status != HAL_OK) {
-        fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
-        return 1;
-    }
-    if (json) {
-        print_json(report);
-    } else {
-        print_text(report);
-    }
-    hal_registry_report_destroy(report);
-    return 0;
-}
-
-static void print_text(const hal_registry_report *report)
-{
-    printf("Halyard %s\n\n", hal_version());
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        for (uint32_t d = 0; d < report->plugins[i].device_count; d++) {
-            print_device(&report->plugins[i], d);
-        }
-    }
-    printf("Choice without a selection: %s\n",
-           report->choice[0] ? report->choice : "none, no device can be used");
-    const char *line = report->reasoning;
-    while (*line) {
-        const size_t length = strcspn(line, "\n");
-        printf("  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    printf("\nPlugins\n");
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        const hal_plugin_report *plugin = &report->plugins[i];
-        printf("  %s\n", plugin->path);
-        if (plugin->status == HAL_OK) {
-            printf("    %s %s, %u device%s\n", plugin->name, plugin->version,
-                   plugin->device_count, plugin->device_count == 1 ? "" : "s");
+    putchar('"');
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\') {
+            printf("\\%c", *at);
+        } else if (*at < 0x20) {
+            printf("\\u%04x", *at);
         } else {
-            printf("    not usable: %s\n    %s\n", hal_status_name(plugin->status),
-                   plugin->message);
+            putchar(*at);
         }
     }
-    printf("%s\nSearched\n", report->plugin_count ? "" : "  none\n");
-    for (uint32_t i = 0; i < report->path_count; i++) {
-        printf("  %s\n", report->paths[i]);
-    }
+    putchar('"');
 }
 
-static void print_device(const hal_plugin_report *plugin, uint32_t index)
+static const char *kind_name(uint32_t kind)
 {
-    const hal_device_info *info = &plugin->devices[index];
-    printf("%s:%u  %s\n", plugin->name, index, info->name);
-    printf("  %-20s %s\n", "kind", kind_name(info->kind));
-    printf("  %-20s %s\n", "id", info->id);
-    printf("  %-20s %s\n", "driver", info->driver);
-    printf("  %-20s %s\n", "architecture", info->architecture);
-    print_memory(plugin->name, index);
-    print_bytes("largest allocation", info->max_allocation);
-    print_bytes("largest binding", info->max_binding);
-    limit limits[LIMITS];
-    list_limits(info, limits);
-    for (int i = 0; i < LIMITS; i++) {
-        printf("  %-20s %llu\n", limits[i].label, (unsigned long long)limits[i].value);
-    }
-    printf("  %-20s %u x %u x %u\n", "largest group", info->max_group_size[0],
-           info->max_group_size[1], info->max_group_size[2]);
-    printf("  %-20s %u x %u x %u\n", "largest grid", info->max_grid[0], info->max_grid[1],
-           info->max_grid[2]);
-    print_types("storage types", info->storage_types);
-    print_types("arithmetic types", info->arithmetic_types);
-    print_types("matrix types", info->matrix_types);
-    print_words("exactness", info->exactness, exactness_words);
-    print_words("abilities", info->abilities, ability_words);
-    printf("\n");
+    static const char *const names[] = {"unknown", "discrete", "integrated",
+                                        "virtual", "software", "cpu"};
+    return names[kind <= HAL_DEVICE_CPU ? kind : 0];
 }
 
-static void print_memory(const char *plugin, uint32_t index)
+static void list_limits(const hal_device_info *info, limit limits[LIMITS])
 {
-    hal_memory_statistics now;
-    if (statistics_of(plugin, index, &now) != HAL_OK) {
-        printf("  %-20s cannot be opened: %s\n", "memory", hal_status_message());
-        return;
-    }
-    print_bytes("memory", now.total_bytes);
-    print_bytes("memory free", now.free_bytes);
-    printf("  %-20s %llu bytes in use, %llu pooled, %llu allocations, %llu reused\n", "pool",
-           (unsigned long long)now.in_use_bytes, (unsigned long long)now.pooled_bytes,
-           (unsigned long long)now.allocation_count, (unsigned long long)now.reuse_count);
+    const limit all[LIMITS] = {
+        {"compute units", "compute_units", info->compute_units},
+        {"subgroup width", "subgroup_width", info->subgroup_width},
+        {"work-items a group", "max_group_items", info->max_group_items},
+        {"preferred group", "preferred_group", info->preferred_group},
+        {"shared memory bytes", "shared_bytes", info->shared_bytes},
+        {"bindings", "max_bindings", info->max_bindings},
+        {"binding alignment", "binding_alignment", info->binding_alignment},
+        {"vector bytes", "max_vector_bytes", info->max_vector_bytes},
+        {"item vector bytes", "item_vector_bytes", info->item_vector_bytes},
+        {"item register bytes", "item_register_bytes", info->item_register_bytes},
+        {"queues at once", "max_queues", info->max_queues},
+        {"own f32 functions", "math_f32", (uint64_t)__builtin_popcount(info->math_f32)},
+        {"own f64 functions", "math_f64", (uint64_t)__builtin_popcount(info->math_f64)},
+    };
+    memcpy(limits, all, sizeof all);
 }
 
-static void print_json(const hal_registry_report *report)
+static void json_types(const char *key, uint32_t set)
 {
-    printf("{\n  \"version\": \"%s\",\n  \"choice\": ", hal_version());
-    json_string(report->choice);
-    printf(",\n  \"reasoning\": [");
-    const char *line = report->reasoning;
-    for (int first = 1; *line; first = 0) {
-        const size_t length = strcspn(line, "\n");
-        char text[1024];
-        snprintf(text, sizeof text, "%.*s", (int)length, line);
-        printf("%s\n    ", first ? "" : ",");
-        json_string(text);
-        line += length + (line[length] == '\n');
+    printf(", \"%s\": [", key);
+    const char *comma = "";
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (set & HAL_TYPE_BIT(type)) {
+            printf("%s\"%s\"", comma, hal_type_name(type));
+            comma = ", ";
+        }
     }
-    printf("\n  ],\n  \"searched\": [");
-    for (uint32_t i = 0; i < report->path_count; i++) {
-        printf("%s\n    ", i ? "," : "");
-        json_string(report->paths[i]);
-    }
-    printf("\n  ],\n  \"plugins\": [");
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        printf("%s\n    ", i ? "," : "");
-        json_plugin(&report->plugins[i]);
-    }
-    printf("\n  ]\n}\n");
+    printf("]");
 }
 
-static void json_plugin(const hal_plugin_report *plugin)
+static void json_words(const char *key, uint32_t set, const word *words)
 {
-    printf("{\"path\": ");
-    json_string(plugin->path);
-    printf(", \"name\": ");
-    json_string(plugin->name);
-    printf(", \"version\": ");
-    json_string(plugin->version);
-    printf(", \"status\": \"%s\", \"message\": ", hal_status_name(plugin->status));
-    json_string(plugin->message);
-    printf(", \"devices\": [");
-    for (uint32_t d = 0; d < plugin->device_count; d++) {
-        printf("%s\n      ", d ? "," : "");
-        json_device(plugin, d);
+    printf(", \"%s\": [", key);
+    const char *comma = "";
+    for (; words->text; words++) {
+        if (set & words->bit) {
+            printf("%s\"%s\"", comma, words->text);
+            comma = ", ";
+        }
     }
-    printf("]}");
+    printf("]");
+}
+
+/* The device is open for this question only. */
+static hal_status statistics_of(const char *plugin, uint32_t index,
+                                hal_memory_statistics *statistics)
+{
+    char selection[96];
+    hal_device *device = NULL;
+    snprintf(selection, sizeof selection, "%s:%u", plugin, index);
+    hal_status status = hal_device_open(selection, &device);
+    if (status == HAL_OK) {
+        status = hal_device_memory(device, statistics);
+    }
+    hal_device_release(device);
+    return status;
 }
 
 static void json_device(const hal_plugin_report *plugin, uint32_t index)
@@ -247,87 +166,86 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     printf("}");
 }
 
-static void json_string(const char *text)
+static void json_plugin(const hal_plugin_report *plugin)
 {
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at);
-        } else if (*at < 0x20) {
-            printf("\\u%04x", *at);
-        } else {
-            putchar(*at);
-        }
+    printf("{\"path\": ");
+    json_string(plugin->path);
+    printf(", \"name\": ");
+    json_string(plugin->name);
+    printf(", \"version\": ");
+    json_string(plugin->version);
+    printf(", \"status\": \"%s\", \"message\": ", hal_status_name(plugin->status));
+    json_string(plugin->message);
+    printf(", \"devices\": [");
+    for (uint32_t d = 0; d < plugin->device_count; d++) {
+        printf("%s\n      ", d ? "," : "");
+        json_device(plugin, d);
     }
-    putchar('"');
+    printf("]}");
 }
 
-static void json_words(const char *key, uint32_t set, const word *words)
+static void print_json(const hal_registry_report *report)
 {
-    printf(", \"%s\": [", key);
-    const char *comma = "";
-    for (; words->text; words++) {
-        if (set & words->bit) {
-            printf("%s\"%s\"", comma, words->text);
-            comma = ", ";
-        }
+    printf("{\n  \"version\": \"%s\",\n  \"choice\": ", hal_version());
+    json_string(report->choice);
+    printf(",\n  \"reasoning\": [");
+    const char *line = report->reasoning;
+    for (int first = 1; *line; first = 0) {
+        const size_t length = strcspn(line, "\n");
+        char text[1024];
+        snprintf(text, sizeof text, "%.*s", (int)length, line);
+        printf("%s\n    ", first ? "" : ",");
+        json_string(text);
+        line += length + (line[length] == '\n');
     }
-    printf("]");
+    printf("\n  ],\n  \"searched\": [");
+    for (uint32_t i = 0; i < report->path_count; i++) {
+        printf("%s\n    ", i ? "," : "");
+        json_string(report->paths[i]);
+    }
+    printf("\n  ],\n  \"plugins\": [");
+    for (uint32_t i = 0; i < report->plugin_count; i++) {
+        printf("%s\n    ", i ? "," : "");
+        json_plugin(&report->plugins[i]);
+    }
+    printf("\n  ]\n}\n");
 }
 
-static void json_types(const char *key, uint32_t set)
+static void print_bytes(const char *label, uint64_t bytes)
 {
-    printf(", \"%s\": [", key);
-    const char *comma = "";
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    int unit = 0;
+    while (value >= 1024.0 && unit < 6) {
+        value /= 1024.0;
+        unit++;
+    }
+    printf(unit ? "  %-20s %.1f %s\n" : "  %-20s %.0f %s\n", label, value, units[unit]);
+}
+
+static void print_memory(const char *plugin, uint32_t index)
+{
+    hal_memory_statistics now;
+    if (statistics_of(plugin, index, &now) != HAL_OK) {
+        printf("  %-20s cannot be opened: %s\n", "memory", hal_status_message());
+        return;
+    }
+    print_bytes("memory", now.total_bytes);
+    print_bytes("memory free", now.free_bytes);
+    printf("  %-20s %llu bytes in use, %llu pooled, %llu allocations, %llu reused\n", "pool",
+           (unsigned long long)now.in_use_bytes, (unsigned long long)now.pooled_bytes,
+           (unsigned long long)now.allocation_count, (unsigned long long)now.reuse_count);
+}
+
+static void print_types(const char *label, uint32_t set)
+{
+    printf("  %-20s", label);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (set & HAL_TYPE_BIT(type)) {
-            printf("%s\"%s\"", comma, hal_type_name(type));
-            comma = ", ";
+            printf(" %s", hal_type_name(type));
         }
     }
-    printf("]");
-}
-
-/* The device is open for this question only. */
-static hal_status statistics_of(const char *plugin, uint32_t index,
-                                hal_memory_statistics *statistics)
-{
-    char selection[96];
-    hal_device *device = NULL;
-    snprintf(selection, sizeof selection, "%s:%u", plugin, index);
-    hal_status status = hal_device_open(selection, &device);
-    if (status == HAL_OK) {
-        status = hal_device_memory(device, statistics);
-    }
-    hal_device_release(device);
-    return status;
-}
-
-static void list_limits(const hal_device_info *info, limit limits[LIMITS])
-{
-    const limit all[LIMITS] = {
-        {"compute units", "compute_units", info->compute_units},
-        {"subgroup width", "subgroup_width", info->subgroup_width},
-        {"work-items a group", "max_group_items", info->max_group_items},
-        {"preferred group", "preferred_group", info->preferred_group},
-        {"shared memory bytes", "shared_bytes", info->shared_bytes},
-        {"bindings", "max_bindings", info->max_bindings},
-        {"binding alignment", "binding_alignment", info->binding_alignment},
-        {"vector bytes", "max_vector_bytes", info->max_vector_bytes},
-        {"item vector bytes", "item_vector_bytes", info->item_vector_bytes},
-        {"item register bytes", "item_register_bytes", info->item_register_bytes},
-        {"queues at once", "max_queues", info->max_queues},
-        {"own f32 functions", "math_f32", (uint64_t)__builtin_popcount(info->math_f32)},
-        {"own f64 functions", "math_f64", (uint64_t)__builtin_popcount(info->math_f64)},
-    };
-    memcpy(limits, all, sizeof all);
-}
-
-static const char *kind_name(uint32_t kind)
-{
-    static const char *const names[] = {"unknown", "discrete", "integrated",
-                                        "virtual", "software", "cpu"};
-    return names[kind <= HAL_DEVICE_CPU ? kind : 0];
+    printf("\n");
 }
 
 static void print_words(const char *label, uint32_t set, const word *words)
@@ -344,25 +262,90 @@ static void print_words(const char *label, uint32_t set, const word *words)
     printf("\n");
 }
 
-static void print_types(const char *label, uint32_t set)
+static void print_device(const hal_plugin_report *plugin, uint32_t index)
 {
-    printf("  %-20s", label);
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if (set & HAL_TYPE_BIT(type)) {
-            printf(" %s", hal_type_name(type));
-        }
+    const hal_device_info *info = &plugin->devices[index];
+    printf("%s:%u  %s\n", plugin->name, index, info->name);
+    printf("  %-20s %s\n", "kind", kind_name(info->kind));
+    printf("  %-20s %s\n", "id", info->id);
+    printf("  %-20s %s\n", "driver", info->driver);
+    printf("  %-20s %s\n", "architecture", info->architecture);
+    print_memory(plugin->name, index);
+    print_bytes("largest allocation", info->max_allocation);
+    print_bytes("largest binding", info->max_binding);
+    limit limits[LIMITS];
+    list_limits(info, limits);
+    for (int i = 0; i < LIMITS; i++) {
+        printf("  %-20s %llu\n", limits[i].label, (unsigned long long)limits[i].value);
     }
+    printf("  %-20s %u x %u x %u\n", "largest group", info->max_group_size[0],
+           info->max_group_size[1], info->max_group_size[2]);
+    printf("  %-20s %u x %u x %u\n", "largest grid", info->max_grid[0], info->max_grid[1],
+           info->max_grid[2]);
+    print_types("storage types", info->storage_types);
+    print_types("arithmetic types", info->arithmetic_types);
+    print_types("matrix types", info->matrix_types);
+    print_words("exactness", info->exactness, exactness_words);
+    print_words("abilities", info->abilities, ability_words);
     printf("\n");
 }
 
-static void print_bytes(const char *label, uint64_t bytes)
+static void print_text(const hal_registry_report *report)
 {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)bytes;
-    int unit = 0;
-    while (value >= 1024.0 && unit < 6) {
-        value /= 1024.0;
-        unit++;
+    printf("Halyard %s\n\n", hal_version());
+    for (uint32_t i = 0; i < report->plugin_count; i++) {
+        for (uint32_t d = 0; d < report->plugins[i].device_count; d++) {
+            print_device(&report->plugins[i], d);
+        }
     }
-    printf(unit ? "  %-20s %.1f %s\n" : "  %-20s %.0f %s\n", label, value, units[unit]);
+    printf("Choice without a selection: %s\n",
+           report->choice[0] ? report->choice : "none, no device can be used");
+    const char *line = report->reasoning;
+    while (*line) {
+        const size_t length = strcspn(line, "\n");
+        printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    printf("\nPlugins\n");
+    for (uint32_t i = 0; i < report->plugin_count; i++) {
+        const hal_plugin_report *plugin = &report->plugins[i];
+        printf("  %s\n", plugin->path);
+        if (plugin->status == HAL_OK) {
+            printf("    %s %s, %u device%s\n", plugin->name, plugin->version,
+                   plugin->device_count, plugin->device_count == 1 ? "" : "s");
+        } else {
+            printf("    not usable: %s\n    %s\n", hal_status_name(plugin->status),
+                   plugin->message);
+        }
+    }
+    printf("%s\nSearched\n", report->plugin_count ? "" : "  none\n");
+    for (uint32_t i = 0; i < report->path_count; i++) {
+        printf("  %s\n", report->paths[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const int json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc > 1 && !json) {
+        fprintf(stderr, "hal-info: %s is no option\n%s", argv[argc - 1], usage);
+        return 2;
+    }
+    hal_registry_report *report = NULL;
+    const hal_status status = hal_registry_inspect(&report);
+    if (status != HAL_OK) {
+        fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
+        return 1;
+    }
+    if (json) {
+        print_json(report);
+    } else {
+        print_text(report);
+    }
+    hal_registry_report_destroy(report);
+    return 0;
 }

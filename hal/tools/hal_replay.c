@@ -33,41 +33,21 @@ static const char usage[] =
     "Exit status: 0 all is within the bound, 1 something is not, or could not be run here,\n"
     "2 file, device or usage is wrong.\n";
 
-static int read_options(int argc, char **argv, options *asked);
-static int read_bound(const char *option, const char *text, replay_bound *bound);
-static int map_file(const char *path, const void **data, uint64_t *bytes);
-static int list(replay_file *file);
-static void list_record(const replay_record *record);
-static void list_batch(const replay_record *record, uint64_t number);
-static int replay(replay_file *file, const options *asked);
-static int run_records(replay_file *file, replay_run *run, const replay_record *first);
-
-int main(int argc, char **argv)
+/* Steps alone leave no tolerance. */
+static int read_bound(const char *option, const char *text, replay_bound *bound)
 {
-    options asked = {.bound = {-1.0, UINT64_MAX}};
-    const void *data = NULL;
-    uint64_t bytes = 0;
-    replay_file file;
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return ALL_WELL;
+    char *rest;
+    errno = 0;
+    if (strcmp(option, "--tolerance") == 0) {
+        bound->tolerance = strtod(text, &rest);
+        return !*rest && rest != text && bound->tolerance >= 0.0;
     }
-    if (!read_options(argc, argv, &asked)) {
-        fputs(usage, stderr);
-        return NOT_USABLE;
+    if (strcmp(option, "--ulps") == 0) {
+        bound->ulps = strtoull(text, &rest, 10);
+        bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
+        return !*rest && text[0] >= '0' && text[0] <= '9' && errno == 0;
     }
-    if (!map_file(asked.path, &data, &bytes)) {
-        return NOT_USABLE;
-    }
-    if (!replay_file_begin(&file, data, bytes)) {
-        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
-        return NOT_USABLE;
-    }
-    const int result = asked.list ? list(&file) : replay(&file, &asked);
-    if (file.message[0]) {
-        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
-    }
-    return result;
+    return 0;
 }
 
 static int read_options(int argc, char **argv, options *asked)
@@ -98,23 +78,6 @@ static int read_options(int argc, char **argv, options *asked)
     return asked->path != NULL;
 }
 
-/* Steps alone leave no tolerance. */
-static int read_bound(const char *option, const char *text, replay_bound *bound)
-{
-    char *rest;
-    errno = 0;
-    if (strcmp(option, "--tolerance") == 0) {
-        bound->tolerance = strtod(text, &rest);
-        return !*rest && rest != text && bound->tolerance >= 0.0;
-    }
-    if (strcmp(option, "--ulps") == 0) {
-        bound->ulps = strtoull(text, &rest, 10);
-        bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
-        return !*rest && text[0] >= '0' && text[0] <= '9' && errno == 0;
-    }
-    return 0;
-}
-
 /* Mapped until the process ends. */
 static int map_file(const char *path, const void **data, uint64_t *bytes)
 {
@@ -140,21 +103,32 @@ static int map_file(const char *path, const void **data, uint64_t *bytes)
     return !reason;
 }
 
-/* ---- Showing ---- */
-
-static int list(replay_file *file)
+static void list_batch(const replay_record *record, uint64_t number)
 {
-    replay_record record;
-    uint64_t batches = 0;
-    int more;
-    while ((more = replay_file_next(file, &record)) > 0) {
-        if (record.kind == HAL_DUMP_BATCH) {
-            list_batch(&record, ++batches);
-        } else {
-            list_record(&record);
+    static const char *const kinds[] = {"kernel", "copy", "fill"};
+    static const char *const accesses[] = {"", "reads", "writes", "reads and writes"};
+    replay_bytes commands = record->commands;
+    replay_command command;
+    printf("batch %llu  %u commands\n", (unsigned long long)number, record->command_count);
+    for (uint32_t c = 0; replay_next_command(&commands, &command); c++) {
+        printf("  command %u  %s", c, kinds[command.kind]);
+        if (command.kind == HAL_COMMAND_DISPATCH) {
+            printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel,
+                   command.grid[0], command.grid[1], command.grid[2]);
+        } else if (command.kind == HAL_COMMAND_FILL) {
+            printf(" with %08x", command.pattern);
+        }
+        printf("%s\n", command.flags & HAL_COMMAND_AFTER ? ", after all before" : "");
+        for (uint32_t i = 0; i < command.binding_count; i++) {
+            const replay_range *range = &command.bindings[i];
+            if (range->length > 0) {
+                printf("    %u: %s memory %llu from byte %llu, %llu bytes\n", i,
+                       accesses[range->access & HAL_ACCESS_READ_WRITE],
+                       (unsigned long long)range->memory, (unsigned long long)range->offset,
+                       (unsigned long long)range->length);
+            }
         }
     }
-    return more < 0 ? NOT_USABLE : ALL_WELL;
 }
 
 static void list_record(const replay_record *record)
@@ -192,35 +166,38 @@ static void list_record(const replay_record *record)
     }
 }
 
-static void list_batch(const replay_record *record, uint64_t number)
+static int list(replay_file *file)
 {
-    static const char *const kinds[] = {"kernel", "copy", "fill"};
-    static const char *const accesses[] = {"", "reads", "writes", "reads and writes"};
-    replay_bytes commands = record->commands;
-    replay_command command;
-    printf("batch %llu  %u commands\n", (unsigned long long)number, record->command_count);
-    for (uint32_t c = 0; replay_next_command(&commands, &command); c++) {
-        printf("  command %u  %s", c, kinds[command.kind]);
-        if (command.kind == HAL_COMMAND_DISPATCH) {
-            printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel,
-                   command.grid[0], command.grid[1], command.grid[2]);
-        } else if (command.kind == HAL_COMMAND_FILL) {
-            printf(" with %08x", command.pattern);
-        }
-        printf("%s\n", command.flags & HAL_COMMAND_AFTER ? ", after all before" : "");
-        for (uint32_t i = 0; i < command.binding_count; i++) {
-            const replay_range *range = &command.bindings[i];
-            if (range->length > 0) {
-                printf("    %u: %s memory %llu from byte %llu, %llu bytes\n", i,
-                       accesses[range->access & HAL_ACCESS_READ_WRITE],
-                       (unsigned long long)range->memory, (unsigned long long)range->offset,
-                       (unsigned long long)range->length);
-            }
+    replay_record record;
+    uint64_t batches = 0;
+    int more;
+    while ((more = replay_file_next(file, &record)) > 0) {
+        if (record.kind == HAL_DUMP_BATCH) {
+            list_batch(&record, ++batches);
+        } else {
+            list_record(&record);
         }
     }
+    return more < 0 ? NOT_USABLE : ALL_WELL;
 }
 
-/* ---- Running ---- */
+static int run_records(replay_file *file, replay_run *run, const replay_record *first)
+{
+    replay_record record = *first;
+    int more = 1;
+    while (more > 0) {
+        const hal_status status = replay_run_record(run, &record);
+        if (status != HAL_OK) {
+            fprintf(stderr, "hal-replay: the record at byte %llu: %s: %s\n",
+                    (unsigned long long)record.at, hal_status_name(status), hal_status_message());
+            return NOT_USABLE;
+        }
+        more = replay_file_next(file, &record);
+    }
+    const replay_report *report = run->report;
+    return more < 0 ? NOT_USABLE
+                    : report->different + report->not_run > 0 ? DIFFERENT : ALL_WELL;
+}
 
 static int replay(replay_file *file, const options *asked)
 {
@@ -262,20 +239,30 @@ static int replay(replay_file *file, const options *asked)
     return result;
 }
 
-static int run_records(replay_file *file, replay_run *run, const replay_record *first)
+int main(int argc, char **argv)
 {
-    replay_record record = *first;
-    int more = 1;
-    while (more > 0) {
-        const hal_status status = replay_run_record(run, &record);
-        if (status != HAL_OK) {
-            fprintf(stderr, "hal-replay: the record at byte %llu: %s: %s\n",
-                    (unsigned long long)record.at, hal_status_name(status), hal_status_message());
-            return NOT_USABLE;
-        }
-        more = replay_file_next(file, &record);
+    options asked = {.bound = {-1.0, UINT64_MAX}};
+    const void *data = NULL;
+    uint64_t bytes = 0;
+    replay_file file;
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return ALL_WELL;
     }
-    const replay_report *report = run->report;
-    return more < 0 ? NOT_USABLE
-                    : report->different + report->not_run > 0 ? DIFFERENT : ALL_WELL;
+    if (!read_options(argc, argv, &asked)) {
+        fputs(usage, stderr);
+        return NOT_USABLE;
+    }
+    if (!map_file(asked.path, &data, &bytes)) {
+        return NOT_USABLE;
+    }
+    if (!replay_file_begin(&file, data, bytes)) {
+        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
+        return NOT_USABLE;
+    }
+    const int result = asked.list ? list(&file) : replay(&file, &asked);
+    if (file.message[0]) {
+        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
+    }
+    return result;
 }

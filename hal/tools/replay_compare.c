@@ -11,13 +11,94 @@ typedef struct element {
     int64_t place;
 } element;
 
-static element read(hal_type type, const uint8_t *at);
-static int64_t place_of(uint64_t bits, uint32_t width);
-static double half_value(uint32_t bits);
-static double float_value(uint32_t bits);
-static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t count);
+/* Neighbouring floats have neighbouring places; -0 lies below 0. */
+static int64_t place_of(uint64_t bits, uint32_t width)
+{
+    const uint64_t sign = UINT64_C(1) << (width - 1);
+    return bits & sign ? -(int64_t)(bits & (sign - 1)) - 1 : (int64_t)bits;
+}
+
+static double half_value(uint32_t bits)
+{
+    const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                             : exponent == 0 ? ldexp(fraction, -24)
+                                             : ldexp(1024 + fraction, (int)exponent - 25);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+static double float_value(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static element read(hal_type type, const uint8_t *at)
+{
+    const uint32_t size = hal_type_size(type);
+    element e = {0};
+    memcpy(&e.bits, at, size); /* of little-endian machines, as all that hal runs on */
+    if (hal_type_is_float(type)) {
+        e.place = place_of(e.bits, 8 * size);
+        if (type == HAL_TYPE_F64) {
+            memcpy(&e.value, &e.bits, sizeof e.value);
+        } else {
+            e.value = type == HAL_TYPE_F16    ? half_value((uint32_t)e.bits)
+                      : type == HAL_TYPE_BF16 ? float_value((uint32_t)e.bits << 16)
+                                              : float_value((uint32_t)e.bits);
+        }
+        return e;
+    }
+    const uint32_t unused = 64 - 8 * size;
+    e.place = hal_type_is_signed(type) ? (int64_t)(e.bits << unused) >> unused : (int64_t)e.bits;
+    e.value = type == HAL_TYPE_U64 ? (double)e.bits : (double)e.place;
+    return e;
+}
+
+static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t count)
+{
+    double largest = 0.0;
+    for (uint64_t i = 0; i < count; i++) {
+        const double magnitude = fabs(read(type, data + i * hal_type_size(type)).value);
+        if (isfinite(magnitude) && magnitude > largest) {
+            largest = magnitude;
+        }
+    }
+    return largest;
+}
+
 static void note(replay_comparison *result, uint64_t index, hal_type type, element here,
-                 element recorded, double largest, const replay_bound *bound);
+                 element recorded, double largest, const replay_bound *bound)
+{
+    const int floats = hal_type_is_float(type);
+    if (floats && isnan(here.value) && isnan(recorded.value)) {
+        return;
+    }
+    double absolute = fabs(here.value - recorded.value);
+    absolute = isnan(absolute) ? INFINITY : absolute; /* a NaN, or two infinities */
+    const double magnitude = fabs(recorded.value);
+    const double relative = absolute == 0.0   ? 0.0
+                            : magnitude > 0.0 ? absolute / magnitude
+                                              : INFINITY;
+    const uint64_t ulps = here.place > recorded.place
+                              ? (uint64_t)here.place - (uint64_t)recorded.place
+                              : (uint64_t)recorded.place - (uint64_t)here.place;
+    const double tolerance = bound->tolerance < 0.0 ? replay_tolerance(type) : bound->tolerance;
+    const int near = floats && isfinite(absolute) &&
+                     ((tolerance > 0.0 && absolute <= tolerance * largest) ||
+                      (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
+    result->unequal++;
+    result->beyond += !near;
+    if (result->unequal == 1 || absolute > result->absolute) {
+        result->index = index;
+        result->here = here.value;
+        result->recorded = recorded.value;
+        result->absolute = absolute;
+    }
+    result->relative = isnan(relative) || relative > result->relative ? relative : result->relative;
+    result->ulps = ulps > result->ulps ? ulps : result->ulps;
+}
 
 void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded, uint64_t bytes,
                     const replay_bound *bound, replay_comparison *result)
@@ -57,93 +138,4 @@ double replay_tolerance(hal_type type)
     default:
         return 0.0;
     }
-}
-
-static void note(replay_comparison *result, uint64_t index, hal_type type, element here,
-                 element recorded, double largest, const replay_bound *bound)
-{
-    const int floats = hal_type_is_float(type);
-    if (floats && isnan(here.value) && isnan(recorded.value)) {
-        return;
-    }
-    double absolute = fabs(here.value - recorded.value);
-    absolute = isnan(absolute) ? INFINITY : absolute; /* a NaN, or two infinities */
-    const double magnitude = fabs(recorded.value);
-    const double relative = absolute == 0.0   ? 0.0
-                            : magnitude > 0.0 ? absolute / magnitude
-                                              : INFINITY;
-    const uint64_t ulps = here.place > recorded.place
-                              ? (uint64_t)here.place - (uint64_t)recorded.place
-                              : (uint64_t)recorded.place - (uint64_t)here.place;
-    const double tolerance = bound->tolerance < 0.0 ? replay_tolerance(type) : bound->tolerance;
-    const int near = floats && isfinite(absolute) &&
-                     ((tolerance > 0.0 && absolute <= tolerance * largest) ||
-                      (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
-    result->unequal++;
-    result->beyond += !near;
-    if (result->unequal == 1 || absolute > result->absolute) {
-        result->index = index;
-        result->here = here.value;
-        result->recorded = recorded.value;
-        result->absolute = absolute;
-    }
-    result->relative = isnan(relative) || relative > result->relative ? relative : result->relative;
-    result->ulps = ulps > result->ulps ? ulps : result->ulps;
-}
-
-static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t count)
-{
-    double largest = 0.0;
-    for (uint64_t i = 0; i < count; i++) {
-        const double magnitude = fabs(read(type, data + i * hal_type_size(type)).value);
-        if (isfinite(magnitude) && magnitude > largest) {
-            largest = magnitude;
-        }
-    }
-    return largest;
-}
-
-static element read(hal_type type, const uint8_t *at)
-{
-    const uint32_t size = hal_type_size(type);
-    element e = {0};
-    memcpy(&e.bits, at, size); /* of little-endian machines, as all that hal runs on */
-    if (hal_type_is_float(type)) {
-        e.place = place_of(e.bits, 8 * size);
-        if (type == HAL_TYPE_F64) {
-            memcpy(&e.value, &e.bits, sizeof e.value);
-        } else {
-            e.value = type == HAL_TYPE_F16    ? half_value((uint32_t)e.bits)
-                      : type == HAL_TYPE_BF16 ? float_value((uint32_t)e.bits << 16)
-                                              : float_value((uint32_t)e.bits);
-        }
-        return e;
-    }
-    const uint32_t unused = 64 - 8 * size;
-    e.place = hal_type_is_signed(type) ? (int64_t)(e.bits << unused) >> unused : (int64_t)e.bits;
-    e.value = type == HAL_TYPE_U64 ? (double)e.bits : (double)e.place;
-    return e;
-}
-
-/* Neighbouring floats have neighbouring places; -0 lies below 0. */
-static int64_t place_of(uint64_t bits, uint32_t width)
-{
-    const uint64_t sign = UINT64_C(1) << (width - 1);
-    return bits & sign ? -(int64_t)(bits & (sign - 1)) - 1 : (int64_t)bits;
-}
-
-static double half_value(uint32_t bits)
-{
-    const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                             : exponent == 0 ? ldexp(fraction, -24)
-                                             : ldexp(1024 + fraction, (int)exponent - 25);
-    return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-static double float_value(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return (double)value;
 }

@@ -11,21 +11,228 @@ typedef struct cursor {
     int bad;
 } cursor;
 
-static int read_payload(cursor *from, replay_record *record);
-static void read_device(cursor *from, replay_device *device);
-static void read_kernel(cursor *from, replay_kernel *kernel);
-static void read_gemm(cursor *from, replay_kernel *kernel);
-static void read_batch(cursor *from, replay_record *record);
-static void read_command(cursor *from, replay_command *command);
-static int fits_kind(const replay_command *command);
-static uint64_t take(cursor *from, uint32_t bytes);
-static uint32_t take_u32(cursor *from);
-static uint64_t take_u64(cursor *from);
-static replay_bytes take_bytes(cursor *from, uint64_t count);
-static replay_bytes take_string(cursor *from);
-static replay_bytes take_rest(cursor *from);
-
 enum { HEAD_BYTES = 16, RECORD_HEAD_BYTES = 16 };
+
+static replay_bytes take_bytes(cursor *from, uint64_t count)
+{
+    replay_bytes taken = {from->left.data, count};
+    if (from->bad || count > from->left.count) {
+        from->bad = 1;
+        return (replay_bytes){from->left.data, 0};
+    }
+    from->left.data += count;
+    from->left.count -= count;
+    return taken;
+}
+
+static uint64_t take(cursor *from, uint32_t bytes)
+{
+    const replay_bytes taken = take_bytes(from, bytes);
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < taken.count; i++) {
+        value |= (uint64_t)taken.data[i] << (8 * i);
+    }
+    return value;
+}
+
+static uint32_t take_u32(cursor *from)
+{
+    return (uint32_t)take(from, 4);
+}
+
+static uint64_t take_u64(cursor *from)
+{
+    return take(from, 8);
+}
+
+static replay_bytes take_string(cursor *from)
+{
+    return take_bytes(from, take_u32(from));
+}
+
+static void read_device(cursor *from, replay_device *device)
+{
+    device->plugin = take_string(from);
+    device->index = take_u32(from);
+    device->name = take_string(from);
+    device->driver = take_string(from);
+    device->architecture = take_string(from);
+    device->subgroup_width = take_u32(from);
+    device->exactness = take_u32(from);
+    device->version = take_string(from);
+}
+
+static replay_bytes take_rest(cursor *from)
+{
+    return take_bytes(from, from->left.count);
+}
+
+/* Whether the description makes sense is for hal to say. */
+static void read_gemm(cursor *from, replay_kernel *kernel)
+{
+    hal_gemm_description *gemm = &kernel->gemm;
+    uint32_t kinds[8];
+    int64_t sizes[9];
+    for (uint32_t i = 0; i < 8; i++) {
+        kinds[i] = take_u32(from);
+        from->bad |= i < 7 && kinds[i] > UINT8_MAX;
+    }
+    for (uint32_t i = 0; i < 9; i++) {
+        sizes[i] = (int64_t)take_u64(from);
+    }
+    *gemm = (hal_gemm_description){
+        .size = sizeof *gemm,
+        .type_a = (hal_type)kinds[0],
+        .type_b = (hal_type)kinds[1],
+        .type_c = (hal_type)kinds[2],
+        .transpose_a = (uint8_t)kinds[3],
+        .transpose_b = (uint8_t)kinds[4],
+        .beta_is_zero = (uint8_t)kinds[5],
+        .precision = (uint8_t)kinds[6],
+        .batch = kinds[7],
+        .m = sizes[0],
+        .n = sizes[1],
+        .k = sizes[2],
+        .lda = sizes[3],
+        .ldb = sizes[4],
+        .ldc = sizes[5],
+        .stride_a = sizes[6],
+        .stride_b = sizes[7],
+        .stride_c = sizes[8],
+    };
+    gemm->input_count = take_u32(from);
+    if (gemm->input_count > HAL_GEMM_MAX_INPUTS) {
+        from->bad = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < gemm->input_count; i++) {
+        const uint32_t type = take_u32(from);
+        hal_gemm_input *input = &gemm->inputs[i];
+        from->bad |= type >= HAL_TYPE_COUNT;
+        input->type = (hal_type)type;
+        input->row_stride = (int64_t)take_u64(from);
+        input->column_stride = (int64_t)take_u64(from);
+        input->batch_stride = (int64_t)take_u64(from);
+    }
+    kernel->ir = take_string(from);
+    kernel->workspace_bytes = take_u64(from);
+}
+
+static void read_kernel(cursor *from, replay_kernel *kernel)
+{
+    kernel->id = take_u64(from);
+    kernel->form = take_u32(from);
+    kernel->name = take_string(from);
+    from->bad |= kernel->id == 0;
+    switch (kernel->form) {
+    case HAL_DUMP_KERNEL_IR:
+        kernel->ir = take_string(from);
+        break;
+    case HAL_DUMP_KERNEL_NATIVE:
+        kernel->format = take_string(from);
+        kernel->entry = take_string(from);
+        kernel->ir = take_string(from);
+        kernel->code = take_rest(from);
+        break;
+    case HAL_DUMP_KERNEL_GEMM:
+        read_gemm(from, kernel);
+        break;
+    default:
+        from->bad = 1;
+    }
+}
+
+static int fits_kind(const replay_command *command)
+{
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        return command->kernel != 0;
+    case HAL_COMMAND_COPY:
+        return command->binding_count == 2;
+    case HAL_COMMAND_FILL:
+        return command->binding_count == 1;
+    default:
+        return 0;
+    }
+}
+
+static void read_command(cursor *from, replay_command *command)
+{
+    memset(command, 0, sizeof *command);
+    command->kind = (uint32_t)take(from, 2);
+    command->flags = (uint32_t)take(from, 2);
+    command->binding_count = take_u32(from);
+    const uint32_t scalar_bytes = take_u32(from);
+    for (uint32_t i = 0; i < 3; i++) {
+        command->grid[i] = take_u32(from);
+    }
+    command->pattern = take_u32(from);
+    command->kernel = take_u64(from);
+    if (command->binding_count > HAL_IR_MAX_BINDINGS || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
+        !fits_kind(command)) {
+        from->bad = 1;
+        return;
+    }
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        replay_range *range = &command->bindings[i];
+        range->memory = take_u64(from);
+        range->offset = take_u64(from);
+        range->length = take_u64(from);
+        range->access = take_u32(from);
+        take_u32(from);
+        from->bad |= (range->memory == 0) != (range->length == 0);
+        from->bad |= range->length > UINT64_MAX - range->offset;
+    }
+    command->scalars = take_bytes(from, scalar_bytes);
+}
+
+/* Every command is read once here, so that there is none that cannot be read later. */
+static void read_batch(cursor *from, replay_record *record)
+{
+    record->id = take_u64(from);
+    record->command_count = take_u32(from);
+    record->commands = from->left;
+    for (uint32_t c = 0; !from->bad && c < record->command_count; c++) {
+        replay_command command;
+        read_command(from, &command);
+    }
+}
+
+static int read_payload(cursor *from, replay_record *record)
+{
+    switch (record->kind) {
+    case HAL_DUMP_DEVICE:
+        read_device(from, &record->device);
+        break;
+    case HAL_DUMP_KERNEL:
+        read_kernel(from, &record->kernel);
+        break;
+    case HAL_DUMP_MEMORY:
+        record->id = take_u64(from);
+        record->bytes = take_u64(from);
+        from->bad |= record->id == 0 || record->bytes == 0;
+        break;
+    case HAL_DUMP_FREE:
+        record->id = take_u64(from);
+        break;
+    case HAL_DUMP_DATA:
+    case HAL_DUMP_RESULT:
+        record->id = take_u64(from);
+        record->offset = take_u64(from);
+        record->data = take_rest(from);
+        break;
+    case HAL_DUMP_BATCH:
+        read_batch(from, record);
+        break;
+    case HAL_DUMP_OUTCOME:
+        record->status = (hal_status)take_u32(from);
+        record->message = take_string(from);
+        break;
+    default:
+        return 0;
+    }
+    return !from->bad && from->left.count == 0;
+}
 
 int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
 {
@@ -88,225 +295,4 @@ int replay_next_command(replay_bytes *commands, replay_command *command)
     read_command(&from, command);
     *commands = from.left;
     return !from.bad;
-}
-
-static int read_payload(cursor *from, replay_record *record)
-{
-    switch (record->kind) {
-    case HAL_DUMP_DEVICE:
-        read_device(from, &record->device);
-        break;
-    case HAL_DUMP_KERNEL:
-        read_kernel(from, &record->kernel);
-        break;
-    case HAL_DUMP_MEMORY:
-        record->id = take_u64(from);
-        record->bytes = take_u64(from);
-        from->bad |= record->id == 0 || record->bytes == 0;
-        break;
-    case HAL_DUMP_FREE:
-        record->id = take_u64(from);
-        break;
-    case HAL_DUMP_DATA:
-    case HAL_DUMP_RESULT:
-        record->id = take_u64(from);
-        record->offset = take_u64(from);
-        record->data = take_rest(from);
-        break;
-    case HAL_DUMP_BATCH:
-        read_batch(from, record);
-        break;
-    case HAL_DUMP_OUTCOME:
-        record->status = (hal_status)take_u32(from);
-        record->message = take_string(from);
-        break;
-    default:
-        return 0;
-    }
-    return !from->bad && from->left.count == 0;
-}
-
-static void read_device(cursor *from, replay_device *device)
-{
-    device->plugin = take_string(from);
-    device->index = take_u32(from);
-    device->name = take_string(from);
-    device->driver = take_string(from);
-    device->architecture = take_string(from);
-    device->subgroup_width = take_u32(from);
-    device->exactness = take_u32(from);
-    device->version = take_string(from);
-}
-
-static void read_kernel(cursor *from, replay_kernel *kernel)
-{
-    kernel->id = take_u64(from);
-    kernel->form = take_u32(from);
-    kernel->name = take_string(from);
-    from->bad |= kernel->id == 0;
-    switch (kernel->form) {
-    case HAL_DUMP_KERNEL_IR:
-        kernel->ir = take_string(from);
-        break;
-    case HAL_DUMP_KERNEL_NATIVE:
-        kernel->format = take_string(from);
-        kernel->entry = take_string(from);
-        kernel->ir = take_string(from);
-        kernel->code = take_rest(from);
-        break;
-    case HAL_DUMP_KERNEL_GEMM:
-        read_gemm(from, kernel);
-        break;
-    default:
-        from->bad = 1;
-    }
-}
-
-/* Whether the description makes sense is for hal to say. */
-static void read_gemm(cursor *from, replay_kernel *kernel)
-{
-    hal_gemm_description *gemm = &kernel->gemm;
-    uint32_t kinds[8];
-    int64_t sizes[9];
-    for (uint32_t i = 0; i < 8; i++) {
-        kinds[i] = take_u32(from);
-        from->bad |= i < 7 && kinds[i] > UINT8_MAX;
-    }
-    for (uint32_t i = 0; i < 9; i++) {
-        sizes[i] = (int64_t)take_u64(from);
-    }
-    *gemm = (hal_gemm_description){
-        .size = sizeof *gemm,
-        .type_a = (hal_type)kinds[0],
-        .type_b = (hal_type)kinds[1],
-        .type_c = (hal_type)kinds[2],
-        .transpose_a = (uint8_t)kinds[3],
-        .transpose_b = (uint8_t)kinds[4],
-        .beta_is_zero = (uint8_t)kinds[5],
-        .precision = (uint8_t)kinds[6],
-        .batch = kinds[7],
-        .m = sizes[0],
-        .n = sizes[1],
-        .k = sizes[2],
-        .lda = sizes[3],
-        .ldb = sizes[4],
-        .ldc = sizes[5],
-        .stride_a = sizes[6],
-        .stride_b = sizes[7],
-        .stride_c = sizes[8],
-    };
-    gemm->input_count = take_u32(from);
-    if (gemm->input_count > HAL_GEMM_MAX_INPUTS) {
-        from->bad = 1;
-        return;
-    }
-    for (uint32_t i = 0; i < gemm->input_count; i++) {
-        const uint32_t type = take_u32(from);
-        hal_gemm_input *input = &gemm->inputs[i];
-        from->bad |= type >= HAL_TYPE_COUNT;
-        input->type = (hal_type)type;
-        input->row_stride = (int64_t)take_u64(from);
-        input->column_stride = (int64_t)take_u64(from);
-        input->batch_stride = (int64_t)take_u64(from);
-    }
-    kernel->ir = take_string(from);
-    kernel->workspace_bytes = take_u64(from);
-}
-
-/* Every command is read once here, so that there is none that cannot be read later. */
-static void read_batch(cursor *from, replay_record *record)
-{
-    record->id = take_u64(from);
-    record->command_count = take_u32(from);
-    record->commands = from->left;
-    for (uint32_t c = 0; !from->bad && c < record->command_count; c++) {
-        replay_command command;
-        read_command(from, &command);
-    }
-}
-
-static void read_command(cursor *from, replay_command *command)
-{
-    memset(command, 0, sizeof *command);
-    command->kind = (uint32_t)take(from, 2);
-    command->flags = (uint32_t)take(from, 2);
-    command->binding_count = take_u32(from);
-    const uint32_t scalar_bytes = take_u32(from);
-    for (uint32_t i = 0; i < 3; i++) {
-        command->grid[i] = take_u32(from);
-    }
-    command->pattern = take_u32(from);
-    command->kernel = take_u64(from);
-    if (command->binding_count > HAL_IR_MAX_BINDINGS || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
-        !fits_kind(command)) {
-        from->bad = 1;
-        return;
-    }
-    for (uint32_t i = 0; i < command->binding_count; i++) {
-        replay_range *range = &command->bindings[i];
-        range->memory = take_u64(from);
-        range->offset = take_u64(from);
-        range->length = take_u64(from);
-        range->access = take_u32(from);
-        take_u32(from);
-        from->bad |= (range->memory == 0) != (range->length == 0);
-        from->bad |= range->length > UINT64_MAX - range->offset;
-    }
-    command->scalars = take_bytes(from, scalar_bytes);
-}
-
-static int fits_kind(const replay_command *command)
-{
-    switch (command->kind) {
-    case HAL_COMMAND_DISPATCH:
-        return command->kernel != 0;
-    case HAL_COMMAND_COPY:
-        return command->binding_count == 2;
-    case HAL_COMMAND_FILL:
-        return command->binding_count == 1;
-    default:
-        return 0;
-    }
-}
-
-static uint64_t take(cursor *from, uint32_t bytes)
-{
-    const replay_bytes taken = take_bytes(from, bytes);
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < taken.count; i++) {
-        value |= (uint64_t)taken.data[i] << (8 * i);
-    }
-    return value;
-}
-
-static uint32_t take_u32(cursor *from)
-{
-    return (uint32_t)take(from, 4);
-}
-
-static uint64_t take_u64(cursor *from)
-{
-    return take(from, 8);
-}
-
-static replay_bytes take_bytes(cursor *from, uint64_t count)
-{
-    replay_bytes taken = {from->left.data, count};
-    if (from->bad || count > from->left.count) {
-        from->bad = 1;
-        return (replay_bytes){from->left.data, 0};
-    }
-    from->left.data += count;
-    from->left.count -= count;
-    return taken;
-}
-
-static replay_bytes take_string(cursor *from)
-{
-    return take_bytes(from, take_u32(from));
-}
-
-static replay_bytes take_rest(cursor *from)
-{
-    return take_bytes(from, from->left.count);
 }

@@ -17,14 +17,127 @@ typedef struct emitter {
     hal_ir_value row, column, batch; /* of index_type */
 } emitter;
 
-static void declare(emitter *e);
-static hal_ir_value find_element(emitter *e, uint64_t count);
-static hal_ir_value sum_over_k(emitter *e);
-static hal_ir_value finish(emitter *e, const hal_ir_kernel *epilogue, hal_ir_value value);
+/* The furthest element of any operand, UINT64_MAX where that overflows or runs backwards. */
+static uint64_t reach(const hal_gemm_description *gemm)
+{
+    const int64_t rows[3] = {gemm->transpose_a ? gemm->k : gemm->m,
+                             gemm->transpose_b ? gemm->n : gemm->k, gemm->m};
+    const int64_t strides[3] = {gemm->lda, gemm->ldb, gemm->ldc};
+    const int64_t batches[3] = {gemm->stride_a, gemm->stride_b, gemm->stride_c};
+    uint64_t furthest = 0;
+    for (uint32_t i = 0; i < 3 + gemm->input_count; i++) {
+        const hal_gemm_input *input = i < 3 ? NULL : &gemm->inputs[i - 3];
+        const int64_t parts[3][2] = {
+            {input ? gemm->m : rows[i], input ? input->row_stride : strides[i]},
+            {gemm->n, input ? input->column_stride : 0},
+            {gemm->batch, input ? input->batch_stride : batches[i]}};
+        uint64_t sum = 0;
+        for (uint32_t p = 0; p < 3; p++) {
+            uint64_t product = 0;
+            if (parts[p][0] < 0 || parts[p][1] < 0 ||
+                __builtin_mul_overflow((uint64_t)parts[p][0], (uint64_t)parts[p][1], &product) ||
+                __builtin_add_overflow(sum, product, &sum)) {
+                return UINT64_MAX;
+            }
+        }
+        furthest = sum > furthest ? sum : furthest;
+    }
+    return furthest;
+}
+
+static void declare(emitter *e)
+{
+    const hal_gemm_description *gemm = e->gemm;
+    hal_ir_group_size(e->b, GROUP, 1, 1);
+    e->a = hal_ir_binding(e->b, "a", gemm->type_a, HAL_ACCESS_READ);
+    e->b_matrix = hal_ir_binding(e->b, "b", gemm->type_b, HAL_ACCESS_READ);
+    e->c = hal_ir_binding(e->b, "c", gemm->type_c,
+                          gemm->beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
+    for (uint32_t i = 0; i < gemm->input_count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "input%u", i);
+        e->inputs[i] = hal_ir_binding(e->b, name, gemm->inputs[i].type, HAL_ACCESS_READ);
+    }
+    e->alpha = hal_ir_scalar_value(e->b, "alpha", e->sum_type);
+    e->beta = hal_ir_scalar_value(e->b, "beta", e->sum_type);
+}
+
+static hal_ir_value index_of(const emitter *e, int64_t number)
+{
+    return e->index_type == HAL_TYPE_U64 ? hal_ir_u64(e->b, (uint64_t)number)
+                                         : hal_ir_u32(e->b, (uint32_t)number);
+}
+
+/* The work-item's row, column and batch; gives whether there is such an element. */
+static hal_ir_value find_element(emitter *e, uint64_t count)
+{
+    hal_ir_builder *b = e->b;
+    const hal_type type = e->index_type;
+    const hal_ir_value x = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
+    const hal_ir_value y = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
+    const hal_ir_value local = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
+    const hal_ir_value group = hal_ir_add(b, hal_ir_mul(b, y, index_of(e, GRID_X)), x);
+    const hal_ir_value item = hal_ir_add(b, hal_ir_mul(b, group, index_of(e, GROUP)), local);
+    const hal_ir_value columns = index_of(e, e->gemm->n), rows = index_of(e, e->gemm->m);
+    const hal_ir_value line = hal_ir_div(b, item, columns);
+    e->column = hal_ir_rem(b, item, columns);
+    e->row = hal_ir_rem(b, line, rows);
+    e->batch = hal_ir_div(b, line, rows);
+    return hal_ir_lt(b, item, index_of(e, (int64_t)count));
+}
+
 static hal_ir_value place(const emitter *e, hal_ir_value row, int64_t row_stride,
-                          hal_ir_value column, int64_t column_stride, int64_t batch_stride);
-static hal_ir_value index_of(const emitter *e, int64_t number);
-static uint64_t reach(const hal_gemm_description *gemm);
+                          hal_ir_value column, int64_t column_stride, int64_t batch_stride)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value in_row = hal_ir_mul(b, row, index_of(e, row_stride));
+    const hal_ir_value in_column = hal_ir_mul(b, column, index_of(e, column_stride));
+    const hal_ir_value in_batch = hal_ir_mul(b, e->batch, index_of(e, batch_stride));
+    return hal_ir_add(b, hal_ir_add(b, in_row, in_column), in_batch);
+}
+
+static hal_ir_value sum_over_k(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const hal_gemm_description *gemm = e->gemm;
+    const hal_ir_value sum = hal_ir_var(b, hal_ir_number(b, e->sum_type, 0));
+    const hal_ir_value i =
+        hal_ir_cast(b, e->index_type,
+                    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, (uint32_t)gemm->k),
+                               hal_ir_u32(b, 1)));
+    const hal_ir_value at_a = gemm->transpose_a
+                                  ? place(e, i, gemm->lda, e->row, 1, gemm->stride_a)
+                                  : place(e, e->row, gemm->lda, i, 1, gemm->stride_a);
+    const hal_ir_value at_b = gemm->transpose_b
+                                  ? place(e, e->column, gemm->ldb, i, 1, gemm->stride_b)
+                                  : place(e, i, gemm->ldb, e->column, 1, gemm->stride_b);
+    const hal_ir_value x = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->a, at_a));
+    const hal_ir_value y = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->b_matrix, at_b));
+    hal_ir_set(b, sum, hal_ir_fma(b, x, y, hal_ir_get(b, sum)));
+    hal_ir_end(b);
+    return hal_ir_get(b, sum);
+}
+
+/* The epilogue's value in place of the product's. */
+static hal_ir_value finish(emitter *e, const hal_ir_kernel *epilogue, hal_ir_value value)
+{
+    hal_ir_value inputs[4 + HAL_GEMM_MAX_INPUTS], output = value;
+    if (!epilogue) {
+        return value;
+    }
+    inputs[0] = value;
+    inputs[1] = hal_ir_cast(e->b, HAL_TYPE_U32, e->row);
+    inputs[2] = hal_ir_cast(e->b, HAL_TYPE_U32, e->column);
+    inputs[3] = hal_ir_cast(e->b, HAL_TYPE_U32, e->batch);
+    for (uint32_t i = 0; i < e->gemm->input_count; i++) {
+        const hal_gemm_input *input = &e->gemm->inputs[i];
+        inputs[4 + i] = hal_ir_load(e->b, e->inputs[i],
+                                    place(e, e->row, input->row_stride, e->column,
+                                          input->column_stride, input->batch_stride));
+    }
+    hal_ir_splice(e->b, epilogue, inputs, epilogue->input_count, &output, 1);
+    return output;
+}
 
 hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kernel *epilogue,
                              hal_ir_kernel **ir)
@@ -81,126 +194,4 @@ hal_type replay_gemm_accumulator(const hal_gemm_description *gemm)
 {
     return gemm->type_a == HAL_TYPE_F64 || gemm->type_b == HAL_TYPE_F64 ? HAL_TYPE_F64
                                                                         : HAL_TYPE_F32;
-}
-
-static void declare(emitter *e)
-{
-    const hal_gemm_description *gemm = e->gemm;
-    hal_ir_group_size(e->b, GROUP, 1, 1);
-    e->a = hal_ir_binding(e->b, "a", gemm->type_a, HAL_ACCESS_READ);
-    e->b_matrix = hal_ir_binding(e->b, "b", gemm->type_b, HAL_ACCESS_READ);
-    e->c = hal_ir_binding(e->b, "c", gemm->type_c,
-                          gemm->beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
-    for (uint32_t i = 0; i < gemm->input_count; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "input%u", i);
-        e->inputs[i] = hal_ir_binding(e->b, name, gemm->inputs[i].type, HAL_ACCESS_READ);
-    }
-    e->alpha = hal_ir_scalar_value(e->b, "alpha", e->sum_type);
-    e->beta = hal_ir_scalar_value(e->b, "beta", e->sum_type);
-}
-
-/* The work-item's row, column and batch; gives whether there is such an element. */
-static hal_ir_value find_element(emitter *e, uint64_t count)
-{
-    hal_ir_builder *b = e->b;
-    const hal_type type = e->index_type;
-    const hal_ir_value x = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
-    const hal_ir_value y = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
-    const hal_ir_value local = hal_ir_cast(b, type, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
-    const hal_ir_value group = hal_ir_add(b, hal_ir_mul(b, y, index_of(e, GRID_X)), x);
-    const hal_ir_value item = hal_ir_add(b, hal_ir_mul(b, group, index_of(e, GROUP)), local);
-    const hal_ir_value columns = index_of(e, e->gemm->n), rows = index_of(e, e->gemm->m);
-    const hal_ir_value line = hal_ir_div(b, item, columns);
-    e->column = hal_ir_rem(b, item, columns);
-    e->row = hal_ir_rem(b, line, rows);
-    e->batch = hal_ir_div(b, line, rows);
-    return hal_ir_lt(b, item, index_of(e, (int64_t)count));
-}
-
-static hal_ir_value sum_over_k(emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    const hal_gemm_description *gemm = e->gemm;
-    const hal_ir_value sum = hal_ir_var(b, hal_ir_number(b, e->sum_type, 0));
-    const hal_ir_value i =
-        hal_ir_cast(b, e->index_type,
-                    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, (uint32_t)gemm->k),
-                               hal_ir_u32(b, 1)));
-    const hal_ir_value at_a = gemm->transpose_a
-                                  ? place(e, i, gemm->lda, e->row, 1, gemm->stride_a)
-                                  : place(e, e->row, gemm->lda, i, 1, gemm->stride_a);
-    const hal_ir_value at_b = gemm->transpose_b
-                                  ? place(e, e->column, gemm->ldb, i, 1, gemm->stride_b)
-                                  : place(e, i, gemm->ldb, e->column, 1, gemm->stride_b);
-    const hal_ir_value x = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->a, at_a));
-    const hal_ir_value y = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->b_matrix, at_b));
-    hal_ir_set(b, sum, hal_ir_fma(b, x, y, hal_ir_get(b, sum)));
-    hal_ir_end(b);
-    return hal_ir_get(b, sum);
-}
-
-/* The epilogue's value in place of the product's. */
-static hal_ir_value finish(emitter *e, const hal_ir_kernel *epilogue, hal_ir_value value)
-{
-    hal_ir_value inputs[4 + HAL_GEMM_MAX_INPUTS], output = value;
-    if (!epilogue) {
-        return value;
-    }
-    inputs[0] = value;
-    inputs[1] = hal_ir_cast(e->b, HAL_TYPE_U32, e->row);
-    inputs[2] = hal_ir_cast(e->b, HAL_TYPE_U32, e->column);
-    inputs[3] = hal_ir_cast(e->b, HAL_TYPE_U32, e->batch);
-    for (uint32_t i = 0; i < e->gemm->input_count; i++) {
-        const hal_gemm_input *input = &e->gemm->inputs[i];
-        inputs[4 + i] = hal_ir_load(e->b, e->inputs[i],
-                                    place(e, e->row, input->row_stride, e->column,
-                                          input->column_stride, input->batch_stride));
-    }
-    hal_ir_splice(e->b, epilogue, inputs, epilogue->input_count, &output, 1);
-    return output;
-}
-
-static hal_ir_value place(const emitter *e, hal_ir_value row, int64_t row_stride,
-                          hal_ir_value column, int64_t column_stride, int64_t batch_stride)
-{
-    hal_ir_builder *b = e->b;
-    const hal_ir_value in_row = hal_ir_mul(b, row, index_of(e, row_stride));
-    const hal_ir_value in_column = hal_ir_mul(b, column, index_of(e, column_stride));
-    const hal_ir_value in_batch = hal_ir_mul(b, e->batch, index_of(e, batch_stride));
-    return hal_ir_add(b, hal_ir_add(b, in_row, in_column), in_batch);
-}
-
-static hal_ir_value index_of(const emitter *e, int64_t number)
-{
-    return e->index_type == HAL_TYPE_U64 ? hal_ir_u64(e->b, (uint64_t)number)
-                                         : hal_ir_u32(e->b, (uint32_t)number);
-}
-
-/* The furthest element of any operand, UINT64_MAX where that overflows or runs backwards. */
-static uint64_t reach(const hal_gemm_description *gemm)
-{
-    const int64_t rows[3] = {gemm->transpose_a ? gemm->k : gemm->m,
-                             gemm->transpose_b ? gemm->n : gemm->k, gemm->m};
-    const int64_t strides[3] = {gemm->lda, gemm->ldb, gemm->ldc};
-    const int64_t batches[3] = {gemm->stride_a, gemm->stride_b, gemm->stride_c};
-    uint64_t furthest = 0;
-    for (uint32_t i = 0; i < 3 + gemm->input_count; i++) {
-        const hal_gemm_input *input = i < 3 ? NULL : &gemm->inputs[i - 3];
-        const int64_t parts[3][2] = {
-            {input ? gemm->m : rows[i], input ? input->row_stride : strides[i]},
-            {gemm->n, input ? input->column_stride : 0},
-            {gemm->batch, input ? input->batch_stride : batches[i]}};
-        uint64_t sum = 0;
-        for (uint32_t p = 0; p < 3; p++) {
-            uint64_t product = 0;
-            if (parts[p][0] < 0 || parts[p][1] < 0 ||
-                __builtin_mul_overflow((uint64_t)parts[p][0], (uint64_t)parts[p][1], &product) ||
-                __builtin_add_overflow(sum, product, &sum)) {
-                return UINT64_MAX;
-            }
-        }
-        furthest = sum > furthest ? sum : furthest;
-    }
-    return furthest;
 }

@@ -5,12 +5,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void make(replay_made *made, hal_device *device, const replay_kernel *from, uint32_t lanes);
-static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes);
-static hal_status make_native(replay_made *made, hal_device *device, const replay_kernel *from);
-static hal_status make_gemm(replay_made *made, hal_device *device, const replay_kernel *from);
-static hal_status parse(replay_bytes text, hal_ir_kernel **ir);
-static char *copy_text(replay_bytes text);
+/* With a closing zero, for free(). */
+static char *copy_text(replay_bytes text)
+{
+    return strndup((const char *)text.data, text.count);
+}
+
+static hal_status parse(replay_bytes text, hal_ir_kernel **ir)
+{
+    return hal_ir_parse((const char *)text.data, text.count, ir);
+}
+
+/* The device's own product, else the plain kernel. */
+static hal_status make_gemm(replay_made *made, hal_device *device, const replay_kernel *from)
+{
+    hal_ir_kernel *epilogue = NULL;
+    uint64_t workspace = 0;
+    made->is_gemm = 1;
+    made->gemm = from->gemm;
+    hal_status status = from->ir.count > 0 ? parse(from->ir, &epilogue) : HAL_OK;
+    if (status == HAL_OK && epilogue &&
+        (!(epilogue->flags & HAL_IR_FRAGMENT) || epilogue->output_count != 1 ||
+         epilogue->input_count > 4 + from->gemm.input_count)) {
+        status = hal_status_set(HAL_ERROR_INVALID_IR, "the epilogue does not fit the product");
+    }
+    if (status == HAL_OK) {
+        hal_gemm_description description = from->gemm;
+        description.epilogue = epilogue;
+        status = hal_kernel_create_gemm(device, &description, &made->kernel, &workspace);
+        if (status == HAL_OK && workspace > 0) {
+            status = hal_buffer_create(device, HAL_MEMORY_DEVICE, workspace, &made->workspace);
+        }
+    }
+    if (status == HAL_ERROR_UNSUPPORTED) {
+        hal_kernel_release(made->kernel);
+        made->is_plain = 1;
+        status = replay_plain_gemm(&from->gemm, epilogue, &made->ir);
+        if (status == HAL_OK) {
+            status = hal_kernel_create(device, made->ir, &made->kernel);
+        }
+    }
+    hal_ir_kernel_destroy(epilogue);
+    return status;
+}
+
+static hal_status make_native(replay_made *made, hal_device *device, const replay_kernel *from)
+{
+    char *format = copy_text(from->format), *entry = copy_text(from->entry);
+    const hal_status status =
+        format && entry ? hal_kernel_create_native(device, format, from->code.data,
+                                                   from->code.count, entry, made->ir, &made->kernel)
+                        : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
+    free(format);
+    free(entry);
+    return status;
+}
+
+static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes)
+{
+    const uint32_t width = hal_device_get_info(device)->subgroup_width;
+    const uint32_t here = width ? width : HAL_IR_EMULATED_SUBGROUP;
+    if (!replay_lanes_fit(made->ir, lanes, here)) {
+        hal_ir_kernel *fixed = NULL;
+        const hal_status status = replay_fix_lanes(made->ir, lanes, &fixed);
+        if (status != HAL_OK) {
+            return hal_status_set(status,
+                                  "the kernel was written for subgroups of %u lanes, here are %u: "
+                                  "%s",
+                                  lanes, here, hal_status_message());
+        }
+        hal_ir_kernel_destroy(made->ir);
+        made->ir = fixed;
+    }
+    return hal_kernel_create(device, made->ir, &made->kernel);
+}
+
+static void make(replay_made *made, hal_device *device, const replay_kernel *from, uint32_t lanes)
+{
+    hal_status status = HAL_OK;
+    if (from->form == HAL_DUMP_KERNEL_GEMM) {
+        status = make_gemm(made, device, from);
+    } else {
+        status = parse(from->ir, &made->ir);
+        if (status == HAL_OK) {
+            status = from->form == HAL_DUMP_KERNEL_NATIVE ? make_native(made, device, from)
+                                                          : make_ir(made, device, lanes);
+        }
+    }
+    if (status != HAL_OK) {
+        made->kernel = NULL;
+        made->reason = strdup(hal_status_message());
+    }
+}
 
 hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device,
                              const replay_kernel *from, uint32_t lanes)
@@ -87,97 +173,4 @@ const char *replay_binding_name(const replay_made *made, uint32_t binding)
     return made->ir && binding < made->ir->binding_count
                ? made->ir->names + made->ir->memories[binding].name
                : "";
-}
-
-static void make(replay_made *made, hal_device *device, const replay_kernel *from, uint32_t lanes)
-{
-    hal_status status = HAL_OK;
-    if (from->form == HAL_DUMP_KERNEL_GEMM) {
-        status = make_gemm(made, device, from);
-    } else {
-        status = parse(from->ir, &made->ir);
-        if (status == HAL_OK) {
-            status = from->form == HAL_DUMP_KERNEL_NATIVE ? make_native(made, device, from)
-                                                          : make_ir(made, device, lanes);
-        }
-    }
-    if (status != HAL_OK) {
-        made->kernel = NULL;
-        made->reason = strdup(hal_status_message());
-    }
-}
-
-static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes)
-{
-    const uint32_t width = hal_device_get_info(device)->subgroup_width;
-    const uint32_t here = width ? width : HAL_IR_EMULATED_SUBGROUP;
-    if (!replay_lanes_fit(made->ir, lanes, here)) {
-        hal_ir_kernel *fixed = NULL;
-        const hal_status status = replay_fix_lanes(made->ir, lanes, &fixed);
-        if (status != HAL_OK) {
-            return hal_status_set(status,
-                                  "the kernel was written for subgroups of %u lanes, here are %u: "
-                                  "%s",
-                                  lanes, here, hal_status_message());
-        }
-        hal_ir_kernel_destroy(made->ir);
-        made->ir = fixed;
-    }
-    return hal_kernel_create(device, made->ir, &made->kernel);
-}
-
-static hal_status make_native(replay_made *made, hal_device *device, const replay_kernel *from)
-{
-    char *format = copy_text(from->format), *entry = copy_text(from->entry);
-    const hal_status status =
-        format && entry ? hal_kernel_create_native(device, format, from->code.data,
-                                                   from->code.count, entry, made->ir, &made->kernel)
-                        : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
-    free(format);
-    free(entry);
-    return status;
-}
-
-/* The device's own product, else the plain kernel. */
-static hal_status make_gemm(replay_made *made, hal_device *device, const replay_kernel *from)
-{
-    hal_ir_kernel *epilogue = NULL;
-    uint64_t workspace = 0;
-    made->is_gemm = 1;
-    made->gemm = from->gemm;
-    hal_status status = from->ir.count > 0 ? parse(from->ir, &epilogue) : HAL_OK;
-    if (status == HAL_OK && epilogue &&
-        (!(epilogue->flags & HAL_IR_FRAGMENT) || epilogue->output_count != 1 ||
-         epilogue->input_count > 4 + from->gemm.input_count)) {
-        status = hal_status_set(HAL_ERROR_INVALID_IR, "the epilogue does not fit the product");
-    }
-    if (status == HAL_OK) {
-        hal_gemm_description description = from->gemm;
-        description.epilogue = epilogue;
-        status = hal_kernel_create_gemm(device, &description, &made->kernel, &workspace);
-        if (status == HAL_OK && workspace > 0) {
-            status = hal_buffer_create(device, HAL_MEMORY_DEVICE, workspace, &made->workspace);
-        }
-    }
-    if (status == HAL_ERROR_UNSUPPORTED) {
-        hal_kernel_release(made->kernel);
-        made->is_plain = 1;
-        status = replay_plain_gemm(&from->gemm, epilogue, &made->ir);
-        if (status == HAL_OK) {
-            status = hal_kernel_create(device, made->ir, &made->kernel);
-        }
-    }
-    hal_ir_kernel_destroy(epilogue);
-    return status;
-}
-
-static hal_status parse(replay_bytes text, hal_ir_kernel **ir)
-{
-    return hal_ir_parse((const char *)text.data, text.count, ir);
-}
-
-/* With a closing zero, for free(). */
-static char *copy_text(replay_bytes text)
-{
-    return strndup((const char *)text.data, text.count);
 }

@@ -28,24 +28,171 @@ enum { MOST_LANES = 128, MOST_RECORDS = 128, MOST_CONSTANTS = 32 }; /* for one o
 
 static const hal_ir_value NONE = HAL_IR_NONE;
 
-static int is_lane_operation(uint32_t opcode);
-static int begin(rewrite *r);
-static void number_items(rewrite *r);
-static hal_ir_value replace(rewrite *r, const hal_ir_record *record);
-static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value x);
-static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source);
-static hal_ir_value lane_xor(rewrite *r, uint32_t mask);
-static uint32_t exchange_of(rewrite *r, hal_type type);
-static hal_ir_value emit(rewrite *r, hal_ir_record record);
+static int is_lane_operation(uint32_t opcode)
+{
+    return opcode == HAL_IR_LANE_ID || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
+           opcode == HAL_IR_SUBGROUP_REDUCE;
+}
+
+/* Room for the kernel as it is and for all that replaces its subgroup operations. */
+static int begin(rewrite *r)
+{
+    enum { NAME_ROOM = HAL_TYPE_COUNT * 24 };
+    const hal_ir_kernel *from = r->from;
+    uint64_t replaced = 1;
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        replaced += is_lane_operation(from->records[i].opcode);
+    }
+    r->records = malloc((from->record_count + replaced * MOST_RECORDS) * sizeof *r->records);
+    r->values = malloc((from->record_count + 1) * sizeof *r->values);
+    r->memories = malloc((from->memory_count + HAL_TYPE_COUNT) * sizeof *r->memories);
+    r->constants =
+        malloc((from->constant_count + replaced * MOST_CONSTANTS) * sizeof *r->constants);
+    r->names = malloc(from->name_bytes + NAME_ROOM);
+    if (!r->records || !r->values || !r->memories || !r->constants || !r->names) {
+        return 0;
+    }
+    if (from->memory_count > 0) {
+        memcpy(r->memories, from->memories, from->memory_count * sizeof *r->memories);
+    }
+    if (from->constant_count > 0) {
+        memcpy(r->constants, from->constants, from->constant_count * sizeof *r->constants);
+    }
+    memcpy(r->names, from->names, from->name_bytes);
+    r->memory_count = from->memory_count;
+    r->constant_count = from->constant_count;
+    r->name_bytes = from->name_bytes;
+    return 1;
+}
+
+static hal_ir_value emit(rewrite *r, hal_ir_record record)
+{
+    r->records[r->count] = record;
+    return r->count++;
+}
+
 /* A record without a fourth operand, of width 1. */
 static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b, hal_ir_value c, uint32_t aux);
+                           hal_ir_value b, hal_ir_value c, uint32_t aux)
+{
+    return emit(r, (hal_ir_record){.opcode = opcode,
+                                   .type = type,
+                                   .width = 1,
+                                   .a = a,
+                                   .b = b,
+                                   .c = c,
+                                   .d = NONE,
+                                   .aux = aux});
+}
+
+static hal_ir_value constant(rewrite *r, uint32_t number)
+{
+    r->constants[r->constant_count] = number;
+    return scalar(r, HAL_IR_CONSTANT, HAL_TYPE_U32, NONE, NONE, NONE, r->constant_count++);
+}
+
 static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b);
+                           hal_ir_value b)
+{
+    return scalar(r, opcode, type, a, b, NONE, 0);
+}
+
+/* The work-item's place in its group, its lane, and the place of its subgroup's first. */
+static void number_items(rewrite *r)
+{
+    uint32_t stride = 1;
+    r->item = constant(r, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        const hal_ir_value id = scalar(r, HAL_IR_LOCAL_ID, HAL_TYPE_U32, NONE, NONE, NONE, i);
+        const hal_ir_value part = binary(r, HAL_IR_MUL, HAL_TYPE_U32, id, constant(r, stride));
+        r->item = binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->item, part);
+        stride *= r->from->group_size[i];
+    }
+    r->lane = binary(r, HAL_IR_AND, HAL_TYPE_U32, r->item, constant(r, r->lanes - 1));
+    r->base = binary(r, HAL_IR_SUB, HAL_TYPE_U32, r->item, r->lane);
+}
+
+/* The shared array for values of a type; a verified kernel has names of letters and digits only
+ * that are its builder's, so this one is hardly taken, and the verifier says so if it is. */
+static uint32_t exchange_of(rewrite *r, hal_type type)
+{
+    if (!r->exchange[type]) {
+        const int length = snprintf(r->names + r->name_bytes, 24, "replay_lanes_%u", type);
+        r->memories[r->memory_count] = (hal_ir_memory){.name = r->name_bytes,
+                                                       .count = r->items,
+                                                       .type = type,
+                                                       .access = HAL_ACCESS_READ_WRITE};
+        r->name_bytes += (uint32_t)length + 1;
+        r->exchange[type] = ++r->memory_count;
+    }
+    return r->exchange[type] - 1;
+}
+
 /* One of two, by whether the group has a work-item. */
 static hal_ir_value if_there(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
-                             hal_ir_value no);
-static hal_ir_value constant(rewrite *r, uint32_t number);
+                             hal_ir_value no)
+{
+    const hal_ir_value there = binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, constant(r, r->items));
+    return scalar(r, HAL_IR_SELECT, type, there, yes, no, 0);
+}
+
+/* What work-item `source` of the group has for x; the own where there is no such one. */
+static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source)
+{
+    const hal_ir_record barrier = {
+        .opcode = HAL_IR_BARRIER, .a = NONE, .b = NONE, .c = NONE, .d = NONE};
+    const uint32_t memory = exchange_of(r, type);
+    if (r->items % r->lanes != 0) {
+        source = if_there(r, HAL_TYPE_U32, source, source, r->item);
+    }
+    scalar(r, HAL_IR_STORE, HAL_TYPE_NONE, r->item, NONE, x, memory);
+    emit(r, barrier);
+    const hal_ir_value loaded = scalar(r, HAL_IR_LOAD, type, source, NONE, NONE, memory);
+    emit(r, barrier); /* the next exchange writes where this one reads */
+    return loaded;
+}
+
+static hal_ir_value lane_xor(rewrite *r, uint32_t mask)
+{
+    const hal_ir_value other =
+        binary(r, HAL_IR_XOR, HAL_TYPE_U32, r->lane, constant(r, mask & (r->lanes - 1)));
+    return binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, other);
+}
+
+/* A butterfly; lanes that a short subgroup lacks take no part. */
+static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value x)
+{
+    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    for (uint32_t mask = 1; mask < r->lanes; mask *= 2) {
+        const hal_ir_value source = lane_xor(r, mask);
+        const hal_ir_value other = exchange(r, record->type, x, source);
+        const hal_ir_value both = binary(r, opcodes[record->aux], record->type, x, other);
+        if (r->items % r->lanes == 0) {
+            x = both;
+            continue;
+        }
+        x = if_there(r, record->type, source, both, x);
+    }
+    return x;
+}
+
+static hal_ir_value replace(rewrite *r, const hal_ir_record *record)
+{
+    switch (record->opcode) {
+    case HAL_IR_LANE_ID:
+        return r->lane;
+    case HAL_IR_SHUFFLE: {
+        const hal_ir_value lane =
+            binary(r, HAL_IR_AND, HAL_TYPE_U32, record->b, constant(r, r->lanes - 1));
+        return exchange(r, record->type, record->a,
+                        binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
+    }
+    case HAL_IR_SHUFFLE_XOR:
+        return exchange(r, record->type, record->a, lane_xor(r, (uint32_t)record->imm));
+    default:
+        return reduce(r, record, record->a);
+    }
+}
 
 int replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to)
 {
@@ -99,168 +246,4 @@ hal_status replay_fix_lanes(const hal_ir_kernel *ir, uint32_t lanes, hal_ir_kern
     free(r.constants);
     free(r.names);
     return status;
-}
-
-static int is_lane_operation(uint32_t opcode)
-{
-    return opcode == HAL_IR_LANE_ID || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
-           opcode == HAL_IR_SUBGROUP_REDUCE;
-}
-
-/* Room for the kernel as it is and for all that replaces its subgroup operations. */
-static int begin(rewrite *r)
-{
-    enum { NAME_ROOM = HAL_TYPE_COUNT * 24 };
-    const hal_ir_kernel *from = r->from;
-    uint64_t replaced = 1;
-    for (uint32_t i = 0; i < from->record_count; i++) {
-        replaced += is_lane_operation(from->records[i].opcode);
-    }
-    r->records = malloc((from->record_count + replaced * MOST_RECORDS) * sizeof *r->records);
-    r->values = malloc((from->record_count + 1) * sizeof *r->values);
-    r->memories = malloc((from->memory_count + HAL_TYPE_COUNT) * sizeof *r->memories);
-    r->constants =
-        malloc((from->constant_count + replaced * MOST_CONSTANTS) * sizeof *r->constants);
-    r->names = malloc(from->name_bytes + NAME_ROOM);
-    if (!r->records || !r->values || !r->memories || !r->constants || !r->names) {
-        return 0;
-    }
-    if (from->memory_count > 0) {
-        memcpy(r->memories, from->memories, from->memory_count * sizeof *r->memories);
-    }
-    if (from->constant_count > 0) {
-        memcpy(r->constants, from->constants, from->constant_count * sizeof *r->constants);
-    }
-    memcpy(r->names, from->names, from->name_bytes);
-    r->memory_count = from->memory_count;
-    r->constant_count = from->constant_count;
-    r->name_bytes = from->name_bytes;
-    return 1;
-}
-
-/* The work-item's place in its group, its lane, and the place of its subgroup's first. */
-static void number_items(rewrite *r)
-{
-    uint32_t stride = 1;
-    r->item = constant(r, 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        const hal_ir_value id = scalar(r, HAL_IR_LOCAL_ID, HAL_TYPE_U32, NONE, NONE, NONE, i);
-        const hal_ir_value part = binary(r, HAL_IR_MUL, HAL_TYPE_U32, id, constant(r, stride));
-        r->item = binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->item, part);
-        stride *= r->from->group_size[i];
-    }
-    r->lane = binary(r, HAL_IR_AND, HAL_TYPE_U32, r->item, constant(r, r->lanes - 1));
-    r->base = binary(r, HAL_IR_SUB, HAL_TYPE_U32, r->item, r->lane);
-}
-
-static hal_ir_value replace(rewrite *r, const hal_ir_record *record)
-{
-    switch (record->opcode) {
-    case HAL_IR_LANE_ID:
-        return r->lane;
-    case HAL_IR_SHUFFLE: {
-        const hal_ir_value lane =
-            binary(r, HAL_IR_AND, HAL_TYPE_U32, record->b, constant(r, r->lanes - 1));
-        return exchange(r, record->type, record->a,
-                        binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
-    }
-    case HAL_IR_SHUFFLE_XOR:
-        return exchange(r, record->type, record->a, lane_xor(r, (uint32_t)record->imm));
-    default:
-        return reduce(r, record, record->a);
-    }
-}
-
-/* A butterfly; lanes that a short subgroup lacks take no part. */
-static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value x)
-{
-    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
-    for (uint32_t mask = 1; mask < r->lanes; mask *= 2) {
-        const hal_ir_value source = lane_xor(r, mask);
-        const hal_ir_value other = exchange(r, record->type, x, source);
-        const hal_ir_value both = binary(r, opcodes[record->aux], record->type, x, other);
-        if (r->items % r->lanes == 0) {
-            x = both;
-            continue;
-        }
-        x = if_there(r, record->type, source, both, x);
-    }
-    return x;
-}
-
-/* What work-item `source` of the group has for x; the own where there is no such one. */
-static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source)
-{
-    const hal_ir_record barrier = {
-        .opcode = HAL_IR_BARRIER, .a = NONE, .b = NONE, .c = NONE, .d = NONE};
-    const uint32_t memory = exchange_of(r, type);
-    if (r->items % r->lanes != 0) {
-        source = if_there(r, HAL_TYPE_U32, source, source, r->item);
-    }
-    scalar(r, HAL_IR_STORE, HAL_TYPE_NONE, r->item, NONE, x, memory);
-    emit(r, barrier);
-    const hal_ir_value loaded = scalar(r, HAL_IR_LOAD, type, source, NONE, NONE, memory);
-    emit(r, barrier); /* the next exchange writes where this one reads */
-    return loaded;
-}
-
-static hal_ir_value lane_xor(rewrite *r, uint32_t mask)
-{
-    const hal_ir_value other =
-        binary(r, HAL_IR_XOR, HAL_TYPE_U32, r->lane, constant(r, mask & (r->lanes - 1)));
-    return binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, other);
-}
-
-/* The shared array for values of a type; a verified kernel has names of letters and digits only
- * that are its builder's, so this one is hardly taken, and the verifier says so if it is. */
-static uint32_t exchange_of(rewrite *r, hal_type type)
-{
-    if (!r->exchange[type]) {
-        const int length = snprintf(r->names + r->name_bytes, 24, "replay_lanes_%u", type);
-        r->memories[r->memory_count] = (hal_ir_memory){.name = r->name_bytes,
-                                                       .count = r->items,
-                                                       .type = type,
-                                                       .access = HAL_ACCESS_READ_WRITE};
-        r->name_bytes += (uint32_t)length + 1;
-        r->exchange[type] = ++r->memory_count;
-    }
-    return r->exchange[type] - 1;
-}
-
-static hal_ir_value emit(rewrite *r, hal_ir_record record)
-{
-    r->records[r->count] = record;
-    return r->count++;
-}
-
-static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b, hal_ir_value c, uint32_t aux)
-{
-    return emit(r, (hal_ir_record){.opcode = opcode,
-                                   .type = type,
-                                   .width = 1,
-                                   .a = a,
-                                   .b = b,
-                                   .c = c,
-                                   .d = NONE,
-                                   .aux = aux});
-}
-
-static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b)
-{
-    return scalar(r, opcode, type, a, b, NONE, 0);
-}
-
-static hal_ir_value if_there(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
-                             hal_ir_value no)
-{
-    const hal_ir_value there = binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, constant(r, r->items));
-    return scalar(r, HAL_IR_SELECT, type, there, yes, no, 0);
-}
-
-static hal_ir_value constant(rewrite *r, uint32_t number)
-{
-    r->constants[r->constant_count] = number;
-    return scalar(r, HAL_IR_CONSTANT, HAL_TYPE_U32, NONE, NONE, NONE, r->constant_count++);
 }

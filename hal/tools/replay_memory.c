@@ -4,10 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t place_of(const replay_memories *memories, uint64_t id);
-static void release(replay_memory *memory);
-static hal_status put_type(replay_memory *memory, replay_typed added);
-static hal_status no_memory(void);
+static hal_status no_memory(void)
+{
+    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                          "no host memory for a copy of the file's memory");
+}
+
+static void release(replay_memory *memory)
+{
+    hal_buffer_release(memory->buffer);
+    free(memory->recorded);
+    free(memory->types);
+}
+
+/* The first place whose id is not below. */
+static uint32_t place_of(const replay_memories *memories, uint64_t id)
+{
+    uint32_t first = 0, end = memories->count;
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (memories->items[middle].id < id) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return first;
+}
+
+/* In place of what was known of the range; what is left on both sides of it stays. */
+static hal_status put_type(replay_memory *memory, replay_typed added)
+{
+    const uint32_t needed = memory->type_count + 2;
+    if (needed > memory->type_capacity) {
+        replay_typed *larger = realloc(memory->types, 2 * needed * sizeof *larger);
+        if (!larger) {
+            return no_memory();
+        }
+        memory->types = larger;
+        memory->type_capacity = 2 * needed;
+    }
+    replay_typed *types = memory->types;
+    uint32_t first = 0; /* the first that reaches beyond the beginning */
+    while (first < memory->type_count && types[first].end <= added.begin) {
+        first++;
+    }
+    uint32_t last = first; /* the first that begins at the end or later */
+    while (last < memory->type_count && types[last].begin < added.end) {
+        last++;
+    }
+    replay_typed parts[3];
+    uint32_t count = 0;
+    if (first < last && types[first].begin < added.begin) {
+        parts[count++] = (replay_typed){types[first].begin, added.begin, types[first].type};
+    }
+    parts[count++] = added;
+    if (first < last && types[last - 1].end > added.end) {
+        parts[count++] = (replay_typed){added.end, types[last - 1].end, types[last - 1].type};
+    }
+    memmove(types + first + count, types + last, (memory->type_count - last) * sizeof *types);
+    memcpy(types + first, parts, count * sizeof *parts);
+    memory->type_count = memory->type_count - (last - first) + count;
+    return HAL_OK;
+}
 
 hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint64_t id,
                              uint64_t bytes, replay_memory **added)
@@ -96,68 +155,4 @@ hal_type replay_memory_type(const replay_memory *memory, uint64_t at, uint64_t *
         }
     }
     return HAL_TYPE_NONE;
-}
-
-/* The first place whose id is not below. */
-static uint32_t place_of(const replay_memories *memories, uint64_t id)
-{
-    uint32_t first = 0, end = memories->count;
-    while (first < end) {
-        const uint32_t middle = first + (end - first) / 2;
-        if (memories->items[middle].id < id) {
-            first = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    return first;
-}
-
-static void release(replay_memory *memory)
-{
-    hal_buffer_release(memory->buffer);
-    free(memory->recorded);
-    free(memory->types);
-}
-
-/* In place of what was known of the range; what is left on both sides of it stays. */
-static hal_status put_type(replay_memory *memory, replay_typed added)
-{
-    const uint32_t needed = memory->type_count + 2;
-    if (needed > memory->type_capacity) {
-        replay_typed *larger = realloc(memory->types, 2 * needed * sizeof *larger);
-        if (!larger) {
-            return no_memory();
-        }
-        memory->types = larger;
-        memory->type_capacity = 2 * needed;
-    }
-    replay_typed *types = memory->types;
-    uint32_t first = 0; /* the first that reaches beyond the beginning */
-    while (first < memory->type_count && types[first].end <= added.begin) {
-        first++;
-    }
-    uint32_t last = first; /* the first that begins at the end or later */
-    while (last < memory->type_count && types[last].begin < added.end) {
-        last++;
-    }
-    replay_typed parts[3];
-    uint32_t count = 0;
-    if (first < last && types[first].begin < added.begin) {
-        parts[count++] = (replay_typed){types[first].begin, added.begin, types[first].type};
-    }
-    parts[count++] = added;
-    if (first < last && types[last - 1].end > added.end) {
-        parts[count++] = (replay_typed){added.end, types[last - 1].end, types[last - 1].type};
-    }
-    memmove(types + first + count, types + last, (memory->type_count - last) * sizeof *types);
-    memcpy(types + first, parts, count * sizeof *parts);
-    memory->type_count = memory->type_count - (last - first) + count;
-    return HAL_OK;
-}
-
-static hal_status no_memory(void)
-{
-    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                          "no host memory for a copy of the file's memory");
 }

@@ -6,10 +6,41 @@
 
 enum { MOST_SHOWN = 20 };
 
-static void json_text(FILE *json, const char *text, uint64_t length);
-static void json_bytes(FILE *json, const char *key, replay_bytes bytes);
-static void json_number(FILE *json, const char *key, double value);
-static void json_next(replay_report *report, const char *kind, uint64_t batch);
+/* What no text of a file can spoil: all but plain characters is escaped. */
+static void json_text(FILE *json, const char *text, uint64_t length)
+{
+    fputc('"', json);
+    for (uint64_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            fprintf(json, "\\%c", c);
+        } else if (c < 0x20 || c >= 0x7f) {
+            fprintf(json, "\\u%04x", c);
+        } else {
+            fputc(c, json);
+        }
+    }
+    fputc('"', json);
+}
+
+static void json_bytes(FILE *json, const char *key, replay_bytes bytes)
+{
+    fprintf(json, ", \"%s\": ", key);
+    json_text(json, (const char *)bytes.data, bytes.count);
+}
+
+static void json_next(replay_report *report, const char *kind, uint64_t batch)
+{
+    const int first = report->different + report->not_run + report->not_ended == 1;
+    fprintf(report->json, "%s\n  {\"kind\": \"%s\", \"batch\": %llu", first ? "" : ",", kind,
+            (unsigned long long)batch);
+}
+
+/* JSON has no infinities and no NaN: those are text. */
+static void json_number(FILE *json, const char *key, double value)
+{
+    fprintf(json, isfinite(value) ? ", \"%s\": %.17g" : ", \"%s\": \"%g\"", key, value);
+}
 
 void replay_report_begin(replay_report *report, const char *path, const replay_device *recorded,
                          const hal_device *device)
@@ -128,40 +159,4 @@ void replay_report_end(replay_report *report)
                 (unsigned long long)report->within, (unsigned long long)report->different,
                 (unsigned long long)report->not_run);
     }
-}
-
-static void json_next(replay_report *report, const char *kind, uint64_t batch)
-{
-    const int first = report->different + report->not_run + report->not_ended == 1;
-    fprintf(report->json, "%s\n  {\"kind\": \"%s\", \"batch\": %llu", first ? "" : ",", kind,
-            (unsigned long long)batch);
-}
-
-static void json_bytes(FILE *json, const char *key, replay_bytes bytes)
-{
-    fprintf(json, ", \"%s\": ", key);
-    json_text(json, (const char *)bytes.data, bytes.count);
-}
-
-/* What no text of a file can spoil: all but plain characters is escaped. */
-static void json_text(FILE *json, const char *text, uint64_t length)
-{
-    fputc('"', json);
-    for (uint64_t i = 0; i < length; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\') {
-            fprintf(json, "\\%c", c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            fprintf(json, "\\u%04x", c);
-        } else {
-            fputc(c, json);
-        }
-    }
-    fputc('"', json);
-}
-
-/* JSON has no infinities and no NaN: those are text. */
-static void json_number(FILE *json, const char *key, double value)
-{
-    fprintf(json, isfinite(value) ? ", \"%s\": %.17g" : ", \"%s\": \"%g\"", key, value);
 }

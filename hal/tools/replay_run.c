@@ -7,76 +7,6 @@
 
 enum { GEMM_WORKSPACE = 3, GEMM_INPUTS = 4 };
 
-static hal_status add_memory(replay_run *run, const replay_record *record);
-static hal_status take_data(replay_run *run, const replay_record *record);
-static hal_status run_batch(replay_run *run, const replay_record *record);
-static hal_status look_through(replay_run *run, const replay_record *record, char **reason);
-static hal_status check_ranges(const replay_run *run, const replay_command *command);
-static hal_status note_dispatch(replay_run *run, const replay_command *command, uint32_t number,
-                                const replay_made *kernel);
-static hal_type type_written(const replay_run *run, const replay_command *command,
-                             const replay_made *kernel, uint32_t binding);
-static hal_status note_copy(replay_run *run, const replay_command *command, uint32_t number);
-static hal_status add_written(replay_run *run, const replay_command *command, uint32_t number,
-                              uint32_t binding);
-static hal_status record_all(replay_run *run, const replay_record *record);
-static hal_status record_dispatch(replay_run *run, const replay_command *command);
-static hal_status bind(replay_run *run, const replay_range *from, hal_range *range);
-static hal_status unbind(replay_run *run, const replay_range *from, hal_range *range);
-static hal_status dispatch_plain(replay_run *run, const replay_command *command,
-                                 const replay_made *kernel, hal_range *ranges);
-static hal_status end_batch(replay_run *run, const replay_record *record);
-static hal_status compare_written(replay_run *run, const replay_written *written);
-static void compare_types(replay_run *run, const replay_written *written,
-                          const replay_memory *memory);
-static hal_status restore(replay_run *run, const replay_written *written);
-static hal_status no_memory(void);
-
-hal_status replay_run_begin(replay_run *run, hal_device *device, replay_report *report)
-{
-    run->device = device;
-    run->report = report;
-    run->alignment = hal_device_get_info(device)->binding_alignment;
-    run->lanes = HAL_IR_EMULATED_SUBGROUP;
-    return hal_queue_create(device, &run->queue);
-}
-
-hal_status replay_run_record(replay_run *run, const replay_record *record)
-{
-    switch (record->kind) {
-    case HAL_DUMP_DEVICE:
-        run->lanes = record->device.subgroup_width ? record->device.subgroup_width
-                                                   : HAL_IR_EMULATED_SUBGROUP;
-        return HAL_OK;
-    case HAL_DUMP_KERNEL:
-        return replay_kernel_add(&run->kernels, run->device, &record->kernel, run->lanes);
-    case HAL_DUMP_MEMORY:
-        return add_memory(run, record);
-    case HAL_DUMP_FREE:
-        replay_memory_remove(&run->memories, record->id);
-        return HAL_OK;
-    case HAL_DUMP_DATA:
-    case HAL_DUMP_RESULT:
-        return take_data(run, record);
-    case HAL_DUMP_BATCH:
-        return run_batch(run, record);
-    default:
-        return end_batch(run, record);
-    }
-}
-
-void replay_run_end(replay_run *run)
-{
-    if (run->is_open) {
-        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
-    }
-    replay_memories_free(&run->memories);
-    replay_kernels_free(&run->kernels);
-    hal_queue_destroy(run->queue);
-    free(run->written);
-    free(run->here);
-}
-
 static hal_status add_memory(replay_run *run, const replay_record *record)
 {
     replay_memory *memory;
@@ -107,72 +37,6 @@ static hal_status take_data(replay_run *run, const replay_record *record)
                                  bytes);
 }
 
-/* ---- Before a batch runs ---- */
-
-static hal_status run_batch(replay_run *run, const replay_record *record)
-{
-    char *reason = NULL;
-    if (run->is_open) {
-        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
-    }
-    run->batch = ++run->report->batches;
-    run->report->commands += record->command_count;
-    run->written_count = 0;
-    run->is_open = 1;
-    run->has_run = 0;
-    hal_status status = look_through(run, record, &reason);
-    if (status == HAL_OK && !reason) {
-        status = record_all(run, record);
-        const hal_status waited = hal_queue_wait(run->queue, HAL_WAIT_FOREVER);
-        status = status == HAL_OK ? waited : status;
-        if (status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) {
-            reason = strdup(hal_status_message());
-            status = reason ? HAL_OK : no_memory();
-        }
-        run->has_run = !reason;
-    }
-    if (reason) {
-        replay_report_not_run(run->report, run->batch, reason);
-    }
-    free(reason);
-    return status;
-}
-
-/* Checks what the batch names, notes types and who writes what last; *reason when it has a kernel
- * that is not there. */
-static hal_status look_through(replay_run *run, const replay_record *record, char **reason)
-{
-    replay_bytes commands = record->commands;
-    replay_command command;
-    hal_status status = HAL_OK;
-    for (uint32_t number = 0; status == HAL_OK && replay_next_command(&commands, &command);
-         number++) {
-        const replay_made *kernel = replay_kernel_find(&run->kernels, command.kernel);
-        status = check_ranges(run, &command);
-        if (status != HAL_OK) {
-            break;
-        }
-        if (command.kind == HAL_COMMAND_COPY) {
-            status = note_copy(run, &command, number);
-        } else if (command.kind == HAL_COMMAND_FILL) {
-            status = add_written(run, &command, number, 0);
-        } else if (!kernel) {
-            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "a command of kernel %llu, which was not described",
-                                    (unsigned long long)command.kernel);
-        } else {
-            status = note_dispatch(run, &command, number, kernel);
-            if (!kernel->kernel && !*reason) {
-                hal_status_set(HAL_ERROR_UNSUPPORTED, "kernel %s: %s", kernel->name,
-                               kernel->reason ? kernel->reason : "");
-                *reason = strdup(hal_status_message());
-                status = *reason ? status : no_memory();
-            }
-        }
-    }
-    return status;
-}
-
 static hal_status check_ranges(const replay_run *run, const replay_command *command)
 {
     for (uint32_t i = 0; i < command->binding_count; i++) {
@@ -193,69 +57,9 @@ static hal_status check_ranges(const replay_run *run, const replay_command *comm
                : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "a copy between unequal ranges");
 }
 
-static hal_status note_dispatch(replay_run *run, const replay_command *command, uint32_t number,
-                                const replay_made *kernel)
+static hal_status no_memory(void)
 {
-    hal_type types[HAL_IR_MAX_BINDINGS];
-    hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < command->binding_count; i++) {
-        types[i] = type_written(run, command, kernel, i);
-    }
-    for (uint32_t i = 0; status == HAL_OK && i < command->binding_count; i++) {
-        const replay_range *range = &command->bindings[i];
-        replay_memory *memory = replay_memory_find(&run->memories, range->memory);
-        const int writes = (range->access & HAL_ACCESS_WRITE) != 0;
-        if (range->length == 0 || (kernel->is_gemm && i == GEMM_WORKSPACE)) {
-            continue; /* the replay has a workspace of its own */
-        }
-        status = replay_memory_set_type(memory, range->offset, range->offset + range->length,
-                                        types[i], !writes);
-        if (status == HAL_OK && writes) {
-            status = add_written(run, command, number, i);
-        }
-    }
-    return status;
-}
-
-/* The binding's type; but kernels that only move elements take them for whole numbers of their
- * size: what comes from floats is floats. */
-static hal_type type_written(const replay_run *run, const replay_command *command,
-                             const replay_made *kernel, uint32_t binding)
-{
-    const hal_type type = replay_binding_type(kernel, binding);
-    const int may_move = hal_type_is_integer(type) && !hal_type_is_signed(type);
-    for (uint32_t i = 0; may_move && i < command->binding_count; i++) {
-        const replay_range *range = &command->bindings[i];
-        const replay_memory *memory = replay_memory_find(&run->memories, range->memory);
-        uint64_t end = UINT64_MAX;
-        if (memory && range->length > 0 && (range->access & HAL_ACCESS_READ) &&
-            replay_binding_type(kernel, i) == type) {
-            const hal_type moved = replay_memory_type(memory, range->offset, &end);
-            if (hal_type_is_float(moved) && hal_type_size(moved) == hal_type_size(type)) {
-                return moved;
-            }
-        }
-    }
-    return type;
-}
-
-static hal_status note_copy(replay_run *run, const replay_command *command, uint32_t number)
-{
-    const replay_range *from = &command->bindings[0], *to = &command->bindings[1];
-    hal_status status = HAL_OK;
-    for (uint64_t done = 0; status == HAL_OK && done < from->length;) {
-        uint64_t end = from->offset + from->length;
-        hal_type type = replay_memory_type(replay_memory_find(&run->memories, from->memory),
-                                           from->offset + done, &end);
-        const uint64_t next = end - from->offset, size = hal_type_size(type);
-        if (size > 0 && (to->offset - from->offset) % size != 0) {
-            type = HAL_TYPE_NONE; /* elements begin at multiples of their size everywhere */
-        }
-        status = replay_memory_set_type(replay_memory_find(&run->memories, to->memory),
-                                        to->offset + done, to->offset + next, type, 0);
-        done = next;
-    }
-    return status == HAL_OK ? add_written(run, command, number, 1) : status;
+    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory to replay a batch");
 }
 
 /* Takes the place of what earlier commands wrote there. */
@@ -302,34 +106,172 @@ static hal_status add_written(replay_run *run, const replay_command *command, ui
     return HAL_OK;
 }
 
-/* ---- Running ---- */
-
-static hal_status record_all(replay_run *run, const replay_record *record)
+static hal_status note_copy(replay_run *run, const replay_command *command, uint32_t number)
 {
-    enum { COMMANDS_FOR_ONE = 2 * HAL_IR_MAX_BINDINGS + 1, MOST = 1 << 24 };
-    const uint32_t count = record->command_count < MOST ? record->command_count : MOST;
-    const uint32_t limit = count * COMMANDS_FOR_ONE + 1;
-    replay_bytes commands = record->commands;
-    replay_command command;
-    hal_status status = hal_queue_flush(run->queue, NULL);
-    if (status == HAL_OK) { /* as one batch, as it was */
-        status = hal_queue_set_batch(run->queue, limit, limit);
+    const replay_range *from = &command->bindings[0], *to = &command->bindings[1];
+    hal_status status = HAL_OK;
+    for (uint64_t done = 0; status == HAL_OK && done < from->length;) {
+        uint64_t end = from->offset + from->length;
+        hal_type type = replay_memory_type(replay_memory_find(&run->memories, from->memory),
+                                           from->offset + done, &end);
+        const uint64_t next = end - from->offset, size = hal_type_size(type);
+        if (size > 0 && (to->offset - from->offset) % size != 0) {
+            type = HAL_TYPE_NONE; /* elements begin at multiples of their size everywhere */
+        }
+        status = replay_memory_set_type(replay_memory_find(&run->memories, to->memory),
+                                        to->offset + done, to->offset + next, type, 0);
+        done = next;
     }
-    while (status == HAL_OK && replay_next_command(&commands, &command)) {
-        const replay_range *first = &command.bindings[0], *second = &command.bindings[1];
-        const replay_memory *one = replay_memory_find(&run->memories, first->memory);
-        if (command.kind == HAL_COMMAND_FILL) {
-            status = hal_queue_fill(run->queue,
-                                    (hal_range){one->buffer, first->offset, first->length},
-                                    command.pattern);
-        } else if (command.kind == HAL_COMMAND_COPY) { /* of any number of bytes */
-            const replay_memory *other = replay_memory_find(&run->memories, second->memory);
-            status = hal_queue_transfer(run->queue, one->buffer, first->offset, run->queue,
-                                        other->buffer, second->offset, first->length);
-        } else {
-            status = record_dispatch(run, &command);
+    return status == HAL_OK ? add_written(run, command, number, 1) : status;
+}
+
+/* The binding's type; but kernels that only move elements take them for whole numbers of their
+ * size: what comes from floats is floats. */
+static hal_type type_written(const replay_run *run, const replay_command *command,
+                             const replay_made *kernel, uint32_t binding)
+{
+    const hal_type type = replay_binding_type(kernel, binding);
+    const int may_move = hal_type_is_integer(type) && !hal_type_is_signed(type);
+    for (uint32_t i = 0; may_move && i < command->binding_count; i++) {
+        const replay_range *range = &command->bindings[i];
+        const replay_memory *memory = replay_memory_find(&run->memories, range->memory);
+        uint64_t end = UINT64_MAX;
+        if (memory && range->length > 0 && (range->access & HAL_ACCESS_READ) &&
+            replay_binding_type(kernel, i) == type) {
+            const hal_type moved = replay_memory_type(memory, range->offset, &end);
+            if (hal_type_is_float(moved) && hal_type_size(moved) == hal_type_size(type)) {
+                return moved;
+            }
         }
     }
+    return type;
+}
+
+static hal_status note_dispatch(replay_run *run, const replay_command *command, uint32_t number,
+                                const replay_made *kernel)
+{
+    hal_type types[HAL_IR_MAX_BINDINGS];
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        types[i] = type_written(run, command, kernel, i);
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < command->binding_count; i++) {
+        const replay_range *range = &command->bindings[i];
+        replay_memory *memory = replay_memory_find(&run->memories, range->memory);
+        const int writes = (range->access & HAL_ACCESS_WRITE) != 0;
+        if (range->length == 0 || (kernel->is_gemm && i == GEMM_WORKSPACE)) {
+            continue; /* the replay has a workspace of its own */
+        }
+        status = replay_memory_set_type(memory, range->offset, range->offset + range->length,
+                                        types[i], !writes);
+        if (status == HAL_OK && writes) {
+            status = add_written(run, command, number, i);
+        }
+    }
+    return status;
+}
+
+/* Checks what the batch names, notes types and who writes what last; *reason when it has a kernel
+ * that is not there. */
+static hal_status look_through(replay_run *run, const replay_record *record, char **reason)
+{
+    replay_bytes commands = record->commands;
+    replay_command command;
+    hal_status status = HAL_OK;
+    for (uint32_t number = 0; status == HAL_OK && replay_next_command(&commands, &command);
+         number++) {
+        const replay_made *kernel = replay_kernel_find(&run->kernels, command.kernel);
+        status = check_ranges(run, &command);
+        if (status != HAL_OK) {
+            break;
+        }
+        if (command.kind == HAL_COMMAND_COPY) {
+            status = note_copy(run, &command, number);
+        } else if (command.kind == HAL_COMMAND_FILL) {
+            status = add_written(run, &command, number, 0);
+        } else if (!kernel) {
+            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                    "a command of kernel %llu, which was not described",
+                                    (unsigned long long)command.kernel);
+        } else {
+            status = note_dispatch(run, &command, number, kernel);
+            if (!kernel->kernel && !*reason) {
+                hal_status_set(HAL_ERROR_UNSUPPORTED, "kernel %s: %s", kernel->name,
+                               kernel->reason ? kernel->reason : "");
+                *reason = strdup(hal_status_message());
+                status = *reason ? status : no_memory();
+            }
+        }
+    }
+    return status;
+}
+
+/* A range of the memory itself, or, where it begins at no multiple of what the device wants, a copy
+ * of it. */
+static hal_status bind(replay_run *run, const replay_range *from, hal_range *range)
+{
+    const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
+    if (from->length == 0) {
+        *range = (hal_range){0};
+        return HAL_OK;
+    }
+    *range = (hal_range){memory->buffer, from->offset, from->length};
+    if (from->offset % run->alignment == 0) {
+        return HAL_OK;
+    }
+    hal_buffer *copy = NULL;
+    hal_status status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, from->length, &copy);
+    if (status == HAL_OK) {
+        status = hal_queue_transfer(run->queue, memory->buffer, from->offset, run->queue, copy, 0,
+                                    from->length);
+    }
+    if (status != HAL_OK) {
+        hal_buffer_release(copy);
+        return status;
+    }
+    *range = (hal_range){copy, 0, from->length};
+    return HAL_OK;
+}
+
+static hal_status dispatch_plain(replay_run *run, const replay_command *command,
+                                 const replay_made *kernel, hal_range *ranges)
+{
+    hal_range bindings[HAL_IR_MAX_BINDINGS];
+    double scale[2];
+    float single[2];
+    uint32_t grid[3];
+    uint32_t count = 0;
+    if (command->scalars.count != sizeof scale || command->binding_count < GEMM_INPUTS) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "a matrix product without its bindings or scalars");
+    }
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        if (i != GEMM_WORKSPACE) {
+            bindings[count++] = ranges[i];
+        }
+    }
+    memcpy(scale, command->scalars.data, sizeof scale);
+    single[0] = (float)scale[0];
+    single[1] = (float)scale[1];
+    const int is_double = replay_gemm_accumulator(&kernel->gemm) == HAL_TYPE_F64;
+    replay_plain_grid(&kernel->gemm, grid);
+    return hal_queue_dispatch(run->queue, kernel->kernel, grid, bindings, count,
+                              is_double ? (const void *)scale : single,
+                              is_double ? sizeof scale : sizeof single);
+}
+
+static hal_status unbind(replay_run *run, const replay_range *from, hal_range *range)
+{
+    const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
+    hal_status status = HAL_OK;
+    if (!range->buffer || range->buffer == memory->buffer) {
+        return HAL_OK;
+    }
+    if (from->access & HAL_ACCESS_WRITE) {
+        status = hal_queue_transfer(run->queue, range->buffer, 0, run->queue, memory->buffer,
+                                    from->offset, from->length);
+    }
+    hal_buffer_release(range->buffer);
     return status;
 }
 
@@ -363,123 +305,71 @@ static hal_status record_dispatch(replay_run *run, const replay_command *command
     return status;
 }
 
-/* A range of the memory itself, or, where it begins at no multiple of what the device wants, a copy
- * of it. */
-static hal_status bind(replay_run *run, const replay_range *from, hal_range *range)
+static hal_status record_all(replay_run *run, const replay_record *record)
 {
-    const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
-    if (from->length == 0) {
-        *range = (hal_range){0};
-        return HAL_OK;
+    enum { COMMANDS_FOR_ONE = 2 * HAL_IR_MAX_BINDINGS + 1, MOST = 1 << 24 };
+    const uint32_t count = record->command_count < MOST ? record->command_count : MOST;
+    const uint32_t limit = count * COMMANDS_FOR_ONE + 1;
+    replay_bytes commands = record->commands;
+    replay_command command;
+    hal_status status = hal_queue_flush(run->queue, NULL);
+    if (status == HAL_OK) { /* as one batch, as it was */
+        status = hal_queue_set_batch(run->queue, limit, limit);
     }
-    *range = (hal_range){memory->buffer, from->offset, from->length};
-    if (from->offset % run->alignment == 0) {
-        return HAL_OK;
-    }
-    hal_buffer *copy = NULL;
-    hal_status status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, from->length, &copy);
-    if (status == HAL_OK) {
-        status = hal_queue_transfer(run->queue, memory->buffer, from->offset, run->queue, copy, 0,
-                                    from->length);
-    }
-    if (status != HAL_OK) {
-        hal_buffer_release(copy);
-        return status;
-    }
-    *range = (hal_range){copy, 0, from->length};
-    return HAL_OK;
-}
-
-static hal_status unbind(replay_run *run, const replay_range *from, hal_range *range)
-{
-    const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
-    hal_status status = HAL_OK;
-    if (!range->buffer || range->buffer == memory->buffer) {
-        return HAL_OK;
-    }
-    if (from->access & HAL_ACCESS_WRITE) {
-        status = hal_queue_transfer(run->queue, range->buffer, 0, run->queue, memory->buffer,
-                                    from->offset, from->length);
-    }
-    hal_buffer_release(range->buffer);
-    return status;
-}
-
-static hal_status dispatch_plain(replay_run *run, const replay_command *command,
-                                 const replay_made *kernel, hal_range *ranges)
-{
-    hal_range bindings[HAL_IR_MAX_BINDINGS];
-    double scale[2];
-    float single[2];
-    uint32_t grid[3];
-    uint32_t count = 0;
-    if (command->scalars.count != sizeof scale || command->binding_count < GEMM_INPUTS) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "a matrix product without its bindings or scalars");
-    }
-    for (uint32_t i = 0; i < command->binding_count; i++) {
-        if (i != GEMM_WORKSPACE) {
-            bindings[count++] = ranges[i];
+    while (status == HAL_OK && replay_next_command(&commands, &command)) {
+        const replay_range *first = &command.bindings[0], *second = &command.bindings[1];
+        const replay_memory *one = replay_memory_find(&run->memories, first->memory);
+        if (command.kind == HAL_COMMAND_FILL) {
+            status = hal_queue_fill(run->queue,
+                                    (hal_range){one->buffer, first->offset, first->length},
+                                    command.pattern);
+        } else if (command.kind == HAL_COMMAND_COPY) { /* of any number of bytes */
+            const replay_memory *other = replay_memory_find(&run->memories, second->memory);
+            status = hal_queue_transfer(run->queue, one->buffer, first->offset, run->queue,
+                                        other->buffer, second->offset, first->length);
+        } else {
+            status = record_dispatch(run, &command);
         }
     }
-    memcpy(scale, command->scalars.data, sizeof scale);
-    single[0] = (float)scale[0];
-    single[1] = (float)scale[1];
-    const int is_double = replay_gemm_accumulator(&kernel->gemm) == HAL_TYPE_F64;
-    replay_plain_grid(&kernel->gemm, grid);
-    return hal_queue_dispatch(run->queue, kernel->kernel, grid, bindings, count,
-                              is_double ? (const void *)scale : single,
-                              is_double ? sizeof scale : sizeof single);
-}
-
-/* ---- After a batch ran ---- */
-
-static hal_status end_batch(replay_run *run, const replay_record *record)
-{
-    hal_status status = HAL_OK;
-    if (!run->is_open) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "an outcome without a batch");
-    }
-    const int failed = record->status != HAL_OK;
-    if (failed) {
-        hal_status_set(record->status, "failed where it was recorded (%s: %.*s)",
-                       hal_status_name(record->status), (int)record->message.count,
-                       (const char *)record->message.data);
-        replay_report_failed(run->report, run->batch, hal_status_message());
-    }
-    for (uint32_t i = 0; status == HAL_OK && i < run->written_count; i++) {
-        const replay_written *written = &run->written[i];
-        status = failed || !run->has_run ? restore(run, written) : compare_written(run, written);
-    }
-    run->is_open = 0;
     return status;
 }
 
-static hal_status compare_written(replay_run *run, const replay_written *written)
+static hal_status run_batch(replay_run *run, const replay_record *record)
+{
+    char *reason = NULL;
+    if (run->is_open) {
+        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
+    }
+    run->batch = ++run->report->batches;
+    run->report->commands += record->command_count;
+    run->written_count = 0;
+    run->is_open = 1;
+    run->has_run = 0;
+    hal_status status = look_through(run, record, &reason);
+    if (status == HAL_OK && !reason) {
+        status = record_all(run, record);
+        const hal_status waited = hal_queue_wait(run->queue, HAL_WAIT_FOREVER);
+        status = status == HAL_OK ? waited : status;
+        if (status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) {
+            reason = strdup(hal_status_message());
+            status = reason ? HAL_OK : no_memory();
+        }
+        run->has_run = !reason;
+    }
+    if (reason) {
+        replay_report_not_run(run->report, run->batch, reason);
+    }
+    free(reason);
+    return status;
+}
+
+static hal_status restore(replay_run *run, const replay_written *written)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, written->memory);
-    const uint64_t bytes = written->end - written->begin;
-    if (!memory) {
-        return HAL_OK; /* freed meanwhile */
-    }
-    if (bytes > run->here_bytes) {
-        uint8_t *larger = realloc(run->here, bytes);
-        if (!larger) {
-            return no_memory();
-        }
-        run->here = larger;
-        run->here_bytes = bytes;
-    }
-    const hal_status status =
-        hal_queue_read(run->queue, memory->buffer, written->begin, run->here, bytes);
-    if (status != HAL_OK) {
-        return status;
-    }
-    compare_types(run, written, memory);
-    /* One difference does not spread to what comes after. */
-    return run->free_running || memcmp(run->here, memory->recorded + written->begin, bytes) == 0
-               ? HAL_OK
-               : restore(run, written);
+    return memory ? hal_queue_write(run->queue, memory->buffer, written->begin,
+                                    memory->recorded + written->begin,
+                                    written->end - written->begin)
+                  : HAL_OK;
 }
 
 static void compare_types(replay_run *run, const replay_written *written,
@@ -513,16 +403,95 @@ static void compare_types(replay_run *run, const replay_written *written,
     }
 }
 
-static hal_status restore(replay_run *run, const replay_written *written)
+static hal_status compare_written(replay_run *run, const replay_written *written)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, written->memory);
-    return memory ? hal_queue_write(run->queue, memory->buffer, written->begin,
-                                    memory->recorded + written->begin,
-                                    written->end - written->begin)
-                  : HAL_OK;
+    const uint64_t bytes = written->end - written->begin;
+    if (!memory) {
+        return HAL_OK; /* freed meanwhile */
+    }
+    if (bytes > run->here_bytes) {
+        uint8_t *larger = realloc(run->here, bytes);
+        if (!larger) {
+            return no_memory();
+        }
+        run->here = larger;
+        run->here_bytes = bytes;
+    }
+    const hal_status status =
+        hal_queue_read(run->queue, memory->buffer, written->begin, run->here, bytes);
+    if (status != HAL_OK) {
+        return status;
+    }
+    compare_types(run, written, memory);
+    /* One difference does not spread to what comes after. */
+    return run->free_running || memcmp(run->here, memory->recorded + written->begin, bytes) == 0
+               ? HAL_OK
+               : restore(run, written);
 }
 
-static hal_status no_memory(void)
+static hal_status end_batch(replay_run *run, const replay_record *record)
 {
-    return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory to replay a batch");
+    hal_status status = HAL_OK;
+    if (!run->is_open) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "an outcome without a batch");
+    }
+    const int failed = record->status != HAL_OK;
+    if (failed) {
+        hal_status_set(record->status, "failed where it was recorded (%s: %.*s)",
+                       hal_status_name(record->status), (int)record->message.count,
+                       (const char *)record->message.data);
+        replay_report_failed(run->report, run->batch, hal_status_message());
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < run->written_count; i++) {
+        const replay_written *written = &run->written[i];
+        status = failed || !run->has_run ? restore(run, written) : compare_written(run, written);
+    }
+    run->is_open = 0;
+    return status;
+}
+
+hal_status replay_run_begin(replay_run *run, hal_device *device, replay_report *report)
+{
+    run->device = device;
+    run->report = report;
+    run->alignment = hal_device_get_info(device)->binding_alignment;
+    run->lanes = HAL_IR_EMULATED_SUBGROUP;
+    return hal_queue_create(device, &run->queue);
+}
+
+hal_status replay_run_record(replay_run *run, const replay_record *record)
+{
+    switch (record->kind) {
+    case HAL_DUMP_DEVICE:
+        run->lanes = record->device.subgroup_width ? record->device.subgroup_width
+                                                   : HAL_IR_EMULATED_SUBGROUP;
+        return HAL_OK;
+    case HAL_DUMP_KERNEL:
+        return replay_kernel_add(&run->kernels, run->device, &record->kernel, run->lanes);
+    case HAL_DUMP_MEMORY:
+        return add_memory(run, record);
+    case HAL_DUMP_FREE:
+        replay_memory_remove(&run->memories, record->id);
+        return HAL_OK;
+    case HAL_DUMP_DATA:
+    case HAL_DUMP_RESULT:
+        return take_data(run, record);
+    case HAL_DUMP_BATCH:
+        return run_batch(run, record);
+    default:
+        return end_batch(run, record);
+    }
+}
+
+void replay_run_end(replay_run *run)
+{
+    if (run->is_open) {
+        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
+    }
+    replay_memories_free(&run->memories);
+    replay_kernels_free(&run->kernels);
+    hal_queue_destroy(run->queue);
+    free(run->written);
+    free(run->here);
 }

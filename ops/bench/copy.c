@@ -1,7 +1,24 @@
 /* copy.c: device-to-device copies; copy.h says who calls it. */
 #include "copy.h"
 
-static bool check(copy_yardstick *c);
+/* The last word of the source arrives. */
+static bool check(copy_yardstick *c)
+{
+    hal_queue *queue = c->bench->queue;
+    const hal_range target = {c->target, 0, HAL_WHOLE}, source = {c->source, 0, HAL_WHOLE};
+    const uint32_t mark = 0x5eed5eedu;
+    const uint64_t last = c->bytes - sizeof mark;
+    uint32_t found = 0;
+    if (!bench_ok(c->bench, hal_queue_fill(queue, target, 0), "hal_queue_fill") ||
+        !bench_ok(c->bench, hal_queue_fill(queue, source, mark), "hal_queue_fill")) {
+        return false;
+    }
+    copy_run(c, 1);
+    return !c->bench->failed &&
+           bench_ok(c->bench, hal_queue_read(queue, c->target, last, &found, sizeof found),
+                    "hal_queue_read") &&
+           (found == mark || bench_fail(c->bench, "hal_queue_copy: the last word is %#x", found));
+}
 
 bool copy_create(bench_state *bench, uint64_t bytes, copy_yardstick *made)
 {
@@ -35,23 +52,4 @@ void copy_run(void *user, int calls)
         bench_ok(c->bench, hal_queue_copy(queue, source, target), "hal_queue_copy");
     }
     bench_ok(c->bench, hal_queue_wait(queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-/* The last word of the source arrives. */
-static bool check(copy_yardstick *c)
-{
-    hal_queue *queue = c->bench->queue;
-    const hal_range target = {c->target, 0, HAL_WHOLE}, source = {c->source, 0, HAL_WHOLE};
-    const uint32_t mark = 0x5eed5eedu;
-    const uint64_t last = c->bytes - sizeof mark;
-    uint32_t found = 0;
-    if (!bench_ok(c->bench, hal_queue_fill(queue, target, 0), "hal_queue_fill") ||
-        !bench_ok(c->bench, hal_queue_fill(queue, source, mark), "hal_queue_fill")) {
-        return false;
-    }
-    copy_run(c, 1);
-    return !c->bench->failed &&
-           bench_ok(c->bench, hal_queue_read(queue, c->target, last, &found, sizeof found),
-                    "hal_queue_read") &&
-           (found == mark || bench_fail(c->bench, "hal_queue_copy: the last word is %#x", found));
 }

@@ -5,46 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool load(cuda_calls *cuda, char *message, size_t bytes);
-static bool find_device(cuda_calls *cuda, const hal_device_info *info);
-static bool has_id(cuda_calls *cuda, int device, const char *id);
-
 enum { NON_BLOCKING = 1 }; /* of streams: no order with the legacy one */
-
-bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, size_t bytes)
-{
-    *cuda = (cuda_calls){0};
-    if (!load(cuda, message, bytes)) {
-        return false;
-    }
-    if (cuda->init(0) != 0 || !find_device(cuda, info)) {
-        snprintf(message, bytes, "the CUDA driver has no device called %s", info->name);
-        return false;
-    }
-    if (cuda->primary_retain(&cuda->context, cuda->device) != 0) {
-        cuda->context = NULL;
-        snprintf(message, bytes, "the CUDA driver gives no context for %s", info->name);
-        return false;
-    }
-    if (cuda->context_set(cuda->context) != 0 ||
-        cuda->stream_create(&cuda->stream, NON_BLOCKING) != 0) {
-        snprintf(message, bytes, "the CUDA driver gives no stream for %s", info->name);
-        cuda_close(cuda);
-        return false;
-    }
-    return true;
-}
-
-void cuda_close(cuda_calls *cuda)
-{
-    if (cuda->stream != NULL) {
-        cuda->stream_destroy(cuda->stream);
-    }
-    if (cuda->context != NULL) {
-        cuda->primary_release(cuda->device);
-    }
-    cuda->stream = cuda->context = NULL;
-}
 
 static bool load(cuda_calls *cuda, char *message, size_t bytes)
 {
@@ -102,6 +63,20 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
     return true;
 }
 
+static bool has_id(cuda_calls *cuda, int device, const char *id)
+{
+    uint8_t b[16];
+    char text[40];
+    if (cuda->device_uuid(b, device) != 0) {
+        return false;
+    }
+    snprintf(text, sizeof text,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
+    return strcmp(text, id) == 0;
+}
+
 /* The card of that id, which plugins of several APIs give alike, else one of that name. */
 static bool find_device(cuda_calls *cuda, const hal_device_info *info)
 {
@@ -125,16 +100,37 @@ static bool find_device(cuda_calls *cuda, const hal_device_info *info)
     return found >= 0;
 }
 
-static bool has_id(cuda_calls *cuda, int device, const char *id)
+bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, size_t bytes)
 {
-    uint8_t b[16];
-    char text[40];
-    if (cuda->device_uuid(b, device) != 0) {
+    *cuda = (cuda_calls){0};
+    if (!load(cuda, message, bytes)) {
         return false;
     }
-    snprintf(text, sizeof text,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
-    return strcmp(text, id) == 0;
+    if (cuda->init(0) != 0 || !find_device(cuda, info)) {
+        snprintf(message, bytes, "the CUDA driver has no device called %s", info->name);
+        return false;
+    }
+    if (cuda->primary_retain(&cuda->context, cuda->device) != 0) {
+        cuda->context = NULL;
+        snprintf(message, bytes, "the CUDA driver gives no context for %s", info->name);
+        return false;
+    }
+    if (cuda->context_set(cuda->context) != 0 ||
+        cuda->stream_create(&cuda->stream, NON_BLOCKING) != 0) {
+        snprintf(message, bytes, "the CUDA driver gives no stream for %s", info->name);
+        cuda_close(cuda);
+        return false;
+    }
+    return true;
+}
+
+void cuda_close(cuda_calls *cuda)
+{
+    if (cuda->stream != NULL) {
+        cuda->stream_destroy(cuda->stream);
+    }
+    if (cuda->context != NULL) {
+        cuda->primary_release(cuda->device);
+    }
+    cuda->stream = cuda->context = NULL;
 }

@@ -23,32 +23,7 @@ typedef struct joined_row {
 
 typedef bool (*member_function)(scanner *s, const char *key, void *user);
 
-static char *load(const char *path);
-static bool scan_object(scanner *s, member_function member, void *user);
-static bool scan_rows(bench_state *bench, scanner *s);
-static bool scan_string(scanner *s, char *text, size_t bytes);
-static bool scan_number(scanner *s, double *number);
-static bool scan_word(scanner *s, const char *word);
 static bool skip(scanner *s);
-static bool file_member(scanner *s, const char *key, void *user);
-static bool row_member(scanner *s, const char *key, void *user);
-static void attach(bench_state *bench, const joined_row *row);
-
-bool bench_join(bench_state *bench, const char *path)
-{
-    char *text = load(path);
-    if (text == NULL) {
-        return bench_fail(bench, "cannot read %s: %s", path, strerror(errno));
-    }
-    scanner s = {.at = text};
-    const bool well = scan_object(&s, file_member, bench);
-    if (!well) {
-        bench_fail(bench, "%s: no JSON as torch_sequential.py writes it, from byte %td on", path,
-                   s.at - text);
-    }
-    free(text);
-    return well;
-}
 
 static char *load(const char *path)
 {
@@ -62,66 +37,6 @@ static char *load(const char *path)
     }
     fclose(file);
     return text;
-}
-
-static bool file_member(scanner *s, const char *key, void *user)
-{
-    return strcmp(key, "rows") == 0 ? scan_rows(user, s) : skip(s);
-}
-
-static bool scan_rows(bench_state *bench, scanner *s)
-{
-    if (!scan_word(s, "[")) {
-        return false;
-    }
-    if (scan_word(s, "]")) {
-        return true;
-    }
-    do {
-        joined_row row = {.name = ""};
-        if (!scan_object(s, row_member, &row)) {
-            return false;
-        }
-        attach(bench, &row);
-    } while (scan_word(s, ","));
-    return scan_word(s, "]");
-}
-
-static bool row_member(scanner *s, const char *key, void *user)
-{
-    joined_row *row = user;
-    if (strcmp(key, "case") == 0) {
-        return scan_string(s, row->name, sizeof row->name);
-    }
-    if (strcmp(key, "peer") == 0) {
-        return scan_string(s, row->peer, sizeof row->peer);
-    }
-    if (strcmp(key, "median_us") == 0) {
-        return scan_number(s, &row->time.median_us);
-    }
-    if (strcmp(key, "min_us") == 0) {
-        return scan_number(s, &row->time.min_us);
-    }
-    if (strcmp(key, "spread_us") == 0) {
-        return scan_number(s, &row->time.spread_us);
-    }
-    return skip(s);
-}
-
-/* A case's variants follow it after a comma. */
-static void attach(bench_state *bench, const joined_row *joined)
-{
-    const size_t length = strlen(joined->name);
-    for (int i = 0; i < bench->row_count; i++) {
-        bench_row *row = &bench->rows[i];
-        const bool same = strncmp(row->name, joined->name, length) == 0 &&
-                          (row->name[length] == 0 || row->name[length] == ',');
-        if (same && length > 0 && joined->time.median_us > 0.0 &&
-            row->peer_count < BENCH_MAX_PEERS) {
-            bench_peer *peer = bench_add_peer(row, joined->peer, &joined->time);
-            peer->ratio = joined->time.median_us / row->time.median_us;
-        }
-    }
 }
 
 static void skip_space(scanner *s)
@@ -138,25 +53,6 @@ static bool scan_word(scanner *s, const char *word)
     }
     s->at += length;
     return true;
-}
-
-static bool scan_object(scanner *s, member_function member, void *user)
-{
-    char key[64];
-    if (!scan_word(s, "{") || s->depth == MAX_DEPTH) {
-        return false;
-    }
-    if (scan_word(s, "}")) {
-        return true;
-    }
-    s->depth++;
-    do {
-        if (!scan_string(s, key, sizeof key) || !scan_word(s, ":") || !member(s, key, user)) {
-            return false;
-        }
-    } while (scan_word(s, ","));
-    s->depth--;
-    return scan_word(s, "}");
 }
 
 /* Cut to fit; escapes are kept as they stand, since no name that is compared has any. */
@@ -180,6 +76,25 @@ static bool scan_string(scanner *s, char *text, size_t bytes)
     text[count] = 0;
     s->at++;
     return true;
+}
+
+static bool scan_object(scanner *s, member_function member, void *user)
+{
+    char key[64];
+    if (!scan_word(s, "{") || s->depth == MAX_DEPTH) {
+        return false;
+    }
+    if (scan_word(s, "}")) {
+        return true;
+    }
+    s->depth++;
+    do {
+        if (!scan_string(s, key, sizeof key) || !scan_word(s, ":") || !member(s, key, user)) {
+            return false;
+        }
+    } while (scan_word(s, ","));
+    s->depth--;
+    return scan_word(s, "}");
 }
 
 static bool scan_number(scanner *s, double *number)
@@ -224,4 +139,80 @@ static bool skip(scanner *s)
     }
     return scan_word(s, "true") || scan_word(s, "false") || scan_word(s, "null") ||
            scan_number(s, &number);
+}
+
+static bool row_member(scanner *s, const char *key, void *user)
+{
+    joined_row *row = user;
+    if (strcmp(key, "case") == 0) {
+        return scan_string(s, row->name, sizeof row->name);
+    }
+    if (strcmp(key, "peer") == 0) {
+        return scan_string(s, row->peer, sizeof row->peer);
+    }
+    if (strcmp(key, "median_us") == 0) {
+        return scan_number(s, &row->time.median_us);
+    }
+    if (strcmp(key, "min_us") == 0) {
+        return scan_number(s, &row->time.min_us);
+    }
+    if (strcmp(key, "spread_us") == 0) {
+        return scan_number(s, &row->time.spread_us);
+    }
+    return skip(s);
+}
+
+/* A case's variants follow it after a comma. */
+static void attach(bench_state *bench, const joined_row *joined)
+{
+    const size_t length = strlen(joined->name);
+    for (int i = 0; i < bench->row_count; i++) {
+        bench_row *row = &bench->rows[i];
+        const bool same = strncmp(row->name, joined->name, length) == 0 &&
+                          (row->name[length] == 0 || row->name[length] == ',');
+        if (same && length > 0 && joined->time.median_us > 0.0 &&
+            row->peer_count < BENCH_MAX_PEERS) {
+            bench_peer *peer = bench_add_peer(row, joined->peer, &joined->time);
+            peer->ratio = joined->time.median_us / row->time.median_us;
+        }
+    }
+}
+
+static bool scan_rows(bench_state *bench, scanner *s)
+{
+    if (!scan_word(s, "[")) {
+        return false;
+    }
+    if (scan_word(s, "]")) {
+        return true;
+    }
+    do {
+        joined_row row = {.name = ""};
+        if (!scan_object(s, row_member, &row)) {
+            return false;
+        }
+        attach(bench, &row);
+    } while (scan_word(s, ","));
+    return scan_word(s, "]");
+}
+
+static bool file_member(scanner *s, const char *key, void *user)
+{
+    return strcmp(key, "rows") == 0 ? scan_rows(user, s) : skip(s);
+}
+
+bool bench_join(bench_state *bench, const char *path)
+{
+    char *text = load(path);
+    if (text == NULL) {
+        return bench_fail(bench, "cannot read %s: %s", path, strerror(errno));
+    }
+    scanner s = {.at = text};
+    const bool well = scan_object(&s, file_member, bench);
+    if (!well) {
+        bench_fail(bench, "%s: no JSON as torch_sequential.py writes it, from byte %td on", path,
+                   s.at - text);
+    }
+    free(text);
+    return well;
 }

@@ -11,20 +11,6 @@
 #include "device_peers.h"
 #include "peers.h"
 
-static int parse(int count, char **arguments, bench_options *options);
-static bool parse_sizes(const char *text, bench_options *options);
-static bool parse_door(const char *text, ops_gemm_door *door);
-static bool parse_precision(const char *text, uint32_t *precision);
-static bool parse_peer(const char *text, bench_options *options);
-static bool parse_threads(const char *text, int *threads);
-static int available_threads(void);
-static bool parse_seed(const char *text, uint64_t *seed);
-static bool fits_suite(const bench_options *options);
-static bool open_device(bench_state *bench);
-static bool open_beside(bench_state *bench);
-static bool open_raw(bench_state *bench);
-static void close_device(bench_state *bench);
-
 static const char usage[] =
     "usage: hal-bench gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer [options]\n"
     "  --device SELECTION   such as cpu:0 (else HAL_BACKEND, else the default)\n"
@@ -61,40 +47,119 @@ static const struct {
               {"transfer", suite_transfer}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
-int main(int count, char **arguments)
+/* What the process may run on, which a container may have made fewer. */
+static int available_threads(void)
 {
-    bench_state bench = {.options = {.threads = available_threads(), .seconds = 1.0}};
-    const int parsed = parse(count, arguments, &bench.options);
-    if (parsed != 0) {
-        return parsed < 0 ? 0 : 2;
+    cpu_set_t set;
+    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 256 ? 256 : count;
+}
+
+static bool parse_peer(const char *text, bench_options *options)
+{
+    if ((!peer_is_known(text) && !device_peer_is_known(text)) ||
+        options->peer_count == BENCH_MAX_PEERS) {
+        return false;
     }
-    if (bench.options.once) {
-        return start_once(&bench.options) ? 0 : 1;
-    }
-    if (getloadavg(&bench.load, 1) != 1) {
-        bench.load = -1.0;
-    }
-    if (open_device(&bench)) {
-        for (int i = 0; i < SUITES; i++) {
-            if (strcmp(suites[i].name, bench.options.suite) == 0) {
-                suites[i].run(&bench);
+    options->peers[options->peer_count++] = text;
+    return true;
+}
+
+static bool parse_threads(const char *text, int *threads)
+{
+    char *end;
+    const long number = strtol(text, &end, 10);
+    *threads = (int)number;
+    return *end == 0 && end != text && number >= 1 && number <= 256;
+}
+
+static bool parse_sizes(const char *text, bench_options *options)
+{
+    options->size_count = 0;
+    while (*text != 0 && options->size_count < BENCH_MAX_SIZES) {
+        int64_t *size = options->sizes[options->size_count++];
+        int read = 0;
+        char *end;
+        for (; read < 3; read++) {
+            errno = 0;
+            size[read] = strtoll(text, &end, 10);
+            if (errno != 0 || end == text || size[read] < 1 || size[read] > INT64_C(1) << 31) {
+                return false;
             }
+            text = end;
+            if (*text != 'x') {
+                break;
+            }
+            text++;
         }
-        for (int i = 0; i < bench.options.join_count; i++) {
-            bench_join(&bench, bench.options.joins[i]);
+        if (read == 0) {
+            size[1] = size[2] = size[0];
+        } else if (read == 1) {
+            size[2] = 1;
         }
-        output_table(&bench);
-        if (bench.options.json != NULL && !output_json(&bench)) {
-            bench.failed = true;
+        if (*text != 0 && *text++ != ',') {
+            return false;
         }
     }
-    close_device(&bench);
-    free(bench.rows);
-    for (int i = 0; i < bench.note_count; i++) {
-        free(bench.notes[i]);
+    return *text == 0 && options->size_count > 0;
+}
+
+static bool parse_door(const char *text, ops_gemm_door *door)
+{
+    static const char *const names[] = {"any", "portable", "native"};
+    static const ops_gemm_door doors[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *door = doors[i];
+            return true;
+        }
     }
-    free(bench.notes);
-    return bench.failed ? 1 : 0;
+    return false;
+}
+
+static bool parse_precision(const char *text, uint32_t *precision)
+{
+    static const char *const names[] = {"strict", "accurate", "fast"};
+    static const uint32_t classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(names[i], text) == 0) {
+            *precision = classes[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return errno == 0 && *end == 0 && end != text && text[0] != '-' && *seed > 0;
+}
+
+/* Options that are one suite's alone. */
+static bool fits_suite(const bench_options *options)
+{
+    const bool sequential = strcmp(options->suite, "sequential") == 0;
+    if (options->once && strcmp(options->suite, "start") != 0) {
+        fprintf(stderr, "hal-bench: --once is for start\n");
+        return false;
+    }
+    if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
+        fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have yardsticks\n");
+        return false;
+    }
+    if (!sequential && (options->beside != NULL || options->join_count > 0 ||
+                        options->seed != 0 || options->cases != NULL)) {
+        fprintf(stderr, "hal-bench: --beside, --join, --seed, --cases are for sequential\n");
+        return false;
+    }
+    if ((options->to != NULL) != (strcmp(options->suite, "transfer") == 0)) {
+        fprintf(stderr, "hal-bench: transfer needs --to, and nothing else does\n");
+        return false;
+    }
+    return true;
 }
 
 /* 0: go on, 1: wrong usage, -1: help was printed. */
@@ -191,119 +256,36 @@ static int parse(int count, char **arguments, bench_options *options)
     return fits_suite(options) ? 0 : 1;
 }
 
-/* Options that are one suite's alone. */
-static bool fits_suite(const bench_options *options)
+/* The driver's own calls, when they are asked for. */
+static bool open_raw(bench_state *bench)
 {
-    const bool sequential = strcmp(options->suite, "sequential") == 0;
-    if (options->once && strcmp(options->suite, "start") != 0) {
-        fprintf(stderr, "hal-bench: --once is for start\n");
+    const char *plugin = hal_device_plugin_name(bench->device);
+    const raw_api *api = raw_find(plugin);
+    char message[512];
+    if (!bench->options.raw) {
+        return true;
+    }
+    if (api == NULL) {
+        return bench_fail(bench, "this hal-bench makes no calls of its own to the devices of %s",
+                          plugin);
+    }
+    bench->raw = api->open(bench->info, message, sizeof message);
+    return bench->raw != NULL || bench_fail(bench, "%s", message);
+}
+
+static bool open_beside(bench_state *bench)
+{
+    bench_place *place = &bench->beside;
+    if (bench->options.beside == NULL) {
+        return true;
+    }
+    if (!bench_ok(bench, hal_device_open(bench->options.beside, &place->device),
+                  "the device beside")) {
         return false;
     }
-    if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
-        fprintf(stderr, "hal-bench: --peer is for gemm; the other suites have yardsticks\n");
-        return false;
-    }
-    if (!sequential && (options->beside != NULL || options->join_count > 0 ||
-                        options->seed != 0 || options->cases != NULL)) {
-        fprintf(stderr, "hal-bench: --beside, --join, --seed, --cases are for sequential\n");
-        return false;
-    }
-    if ((options->to != NULL) != (strcmp(options->suite, "transfer") == 0)) {
-        fprintf(stderr, "hal-bench: transfer needs --to, and nothing else does\n");
-        return false;
-    }
-    return true;
-}
-
-static bool parse_sizes(const char *text, bench_options *options)
-{
-    options->size_count = 0;
-    while (*text != 0 && options->size_count < BENCH_MAX_SIZES) {
-        int64_t *size = options->sizes[options->size_count++];
-        int read = 0;
-        char *end;
-        for (; read < 3; read++) {
-            errno = 0;
-            size[read] = strtoll(text, &end, 10);
-            if (errno != 0 || end == text || size[read] < 1 || size[read] > INT64_C(1) << 31) {
-                return false;
-            }
-            text = end;
-            if (*text != 'x') {
-                break;
-            }
-            text++;
-        }
-        if (read == 0) {
-            size[1] = size[2] = size[0];
-        } else if (read == 1) {
-            size[2] = 1;
-        }
-        if (*text != 0 && *text++ != ',') {
-            return false;
-        }
-    }
-    return *text == 0 && options->size_count > 0;
-}
-
-static bool parse_door(const char *text, ops_gemm_door *door)
-{
-    static const char *const names[] = {"any", "portable", "native"};
-    static const ops_gemm_door doors[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *door = doors[i];
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_precision(const char *text, uint32_t *precision)
-{
-    static const char *const names[] = {"strict", "accurate", "fast"};
-    static const uint32_t classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(names[i], text) == 0) {
-            *precision = classes[i];
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool parse_peer(const char *text, bench_options *options)
-{
-    if ((!peer_is_known(text) && !device_peer_is_known(text)) ||
-        options->peer_count == BENCH_MAX_PEERS) {
-        return false;
-    }
-    options->peers[options->peer_count++] = text;
-    return true;
-}
-
-static bool parse_threads(const char *text, int *threads)
-{
-    char *end;
-    const long number = strtol(text, &end, 10);
-    *threads = (int)number;
-    return *end == 0 && end != text && number >= 1 && number <= 256;
-}
-
-static bool parse_seed(const char *text, uint64_t *seed)
-{
-    char *end;
-    errno = 0;
-    *seed = strtoull(text, &end, 10);
-    return errno == 0 && *end == 0 && end != text && text[0] != '-' && *seed > 0;
-}
-
-/* What the process may run on, which a container may have made fewer. */
-static int available_threads(void)
-{
-    cpu_set_t set;
-    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 256 ? 256 : count;
+    place->info = hal_device_get_info(place->device);
+    return bench_ok(bench, hal_queue_create(place->device, &place->queue), "a queue") &&
+           bench_ok(bench, ops_context_create(place->queue, &place->ops), "a context");
 }
 
 /* The cpu plugin reads its number of threads when the device is opened. */
@@ -322,38 +304,6 @@ static bool open_device(bench_state *bench)
            open_beside(bench);
 }
 
-static bool open_beside(bench_state *bench)
-{
-    bench_place *place = &bench->beside;
-    if (bench->options.beside == NULL) {
-        return true;
-    }
-    if (!bench_ok(bench, hal_device_open(bench->options.beside, &place->device),
-                  "the device beside")) {
-        return false;
-    }
-    place->info = hal_device_get_info(place->device);
-    return bench_ok(bench, hal_queue_create(place->device, &place->queue), "a queue") &&
-           bench_ok(bench, ops_context_create(place->queue, &place->ops), "a context");
-}
-
-/* The driver's own calls, when they are asked for. */
-static bool open_raw(bench_state *bench)
-{
-    const char *plugin = hal_device_plugin_name(bench->device);
-    const raw_api *api = raw_find(plugin);
-    char message[512];
-    if (!bench->options.raw) {
-        return true;
-    }
-    if (api == NULL) {
-        return bench_fail(bench, "this hal-bench makes no calls of its own to the devices of %s",
-                          plugin);
-    }
-    bench->raw = api->open(bench->info, message, sizeof message);
-    return bench->raw != NULL || bench_fail(bench, "%s", message);
-}
-
 static void close_device(bench_state *bench)
 {
     if (bench->raw != NULL) {
@@ -365,4 +315,40 @@ static void close_device(bench_state *bench)
     ops_context_destroy(bench->ops);
     hal_queue_destroy(bench->queue);
     hal_device_release(bench->device);
+}
+
+int main(int count, char **arguments)
+{
+    bench_state bench = {.options = {.threads = available_threads(), .seconds = 1.0}};
+    const int parsed = parse(count, arguments, &bench.options);
+    if (parsed != 0) {
+        return parsed < 0 ? 0 : 2;
+    }
+    if (bench.options.once) {
+        return start_once(&bench.options) ? 0 : 1;
+    }
+    if (getloadavg(&bench.load, 1) != 1) {
+        bench.load = -1.0;
+    }
+    if (open_device(&bench)) {
+        for (int i = 0; i < SUITES; i++) {
+            if (strcmp(suites[i].name, bench.options.suite) == 0) {
+                suites[i].run(&bench);
+            }
+        }
+        for (int i = 0; i < bench.options.join_count; i++) {
+            bench_join(&bench, bench.options.joins[i]);
+        }
+        output_table(&bench);
+        if (bench.options.json != NULL && !output_json(&bench)) {
+            bench.failed = true;
+        }
+    }
+    close_device(&bench);
+    free(bench.rows);
+    for (int i = 0; i < bench.note_count; i++) {
+        free(bench.notes[i]);
+    }
+    free(bench.notes);
+    return bench.failed ? 1 : 0;
 }

@@ -14,10 +14,47 @@
  * take the processors from the next one: it begins when they are asleep. */
 #define SETTLE_NS 40000000
 
-static int find_calls(measured *competitor);
-static double run_once(measured *competitor, int calls);
-static double run_settled(measured *competitor, int calls);
-static int compare(const void *a, const void *b);
+/* Seconds a call. */
+static double run_once(measured *competitor, int calls)
+{
+    const double start = measure_now();
+    competitor->function(competitor->user, calls);
+    return (measure_now() - start) / calls;
+}
+
+/* The same after the others' threads fell asleep and its own woke up. */
+static double run_settled(measured *competitor, int calls)
+{
+    const struct timespec pause = {.tv_nsec = SETTLE_NS};
+    nanosleep(&pause, NULL);
+    const double awake = measure_now() + MIN_RUN;
+    do {
+        run_once(competitor, 1);
+    } while (measure_now() < awake);
+    return run_once(competitor, calls);
+}
+
+/* Runs for a tenth of a second as warm-up while it looks for the number. */
+static int find_calls(measured *competitor)
+{
+    const double end = measure_now() + 0.1;
+    int calls = competitor->least > 0 ? competitor->least : 1;
+    double taken = run_once(competitor, calls) * calls;
+    while (taken < MIN_RUN && calls < MAX_CALLS) {
+        calls *= 2;
+        taken = run_once(competitor, calls) * calls;
+    }
+    while (measure_now() < end) {
+        run_once(competitor, calls);
+    }
+    return calls;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
 void measure_alternating(measured *competitors, int count, double seconds)
 {
@@ -49,48 +86,6 @@ double measure_now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* Runs for a tenth of a second as warm-up while it looks for the number. */
-static int find_calls(measured *competitor)
-{
-    const double end = measure_now() + 0.1;
-    int calls = competitor->least > 0 ? competitor->least : 1;
-    double taken = run_once(competitor, calls) * calls;
-    while (taken < MIN_RUN && calls < MAX_CALLS) {
-        calls *= 2;
-        taken = run_once(competitor, calls) * calls;
-    }
-    while (measure_now() < end) {
-        run_once(competitor, calls);
-    }
-    return calls;
-}
-
-/* Seconds a call. */
-static double run_once(measured *competitor, int calls)
-{
-    const double start = measure_now();
-    competitor->function(competitor->user, calls);
-    return (measure_now() - start) / calls;
-}
-
-/* The same after the others' threads fell asleep and its own woke up. */
-static double run_settled(measured *competitor, int calls)
-{
-    const struct timespec pause = {.tv_nsec = SETTLE_NS};
-    nanosleep(&pause, NULL);
-    const double awake = measure_now() + MIN_RUN;
-    do {
-        run_once(competitor, 1);
-    } while (measure_now() < awake);
-    return run_once(competitor, calls);
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 void measure_summarise(measurement *time, double *samples, int count, int calls)

@@ -7,11 +7,85 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static void print_rate(FILE *file, double rate);
-static void processor_name(char *name, size_t bytes);
-static void write_text(FILE *file, const char *text);
-static void write_row(FILE *file, const bench_row *row);
-static void write_number(FILE *file, const char *key, double number);
+static void print_rate(FILE *file, double rate)
+{
+    if (rate > 0.0) {
+        fprintf(file, " %8.1f", rate);
+    } else {
+        fprintf(file, " %8s", "");
+    }
+}
+
+static void processor_name(char *name, size_t bytes)
+{
+    char line[256];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(name, bytes, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (colon != NULL && strncmp(line, "model name", 10) == 0) {
+            snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+static void write_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
+        if (*c == '"' || *c == '\\') {
+            fprintf(file, "\\%c", *c);
+        } else if (*c < 32) {
+            fprintf(file, "\\u%04x", *c);
+        } else {
+            fputc(*c, file);
+        }
+    }
+    fputc('"', file);
+}
+
+/* What a case does not have is null. */
+static void write_number(FILE *file, const char *key, double number)
+{
+    if (number > 0.0) {
+        fprintf(file, ", \"%s\": %.6g", key, number);
+    } else {
+        fprintf(file, ", \"%s\": null", key);
+    }
+}
+
+static void write_row(FILE *file, const bench_row *row)
+{
+    fprintf(file, "{\"case\": ");
+    write_text(file, row->name);
+    write_number(file, "m", (double)row->m);
+    write_number(file, "n", (double)row->n);
+    write_number(file, "k", (double)row->k);
+    fprintf(file, ", \"type\": \"%s\"", row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type));
+    write_number(file, "median_us", row->time.median_us);
+    write_number(file, "min_us", row->time.min_us);
+    write_number(file, "spread_us", row->time.spread_us);
+    fprintf(file, ", \"runs\": %d, \"calls\": %d", row->time.runs, row->time.calls);
+    write_number(file, "gflops", row->gflops);
+    write_number(file, "gbps", row->gbps);
+    fprintf(file, ", \"peers\": {");
+    for (int i = 0; i < row->peer_count; i++) {
+        const bench_peer *peer = &row->peers[i];
+        fprintf(file, "%s\"%s\": {\"median_us\": %.6g", i == 0 ? "" : ", ", peer->name,
+                peer->time.median_us);
+        write_number(file, "min_us", peer->time.min_us);
+        write_number(file, "spread_us", peer->time.spread_us);
+        write_number(file, "gflops", peer->gflops);
+        write_number(file, "gbps", peer->gbps);
+        write_number(file, "ratio", peer->ratio);
+        fputc('}', file);
+    }
+    fprintf(file, "}}");
+}
 
 void output_table(const bench_state *bench)
 {
@@ -92,84 +166,4 @@ bool output_json(const bench_state *bench)
         return false;
     }
     return true;
-}
-
-static void print_rate(FILE *file, double rate)
-{
-    if (rate > 0.0) {
-        fprintf(file, " %8.1f", rate);
-    } else {
-        fprintf(file, " %8s", "");
-    }
-}
-
-static void processor_name(char *name, size_t bytes)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    snprintf(name, bytes, "unknown");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (colon != NULL && strncmp(line, "model name", 10) == 0) {
-            snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-            break;
-        }
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
-static void write_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
-        if (*c == '"' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32) {
-            fprintf(file, "\\u%04x", *c);
-        } else {
-            fputc(*c, file);
-        }
-    }
-    fputc('"', file);
-}
-
-static void write_row(FILE *file, const bench_row *row)
-{
-    fprintf(file, "{\"case\": ");
-    write_text(file, row->name);
-    write_number(file, "m", (double)row->m);
-    write_number(file, "n", (double)row->n);
-    write_number(file, "k", (double)row->k);
-    fprintf(file, ", \"type\": \"%s\"", row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type));
-    write_number(file, "median_us", row->time.median_us);
-    write_number(file, "min_us", row->time.min_us);
-    write_number(file, "spread_us", row->time.spread_us);
-    fprintf(file, ", \"runs\": %d, \"calls\": %d", row->time.runs, row->time.calls);
-    write_number(file, "gflops", row->gflops);
-    write_number(file, "gbps", row->gbps);
-    fprintf(file, ", \"peers\": {");
-    for (int i = 0; i < row->peer_count; i++) {
-        const bench_peer *peer = &row->peers[i];
-        fprintf(file, "%s\"%s\": {\"median_us\": %.6g", i == 0 ? "" : ", ", peer->name,
-                peer->time.median_us);
-        write_number(file, "min_us", peer->time.min_us);
-        write_number(file, "spread_us", peer->time.spread_us);
-        write_number(file, "gflops", peer->gflops);
-        write_number(file, "gbps", peer->gbps);
-        write_number(file, "ratio", peer->ratio);
-        fputc('}', file);
-    }
-    fprintf(file, "}}");
-}
-
-/* What a case does not have is null. */
-static void write_number(FILE *file, const char *key, double number)
-{
-    if (number > 0.0) {
-        fprintf(file, ", \"%s\": %.6g", key, number);
-    } else {
-        fprintf(file, ", \"%s\": null", key);
-    }
 }

@@ -24,17 +24,33 @@ typedef struct clblast_peer {
     cl_mem a, b, c;
 } clblast_peer;
 
-static bool load(clblast_peer *p, char *message, size_t bytes);
-static cl_mem make(clblast_peer *p, int64_t count, const void *elements);
+static bool takes(hal_type type)
+{
+    return type == HAL_TYPE_F32 || type == HAL_TYPE_F64;
+}
 
 static bool well(clblast_peer *p, int code, const char *call)
 {
     return code == 0 || device_peer_fail(&p->base, call, code);
 }
 
-static bool takes(hal_type type)
+static cl_mem make(clblast_peer *p, int64_t count, const void *elements)
 {
-    return type == HAL_TYPE_F32 || type == HAL_TYPE_F64;
+    const size_t bytes = (size_t)count * hal_type_size(p->matrices.type);
+    cl_int code = CL_SUCCESS;
+    cl_mem made = p->cl.clCreateBuffer(p->cl.context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+    if (!well(p, code, "clCreateBuffer")) {
+        return NULL;
+    }
+    if (elements != NULL &&
+        !well(p,
+              p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes, elements, 0, NULL,
+                                         NULL),
+              "clEnqueueWriteBuffer")) {
+        p->cl.clReleaseMemObject(made);
+        return NULL;
+    }
+    return made;
 }
 
 static bool begin(device_peer *peer, const device_matrices *matrices)
@@ -98,6 +114,23 @@ static void close_peer(device_peer *peer)
     free(p);
 }
 
+static bool load(clblast_peer *p, char *message, size_t bytes)
+{
+    void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        snprintf(message, bytes, "clblast: %s; Debian has it in libclblast1", dlerror());
+        return false;
+    }
+    void *sgemm = dlsym(library, "CLBlastSgemm"), *dgemm = dlsym(library, "CLBlastDgemm");
+    memcpy(&p->sgemm, &sgemm, sizeof sgemm);
+    memcpy(&p->dgemm, &dgemm, sizeof dgemm);
+    if (sgemm == NULL || dgemm == NULL) {
+        snprintf(message, bytes, "clblast: libclblast.so.1 lacks CLBlastSgemm or CLBlastDgemm");
+        return false;
+    }
+    return true;
+}
+
 device_peer *peer_clblast_open(const hal_device_info *info, char *message, size_t bytes)
 {
     clblast_peer *p = calloc(1, sizeof *p);
@@ -117,40 +150,4 @@ device_peer *peer_clblast_open(const hal_device_info *info, char *message, size_
         return NULL;
     }
     return &p->base;
-}
-
-static bool load(clblast_peer *p, char *message, size_t bytes)
-{
-    void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        snprintf(message, bytes, "clblast: %s; Debian has it in libclblast1", dlerror());
-        return false;
-    }
-    void *sgemm = dlsym(library, "CLBlastSgemm"), *dgemm = dlsym(library, "CLBlastDgemm");
-    memcpy(&p->sgemm, &sgemm, sizeof sgemm);
-    memcpy(&p->dgemm, &dgemm, sizeof dgemm);
-    if (sgemm == NULL || dgemm == NULL) {
-        snprintf(message, bytes, "clblast: libclblast.so.1 lacks CLBlastSgemm or CLBlastDgemm");
-        return false;
-    }
-    return true;
-}
-
-static cl_mem make(clblast_peer *p, int64_t count, const void *elements)
-{
-    const size_t bytes = (size_t)count * hal_type_size(p->matrices.type);
-    cl_int code = CL_SUCCESS;
-    cl_mem made = p->cl.clCreateBuffer(p->cl.context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-    if (!well(p, code, "clCreateBuffer")) {
-        return NULL;
-    }
-    if (elements != NULL &&
-        !well(p,
-              p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes, elements, 0, NULL,
-                                         NULL),
-              "clEnqueueWriteBuffer")) {
-        p->cl.clReleaseMemObject(made);
-        return NULL;
-    }
-    return made;
 }

@@ -27,18 +27,23 @@ typedef struct cublas_peer {
     uint64_t a, b, c;
 } cublas_peer;
 
-static bool load(cublas_peer *p, char *message, size_t bytes);
-static bool make(cublas_peer *p, int64_t count, const void *elements, uint64_t *memory);
+static bool takes(hal_type type)
+{
+    return type == HAL_TYPE_F32 || type == HAL_TYPE_F64 || type == HAL_TYPE_F16 ||
+           type == HAL_TYPE_BF16;
+}
 
 static bool well(cublas_peer *p, int code, const char *call)
 {
     return code == 0 || device_peer_fail(&p->base, call, code);
 }
 
-static bool takes(hal_type type)
+static bool make(cublas_peer *p, int64_t count, const void *elements, uint64_t *memory)
 {
-    return type == HAL_TYPE_F32 || type == HAL_TYPE_F64 || type == HAL_TYPE_F16 ||
-           type == HAL_TYPE_BF16;
+    const size_t bytes = (size_t)count * hal_type_size(p->matrices.type);
+    return well(p, p->cuda.allocate(memory, bytes), "cuMemAlloc") &&
+           (elements == NULL ||
+            well(p, p->cuda.to_device(*memory, elements, bytes), "cuMemcpyHtoD"));
 }
 
 static bool begin(device_peer *peer, const device_matrices *matrices)
@@ -104,33 +109,6 @@ static void close_peer(device_peer *peer)
     free(p);
 }
 
-device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t bytes)
-{
-    cublas_peer *p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    p->base = (device_peer){.name = "cublas",
-                            .takes = takes,
-                            .begin = begin,
-                            .run = run,
-                            .read = read_result,
-                            .end = end,
-                            .close = close_peer};
-    if (!load(p, message, bytes) || !cuda_open(&p->cuda, info, message, bytes)) {
-        free(p);
-        return NULL;
-    }
-    if (!well(p, p->create(&p->handle), "cublasCreate") ||
-        !well(p, p->set_stream(p->handle, p->cuda.stream), "cublasSetStream")) {
-        snprintf(message, bytes, "%s", p->base.message);
-        close_peer(&p->base);
-        return NULL;
-    }
-    return &p->base;
-}
-
 static bool load(cublas_peer *p, char *message, size_t bytes)
 {
     static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
@@ -161,10 +139,29 @@ static bool load(cublas_peer *p, char *message, size_t bytes)
     return true;
 }
 
-static bool make(cublas_peer *p, int64_t count, const void *elements, uint64_t *memory)
+device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t bytes)
 {
-    const size_t bytes = (size_t)count * hal_type_size(p->matrices.type);
-    return well(p, p->cuda.allocate(memory, bytes), "cuMemAlloc") &&
-           (elements == NULL ||
-            well(p, p->cuda.to_device(*memory, elements, bytes), "cuMemcpyHtoD"));
+    cublas_peer *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    p->base = (device_peer){.name = "cublas",
+                            .takes = takes,
+                            .begin = begin,
+                            .run = run,
+                            .read = read_result,
+                            .end = end,
+                            .close = close_peer};
+    if (!load(p, message, bytes) || !cuda_open(&p->cuda, info, message, bytes)) {
+        free(p);
+        return NULL;
+    }
+    if (!well(p, p->create(&p->handle), "cublasCreate") ||
+        !well(p, p->set_stream(p->handle, p->cuda.stream), "cublasSetStream")) {
+        snprintf(message, bytes, "%s", p->base.message);
+        close_peer(&p->base);
+        return NULL;
+    }
+    return &p->base;
 }

@@ -15,7 +15,15 @@ static const struct {
 };
 enum { KNOWN = sizeof known / sizeof known[0] };
 
-static int find(const char *name);
+static int find(const char *name)
+{
+    for (int i = 0; i < KNOWN; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
 
 bool peer_is_known(const char *name)
 {
@@ -54,14 +62,4 @@ bool peer_open(const char *name, int threads, peer_blas *peer, char *message, si
     memcpy(&set_threads, &set, sizeof set);
     set_threads(threads);
     return true;
-}
-
-static int find(const char *name)
-{
-    for (int i = 0; i < KNOWN; i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            return i;
-        }
-    }
-    return -1;
 }

@@ -17,10 +17,6 @@ typedef struct raw_cuda_device {
     void *host; /* RAW_READ_MOST bytes, page-locked */
 } raw_cuda_device;
 
-static bool make(raw_cuda_device *d);
-static bool make_graph(raw_cuda_device *d);
-static void close_device(raw_device *device);
-
 static const char text[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                            ".visible .entry empty()\n{\n\tret;\n}\n"
                            ".visible .entry bound(.param .u64 x, .param .u64 y)\n{\n\tret;\n}\n"
@@ -40,26 +36,6 @@ static bool well(raw_cuda_device *d, int code, const char *call)
     return code == 0 || raw_fail(&d->base, call, code);
 }
 
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
-{
-    raw_cuda_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_cuda;
-    if (!cuda_open(&d->cuda, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d) || !make_graph(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
-}
-
 static bool make(raw_cuda_device *d)
 {
     const cuda_calls *cuda = &d->cuda;
@@ -76,11 +52,6 @@ static bool launch(raw_cuda_device *d, void *function, void **arguments)
 {
     return well(d, d->cuda.launch(function, 1, 1, 1, 1, 1, 1, 0, d->cuda.stream, arguments, NULL),
                 "cuLaunchKernel");
-}
-
-static bool finish(raw_cuda_device *d)
-{
-    return well(d, d->cuda.stream_wait(d->cuda.stream), "cuStreamSynchronize");
 }
 
 static bool make_graph(raw_cuda_device *d)
@@ -129,6 +100,31 @@ static void close_device(raw_device *device)
     }
     cuda_close(&d->cuda);
     free(d);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_cuda_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_cuda;
+    if (!cuda_open(&d->cuda, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d) || !make_graph(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
+}
+
+static bool finish(raw_cuda_device *d)
+{
+    return well(d, d->cuda.stream_wait(d->cuda.stream), "cuStreamSynchronize");
 }
 
 static void run_empty(void *user, int calls)

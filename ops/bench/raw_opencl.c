@@ -17,9 +17,6 @@ typedef struct raw_opencl_device {
     uint64_t copy_bytes;
 } raw_opencl_device;
 
-static bool make(raw_opencl_device *d);
-static void close_device(raw_device *device);
-
 static const char text[] = "__kernel void empty(void) {}\n"
                            "__kernel void bound(__global const float *x, __global float *y) {}\n"
                            "__kernel void next(__global const uint *x, __global uint *y) {\n"
@@ -30,26 +27,6 @@ static const char text[] = "__kernel void empty(void) {}\n"
 static bool well(raw_opencl_device *d, cl_int code, const char *call)
 {
     return code == CL_SUCCESS || raw_fail(&d->base, call, code);
-}
-
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
-{
-    raw_opencl_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_opencl;
-    if (!opencl_open(&d->cl, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
 }
 
 static bool make(raw_opencl_device *d)
@@ -114,6 +91,26 @@ static void close_device(raw_device *device)
     }
     opencl_close(&d->cl);
     free(d);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_opencl_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_opencl;
+    if (!opencl_open(&d->cl, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
 }
 
 static bool launch(raw_opencl_device *d, cl_kernel kernel, size_t items, size_t group)

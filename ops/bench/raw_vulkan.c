@@ -33,64 +33,9 @@ typedef struct raw_vulkan_device {
 
 typedef void (*recorder)(raw_vulkan_device *d, VkCommandBuffer commands);
 
-static bool make(raw_vulkan_device *d);
-static bool make_shown(raw_vulkan_device *d);
-static bool make_layout(raw_vulkan_device *d);
-static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t bytes,
-                          VkPipeline *made);
-static bool make_sets(raw_vulkan_device *d);
-static bool make_commands(raw_vulkan_device *d);
-static void close_device(raw_device *device);
-
 static bool well(raw_vulkan_device *d, VkResult code, const char *call)
 {
     return code == VK_SUCCESS || raw_fail(&d->base, call, code);
-}
-
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
-{
-    raw_vulkan_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_vulkan;
-    if (!vulkan_open(&d->vk, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
-}
-
-static bool make(raw_vulkan_device *d)
-{
-    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    return make_layout(d) && make_pipeline(d, empty_shader, sizeof empty_shader, &d->empty) &&
-           make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
-           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->x), "vkAllocateMemory") &&
-           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->y), "vkAllocateMemory") &&
-           make_shown(d) &&
-           make_sets(d) && make_commands(d);
-}
-
-/* Cached memory where there is some: the host reads it. */
-static bool make_shown(raw_vulkan_device *d)
-{
-    const VkMemoryPropertyFlags coherent =
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    const VkMemoryPropertyFlags cached = coherent | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    return (vulkan_buffer_make(&d->vk, RAW_READ_MOST, cached, &d->shown) == VK_SUCCESS ||
-            well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, coherent, &d->shown),
-                 "vkAllocateMemory")) &&
-           well(d,
-                d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0,
-                                   &d->shown_words),
-                "vkMapMemory");
 }
 
 static bool make_layout(raw_vulkan_device *d)
@@ -145,6 +90,21 @@ static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t by
     return well(d, result, "vkCreateComputePipelines");
 }
 
+/* Cached memory where there is some: the host reads it. */
+static bool make_shown(raw_vulkan_device *d)
+{
+    const VkMemoryPropertyFlags coherent =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const VkMemoryPropertyFlags cached = coherent | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    return (vulkan_buffer_make(&d->vk, RAW_READ_MOST, cached, &d->shown) == VK_SUCCESS ||
+            well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, coherent, &d->shown),
+                 "vkAllocateMemory")) &&
+           well(d,
+                d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0,
+                                   &d->shown_words),
+                "vkMapMemory");
+}
+
 static bool make_sets(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
@@ -196,14 +156,6 @@ static bool begin(raw_vulkan_device *d, VkCommandBuffer commands, VkCommandBuffe
     return true;
 }
 
-static bool submit(raw_vulkan_device *d, VkCommandBuffer commands, VkFence fence)
-{
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands};
-    return well(d, d->vk.vkQueueSubmit(d->vk.queue, 1, &info, fence), "vkQueueSubmit");
-}
-
 static bool make_commands(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
@@ -243,6 +195,17 @@ static bool make_commands(raw_vulkan_device *d)
     return well(d, vk->vkEndCommandBuffer(d->graph), "vkEndCommandBuffer");
 }
 
+static bool make(raw_vulkan_device *d)
+{
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    return make_layout(d) && make_pipeline(d, empty_shader, sizeof empty_shader, &d->empty) &&
+           make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->x), "vkAllocateMemory") &&
+           well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->y), "vkAllocateMemory") &&
+           make_shown(d) &&
+           make_sets(d) && make_commands(d);
+}
+
 static void close_device(raw_device *device)
 {
     raw_vulkan_device *d = (raw_vulkan_device *)device;
@@ -264,6 +227,34 @@ static void close_device(raw_device *device)
     vulkan_buffer_free(vk, &d->shown);
     vulkan_close(&d->vk);
     free(d);
+}
+
+static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_vulkan_device *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    d->base.api = &raw_vulkan;
+    if (!vulkan_open(&d->vk, info, message, bytes)) {
+        free(d);
+        return NULL;
+    }
+    if (!make(d)) {
+        snprintf(message, bytes, "%s", d->base.message);
+        close_device(&d->base);
+        return NULL;
+    }
+    return &d->base;
+}
+
+static bool submit(raw_vulkan_device *d, VkCommandBuffer commands, VkFence fence)
+{
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands};
+    return well(d, d->vk.vkQueueSubmit(d->vk.queue, 1, &info, fence), "vkQueueSubmit");
 }
 
 static bool wait(raw_vulkan_device *d, int slot)

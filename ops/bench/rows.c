@@ -6,9 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double unit_random(uint64_t *state);
-static float half_value(uint16_t bits);
-static uint16_t half_bits(float value);
+static double unit_random(uint64_t *state)
+{
+    return (double)(bench_word(state) >> 11) * 0x1p-52 - 1.0;
+}
+
+/* Numbers of size 2^-14 to 1 only, which is what random inputs need; smaller ones become 0. */
+static uint16_t half_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    return (uint16_t)(size < 0x38800000 ? sign : sign | (size - 0x38000000) >> 13);
+}
+
+static float half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float size;
+    if (exponent == 0) {
+        size = (float)fraction * 0x1p-24f;
+    } else if (exponent == 31) {
+        const uint32_t wide = 0x7f800000u | (uint32_t)fraction << 13;
+        memcpy(&size, &wide, sizeof size);
+    } else {
+        const uint32_t wide = (uint32_t)(exponent + 112) << 23 | (uint32_t)fraction << 13;
+        memcpy(&size, &wide, sizeof size);
+    }
+    return (bits & 0x8000) != 0 ? -size : size;
+}
 
 bool bench_fail(bench_state *bench, const char *format, ...)
 {
@@ -154,34 +180,4 @@ uint64_t bench_word(uint64_t *state)
     *state ^= *state >> 7;
     *state ^= *state << 17;
     return *state;
-}
-
-static double unit_random(uint64_t *state)
-{
-    return (double)(bench_word(state) >> 11) * 0x1p-52 - 1.0;
-}
-
-/* Numbers of size 2^-14 to 1 only, which is what random inputs need; smaller ones become 0. */
-static uint16_t half_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    return (uint16_t)(size < 0x38800000 ? sign : sign | (size - 0x38000000) >> 13);
-}
-
-static float half_value(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    float size;
-    if (exponent == 0) {
-        size = (float)fraction * 0x1p-24f;
-    } else if (exponent == 31) {
-        const uint32_t wide = 0x7f800000u | (uint32_t)fraction << 13;
-        memcpy(&size, &wide, sizeof size);
-    } else {
-        const uint32_t wide = (uint32_t)(exponent + 112) << 23 | (uint32_t)fraction << 13;
-        memcpy(&size, &wide, sizeof size);
-    }
-    return (bits & 0x8000) != 0 ? -size : size;
 }

@@ -26,50 +26,6 @@ typedef struct lone {
     float numbers[MOST];
 } lone;
 
-static void run(bench_state *bench, const reading *of, lone *lones, int count);
-static bool make(lone *made, int64_t elements);
-static bool check(lone *l);
-static void run_wait(void *user, int calls);
-static void run_read(void *user, int calls);
-static void add(bench_state *bench, const char *name, measure_function function, lone *lones,
-                int count, measure_function raw);
-
-void sequential_alone(bench_state *bench)
-{
-    static lone lones[2];
-    bench_place places[2];
-    const int count = sequential_places(bench, places);
-    for (int i = 0; i < count; i++) {
-        lones[i] = (lone){.bench = bench, .place = places[i]};
-    }
-    for (size_t i = 0; i < sizeof readings / sizeof readings[0] && !bench->failed; i++) {
-        run(bench, &readings[i], lones, count);
-    }
-}
-
-static void run(bench_state *bench, const reading *of, lone *lones, int count)
-{
-    raw_device *raw = bench->raw;
-    bool well = true;
-    for (int i = 0; i < count; i++) {
-        well = well && make(&lones[i], of->elements) && check(&lones[i]);
-    }
-    if (well && of->elements == SEQUENTIAL_ELEMENTS) {
-        add(bench, "one operation and the wait for it", run_wait, lones, count,
-            raw == NULL ? NULL : raw->api->alone);
-    }
-    if (well) {
-        if (raw != NULL) {
-            raw->read_bytes = (size_t)of->elements * sizeof(float);
-        }
-        add(bench, of->name, run_read, lones, count, raw == NULL ? NULL : raw->api->alone_read);
-    }
-    for (int i = 0; i < count; i++) {
-        ops_array_release(lones[i].x);
-        lones[i].x = NULL;
-    }
-}
-
 static bool make(lone *made, int64_t elements)
 {
     bench_random(HAL_TYPE_F32, made->numbers, elements, 5);
@@ -77,6 +33,17 @@ static bool make(lone *made, int64_t elements)
     made->elements = elements;
     made->x = ops_array_from_host(made->place.ops, HAL_TYPE_F32, 1, &elements, made->numbers);
     return made->x != NULL || bench_fail(made->bench, "an input: %s", hal_status_message());
+}
+
+static void run_read(void *user, int calls)
+{
+    lone *l = user;
+    for (int i = 0; i < calls && !l->bench->failed; i++) {
+        ops_array *y = ops_neg(l->x);
+        bench_ok(l->bench, ops_array_read(y, l->numbers, (uint64_t)l->elements * sizeof(float)),
+                 "ops_array_read");
+        ops_array_release(y);
+    }
 }
 
 /* What is read back is -x. */
@@ -92,27 +59,6 @@ static bool check(lone *l)
         }
     }
     return !l->bench->failed;
-}
-
-static void run_wait(void *user, int calls)
-{
-    lone *l = user;
-    for (int i = 0; i < calls && !l->bench->failed; i++) {
-        ops_array *y = ops_neg(l->x);
-        sequential_finish(l->bench, &l->place, y);
-        ops_array_release(y);
-    }
-}
-
-static void run_read(void *user, int calls)
-{
-    lone *l = user;
-    for (int i = 0; i < calls && !l->bench->failed; i++) {
-        ops_array *y = ops_neg(l->x);
-        bench_ok(l->bench, ops_array_read(y, l->numbers, (uint64_t)l->elements * sizeof(float)),
-                 "ops_array_read");
-        ops_array_release(y);
-    }
 }
 
 static void add(bench_state *bench, const char *name, measure_function function, lone *lones,
@@ -143,4 +89,50 @@ static void add(bench_state *bench, const char *name, measure_function function,
         bench_add_peer(row, hal_device_plugin_name(lones[1].place.device), &competitors[1].time);
     }
     bench_rate(row, 0.0, 0.0);
+}
+
+static void run_wait(void *user, int calls)
+{
+    lone *l = user;
+    for (int i = 0; i < calls && !l->bench->failed; i++) {
+        ops_array *y = ops_neg(l->x);
+        sequential_finish(l->bench, &l->place, y);
+        ops_array_release(y);
+    }
+}
+
+static void run(bench_state *bench, const reading *of, lone *lones, int count)
+{
+    raw_device *raw = bench->raw;
+    bool well = true;
+    for (int i = 0; i < count; i++) {
+        well = well && make(&lones[i], of->elements) && check(&lones[i]);
+    }
+    if (well && of->elements == SEQUENTIAL_ELEMENTS) {
+        add(bench, "one operation and the wait for it", run_wait, lones, count,
+            raw == NULL ? NULL : raw->api->alone);
+    }
+    if (well) {
+        if (raw != NULL) {
+            raw->read_bytes = (size_t)of->elements * sizeof(float);
+        }
+        add(bench, of->name, run_read, lones, count, raw == NULL ? NULL : raw->api->alone_read);
+    }
+    for (int i = 0; i < count; i++) {
+        ops_array_release(lones[i].x);
+        lones[i].x = NULL;
+    }
+}
+
+void sequential_alone(bench_state *bench)
+{
+    static lone lones[2];
+    bench_place places[2];
+    const int count = sequential_places(bench, places);
+    for (int i = 0; i < count; i++) {
+        lones[i] = (lone){.bench = bench, .place = places[i]};
+    }
+    for (size_t i = 0; i < sizeof readings / sizeof readings[0] && !bench->failed; i++) {
+        run(bench, &readings[i], lones, count);
+    }
 }

@@ -41,50 +41,6 @@ typedef struct chain_reference {
 
 static chain_reference *reference;
 
-static void work_out(void);
-static const estimate *expected_after(int operations);
-static bool check_place(chain *c);
-static hal_status rehearse(ops_context *context, void *user);
-static bool check_held(chain *c);
-static bool check_prefix(chain *c, int operations);
-static bool check_counts(chain *c);
-static void run(void *user, int calls);
-static ops_array *record(chain *c, int operations);
-static void add_rows(bench_state *bench, chain *chains, int places);
-static void add_recording(bench_state *bench, chain *c);
-
-void sequential_chain(bench_state *bench)
-{
-    const int64_t shape[1] = {SEQUENTIAL_ELEMENTS};
-    bench_place places[2];
-    chain chains[4]; /* of each place the fused one and the other */
-    const int count = sequential_places(bench, places);
-    reference = malloc(sizeof *reference);
-    if (reference == NULL) {
-        bench_fail(bench, "out of memory");
-        return;
-    }
-    work_out();
-    bool well = !bench->failed;
-    for (int i = 0; i < 2 * count; i++) {
-        chains[i] = (chain){.bench = bench, .place = places[i / 2], .fusion = i % 2 == 0};
-        chains[i].input =
-            ops_array_from_host(chains[i].place.ops, HAL_TYPE_F32, 1, shape, reference->input);
-        well = well && (chains[i].input != NULL || bench_fail(bench, "%s", hal_status_message())) &&
-               check_place(&chains[i]);
-    }
-    if (well) {
-        add_rows(bench, chains, count);
-        add_recording(bench, &chains[0]);
-    }
-    for (int i = 0; i < 2 * count; i++) {
-        ops_array_release(chains[i].input);
-        ops_context_set_fusion(chains[i].place.ops, 1);
-    }
-    free(reference);
-    reference = NULL;
-}
-
 static void work_out(void)
 {
     estimate now[SEQUENTIAL_ELEMENTS];
@@ -109,26 +65,18 @@ static void work_out(void)
     }
 }
 
-static const estimate *expected_after(int operations)
+static ops_array *record(chain *c, int operations)
 {
-    return operations == 64 ? reference->at_64 : reference->held[operations / HELD_EVERY - 1];
-}
-
-/* The kernels are made ahead: the library would otherwise put that off for as long as single ones
- * are cheaper (docs/batching.md). */
-static bool check_place(chain *c)
-{
-    ops_context_set_fusion(c->place.ops, c->fusion);
-    if (!bench_ok(c->bench, ops_prepare(c->place.ops, rehearse, c), "ops_prepare")) {
-        return false;
+    ops_array *x = ops_array_retain(c->input);
+    for (int i = 0; i < operations; i++) {
+        ops_array *y = ops_array_unary(reference->order[i], x);
+        ops_array_release(x);
+        x = y;
     }
-    for (int i = 0; i < PREFIXES; i++) {
-        if (!check_prefix(c, prefixes[i])) {
-            return false;
-        }
+    if (x == NULL) {
+        bench_fail(c->bench, "a chain: %s", hal_status_message());
     }
-    /* Kernels of one function are few; fused ones that give away their middles would be many. */
-    return (c->fusion || check_held(c)) && check_counts(c);
+    return x;
 }
 
 static hal_status rehearse(ops_context *context, void *user)
@@ -138,6 +86,11 @@ static hal_status rehearse(ops_context *context, void *user)
     ops_array_release(last);
     (void)context;
     return status;
+}
+
+static const estimate *expected_after(int operations)
+{
+    return operations == 64 ? reference->at_64 : reference->held[operations / HELD_EVERY - 1];
 }
 
 static bool check_prefix(chain *c, int operations)
@@ -182,6 +135,17 @@ static bool check_held(chain *c)
     return well;
 }
 
+static void run(void *user, int calls)
+{
+    chain *c = user;
+    ops_context_set_fusion(c->place.ops, c->fusion);
+    for (int i = 0; i < calls && !c->bench->failed; i++) {
+        ops_array *last = record(c, OPERATIONS);
+        sequential_finish(c->bench, &c->place, last);
+        ops_array_release(last);
+    }
+}
+
 /* All operations are evaluated, each once, and none is dropped. */
 static bool check_counts(chain *c)
 {
@@ -204,29 +168,21 @@ static bool check_counts(chain *c)
     return !c->bench->failed;
 }
 
-static void run(void *user, int calls)
+/* The kernels are made ahead: the library would otherwise put that off for as long as single ones
+ * are cheaper (docs/batching.md). */
+static bool check_place(chain *c)
 {
-    chain *c = user;
     ops_context_set_fusion(c->place.ops, c->fusion);
-    for (int i = 0; i < calls && !c->bench->failed; i++) {
-        ops_array *last = record(c, OPERATIONS);
-        sequential_finish(c->bench, &c->place, last);
-        ops_array_release(last);
+    if (!bench_ok(c->bench, ops_prepare(c->place.ops, rehearse, c), "ops_prepare")) {
+        return false;
     }
-}
-
-static ops_array *record(chain *c, int operations)
-{
-    ops_array *x = ops_array_retain(c->input);
-    for (int i = 0; i < operations; i++) {
-        ops_array *y = ops_array_unary(reference->order[i], x);
-        ops_array_release(x);
-        x = y;
+    for (int i = 0; i < PREFIXES; i++) {
+        if (!check_prefix(c, prefixes[i])) {
+            return false;
+        }
     }
-    if (x == NULL) {
-        bench_fail(c->bench, "a chain: %s", hal_status_message());
-    }
-    return x;
+    /* Kernels of one function are few; fused ones that give away their middles would be many. */
+    return (c->fusion || check_held(c)) && check_counts(c);
 }
 
 static void add_rows(bench_state *bench, chain *chains, int places)
@@ -285,4 +241,36 @@ static void add_recording(bench_state *bench, chain *c)
         row->k = SHORT;
         measure_summarise(&row->time, samples, RUNS, SHORT);
     }
+}
+
+void sequential_chain(bench_state *bench)
+{
+    const int64_t shape[1] = {SEQUENTIAL_ELEMENTS};
+    bench_place places[2];
+    chain chains[4]; /* of each place the fused one and the other */
+    const int count = sequential_places(bench, places);
+    reference = malloc(sizeof *reference);
+    if (reference == NULL) {
+        bench_fail(bench, "out of memory");
+        return;
+    }
+    work_out();
+    bool well = !bench->failed;
+    for (int i = 0; i < 2 * count; i++) {
+        chains[i] = (chain){.bench = bench, .place = places[i / 2], .fusion = i % 2 == 0};
+        chains[i].input =
+            ops_array_from_host(chains[i].place.ops, HAL_TYPE_F32, 1, shape, reference->input);
+        well = well && (chains[i].input != NULL || bench_fail(bench, "%s", hal_status_message())) &&
+               check_place(&chains[i]);
+    }
+    if (well) {
+        add_rows(bench, chains, count);
+        add_recording(bench, &chains[0]);
+    }
+    for (int i = 0; i < 2 * count; i++) {
+        ops_array_release(chains[i].input);
+        ops_context_set_fusion(chains[i].place.ops, 1);
+    }
+    free(reference);
+    reference = NULL;
 }

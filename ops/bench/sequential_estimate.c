@@ -5,9 +5,60 @@
 
 #include "sequential.h"
 
-static double apply(ops_unary_function function, double x);
-static double ulps(ops_unary_function function);
-static double rounding(double value, double units);
+static double apply(ops_unary_function function, double x)
+{
+    switch (function) {
+    case OPS_NEG:
+        return -x;
+    case OPS_ABS:
+        return fabs(x);
+    case OPS_SQUARE:
+        return x * x;
+    case OPS_SIN:
+        return sin(x);
+    case OPS_COS:
+        return cos(x);
+    case OPS_TAN:
+        return tan(x);
+    case OPS_ATAN:
+        return atan(x);
+    case OPS_SINH:
+        return sinh(x);
+    case OPS_TANH:
+        return tanh(x);
+    case OPS_EXPM1:
+        return expm1(x);
+    case OPS_ERF:
+        return erf(x);
+    case OPS_SIGMOID:
+        return 1.0 / (1.0 + exp(-x));
+    case OPS_SOFTPLUS:
+        return fmax(x, 0.0) + log1p(exp(-fabs(x)));
+    default:
+        return (double)NAN;
+    }
+}
+
+/* `units` in the last place of a float of that size, and what a device without denormals loses. */
+static double rounding(double value, double units)
+{
+    return units * (double)FLT_EPSILON * value + (double)FLT_MIN;
+}
+
+static double ulps(ops_unary_function function)
+{
+    switch (function) {
+    case OPS_NEG:
+    case OPS_ABS:
+        return 0.0;
+    case OPS_SQUARE:
+        return 0.5;
+    case OPS_ERF:
+        return 16.0;
+    default:
+        return 5.0;
+    }
+}
 
 estimate estimate_exact(double value)
 {
@@ -64,59 +115,4 @@ bool estimate_check(bench_state *bench, const char *what, const float *values,
         }
     }
     return true;
-}
-
-static double apply(ops_unary_function function, double x)
-{
-    switch (function) {
-    case OPS_NEG:
-        return -x;
-    case OPS_ABS:
-        return fabs(x);
-    case OPS_SQUARE:
-        return x * x;
-    case OPS_SIN:
-        return sin(x);
-    case OPS_COS:
-        return cos(x);
-    case OPS_TAN:
-        return tan(x);
-    case OPS_ATAN:
-        return atan(x);
-    case OPS_SINH:
-        return sinh(x);
-    case OPS_TANH:
-        return tanh(x);
-    case OPS_EXPM1:
-        return expm1(x);
-    case OPS_ERF:
-        return erf(x);
-    case OPS_SIGMOID:
-        return 1.0 / (1.0 + exp(-x));
-    case OPS_SOFTPLUS:
-        return fmax(x, 0.0) + log1p(exp(-fabs(x)));
-    default:
-        return (double)NAN;
-    }
-}
-
-static double ulps(ops_unary_function function)
-{
-    switch (function) {
-    case OPS_NEG:
-    case OPS_ABS:
-        return 0.0;
-    case OPS_SQUARE:
-        return 0.5;
-    case OPS_ERF:
-        return 16.0;
-    default:
-        return 5.0;
-    }
-}
-
-/* `units` in the last place of a float of that size, and what a device without denormals loses. */
-static double rounding(double value, double units)
-{
-    return units * (double)FLT_EPSILON * value + (double)FLT_MIN;
 }

@@ -43,73 +43,6 @@ typedef struct step_best {
     double device_us, beside_us;
 } step_best;
 
-static bool run_size(bench_state *bench, int64_t batch, int64_t hidden, step_best *best);
-static bool make_numbers(bench_state *bench, step_numbers *n);
-static void free_numbers(step_numbers *n);
-static bool make(recurrence *r, const step_numbers *n);
-static bool make_graph(recurrence *r);
-static void destroy(recurrence *r);
-static hal_status rehearse(ops_context *context, void *user);
-static ops_array *step(const recurrence *r, ops_array *state, ops_array *input);
-static bool check_states(recurrence *r, step_numbers *n);
-static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row);
-static bool check_way(recurrence *r, const step_numbers *n);
-static void run(void *user, int calls);
-static bool run_ring(recurrence *r);
-static void add_rows(bench_state *bench, recurrence *ways, int places, step_best *best);
-static void note_overtaking(bench_state *bench, const step_best *best, int count);
-
-void sequential_steps(bench_state *bench)
-{
-    static const int64_t hidden[] = {16, 32, 64, 128, 256, 512}, batches[] = {1, 64};
-    step_best best[2 * BENCH_MAX_SIZES];
-    const bench_options *options = &bench->options;
-    const int sizes = options->size_count > 0 ? options->size_count : 6;
-    int count = 0;
-    for (int b = 0; b < 2; b++) {
-        for (int s = 0; s < sizes && !bench->failed; s++) {
-            const int64_t *size = options->sizes[s];
-            const bool own = options->size_count > 0;
-            const bool named = own && size[2] == 1; /* batch x hidden */
-            if (!named || b == 0) {
-                count += run_size(bench, named ? size[0] : batches[b], own ? size[1] : hidden[s],
-                                  &best[count]);
-            }
-        }
-    }
-    if (bench->beside.device != NULL) {
-        note_overtaking(bench, best, count);
-    }
-}
-
-static bool run_size(bench_state *bench, int64_t batch, int64_t hidden, step_best *best)
-{
-    bench_place places[2];
-    recurrence ways[2 * WAYS];
-    const int count = sequential_places(bench, places);
-    step_numbers numbers = {.batch = batch, .hidden = hidden};
-    bool well = make_numbers(bench, &numbers);
-    for (int i = 0; i < WAYS * count; i++) {
-        ways[i] = (recurrence){.bench = bench,
-                               .place = places[i / WAYS],
-                               .way = i % WAYS,
-                               .batch = batch,
-                               .hidden = hidden};
-        well = well && make(&ways[i], &numbers) &&
-               (i % WAYS != EAGER || check_states(&ways[i], &numbers)) &&
-               check_way(&ways[i], &numbers);
-    }
-    *best = (step_best){.batch = batch, .hidden = hidden};
-    if (well) {
-        add_rows(bench, ways, count, best);
-    }
-    for (int i = 0; i < WAYS * count; i++) {
-        destroy(&ways[i]);
-    }
-    free_numbers(&numbers);
-    return well && !bench->failed;
-}
-
 static bool make_numbers(bench_state *bench, step_numbers *n)
 {
     const size_t square = (size_t)(n->hidden * n->hidden), state = (size_t)(n->batch * n->hidden);
@@ -141,31 +74,15 @@ static bool make_numbers(bench_state *bench, step_numbers *n)
     return true;
 }
 
-static void free_numbers(step_numbers *n)
+/* The caller's next state. */
+static ops_array *step(const recurrence *r, ops_array *state, ops_array *input)
 {
-    free(n->weight);
-}
-
-static bool make(recurrence *r, const step_numbers *n)
-{
-    ops_context *context = r->place.ops;
-    const int64_t square[2] = {r->hidden, r->hidden}, row[2] = {1, r->hidden};
-    const int64_t state[2] = {r->batch, r->hidden};
-    ops_context_set_fusion(context, r->way != UNFUSED);
-    r->weight = ops_array_from_host(context, HAL_TYPE_F32, 2, square, n->weight);
-    r->rate = ops_array_from_host(context, HAL_TYPE_F32, 2, row, n->rate);
-    r->start = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->start);
-    bool well = r->weight != NULL && r->rate != NULL && r->start != NULL;
-    for (int i = 0; i < RING && well; i++) {
-        r->inputs[i] = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->inputs[i]);
-        well = r->inputs[i] != NULL;
-    }
-    r->state = ops_array_retain(r->start);
-    if (!well) {
-        return bench_fail(r->bench, "an input of the step: %s", hal_status_message());
-    }
-    return r->way < GRAPH ? bench_ok(r->bench, ops_prepare(context, rehearse, r), "ops_prepare")
-                          : make_graph(r);
+    ops_scope_begin(r->place.ops);
+    ops_array *aim = ops_tanh(ops_add(ops_matmul(state, r->weight), input));
+    ops_array *next = ops_add(state, ops_mul(r->rate, ops_sub(aim, state)));
+    ops_array_keep(next);
+    ops_scope_end(r->place.ops);
+    return next;
 }
 
 /* So that the measured steps' kernels exist. */
@@ -203,52 +120,26 @@ static bool make_graph(recurrence *r)
     return well;
 }
 
-static void destroy(recurrence *r)
+static bool make(recurrence *r, const step_numbers *n)
 {
-    ops_graph_destroy(r->graph);
-    ops_array_release(r->state);
-    ops_array_release(r->start);
-    ops_array_release(r->weight);
-    ops_array_release(r->rate);
-    for (int i = 0; i < RING; i++) {
-        ops_array_release(r->inputs[i]);
+    ops_context *context = r->place.ops;
+    const int64_t square[2] = {r->hidden, r->hidden}, row[2] = {1, r->hidden};
+    const int64_t state[2] = {r->batch, r->hidden};
+    ops_context_set_fusion(context, r->way != UNFUSED);
+    r->weight = ops_array_from_host(context, HAL_TYPE_F32, 2, square, n->weight);
+    r->rate = ops_array_from_host(context, HAL_TYPE_F32, 2, row, n->rate);
+    r->start = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->start);
+    bool well = r->weight != NULL && r->rate != NULL && r->start != NULL;
+    for (int i = 0; i < RING && well; i++) {
+        r->inputs[i] = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->inputs[i]);
+        well = r->inputs[i] != NULL;
     }
-    ops_context_set_fusion(r->place.ops, 1);
-}
-
-/* The caller's next state. */
-static ops_array *step(const recurrence *r, ops_array *state, ops_array *input)
-{
-    ops_scope_begin(r->place.ops);
-    ops_array *aim = ops_tanh(ops_add(ops_matmul(state, r->weight), input));
-    ops_array *next = ops_add(state, ops_mul(r->rate, ops_sub(aim, state)));
-    ops_array_keep(next);
-    ops_scope_end(r->place.ops);
-    return next;
-}
-
-/* Reads the state after each step and holds some rows of it to one step in double precision from
- * the state before. */
-static bool check_states(recurrence *r, step_numbers *n)
-{
-    const uint64_t bytes = (uint64_t)(n->batch * n->hidden) * sizeof(float);
-    const int64_t stride = n->batch > CHECKED_ROWS ? (n->batch - 1) / (CHECKED_ROWS - 1) : 1;
-    ops_array *states[CHECKED], *state = r->start;
-    bool well = true;
-    for (int i = 0; i < CHECKED; i++) {
-        state = states[i] = step(r, state, r->inputs[i % RING]);
+    r->state = ops_array_retain(r->start);
+    if (!well) {
+        return bench_fail(r->bench, "an input of the step: %s", hal_status_message());
     }
-    for (int i = 0; i < CHECKED; i++) {
-        well = well &&
-               bench_ok(r->bench, ops_array_read(states[i], n->states[i], bytes), "ops_array_read");
-        for (int64_t row = 0; row < n->batch && well; row += stride) {
-            well = check_row(r, n, i, row);
-        }
-    }
-    for (int i = 0; i < CHECKED; i++) {
-        ops_array_release(states[i]);
-    }
-    return well;
+    return r->way < GRAPH ? bench_ok(r->bench, ops_prepare(context, rehearse, r), "ops_prepare")
+                          : make_graph(r);
 }
 
 /* The bound adds what each operation may do: a product of `hidden` terms in any order, 5 units in
@@ -281,6 +172,53 @@ static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row)
                               hal_device_plugin_name(r->place.device), (long long)row, (long long)j,
                               (double)after[j], expected, error);
         }
+    }
+    return true;
+}
+
+/* Reads the state after each step and holds some rows of it to one step in double precision from
+ * the state before. */
+static bool check_states(recurrence *r, step_numbers *n)
+{
+    const uint64_t bytes = (uint64_t)(n->batch * n->hidden) * sizeof(float);
+    const int64_t stride = n->batch > CHECKED_ROWS ? (n->batch - 1) / (CHECKED_ROWS - 1) : 1;
+    ops_array *states[CHECKED], *state = r->start;
+    bool well = true;
+    for (int i = 0; i < CHECKED; i++) {
+        state = states[i] = step(r, state, r->inputs[i % RING]);
+    }
+    for (int i = 0; i < CHECKED; i++) {
+        well = well &&
+               bench_ok(r->bench, ops_array_read(states[i], n->states[i], bytes), "ops_array_read");
+        for (int64_t row = 0; row < n->batch && well; row += stride) {
+            well = check_row(r, n, i, row);
+        }
+    }
+    for (int i = 0; i < CHECKED; i++) {
+        ops_array_release(states[i]);
+    }
+    return well;
+}
+
+/* RING steps from the newest state on. */
+static bool run_ring(recurrence *r)
+{
+    const int launches = r->way == GRAPH_OF_RING ? 1 : RING;
+    for (int i = 0; i < launches; i++) {
+        ops_array *next = NULL;
+        if (r->way < GRAPH) {
+            next = step(r, r->state, r->inputs[i]);
+        } else {
+            ops_array *inputs[1 + RING] = {r->state};
+            const int count = r->way == GRAPH ? 1 : RING;
+            memcpy(inputs + 1, r->inputs + i, (size_t)count * sizeof *inputs);
+            ops_graph_launch(r->graph, inputs, (uint32_t)count + 1, &next, 1);
+        }
+        if (next == NULL) {
+            return bench_fail(r->bench, "a step%s: %s", suffixes[r->way], hal_status_message());
+        }
+        ops_array_release(r->state);
+        r->state = next;
     }
     return true;
 }
@@ -320,29 +258,6 @@ static void run(void *user, int calls)
     if (!r->bench->failed) {
         sequential_finish(r->bench, &r->place, r->state);
     }
-}
-
-/* RING steps from the newest state on. */
-static bool run_ring(recurrence *r)
-{
-    const int launches = r->way == GRAPH_OF_RING ? 1 : RING;
-    for (int i = 0; i < launches; i++) {
-        ops_array *next = NULL;
-        if (r->way < GRAPH) {
-            next = step(r, r->state, r->inputs[i]);
-        } else {
-            ops_array *inputs[1 + RING] = {r->state};
-            const int count = r->way == GRAPH ? 1 : RING;
-            memcpy(inputs + 1, r->inputs + i, (size_t)count * sizeof *inputs);
-            ops_graph_launch(r->graph, inputs, (uint32_t)count + 1, &next, 1);
-        }
-        if (next == NULL) {
-            return bench_fail(r->bench, "a step%s: %s", suffixes[r->way], hal_status_message());
-        }
-        ops_array_release(r->state);
-        r->state = next;
-    }
-    return true;
 }
 
 /* Runs are of LONG_RUN steps where these take a tenth of a second at most, else of 5 ms. Beside,
@@ -387,6 +302,52 @@ static void add_rows(bench_state *bench, recurrence *ways, int places, step_best
     }
 }
 
+static void destroy(recurrence *r)
+{
+    ops_graph_destroy(r->graph);
+    ops_array_release(r->state);
+    ops_array_release(r->start);
+    ops_array_release(r->weight);
+    ops_array_release(r->rate);
+    for (int i = 0; i < RING; i++) {
+        ops_array_release(r->inputs[i]);
+    }
+    ops_context_set_fusion(r->place.ops, 1);
+}
+
+static void free_numbers(step_numbers *n)
+{
+    free(n->weight);
+}
+
+static bool run_size(bench_state *bench, int64_t batch, int64_t hidden, step_best *best)
+{
+    bench_place places[2];
+    recurrence ways[2 * WAYS];
+    const int count = sequential_places(bench, places);
+    step_numbers numbers = {.batch = batch, .hidden = hidden};
+    bool well = make_numbers(bench, &numbers);
+    for (int i = 0; i < WAYS * count; i++) {
+        ways[i] = (recurrence){.bench = bench,
+                               .place = places[i / WAYS],
+                               .way = i % WAYS,
+                               .batch = batch,
+                               .hidden = hidden};
+        well = well && make(&ways[i], &numbers) &&
+               (i % WAYS != EAGER || check_states(&ways[i], &numbers)) &&
+               check_way(&ways[i], &numbers);
+    }
+    *best = (step_best){.batch = batch, .hidden = hidden};
+    if (well) {
+        add_rows(bench, ways, count, best);
+    }
+    for (int i = 0; i < WAYS * count; i++) {
+        destroy(&ways[i]);
+    }
+    free_numbers(&numbers);
+    return well && !bench->failed;
+}
+
 /* For each batch the least size from which on the device is faster. */
 static void note_overtaking(bench_state *bench, const step_best *best, int count)
 {
@@ -409,5 +370,28 @@ static void note_overtaking(bench_state *bench, const step_best *best, int count
             bench_note(bench, "batch %lld: %s is not faster than %s at the largest size.",
                        (long long)best[first].batch, device, beside);
         }
+    }
+}
+
+void sequential_steps(bench_state *bench)
+{
+    static const int64_t hidden[] = {16, 32, 64, 128, 256, 512}, batches[] = {1, 64};
+    step_best best[2 * BENCH_MAX_SIZES];
+    const bench_options *options = &bench->options;
+    const int sizes = options->size_count > 0 ? options->size_count : 6;
+    int count = 0;
+    for (int b = 0; b < 2; b++) {
+        for (int s = 0; s < sizes && !bench->failed; s++) {
+            const int64_t *size = options->sizes[s];
+            const bool own = options->size_count > 0;
+            const bool named = own && size[2] == 1; /* batch x hidden */
+            if (!named || b == 0) {
+                count += run_size(bench, named ? size[0] : batches[b], own ? size[1] : hidden[s],
+                                  &best[count]);
+            }
+        }
+    }
+    if (bench->beside.device != NULL) {
+        note_overtaking(bench, best, count);
     }
 }

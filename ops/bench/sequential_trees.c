@@ -45,48 +45,6 @@ typedef struct tree_place {
 
 static float numbers[INPUTS][SEQUENTIAL_ELEMENTS];
 
-static uint64_t choose_seed(const bench_state *bench);
-static bool make_inputs(bench_state *bench, tree_place *p);
-static void grow(tree *t, uint64_t *state);
-static bool run_tree(tree_place *p, const tree *t, int at);
-static bool run_once(tree_place *p, const tree *t);
-static hal_status rehearse(ops_context *context, void *user);
-static ops_array *build(tree_place *p, const tree *t);
-static bool check(tree_place *p, const tree *t, int at);
-static void work_out(const tree *t, int element, estimate *value);
-static void add_rows(bench_state *bench, tree_place *all, int places);
-
-void sequential_trees(bench_state *bench)
-{
-    static tree_place all[2];
-    bench_place places[2];
-    const int count = sequential_places(bench, places);
-    const uint64_t seed = choose_seed(bench);
-    uint64_t state = bench_seed(seed);
-    bool well = !bench->failed;
-    for (int i = 0; i < count; i++) {
-        all[i] = (tree_place){.bench = bench, .place = places[i]};
-        well = well && make_inputs(bench, &all[i]);
-    }
-    for (int at = 0; at < TREES && well; at++) {
-        tree t;
-        grow(&t, &state);
-        for (int i = 0; i < count && well; i++) {
-            well = run_tree(&all[i], &t, at);
-        }
-    }
-    if (well) {
-        add_rows(bench, all, count);
-        bench_note(bench, "the random trees are those of --seed %llu.", (unsigned long long)seed);
-    }
-    for (int i = 0; i < count; i++) {
-        ops_context_set_fusion(all[i].place.ops, 1);
-        for (int input = 0; input < INPUTS; input++) {
-            ops_array_release(all[i].inputs[input]);
-        }
-    }
-}
-
 /* Without --seed no cache has met the trees. */
 static uint64_t choose_seed(const bench_state *bench)
 {
@@ -160,51 +118,6 @@ static void grow(tree *t, uint64_t *state)
     }
 }
 
-/* The values are checked with the kernels of the first run, fused and single. */
-static bool run_tree(tree_place *p, const tree *t, int at)
-{
-    p->newest = t;
-    for (int what = NEW; what < TIMES; what++) {
-        ops_array_statistics before, after;
-        ops_context_set_fusion(p->place.ops, what != UNFUSED);
-        if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
-            return false;
-        }
-        ops_context_statistics(p->place.ops, &before);
-        const double start = measure_now();
-        const bool well =
-            what == PREPARED
-                ? bench_ok(p->bench, ops_prepare(p->place.ops, rehearse, p), "ops_prepare")
-                : run_once(p, t);
-        p->samples[what][at] = measure_now() - start;
-        ops_context_statistics(p->place.ops, &after);
-        p->compiled[what] += after.compiled - before.compiled;
-        p->kernels[what] += after.kernels - before.kernels;
-        if (!well || ((what == AGAIN || what == FUSED) && !check(p, t, at))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool run_once(tree_place *p, const tree *t)
-{
-    ops_array *result = build(p, t);
-    const bool well = sequential_finish(p->bench, &p->place, result);
-    ops_array_release(result);
-    return well;
-}
-
-static hal_status rehearse(ops_context *context, void *user)
-{
-    tree_place *p = user;
-    ops_array *result = build(p, p->newest);
-    const hal_status status = ops_array_evaluate(&result, 1);
-    ops_array_release(result);
-    (void)context;
-    return status;
-}
-
 static ops_array *build(tree_place *p, const tree *t)
 {
     ops_array *arrays[NODES];
@@ -233,23 +146,6 @@ static ops_array *build(tree_place *p, const tree *t)
     return result;
 }
 
-static bool check(tree_place *p, const tree *t, int at)
-{
-    estimate expected[SEQUENTIAL_ELEMENTS], nodes[NODES];
-    float values[SEQUENTIAL_ELEMENTS];
-    char what[64];
-    ops_array *result = build(p, t);
-    const bool well =
-        bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
-    ops_array_release(result);
-    for (int e = 0; e < SEQUENTIAL_ELEMENTS; e++) {
-        work_out(t, e, nodes);
-        expected[e] = nodes[t->count - 1];
-    }
-    snprintf(what, sizeof what, "random tree %d", at);
-    return well && estimate_check(p->bench, what, values, expected, SEQUENTIAL_ELEMENTS);
-}
-
 static void work_out(const tree *t, int element, estimate *value)
 {
     for (int i = 0; i < t->count; i++) {
@@ -272,6 +168,68 @@ static void work_out(const tree *t, int element, estimate *value)
             break;
         }
     }
+}
+
+static bool check(tree_place *p, const tree *t, int at)
+{
+    estimate expected[SEQUENTIAL_ELEMENTS], nodes[NODES];
+    float values[SEQUENTIAL_ELEMENTS];
+    char what[64];
+    ops_array *result = build(p, t);
+    const bool well =
+        bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
+    ops_array_release(result);
+    for (int e = 0; e < SEQUENTIAL_ELEMENTS; e++) {
+        work_out(t, e, nodes);
+        expected[e] = nodes[t->count - 1];
+    }
+    snprintf(what, sizeof what, "random tree %d", at);
+    return well && estimate_check(p->bench, what, values, expected, SEQUENTIAL_ELEMENTS);
+}
+
+static hal_status rehearse(ops_context *context, void *user)
+{
+    tree_place *p = user;
+    ops_array *result = build(p, p->newest);
+    const hal_status status = ops_array_evaluate(&result, 1);
+    ops_array_release(result);
+    (void)context;
+    return status;
+}
+
+static bool run_once(tree_place *p, const tree *t)
+{
+    ops_array *result = build(p, t);
+    const bool well = sequential_finish(p->bench, &p->place, result);
+    ops_array_release(result);
+    return well;
+}
+
+/* The values are checked with the kernels of the first run, fused and single. */
+static bool run_tree(tree_place *p, const tree *t, int at)
+{
+    p->newest = t;
+    for (int what = NEW; what < TIMES; what++) {
+        ops_array_statistics before, after;
+        ops_context_set_fusion(p->place.ops, what != UNFUSED);
+        if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
+            return false;
+        }
+        ops_context_statistics(p->place.ops, &before);
+        const double start = measure_now();
+        const bool well =
+            what == PREPARED
+                ? bench_ok(p->bench, ops_prepare(p->place.ops, rehearse, p), "ops_prepare")
+                : run_once(p, t);
+        p->samples[what][at] = measure_now() - start;
+        ops_context_statistics(p->place.ops, &after);
+        p->compiled[what] += after.compiled - before.compiled;
+        p->kernels[what] += after.kernels - before.kernels;
+        if (!well || ((what == AGAIN || what == FUSED) && !check(p, t, at))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void add_rows(bench_state *bench, tree_place *all, int places)
@@ -299,5 +257,36 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
                    (unsigned long long)p->kernels[NEW], (unsigned long long)p->compiled[NEW],
                    (unsigned long long)p->compiled[PREPARED], (unsigned long long)p->kernels[FUSED],
                    (unsigned long long)p->kernels[UNFUSED]);
+    }
+}
+
+void sequential_trees(bench_state *bench)
+{
+    static tree_place all[2];
+    bench_place places[2];
+    const int count = sequential_places(bench, places);
+    const uint64_t seed = choose_seed(bench);
+    uint64_t state = bench_seed(seed);
+    bool well = !bench->failed;
+    for (int i = 0; i < count; i++) {
+        all[i] = (tree_place){.bench = bench, .place = places[i]};
+        well = well && make_inputs(bench, &all[i]);
+    }
+    for (int at = 0; at < TREES && well; at++) {
+        tree t;
+        grow(&t, &state);
+        for (int i = 0; i < count && well; i++) {
+            well = run_tree(&all[i], &t, at);
+        }
+    }
+    if (well) {
+        add_rows(bench, all, count);
+        bench_note(bench, "the random trees are those of --seed %llu.", (unsigned long long)seed);
+    }
+    for (int i = 0; i < count; i++) {
+        ops_context_set_fusion(all[i].place.ops, 1);
+        for (int input = 0; input < INPUTS; input++) {
+            ops_array_release(all[i].inputs[input]);
+        }
     }
 }

@@ -20,35 +20,6 @@ typedef struct burst {
     uint32_t first;
 } burst;
 
-static void run_burst(void *user, int calls);
-static bool check_burst(burst *b);
-static void add_row(burst *b);
-
-void suite_batch(bench_state *bench)
-{
-    static const int64_t lengths[] = {2, 8, 32, 128, 512, 2048};
-    burst b = {.bench = bench, .kernel = step_kernel_make(bench)};
-    bool well = b.kernel != NULL;
-    for (int i = 0; i < 2 && well; i++) {
-        well = bench_ok(
-            bench,
-            hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, STEP_WORDS * 4, &b.buffers[i]),
-            "a buffer");
-    }
-    const int own = (int)(sizeof lengths / sizeof lengths[0]);
-    const int count = bench->options.size_count ? bench->options.size_count : own;
-    for (int i = 0; i < count && well && !bench->failed; i++) {
-        b.length = bench->options.size_count ? bench->options.sizes[i][0] : lengths[i];
-        if (check_burst(&b)) {
-            add_row(&b);
-        }
-    }
-    hal_queue_set_batch(bench->queue, 0, 0);
-    hal_kernel_release(b.kernel);
-    hal_buffer_release(b.buffers[0]);
-    hal_buffer_release(b.buffers[1]);
-}
-
 static void run_burst(void *user, int calls)
 {
     burst *b = user;
@@ -113,4 +84,29 @@ static void add_row(burst *b)
         bench_add_peer(row, name, &competitors[f].time);
     }
     bench_rate(row, 0.0, 0.0);
+}
+
+void suite_batch(bench_state *bench)
+{
+    static const int64_t lengths[] = {2, 8, 32, 128, 512, 2048};
+    burst b = {.bench = bench, .kernel = step_kernel_make(bench)};
+    bool well = b.kernel != NULL;
+    for (int i = 0; i < 2 && well; i++) {
+        well = bench_ok(
+            bench,
+            hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, STEP_WORDS * 4, &b.buffers[i]),
+            "a buffer");
+    }
+    const int own = (int)(sizeof lengths / sizeof lengths[0]);
+    const int count = bench->options.size_count ? bench->options.size_count : own;
+    for (int i = 0; i < count && well && !bench->failed; i++) {
+        b.length = bench->options.size_count ? bench->options.sizes[i][0] : lengths[i];
+        if (check_burst(&b)) {
+            add_row(&b);
+        }
+    }
+    hal_queue_set_batch(bench->queue, 0, 0);
+    hal_kernel_release(b.kernel);
+    hal_buffer_release(b.buffers[0]);
+    hal_buffer_release(b.buffers[1]);
 }

@@ -21,72 +21,6 @@ typedef struct dispatches {
     char *host;
 } dispatches;
 
-static bool make(bench_state *bench, dispatches *made);
-static hal_kernel *make_kernel(bench_state *bench, bool with_bindings);
-static void record(dispatches *d, bool with_bindings);
-static void run_empty(void *user, int calls);
-static void run_bound(void *user, int calls);
-static void run_step(void *user, int calls);
-static bool check_steps(dispatches *d);
-static void run_alone(void *user, int calls);
-static void run_graph(void *user, int calls);
-static void run_write(void *user, int calls);
-static void run_read(void *user, int calls);
-static void add_transfers(dispatches *d);
-static void run_allocate(void *user, int calls);
-static void add(dispatches *d, const char *name, measure_function function, double commands,
-                const measure_function raw[2]);
-static void share(measurement *time, double commands);
-
-void suite_dispatch(bench_state *bench)
-{
-    static const raw_api none = {0};
-    const raw_api *raw = bench->raw == NULL ? &none : bench->raw->api;
-    dispatches d = {.bench = bench};
-    if (make(bench, &d)) {
-        add(&d, "empty kernel, many in a flush", run_empty, 1.0,
-            (const measure_function[]){raw->empty, NULL});
-        add(&d, "empty kernel with 2 bindings, many in a flush", run_bound, 1.0,
-            (const measure_function[]){raw->bound, NULL});
-        if (check_steps(&d)) {
-            add(&d, "kernel of 1024 words on what the one before gave, many in a flush", run_step,
-                1.0, (const measure_function[]){raw->step, NULL});
-        }
-        add(&d, "empty kernel alone, flush and wait", run_alone, 1.0,
-            (const measure_function[]){raw->alone, NULL});
-        add(&d, "empty kernel in a graph of 1000", run_graph, GRAPH_COMMANDS,
-            (const measure_function[]){raw->graph, NULL});
-        add(&d, "4 MiB made and released", run_allocate, 1.0,
-            (const measure_function[]){raw->allocate, raw->allocate_ordered});
-        add_transfers(&d);
-    }
-    hal_graph_destroy(d.graph);
-    hal_kernel_release(d.empty);
-    hal_kernel_release(d.bound);
-    hal_kernel_release(d.step);
-    hal_buffer_release(d.x);
-    hal_buffer_release(d.y);
-}
-
-static bool make(bench_state *bench, dispatches *made)
-{
-    made->empty = make_kernel(bench, false);
-    made->bound = make_kernel(bench, true);
-    made->step = step_kernel_make(bench);
-    if (made->empty == NULL || made->bound == NULL || made->step == NULL ||
-        !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->x),
-                  "a buffer") ||
-        !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->y),
-                  "a buffer") ||
-        !bench_ok(bench, hal_graph_begin(bench->queue), "hal_graph_begin")) {
-        return false;
-    }
-    for (int i = 0; i < GRAPH_COMMANDS; i++) {
-        record(made, false);
-    }
-    return bench_ok(bench, hal_graph_end(bench->queue, NULL, 0, &made->graph), "hal_graph_end");
-}
-
 static hal_kernel *make_kernel(bench_state *bench, bool with_bindings)
 {
     hal_ir_builder *b = NULL;
@@ -116,6 +50,63 @@ static void record(dispatches *d, bool with_bindings)
              hal_queue_dispatch(d->bench->queue, with_bindings ? d->bound : d->empty, grid, ranges,
                                 with_bindings ? 2 : 0, NULL, 0),
              "hal_queue_dispatch");
+}
+
+static bool make(bench_state *bench, dispatches *made)
+{
+    made->empty = make_kernel(bench, false);
+    made->bound = make_kernel(bench, true);
+    made->step = step_kernel_make(bench);
+    if (made->empty == NULL || made->bound == NULL || made->step == NULL ||
+        !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->x),
+                  "a buffer") ||
+        !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->y),
+                  "a buffer") ||
+        !bench_ok(bench, hal_graph_begin(bench->queue), "hal_graph_begin")) {
+        return false;
+    }
+    for (int i = 0; i < GRAPH_COMMANDS; i++) {
+        record(made, false);
+    }
+    return bench_ok(bench, hal_graph_end(bench->queue, NULL, 0, &made->graph), "hal_graph_end");
+}
+
+static void share(measurement *time, double commands)
+{
+    time->median_us /= commands;
+    time->min_us /= commands;
+    time->spread_us /= commands;
+}
+
+/* Times are those of one command. The second of the raw functions is the ordered one. */
+static void add(dispatches *d, const char *name, measure_function function, double commands,
+                const measure_function raw[2])
+{
+    static const char *const names[] = {"raw", "raw_ordered"};
+    bench_state *bench = d->bench;
+    measured competitors[3] = {{.function = function, .user = d}};
+    const char *competitor_names[3] = {""};
+    int count = 1;
+    for (int i = 0; i < 2; i++) {
+        if (raw[i] != NULL) {
+            competitor_names[count] = names[i];
+            competitors[count++] = (measured){.function = raw[i], .user = bench->raw};
+        }
+    }
+    measure_alternating(competitors, count, bench->options.seconds);
+    if (bench->raw != NULL && bench->raw->failed) {
+        bench_fail(bench, "%s", bench->raw->message);
+    }
+    bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_NONE);
+    if (row == NULL) {
+        return;
+    }
+    row->time = competitors[0].time;
+    share(&row->time, commands);
+    for (int i = 1; i < count; i++) {
+        share(&bench_add_peer(row, competitor_names[i], &competitors[i].time)->time, commands);
+    }
+    bench_rate(row, 0.0, 0.0);
 }
 
 static void finish(dispatches *d)
@@ -150,12 +141,6 @@ static void record_steps(dispatches *d, int calls)
     }
 }
 
-static void run_step(void *user, int calls)
-{
-    record_steps(user, calls);
-    finish(user);
-}
-
 /* hal's steps, and the driver's own, give what the host computes. */
 static bool check_steps(dispatches *d)
 {
@@ -181,6 +166,12 @@ static bool check_steps(dispatches *d)
     return true;
 }
 
+static void run_step(void *user, int calls)
+{
+    record_steps(user, calls);
+    finish(user);
+}
+
 static void run_alone(void *user, int calls)
 {
     for (int i = 0; i < calls; i++) {
@@ -197,6 +188,18 @@ static void run_graph(void *user, int calls)
                  "hal_graph_launch");
     }
     finish(d);
+}
+
+static void run_allocate(void *user, int calls)
+{
+    dispatches *d = user;
+    for (int i = 0; i < calls; i++) {
+        hal_buffer *made = NULL;
+        bench_ok(d->bench,
+                 hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, RAW_ALLOCATION, &made),
+                 "hal_buffer_create");
+        hal_buffer_release(made);
+    }
 }
 
 static void run_write(void *user, int calls)
@@ -243,52 +246,32 @@ static void add_transfers(dispatches *d)
     free(d->host);
 }
 
-static void run_allocate(void *user, int calls)
+void suite_dispatch(bench_state *bench)
 {
-    dispatches *d = user;
-    for (int i = 0; i < calls; i++) {
-        hal_buffer *made = NULL;
-        bench_ok(d->bench,
-                 hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, RAW_ALLOCATION, &made),
-                 "hal_buffer_create");
-        hal_buffer_release(made);
-    }
-}
-
-/* Times are those of one command. The second of the raw functions is the ordered one. */
-static void add(dispatches *d, const char *name, measure_function function, double commands,
-                const measure_function raw[2])
-{
-    static const char *const names[] = {"raw", "raw_ordered"};
-    bench_state *bench = d->bench;
-    measured competitors[3] = {{.function = function, .user = d}};
-    const char *competitor_names[3] = {""};
-    int count = 1;
-    for (int i = 0; i < 2; i++) {
-        if (raw[i] != NULL) {
-            competitor_names[count] = names[i];
-            competitors[count++] = (measured){.function = raw[i], .user = bench->raw};
+    static const raw_api none = {0};
+    const raw_api *raw = bench->raw == NULL ? &none : bench->raw->api;
+    dispatches d = {.bench = bench};
+    if (make(bench, &d)) {
+        add(&d, "empty kernel, many in a flush", run_empty, 1.0,
+            (const measure_function[]){raw->empty, NULL});
+        add(&d, "empty kernel with 2 bindings, many in a flush", run_bound, 1.0,
+            (const measure_function[]){raw->bound, NULL});
+        if (check_steps(&d)) {
+            add(&d, "kernel of 1024 words on what the one before gave, many in a flush", run_step,
+                1.0, (const measure_function[]){raw->step, NULL});
         }
+        add(&d, "empty kernel alone, flush and wait", run_alone, 1.0,
+            (const measure_function[]){raw->alone, NULL});
+        add(&d, "empty kernel in a graph of 1000", run_graph, GRAPH_COMMANDS,
+            (const measure_function[]){raw->graph, NULL});
+        add(&d, "4 MiB made and released", run_allocate, 1.0,
+            (const measure_function[]){raw->allocate, raw->allocate_ordered});
+        add_transfers(&d);
     }
-    measure_alternating(competitors, count, bench->options.seconds);
-    if (bench->raw != NULL && bench->raw->failed) {
-        bench_fail(bench, "%s", bench->raw->message);
-    }
-    bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_NONE);
-    if (row == NULL) {
-        return;
-    }
-    row->time = competitors[0].time;
-    share(&row->time, commands);
-    for (int i = 1; i < count; i++) {
-        share(&bench_add_peer(row, competitor_names[i], &competitors[i].time)->time, commands);
-    }
-    bench_rate(row, 0.0, 0.0);
-}
-
-static void share(measurement *time, double commands)
-{
-    time->median_us /= commands;
-    time->min_us /= commands;
-    time->spread_us /= commands;
+    hal_graph_destroy(d.graph);
+    hal_kernel_release(d.empty);
+    hal_kernel_release(d.bound);
+    hal_kernel_release(d.step);
+    hal_buffer_release(d.x);
+    hal_buffer_release(d.y);
 }

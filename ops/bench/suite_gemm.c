@@ -27,45 +27,6 @@ typedef struct peer {
     const product *product;
 } peer;
 
-static int open_peers(bench_state *bench, peer *peers);
-static bool open_peer(bench_state *bench, const char *name, peer *opened);
-static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
-                     int peer_count);
-static bool run_first(product *p);
-static bool begin_peer(product *p, peer *other, measured *competitor);
-static bool make(bench_state *bench, product *made);
-static void release(product *made);
-static void run_device(void *user, int calls);
-static void run_peer(void *user, int calls);
-static bool check(const product *p, const char *who);
-static double unit_of(hal_type type);
-
-void suite_gemm(bench_state *bench)
-{
-    static const int64_t usual[][3] = {
-        {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    const bench_options *options = &bench->options;
-    const int count = options->size_count > 0 ? options->size_count : 4;
-    peer peers[BENCH_MAX_PEERS];
-    const int peer_count = open_peers(bench, peers);
-    for (int t = 0; t < 4; t++) {
-        for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
-            run_case(bench, types[t], options->size_count > 0 ? options->sizes[s] : usual[s], peers,
-                     peer_count);
-        }
-    }
-}
-
-static int open_peers(bench_state *bench, peer *peers)
-{
-    int count = 0;
-    for (int i = 0; i < bench->options.peer_count; i++) {
-        count += open_peer(bench, bench->options.peers[i], &peers[count]);
-    }
-    return count;
-}
-
 static bool open_peer(bench_state *bench, const char *name, peer *opened)
 {
     char message[512];
@@ -78,6 +39,160 @@ static bool open_peer(bench_state *bench, const char *name, peer *opened)
         well = peer_open(name, bench->options.threads, &opened->host, message, sizeof message);
     }
     return well || bench_fail(bench, "%s", message);
+}
+
+static int open_peers(bench_state *bench, peer *peers)
+{
+    int count = 0;
+    for (int i = 0; i < bench->options.peer_count; i++) {
+        count += open_peer(bench, bench->options.peers[i], &peers[count]);
+    }
+    return count;
+}
+
+static void run_device(void *user, int calls)
+{
+    product *p = user;
+    bench_state *bench = p->bench;
+    const ops_gemm_options options = {.alpha = 1.0,
+                                      .precision = bench->options.precision,
+                                      .door = bench->options.door};
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        bench_ok(
+            bench,
+            ops_gemm(bench->ops, &options, &p->on_device[0], &p->on_device[1], &p->on_device[2]),
+            "ops_gemm");
+    }
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+static bool make(bench_state *bench, product *made)
+{
+    const int64_t shapes[3][2] = {{made->m, made->k}, {made->k, made->n}, {made->m, made->n}};
+    void **hosts[3] = {&made->a, &made->b, &made->c};
+    const uint32_t size = hal_type_size(made->type);
+    for (int i = 0; i < 3; i++) {
+        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
+        *hosts[i] = aligned_alloc(64, (count * size + 63) / 64 * 64);
+        if (*hosts[i] == NULL) {
+            return bench_fail(bench, "out of memory");
+        }
+        bench_random(made->type, *hosts[i], count, (uint64_t)i + 1);
+        if (!bench_ok(bench,
+                      ops_tensor_from_host(bench->ops, made->type, 2, shapes[i], *hosts[i],
+                                           &made->on_device[i]),
+                      "a matrix on the device")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static double unit_of(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return 0x1p-53;
+    case HAL_TYPE_F16:
+        return 0x1p-11;
+    case HAL_TYPE_BF16:
+        return 0x1p-8;
+    default:
+        return 0x1p-24;
+    }
+}
+
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included; the fast
+ * class may round what it multiplies to 11 bits. */
+static bool check(const product *p, const char *who)
+{
+    const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
+    const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
+    const double operand = fast ? 0x1p-10 : 0.0;
+    const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
+    const int64_t count = p->m * p->n;
+    for (int64_t s = 0; s < CHECKS; s++) {
+        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
+        const int64_t i = at / p->n, j = at % p->n;
+        long double sum = 0.0L, size = 0.0L;
+        for (int64_t k = 0; k < p->k; k++) {
+            const long double term =
+                (long double)bench_value(p->type, p->a, (size_t)(i * p->k + k)) *
+                (long double)bench_value(p->type, p->b, (size_t)(k * p->n + j));
+            sum += term;
+            size += fabsl(term);
+        }
+        const double value = bench_value(p->type, p->c, (size_t)at);
+        const double bound = (gamma + operand) * (double)size + 1.001 * out * fabs((double)sum);
+        if (!(fabs(value - (double)sum) <= bound)) {
+            return bench_fail(p->bench,
+                              "gemm %lldx%lldx%lld by %s: C[%lld][%lld] is %.9g instead of %.9Lg",
+                              (long long)p->m, (long long)p->n, (long long)p->k, who, (long long)i,
+                              (long long)j, value, sum);
+        }
+    }
+    return true;
+}
+
+static bool run_first(product *p)
+{
+    run_device(p, 1);
+    return !p->bench->failed &&
+           bench_ok(p->bench,
+                    ops_tensor_read(p->bench->ops, &p->on_device[2], p->c,
+                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type)),
+                    "reading C") &&
+           check(p, "the device");
+}
+
+static void run_peer(void *user, int calls)
+{
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+    const peer *run = user;
+    const product *p = run->product;
+    const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+    for (int i = 0; i < calls; i++) {
+        if (p->type == HAL_TYPE_F64) {
+            run->host.dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
+                             p->c, n);
+        } else {
+            run->host.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
+                             p->c, n);
+        }
+    }
+}
+
+/* Multiplies once and checks the result; false where the library is not to be measured. */
+static bool begin_peer(product *p, peer *other, measured *competitor)
+{
+    device_peer *device = other->device;
+    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b};
+    other->product = p;
+    memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
+    if (device == NULL) {
+        if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
+            return false;
+        }
+        *competitor = (measured){.function = run_peer, .user = other};
+        run_peer(other, 1);
+        return check(p, other->name);
+    }
+    if (device->failed || !device->takes(p->type) || !device->begin(device, &matrices)) {
+        return false;
+    }
+    *competitor = (measured){.function = device->run, .user = device};
+    device->run(device, 1);
+    return device->read(device, p->c) && check(p, other->name);
+}
+
+static void release(product *made)
+{
+    for (int i = 0; i < 3; i++) {
+        ops_tensor_release(&made->on_device[i]);
+    }
+    free(made->a);
+    free(made->b);
+    free(made->c);
 }
 
 static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
@@ -120,147 +235,19 @@ static void run_case(bench_state *bench, hal_type type, const int64_t size[3], p
     release(&p);
 }
 
-static bool run_first(product *p)
+void suite_gemm(bench_state *bench)
 {
-    run_device(p, 1);
-    return !p->bench->failed &&
-           bench_ok(p->bench,
-                    ops_tensor_read(p->bench->ops, &p->on_device[2], p->c,
-                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type)),
-                    "reading C") &&
-           check(p, "the device");
-}
-
-/* Multiplies once and checks the result; false where the library is not to be measured. */
-static bool begin_peer(product *p, peer *other, measured *competitor)
-{
-    device_peer *device = other->device;
-    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b};
-    other->product = p;
-    memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
-    if (device == NULL) {
-        if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
-            return false;
+    static const int64_t usual[][3] = {
+        {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    const bench_options *options = &bench->options;
+    const int count = options->size_count > 0 ? options->size_count : 4;
+    peer peers[BENCH_MAX_PEERS];
+    const int peer_count = open_peers(bench, peers);
+    for (int t = 0; t < 4; t++) {
+        for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
+            run_case(bench, types[t], options->size_count > 0 ? options->sizes[s] : usual[s], peers,
+                     peer_count);
         }
-        *competitor = (measured){.function = run_peer, .user = other};
-        run_peer(other, 1);
-        return check(p, other->name);
-    }
-    if (device->failed || !device->takes(p->type) || !device->begin(device, &matrices)) {
-        return false;
-    }
-    *competitor = (measured){.function = device->run, .user = device};
-    device->run(device, 1);
-    return device->read(device, p->c) && check(p, other->name);
-}
-
-static bool make(bench_state *bench, product *made)
-{
-    const int64_t shapes[3][2] = {{made->m, made->k}, {made->k, made->n}, {made->m, made->n}};
-    void **hosts[3] = {&made->a, &made->b, &made->c};
-    const uint32_t size = hal_type_size(made->type);
-    for (int i = 0; i < 3; i++) {
-        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
-        *hosts[i] = aligned_alloc(64, (count * size + 63) / 64 * 64);
-        if (*hosts[i] == NULL) {
-            return bench_fail(bench, "out of memory");
-        }
-        bench_random(made->type, *hosts[i], count, (uint64_t)i + 1);
-        if (!bench_ok(bench,
-                      ops_tensor_from_host(bench->ops, made->type, 2, shapes[i], *hosts[i],
-                                           &made->on_device[i]),
-                      "a matrix on the device")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void release(product *made)
-{
-    for (int i = 0; i < 3; i++) {
-        ops_tensor_release(&made->on_device[i]);
-    }
-    free(made->a);
-    free(made->b);
-    free(made->c);
-}
-
-static void run_device(void *user, int calls)
-{
-    product *p = user;
-    bench_state *bench = p->bench;
-    const ops_gemm_options options = {.alpha = 1.0,
-                                      .precision = bench->options.precision,
-                                      .door = bench->options.door};
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        bench_ok(
-            bench,
-            ops_gemm(bench->ops, &options, &p->on_device[0], &p->on_device[1], &p->on_device[2]),
-            "ops_gemm");
-    }
-    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-static void run_peer(void *user, int calls)
-{
-    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
-    const peer *run = user;
-    const product *p = run->product;
-    const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
-    for (int i = 0; i < calls; i++) {
-        if (p->type == HAL_TYPE_F64) {
-            run->host.dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
-                             p->c, n);
-        } else {
-            run->host.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
-                             p->c, n);
-        }
-    }
-}
-
-/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included; the fast
- * class may round what it multiplies to 11 bits. */
-static bool check(const product *p, const char *who)
-{
-    const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
-    const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
-    const double operand = fast ? 0x1p-10 : 0.0;
-    const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
-    const int64_t count = p->m * p->n;
-    for (int64_t s = 0; s < CHECKS; s++) {
-        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
-        const int64_t i = at / p->n, j = at % p->n;
-        long double sum = 0.0L, size = 0.0L;
-        for (int64_t k = 0; k < p->k; k++) {
-            const long double term =
-                (long double)bench_value(p->type, p->a, (size_t)(i * p->k + k)) *
-                (long double)bench_value(p->type, p->b, (size_t)(k * p->n + j));
-            sum += term;
-            size += fabsl(term);
-        }
-        const double value = bench_value(p->type, p->c, (size_t)at);
-        const double bound = (gamma + operand) * (double)size + 1.001 * out * fabs((double)sum);
-        if (!(fabs(value - (double)sum) <= bound)) {
-            return bench_fail(p->bench,
-                              "gemm %lldx%lldx%lld by %s: C[%lld][%lld] is %.9g instead of %.9Lg",
-                              (long long)p->m, (long long)p->n, (long long)p->k, who, (long long)i,
-                              (long long)j, value, sum);
-        }
-    }
-    return true;
-}
-
-static double unit_of(hal_type type)
-{
-    switch (type) {
-    case HAL_TYPE_F64:
-        return 0x1p-53;
-    case HAL_TYPE_F16:
-        return 0x1p-11;
-    case HAL_TYPE_BF16:
-        return 0x1p-8;
-    default:
-        return 0x1p-24;
     }
 }

@@ -26,14 +26,6 @@ typedef struct pointwise {
     int input_count;
 } pointwise;
 
-static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                        yardsticks *all);
-static bool make(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                 pointwise *made, void **hosts, ops_expression **expression);
-static bool check(bench_state *bench, const formula *f, pointwise *made, void *const *hosts,
-                  int64_t count);
-static void run_device(void *user, int calls);
-
 static hal_ir_value build_copy(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
     (void)b;
@@ -101,54 +93,17 @@ static const formula formulas[] = {
     {"tanh", 1, 0.0, build_tanh, hyperbolic},
 };
 
-void suite_pointwise(bench_state *bench)
+static void run_device(void *user, int calls)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 1;
-    for (int s = 0; s < sizes; s++) {
-        const int64_t count = bench->options.size_count > 0 ? bench->options.sizes[s][0] : ELEMENTS;
-        yardsticks all;
-        const bool well = yardsticks_create(bench, count, &all);
-        for (int t = 0; t < 4 && well; t++) {
-            for (size_t f = 0; f < sizeof formulas / sizeof formulas[0]; f++) {
-                if (bench_wants(bench, types[t], t == 0)) {
-                    run_formula(bench, &formulas[f], types[t], count, &all);
-                }
-            }
-        }
-        yardsticks_destroy(&all);
+    pointwise *p = user;
+    bench_state *bench = p->bench;
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        bench_ok(bench,
+                 ops_pointwise(bench->ops, p->expression, p->inputs, (uint32_t)p->input_count,
+                               &p->output, 1),
+                 "ops_pointwise");
     }
-}
-
-static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                        yardsticks *all)
-{
-    void *hosts[2] = {NULL, NULL};
-    ops_expression *expression = NULL;
-    pointwise made = {.bench = bench, .input_count = f->inputs};
-    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &made}};
-    const int competitor_count = yardsticks_list(all, competitors);
-    bool well = make(bench, f, type, count, &made, hosts, &expression);
-    if (well) {
-        made.expression = expression;
-        run_device(&made, 1);
-        well = !bench->failed && check(bench, f, &made, hosts, count);
-    }
-    free(hosts[0]);
-    free(hosts[1]);
-    bench_row *row = well ? bench_add(bench, f->name, type) : NULL;
-    if (row != NULL) {
-        measure_alternating(competitors, competitor_count, bench->options.seconds);
-        row->n = count;
-        row->time = competitors[0].time;
-        yardsticks_add(all, competitors, competitor_count, row);
-        bench_rate(row, 0.0, (double)count * (f->inputs + 1) * hal_type_size(type));
-        row->gflops = f->flops * (double)count / row->time.median_us * 1e-3;
-    }
-    ops_expression_destroy(expression);
-    ops_tensor_release(&made.inputs[0]);
-    ops_tensor_release(&made.inputs[1]);
-    ops_tensor_release(&made.output);
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
 static bool make(bench_state *bench, const formula *f, hal_type type, int64_t count,
@@ -200,15 +155,52 @@ static bool check(bench_state *bench, const formula *f, pointwise *made, void *c
     return well;
 }
 
-static void run_device(void *user, int calls)
+static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
+                        yardsticks *all)
 {
-    pointwise *p = user;
-    bench_state *bench = p->bench;
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        bench_ok(bench,
-                 ops_pointwise(bench->ops, p->expression, p->inputs, (uint32_t)p->input_count,
-                               &p->output, 1),
-                 "ops_pointwise");
+    void *hosts[2] = {NULL, NULL};
+    ops_expression *expression = NULL;
+    pointwise made = {.bench = bench, .input_count = f->inputs};
+    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &made}};
+    const int competitor_count = yardsticks_list(all, competitors);
+    bool well = make(bench, f, type, count, &made, hosts, &expression);
+    if (well) {
+        made.expression = expression;
+        run_device(&made, 1);
+        well = !bench->failed && check(bench, f, &made, hosts, count);
     }
-    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    free(hosts[0]);
+    free(hosts[1]);
+    bench_row *row = well ? bench_add(bench, f->name, type) : NULL;
+    if (row != NULL) {
+        measure_alternating(competitors, competitor_count, bench->options.seconds);
+        row->n = count;
+        row->time = competitors[0].time;
+        yardsticks_add(all, competitors, competitor_count, row);
+        bench_rate(row, 0.0, (double)count * (f->inputs + 1) * hal_type_size(type));
+        row->gflops = f->flops * (double)count / row->time.median_us * 1e-3;
+    }
+    ops_expression_destroy(expression);
+    ops_tensor_release(&made.inputs[0]);
+    ops_tensor_release(&made.inputs[1]);
+    ops_tensor_release(&made.output);
+}
+
+void suite_pointwise(bench_state *bench)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 1;
+    for (int s = 0; s < sizes; s++) {
+        const int64_t count = bench->options.size_count > 0 ? bench->options.sizes[s][0] : ELEMENTS;
+        yardsticks all;
+        const bool well = yardsticks_create(bench, count, &all);
+        for (int t = 0; t < 4 && well; t++) {
+            for (size_t f = 0; f < sizeof formulas / sizeof formulas[0]; f++) {
+                if (bench_wants(bench, types[t], t == 0)) {
+                    run_formula(bench, &formulas[f], types[t], count, &all);
+                }
+            }
+        }
+        yardsticks_destroy(&all);
+    }
 }

@@ -14,35 +14,77 @@ typedef struct reduction {
     ops_tensor x, y;
 } reduction;
 
-static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint32_t axis,
-                     yardsticks *all);
-static void run_device(void *user, int calls);
-static bool check(reduction *r, const float *x, const int64_t shape[2]);
-static double reference(const reduction *r, const float *x, const int64_t shape[2], int64_t line,
-                        double *size);
-
 static const char *const names[OPS_REDUCTION_COUNT + 1] = {"sum", "mean",   "max",
                                                            "min", "argmax", "softmax"};
 
-void suite_reduce(bench_state *bench)
+static void run_device(void *user, int calls)
 {
-    static const int64_t usual[][3] = {{1, 16777216, 1}, {4096, 4096, 1}, {16777216 / 64, 64, 1}};
-    static const int kinds[] = {OPS_REDUCE_SUM, OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX,
-                                OPS_REDUCTION_COUNT};
-    const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 3;
-    for (int s = 0; s < sizes; s++) {
-        const int64_t *shape = bench->options.size_count > 0 ? bench->options.sizes[s] : usual[s];
-        yardsticks all;
-        const bool well = yardsticks_create(bench, shape[0] * shape[1], &all);
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && well; k++) {
-            for (uint32_t axis = 0; axis < 2; axis++) {
-                if (shape[axis] > 1) {
-                    run_case(bench, kinds[k], shape, axis, &all);
-                }
-            }
-        }
-        yardsticks_destroy(&all);
+    reduction *r = user;
+    bench_state *bench = r->bench;
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        const hal_status status =
+            r->kind == OPS_REDUCTION_COUNT
+                ? ops_softmax(bench->ops, r->axis, &r->x, &r->y)
+                : ops_reduce(bench->ops, (ops_reduction)r->kind, r->axis, &r->x, &r->y, NULL);
+        bench_ok(bench, status, names[r->kind]);
     }
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+/* The result of a line; of softmax its first element. */
+static double reference(const reduction *r, const float *x, const int64_t shape[2], int64_t line,
+                        double *size)
+{
+    const int64_t step = r->axis == 0 ? shape[1] : 1;
+    const int64_t first = r->axis == 0 ? line : line * shape[1];
+    double sum = 0.0, best = (double)x[first], exponentials = 0.0;
+    int64_t place = 0;
+    for (int64_t i = 0; i < shape[r->axis]; i++) {
+        const double value = (double)x[first + i * step];
+        sum += value;
+        exponentials += exp(value);
+        if (r->kind == OPS_REDUCE_SUM) {
+            *size += fabs(value);
+        }
+        if (value > best) {
+            best = value;
+            place = i;
+        }
+    }
+    switch (r->kind) {
+    case OPS_REDUCE_SUM:
+        return sum;
+    case OPS_REDUCE_ARGMAX:
+        return (double)place;
+    case OPS_REDUCTION_COUNT:
+        return exp((double)x[first]) / exponentials;
+    default:
+        return best;
+    }
+}
+
+/* Some lines in full. */
+static bool check(reduction *r, const float *x, const int64_t shape[2])
+{
+    const int64_t count = ops_tensor_elements(&r->y), lines = shape[1 - r->axis];
+    void *y = malloc((size_t)count * 4);
+    bool well = y != NULL &&
+                bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, y, (uint64_t)count * 4),
+                         "a result");
+    for (int64_t s = 0; s < 5 && well; s++) {
+        const int64_t line = (lines - 1) * s / 4;
+        double size = 0.0;
+        const double expected = reference(r, x, shape, line, &size);
+        const int64_t at =
+            r->kind == OPS_REDUCTION_COUNT ? (r->axis == 0 ? line : line * shape[1]) : line;
+        const double value = bench_value(r->y.type, y, (size_t)at);
+        const double gamma = (double)shape[r->axis] * 0x1p-24;
+        well = fabs(value - expected) <= gamma * size + 1e-5 * fabs(expected) ||
+               bench_fail(r->bench, "%s: line %lld is %.9g instead of %.9g", names[r->kind],
+                          (long long)line, value, expected);
+    }
+    free(y);
+    return well;
 }
 
 static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint32_t axis,
@@ -87,72 +129,23 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
     ops_tensor_release(&r.y);
 }
 
-static void run_device(void *user, int calls)
+void suite_reduce(bench_state *bench)
 {
-    reduction *r = user;
-    bench_state *bench = r->bench;
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        const hal_status status =
-            r->kind == OPS_REDUCTION_COUNT
-                ? ops_softmax(bench->ops, r->axis, &r->x, &r->y)
-                : ops_reduce(bench->ops, (ops_reduction)r->kind, r->axis, &r->x, &r->y, NULL);
-        bench_ok(bench, status, names[r->kind]);
-    }
-    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-/* Some lines in full. */
-static bool check(reduction *r, const float *x, const int64_t shape[2])
-{
-    const int64_t count = ops_tensor_elements(&r->y), lines = shape[1 - r->axis];
-    void *y = malloc((size_t)count * 4);
-    bool well = y != NULL &&
-                bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, y, (uint64_t)count * 4),
-                         "a result");
-    for (int64_t s = 0; s < 5 && well; s++) {
-        const int64_t line = (lines - 1) * s / 4;
-        double size = 0.0;
-        const double expected = reference(r, x, shape, line, &size);
-        const int64_t at =
-            r->kind == OPS_REDUCTION_COUNT ? (r->axis == 0 ? line : line * shape[1]) : line;
-        const double value = bench_value(r->y.type, y, (size_t)at);
-        const double gamma = (double)shape[r->axis] * 0x1p-24;
-        well = fabs(value - expected) <= gamma * size + 1e-5 * fabs(expected) ||
-               bench_fail(r->bench, "%s: line %lld is %.9g instead of %.9g", names[r->kind],
-                          (long long)line, value, expected);
-    }
-    free(y);
-    return well;
-}
-
-/* The result of a line; of softmax its first element. */
-static double reference(const reduction *r, const float *x, const int64_t shape[2], int64_t line,
-                        double *size)
-{
-    const int64_t step = r->axis == 0 ? shape[1] : 1;
-    const int64_t first = r->axis == 0 ? line : line * shape[1];
-    double sum = 0.0, best = (double)x[first], exponentials = 0.0;
-    int64_t place = 0;
-    for (int64_t i = 0; i < shape[r->axis]; i++) {
-        const double value = (double)x[first + i * step];
-        sum += value;
-        exponentials += exp(value);
-        if (r->kind == OPS_REDUCE_SUM) {
-            *size += fabs(value);
+    static const int64_t usual[][3] = {{1, 16777216, 1}, {4096, 4096, 1}, {16777216 / 64, 64, 1}};
+    static const int kinds[] = {OPS_REDUCE_SUM, OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX,
+                                OPS_REDUCTION_COUNT};
+    const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 3;
+    for (int s = 0; s < sizes; s++) {
+        const int64_t *shape = bench->options.size_count > 0 ? bench->options.sizes[s] : usual[s];
+        yardsticks all;
+        const bool well = yardsticks_create(bench, shape[0] * shape[1], &all);
+        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && well; k++) {
+            for (uint32_t axis = 0; axis < 2; axis++) {
+                if (shape[axis] > 1) {
+                    run_case(bench, kinds[k], shape, axis, &all);
+                }
+            }
         }
-        if (value > best) {
-            best = value;
-            place = i;
-        }
-    }
-    switch (r->kind) {
-    case OPS_REDUCE_SUM:
-        return sum;
-    case OPS_REDUCE_ARGMAX:
-        return (double)place;
-    case OPS_REDUCTION_COUNT:
-        return exp((double)x[first]) / exponentials;
-    default:
-        return best;
+        yardsticks_destroy(&all);
     }
 }

@@ -34,73 +34,101 @@ typedef struct first_work {
 
 enum { SIZE = 256 };
 
-static bool work(first_work *w, double *times);
-static bool product(first_work *w, double *made);
-static bool fused_chain(first_work *w);
-static void release(first_work *w);
-static void run_passes(bench_state *bench, const char *what, int passes, bool keep,
-                       const char *hal_cache);
-static bool run_pass(bench_state *bench, const char *folder, const char *hal_cache,
-                     double times[TIMES]);
-static void use_folder(const char *folder, const char *hal_cache);
-static void remove_folder(const char *folder);
-
-void suite_start(bench_state *bench)
+/* Every cache that a driver of ours is known to keep. */
+static void use_folder(const char *folder, const char *hal_cache)
 {
-    run_passes(bench, "cold", COLD_PASSES, false, NULL);
-    run_passes(bench, "driver's cache", PASSES, true, "off");
-    run_passes(bench, "warm", PASSES, true, NULL);
+    static const char *const variables[] = {
+        "HAL_CACHE_DIR",   "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR",
+        "CUDA_CACHE_PATH", "XDG_CACHE_HOME", "__GL_SHADER_DISK_CACHE_PATH"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        setenv(variables[i], folder, 1);
+    }
+    if (hal_cache != NULL) {
+        setenv("HAL_CACHE_DIR", hal_cache, 1);
+    }
 }
 
-bool start_once(const bench_options *options)
+/* A process of its own, which is this program. */
+static bool run_pass(bench_state *bench, const char *folder, const char *hal_cache,
+                     double times[TIMES])
 {
-    double times[TIMES];
-    first_work w = {.bench = {.options = *options}};
-    w.numbers = malloc(sizeof *w.numbers * SIZE * SIZE);
-    bool well = w.numbers != NULL && work(&w, times);
-    release(&w);
-    for (int i = 0; i < TIMES && well; i++) {
-        printf("%.3f%c", times[i], i + 1 < TIMES ? ' ' : '\n');
+    char program[4096] = "", command[5000], device[128];
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0 ||
+        strchr(program, '\'') != NULL) {
+        return bench_fail(bench, "cannot tell what program this is");
     }
-    return well;
+    snprintf(device, sizeof device, "%s:%u", hal_device_plugin_name(bench->device),
+             hal_device_index(bench->device));
+    snprintf(command, sizeof command, "exec '%s' start --once --device %s --threads %d", program,
+             device, bench->options.threads);
+    use_folder(folder, hal_cache);
+    FILE *pipe = popen(command, "r");
+    if (pipe == NULL) {
+        return bench_fail(bench, "cannot run %s", program);
+    }
+    int read = 0;
+    while (read < TIMES && fscanf(pipe, "%lf", &times[read]) == 1) {
+        read++;
+    }
+    const int status = pclose(pipe);
+    return (read == TIMES && status == 0) ||
+           bench_fail(bench, "a pass ended with status %d after %d times", status, read);
+}
+
+static int remove_entry(const char *path, const struct stat *what, int kind, struct FTW *place)
+{
+    (void)what;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+static void remove_folder(const char *folder)
+{
+    if (folder[0] != 0) {
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+/* With `keep`, all passes share a folder of caches, which one more pass has filled before. */
+static void run_passes(bench_state *bench, const char *what, int passes, bool keep,
+                       const char *hal_cache)
+{
+    double samples[TIMES][PASSES], times[TIMES];
+    char folder[64] = "";
+    for (int pass = keep ? -1 : 0; pass < passes && !bench->failed; pass++) {
+        if (folder[0] == 0) {
+            strcpy(folder, "/tmp/hal-bench-XXXXXX");
+            if (mkdtemp(folder) == NULL) {
+                bench_fail(bench, "no folder for caches in /tmp");
+                return;
+            }
+        }
+        const bool well = run_pass(bench, folder, hal_cache, times);
+        for (int i = 0; i < TIMES && well && pass >= 0; i++) {
+            samples[i][pass] = 1e-6 * times[i];
+        }
+        if (!keep) {
+            remove_folder(folder);
+            folder[0] = 0;
+        }
+    }
+    if (keep) {
+        remove_folder(folder);
+    }
+    for (int i = 0; i < TIMES && !bench->failed; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s: %s", what, names[i]);
+        bench_row *row = bench_add(bench, name, HAL_TYPE_NONE);
+        if (row != NULL) {
+            measure_summarise(&row->time, samples[i], passes, 1);
+        }
+    }
 }
 
 static double since(double start)
 {
     return 1e6 * (measure_now() - start);
-}
-
-static bool work(first_work *w, double *times)
-{
-    bench_state *bench = &w->bench;
-    double start = measure_now();
-    if (!bench_ok(bench, hal_device_open(bench->options.device, &bench->device), "the device")) {
-        return false;
-    }
-    times[OPENED] = since(start);
-    start = measure_now();
-    double made = 0.0;
-    if (!bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") ||
-        !bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context") ||
-        !product(w, &made)) {
-        return false;
-    }
-    times[MADE] = 1e6 * made;
-    times[FIRST_RESULT] = since(start);
-    start = measure_now();
-    if (!bench_ok(bench, ops_gemm(bench->ops, NULL, &w->a, &w->b, &w->c), "ops_gemm") ||
-        !bench_ok(bench,
-                  ops_tensor_read(bench->ops, &w->c, w->numbers, sizeof(float) * SIZE * SIZE),
-                  "a result")) {
-        return false;
-    }
-    times[AGAIN] = since(start);
-    start = measure_now();
-    if (!fused_chain(w)) {
-        return false;
-    }
-    times[CHAIN] = since(start);
-    return true;
 }
 
 /* Ones times twos: every element of the result is known. *made: seconds of the first ops_gemm. */
@@ -174,6 +202,39 @@ static bool fused_chain(first_work *w)
            bench_fail(bench, "the first chain gives %g instead of 1", (double)w->numbers[0]);
 }
 
+static bool work(first_work *w, double *times)
+{
+    bench_state *bench = &w->bench;
+    double start = measure_now();
+    if (!bench_ok(bench, hal_device_open(bench->options.device, &bench->device), "the device")) {
+        return false;
+    }
+    times[OPENED] = since(start);
+    start = measure_now();
+    double made = 0.0;
+    if (!bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") ||
+        !bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context") ||
+        !product(w, &made)) {
+        return false;
+    }
+    times[MADE] = 1e6 * made;
+    times[FIRST_RESULT] = since(start);
+    start = measure_now();
+    if (!bench_ok(bench, ops_gemm(bench->ops, NULL, &w->a, &w->b, &w->c), "ops_gemm") ||
+        !bench_ok(bench,
+                  ops_tensor_read(bench->ops, &w->c, w->numbers, sizeof(float) * SIZE * SIZE),
+                  "a result")) {
+        return false;
+    }
+    times[AGAIN] = since(start);
+    start = measure_now();
+    if (!fused_chain(w)) {
+        return false;
+    }
+    times[CHAIN] = since(start);
+    return true;
+}
+
 static void release(first_work *w)
 {
     ops_tensor_release(&w->a);
@@ -187,94 +248,22 @@ static void release(first_work *w)
     free(w->numbers);
 }
 
-/* With `keep`, all passes share a folder of caches, which one more pass has filled before. */
-static void run_passes(bench_state *bench, const char *what, int passes, bool keep,
-                       const char *hal_cache)
+void suite_start(bench_state *bench)
 {
-    double samples[TIMES][PASSES], times[TIMES];
-    char folder[64] = "";
-    for (int pass = keep ? -1 : 0; pass < passes && !bench->failed; pass++) {
-        if (folder[0] == 0) {
-            strcpy(folder, "/tmp/hal-bench-XXXXXX");
-            if (mkdtemp(folder) == NULL) {
-                bench_fail(bench, "no folder for caches in /tmp");
-                return;
-            }
-        }
-        const bool well = run_pass(bench, folder, hal_cache, times);
-        for (int i = 0; i < TIMES && well && pass >= 0; i++) {
-            samples[i][pass] = 1e-6 * times[i];
-        }
-        if (!keep) {
-            remove_folder(folder);
-            folder[0] = 0;
-        }
-    }
-    if (keep) {
-        remove_folder(folder);
-    }
-    for (int i = 0; i < TIMES && !bench->failed; i++) {
-        char name[96];
-        snprintf(name, sizeof name, "%s: %s", what, names[i]);
-        bench_row *row = bench_add(bench, name, HAL_TYPE_NONE);
-        if (row != NULL) {
-            measure_summarise(&row->time, samples[i], passes, 1);
-        }
-    }
+    run_passes(bench, "cold", COLD_PASSES, false, NULL);
+    run_passes(bench, "driver's cache", PASSES, true, "off");
+    run_passes(bench, "warm", PASSES, true, NULL);
 }
 
-/* A process of its own, which is this program. */
-static bool run_pass(bench_state *bench, const char *folder, const char *hal_cache,
-                     double times[TIMES])
+bool start_once(const bench_options *options)
 {
-    char program[4096] = "", command[5000], device[128];
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0 ||
-        strchr(program, '\'') != NULL) {
-        return bench_fail(bench, "cannot tell what program this is");
+    double times[TIMES];
+    first_work w = {.bench = {.options = *options}};
+    w.numbers = malloc(sizeof *w.numbers * SIZE * SIZE);
+    bool well = w.numbers != NULL && work(&w, times);
+    release(&w);
+    for (int i = 0; i < TIMES && well; i++) {
+        printf("%.3f%c", times[i], i + 1 < TIMES ? ' ' : '\n');
     }
-    snprintf(device, sizeof device, "%s:%u", hal_device_plugin_name(bench->device),
-             hal_device_index(bench->device));
-    snprintf(command, sizeof command, "exec '%s' start --once --device %s --threads %d", program,
-             device, bench->options.threads);
-    use_folder(folder, hal_cache);
-    FILE *pipe = popen(command, "r");
-    if (pipe == NULL) {
-        return bench_fail(bench, "cannot run %s", program);
-    }
-    int read = 0;
-    while (read < TIMES && fscanf(pipe, "%lf", &times[read]) == 1) {
-        read++;
-    }
-    const int status = pclose(pipe);
-    return (read == TIMES && status == 0) ||
-           bench_fail(bench, "a pass ended with status %d after %d times", status, read);
-}
-
-/* Every cache that a driver of ours is known to keep. */
-static void use_folder(const char *folder, const char *hal_cache)
-{
-    static const char *const variables[] = {
-        "HAL_CACHE_DIR",   "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR",
-        "CUDA_CACHE_PATH", "XDG_CACHE_HOME", "__GL_SHADER_DISK_CACHE_PATH"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        setenv(variables[i], folder, 1);
-    }
-    if (hal_cache != NULL) {
-        setenv("HAL_CACHE_DIR", hal_cache, 1);
-    }
-}
-
-static int remove_entry(const char *path, const struct stat *what, int kind, struct FTW *place)
-{
-    (void)what;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-static void remove_folder(const char *folder)
-{
-    if (folder[0] != 0) {
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    }
+    return well;
 }

@@ -19,53 +19,6 @@ typedef struct transfer {
     raw_transfer *raw; /* null without --raw */
 } transfer;
 
-static void run_case(transfer *t, uint64_t bytes);
-static bool make(transfer *t);
-static bool check(transfer *t);
-static void measure(transfer *t);
-static void run_hal(void *user, int calls);
-static void run_staged(void *user, int calls);
-
-void suite_transfer(bench_state *bench)
-{
-    static const int64_t usual[] = {4096, 1 << 20, 16 << 20, 256 << 20};
-    const int count = bench->options.size_count > 0 ? bench->options.size_count : 4;
-    transfer t = {.bench = bench};
-    const bool well =
-        bench_ok(bench, hal_device_open(bench->options.to, &t.there), "the device of --to") &&
-        bench_ok(bench, hal_queue_create(t.there, &t.queue), "a queue");
-    for (int i = 0; i < count && well && !bench->failed; i++) {
-        run_case(&t, (uint64_t)(bench->options.size_count > 0 ? bench->options.sizes[i][0]
-                                                              : usual[i]));
-    }
-    hal_queue_destroy(t.queue);
-    hal_device_release(t.there);
-}
-
-static void run_case(transfer *t, uint64_t bytes)
-{
-    bench_state *bench = t->bench;
-    const char *plugin = hal_device_plugin_name(bench->device);
-    char message[256];
-    t->bytes = (bytes + 3) / 4 * 4;
-    bool well = make(t) && check(t);
-    if (well && bench->raw != NULL && strcmp(plugin, hal_device_plugin_name(t->there)) == 0) {
-        t->raw = raw_transfer_open(plugin, bench->info, hal_device_get_info(t->there), t->bytes,
-                                   message, sizeof message);
-        well = t->raw != NULL || bench_fail(bench, "%s", message);
-    }
-    if (well) {
-        measure(t);
-    }
-    raw_transfer_close(t->raw);
-    hal_buffer_release(t->source);
-    hal_buffer_release(t->target);
-    free(t->piece);
-    t->raw = NULL;
-    t->source = t->target = NULL;
-    t->piece = NULL;
-}
-
 static bool make(transfer *t)
 {
     bench_state *bench = t->bench;
@@ -77,6 +30,23 @@ static bool make(transfer *t)
            bench_ok(bench,
                     hal_buffer_create(t->there, HAL_MEMORY_DEVICE, t->bytes, &t->target),
                     "a buffer to copy to");
+}
+
+static void finish(transfer *t)
+{
+    bench_ok(t->bench, hal_queue_wait(t->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+static void run_hal(void *user, int calls)
+{
+    transfer *t = user;
+    for (int i = 0; i < calls && !t->bench->failed; i++) {
+        bench_ok(t->bench,
+                 hal_queue_transfer(t->bench->queue, t->source, 0, t->queue, t->target, 0,
+                                    t->bytes),
+                 "hal_queue_transfer");
+    }
+    finish(t);
 }
 
 /* All of it arrives. */
@@ -101,6 +71,24 @@ static bool check(transfer *t)
     free(sent);
     free(seen);
     return well;
+}
+
+/* The way of devices that do not reach each other. */
+static void run_staged(void *user, int calls)
+{
+    transfer *t = user;
+    for (int i = 0; i < calls && !t->bench->failed; i++) {
+        for (uint64_t done = 0; done < t->bytes; done += PIECE) {
+            const uint64_t length = t->bytes - done < PIECE ? t->bytes - done : PIECE;
+            bench_ok(t->bench,
+                     hal_queue_read(t->bench->queue, t->source, done, t->piece, length),
+                     "hal_queue_read");
+            bench_ok(t->bench,
+                     hal_queue_write(t->queue, t->target, done, t->piece, length),
+                     "hal_queue_write");
+        }
+    }
+    finish(t);
 }
 
 static void measure(transfer *t)
@@ -131,37 +119,42 @@ static void measure(transfer *t)
     bench_rate(row, 0.0, (double)t->bytes);
 }
 
-static void finish(transfer *t)
+static void run_case(transfer *t, uint64_t bytes)
 {
-    bench_ok(t->bench, hal_queue_wait(t->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    bench_state *bench = t->bench;
+    const char *plugin = hal_device_plugin_name(bench->device);
+    char message[256];
+    t->bytes = (bytes + 3) / 4 * 4;
+    bool well = make(t) && check(t);
+    if (well && bench->raw != NULL && strcmp(plugin, hal_device_plugin_name(t->there)) == 0) {
+        t->raw = raw_transfer_open(plugin, bench->info, hal_device_get_info(t->there), t->bytes,
+                                   message, sizeof message);
+        well = t->raw != NULL || bench_fail(bench, "%s", message);
+    }
+    if (well) {
+        measure(t);
+    }
+    raw_transfer_close(t->raw);
+    hal_buffer_release(t->source);
+    hal_buffer_release(t->target);
+    free(t->piece);
+    t->raw = NULL;
+    t->source = t->target = NULL;
+    t->piece = NULL;
 }
 
-static void run_hal(void *user, int calls)
+void suite_transfer(bench_state *bench)
 {
-    transfer *t = user;
-    for (int i = 0; i < calls && !t->bench->failed; i++) {
-        bench_ok(t->bench,
-                 hal_queue_transfer(t->bench->queue, t->source, 0, t->queue, t->target, 0,
-                                    t->bytes),
-                 "hal_queue_transfer");
+    static const int64_t usual[] = {4096, 1 << 20, 16 << 20, 256 << 20};
+    const int count = bench->options.size_count > 0 ? bench->options.size_count : 4;
+    transfer t = {.bench = bench};
+    const bool well =
+        bench_ok(bench, hal_device_open(bench->options.to, &t.there), "the device of --to") &&
+        bench_ok(bench, hal_queue_create(t.there, &t.queue), "a queue");
+    for (int i = 0; i < count && well && !bench->failed; i++) {
+        run_case(&t, (uint64_t)(bench->options.size_count > 0 ? bench->options.sizes[i][0]
+                                                              : usual[i]));
     }
-    finish(t);
-}
-
-/* The way of devices that do not reach each other. */
-static void run_staged(void *user, int calls)
-{
-    transfer *t = user;
-    for (int i = 0; i < calls && !t->bench->failed; i++) {
-        for (uint64_t done = 0; done < t->bytes; done += PIECE) {
-            const uint64_t length = t->bytes - done < PIECE ? t->bytes - done : PIECE;
-            bench_ok(t->bench,
-                     hal_queue_read(t->bench->queue, t->source, done, t->piece, length),
-                     "hal_queue_read");
-            bench_ok(t->bench,
-                     hal_queue_write(t->queue, t->target, done, t->piece, length),
-                     "hal_queue_write");
-        }
-    }
-    finish(t);
+    hal_queue_destroy(t.queue);
+    hal_device_release(t.there);
 }

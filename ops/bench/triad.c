@@ -29,12 +29,74 @@ struct triad {
     bool streaming, closing;
 };
 
-static float *allocate(size_t count);
-static void *work(void *argument);
-static void run_part(const triad *t, int number);
-static void add(float *restrict a, const float *restrict b, const float *restrict c, size_t count);
-static void add_streaming(float *a, const float *b, const float *c, size_t count);
-static void run(triad *t, int calls, bool streaming);
+static float *allocate(size_t count)
+{
+    const size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    float *numbers = aligned_alloc(ALIGNMENT, bytes);
+    if (numbers != NULL) {
+        (void)madvise(numbers, bytes, MADV_HUGEPAGE);
+    }
+    return numbers;
+}
+
+/* A cache line at a time, so that every compiler makes vectors of it. */
+static void add(float *restrict a, const float *restrict b, const float *restrict c, size_t count)
+{
+    for (size_t i = 0; i < count; i += BLOCK) {
+        for (size_t k = 0; k < BLOCK; k++) {
+            a[i + k] = b[i + k] + 3.0f * c[i + k];
+        }
+    }
+}
+
+static void add_streaming(float *a, const float *b, const float *c, size_t count)
+{
+#ifdef __SSE2__
+    const __m128 s = _mm_set1_ps(3.0f);
+    for (size_t i = 0; i < count; i += 4) {
+        _mm_stream_ps(a + i, _mm_add_ps(_mm_load_ps(b + i), _mm_mul_ps(s, _mm_load_ps(c + i))));
+    }
+    _mm_sfence();
+#else
+    add(a, b, c, count);
+#endif
+}
+
+static void run_part(const triad *t, int number)
+{
+    const size_t blocks = t->count / BLOCK, threads = (size_t)t->threads;
+    const size_t first = blocks * (size_t)number / threads * BLOCK;
+    const size_t end = blocks * ((size_t)number + 1) / threads * BLOCK;
+    if (t->streaming) {
+        add_streaming(t->a + first, t->b + first, t->c + first, end - first);
+    } else {
+        add(t->a + first, t->b + first, t->c + first, end - first);
+    }
+}
+
+static void *work(void *argument)
+{
+    const part *self = argument;
+    triad *t = self->owner;
+    for (;;) {
+        pthread_barrier_wait(&t->begin);
+        if (t->closing) {
+            return NULL;
+        }
+        run_part(t, self->number);
+        pthread_barrier_wait(&t->end);
+    }
+}
+
+static void run(triad *t, int calls, bool streaming)
+{
+    for (int i = 0; i < calls; i++) {
+        t->streaming = streaming;
+        pthread_barrier_wait(&t->begin);
+        run_part(t, 0);
+        pthread_barrier_wait(&t->end);
+    }
+}
 
 triad *triad_create(size_t count, int threads)
 {
@@ -105,74 +167,5 @@ bool triad_can_stream(void)
     return true;
 #else
     return false;
-#endif
-}
-
-static void run(triad *t, int calls, bool streaming)
-{
-    for (int i = 0; i < calls; i++) {
-        t->streaming = streaming;
-        pthread_barrier_wait(&t->begin);
-        run_part(t, 0);
-        pthread_barrier_wait(&t->end);
-    }
-}
-
-static float *allocate(size_t count)
-{
-    const size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    float *numbers = aligned_alloc(ALIGNMENT, bytes);
-    if (numbers != NULL) {
-        (void)madvise(numbers, bytes, MADV_HUGEPAGE);
-    }
-    return numbers;
-}
-
-static void *work(void *argument)
-{
-    const part *self = argument;
-    triad *t = self->owner;
-    for (;;) {
-        pthread_barrier_wait(&t->begin);
-        if (t->closing) {
-            return NULL;
-        }
-        run_part(t, self->number);
-        pthread_barrier_wait(&t->end);
-    }
-}
-
-static void run_part(const triad *t, int number)
-{
-    const size_t blocks = t->count / BLOCK, threads = (size_t)t->threads;
-    const size_t first = blocks * (size_t)number / threads * BLOCK;
-    const size_t end = blocks * ((size_t)number + 1) / threads * BLOCK;
-    if (t->streaming) {
-        add_streaming(t->a + first, t->b + first, t->c + first, end - first);
-    } else {
-        add(t->a + first, t->b + first, t->c + first, end - first);
-    }
-}
-
-/* A cache line at a time, so that every compiler makes vectors of it. */
-static void add(float *restrict a, const float *restrict b, const float *restrict c, size_t count)
-{
-    for (size_t i = 0; i < count; i += BLOCK) {
-        for (size_t k = 0; k < BLOCK; k++) {
-            a[i + k] = b[i + k] + 3.0f * c[i + k];
-        }
-    }
-}
-
-static void add_streaming(float *a, const float *b, const float *c, size_t count)
-{
-#ifdef __SSE2__
-    const __m128 s = _mm_set1_ps(3.0f);
-    for (size_t i = 0; i < count; i += 4) {
-        _mm_stream_ps(a + i, _mm_add_ps(_mm_load_ps(b + i), _mm_mul_ps(s, _mm_load_ps(c + i))));
-    }
-    _mm_sfence();
-#else
-    add(a, b, c, count);
 #endif
 }

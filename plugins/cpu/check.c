@@ -8,8 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *copy_of(const void *data, size_t bytes);
-static const char *verb_of(uint32_t opcode);
+static void *copy_of(const void *data, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    if (copy != NULL && bytes > 0) {
+        memcpy(copy, data, bytes);
+    }
+    return copy;
+}
+
+static const char *verb_of(uint32_t opcode)
+{
+    switch (opcode) {
+    case HAL_IR_STORE:
+        return "stores to";
+    case HAL_IR_ATOMIC:
+        return "updates";
+    case HAL_IR_ASYNC_COPY:
+        return "copies from or to";
+    default:
+        return "loads";
+    }
+}
 
 bool cpu_check_wanted(void)
 {
@@ -77,27 +97,4 @@ void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t i
              item % size[0], item / size[0] % size[1], item / (size[0] * size[1]),
              worker->group[0], worker->group[1], worker->group[2]);
     cpu_host()->report(text);
-}
-
-static void *copy_of(const void *data, size_t bytes)
-{
-    void *copy = malloc(bytes + 1);
-    if (copy != NULL && bytes > 0) {
-        memcpy(copy, data, bytes);
-    }
-    return copy;
-}
-
-static const char *verb_of(uint32_t opcode)
-{
-    switch (opcode) {
-    case HAL_IR_STORE:
-        return "stores to";
-    case HAL_IR_ATOMIC:
-        return "updates";
-    case HAL_IR_ASYNC_COPY:
-        return "copies from or to";
-    default:
-        return "loads";
-    }
 }

@@ -32,86 +32,9 @@ struct job {
     _Alignas(64) atomic_llong done;
 };
 
-static void prepare(struct job *job, int threads);
-static void run_alone(struct job *job);
-static void run_shared(void *context, size_t slot);
-static void wait_for(struct job *job, int64_t done);
-static void stage_of(const struct job *job, int64_t phase, struct stage *stage);
-static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot);
-static void pack_unit(const struct job *job, const struct stage *stage, int64_t unit);
-static void tile_unit(const struct job *job, const struct stage *stage, int64_t unit, int slot);
-static void skinny_pack(const struct job *job, const struct stage *stage, int64_t member);
-static void skinny_unit(const struct job *job, const struct stage *stage, int64_t unit, int slot);
-static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
-                          int64_t count, int slot);
-
-static inline int64_t bytes_of(enum cpu_gemm_type type)
-{
-    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
-}
-
 static inline int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *args)
-{
-    struct job job;
-    int threads = 1;
-
-    if (args->pool != NULL && plan->max_threads > 1) {
-        threads = (int)least((int64_t)pthreadpool_get_threads_count(args->pool), plan->max_threads);
-    }
-    job.plan = plan;
-    job.args = args;
-    prepare(&job, threads);
-    if (threads == 1) {
-        run_alone(&job);
-        return;
-    }
-    atomic_init(&job.next, 0);
-    atomic_init(&job.done, 0);
-    HAND_OVER(&job);
-    pthreadpool_parallelize_1d(args->pool, run_shared, &job, (size_t)threads, args->pool_flags);
-    TAKE_OVER(&job);
-}
-
-int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
-                         struct cpu_gemm_shape shapes[CPU_GEMM_SHAPES])
-{
-    const struct cpu_gemm_desc *d = &plan->desc;
-    struct job job = {.plan = plan};
-    int64_t rows[3], cols[4];
-    int row_count = 0, col_count = 0, count = 0;
-
-    prepare(&job, (int)least(threads, plan->max_threads));
-    if (plan->route != CPU_GEMM_TILES) {
-        int64_t *across = plan->swap ? rows : cols, length = plan->swap ? d->m : d->n;
-        rows[row_count++] = d->m;
-        cols[col_count++] = d->n;
-        across[0] = least(job.chunk, length);
-        across[1] = length % job.chunk;
-        *(plan->swap ? &row_count : &col_count) = 2;
-    } else {
-        /* Strips end at the end of an outer block, of which there are whole ones and a last. */
-        int64_t blocks_m[2] = {plan->outer_m, d->m % plan->outer_m};
-        int64_t blocks_n[2] = {plan->outer_n, d->n % plan->outer_n};
-        rows[row_count++] = plan->strip;
-        for (int i = 0; i < 2; i++) {
-            rows[row_count++] = blocks_m[i] % plan->strip;
-            cols[col_count++] = least(job.task_n, blocks_n[i]);
-            cols[col_count++] = blocks_n[i] % job.task_n;
-        }
-    }
-    for (int i = 0; i < row_count; i++) {
-        for (int j = 0; j < col_count; j++) {
-            if (rows[i] > 0 && cols[j] > 0) {
-                shapes[count++] = (struct cpu_gemm_shape){(int)rows[i], (int)cols[j]};
-            }
-        }
-    }
-    return count;
 }
 
 /* Counts the phases and cuts C into tasks: as many as keep all threads busy to the end. */
@@ -155,52 +78,6 @@ static void prepare(struct job *job, int threads)
     }
     job->task_m = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_m, parts_m), p->strip);
     job->task_n = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_n, parts_n), p->kernels->nr);
-}
-
-static void run_alone(struct job *job)
-{
-    struct stage stage;
-    for (int64_t phase = 0; phase < job->phases; phase++) {
-        stage_of(job, phase, &stage);
-        for (int64_t task = 0; task < stage.tasks; task++) {
-            run_task(job, &stage, task, 0);
-        }
-    }
-}
-
-static void run_shared(void *context, size_t slot)
-{
-    struct job *job = context;
-    struct stage stage;
-    int64_t phase = 0, before = 0; /* tasks of earlier phases */
-
-    TAKE_OVER(job);
-    stage_of(job, phase, &stage);
-    for (;;) {
-        int64_t task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        while (task - before >= stage.tasks) {
-            before += stage.tasks;
-            if (++phase == job->phases) {
-                HAND_OVER(job);
-                return;
-            }
-            stage_of(job, phase, &stage);
-        }
-        wait_for(job, before);
-        run_task(job, &stage, task - before, (int)slot);
-        atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
-    }
-}
-
-static void wait_for(struct job *job, int64_t done)
-{
-    for (int spins = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; spins++) {
-        if (spins > 256) {
-            sched_yield();
-        } else {
-            cpu_relax();
-        }
-    }
 }
 
 static void stage_of(const struct job *job, int64_t phase, struct stage *s)
@@ -249,22 +126,9 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     s->tasks = cpu_gemm_ceil_div(s->units, s->chunk);
 }
 
-static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot)
+static inline int64_t bytes_of(enum cpu_gemm_type type)
 {
-    int64_t end = least((task + 1) * stage->chunk, stage->units);
-    bool tiles = job->plan->route == CPU_GEMM_TILES;
-
-    for (int64_t unit = task * stage->chunk; unit < end; unit++) {
-        if (tiles && stage->pack) {
-            pack_unit(job, stage, unit);
-        } else if (tiles) {
-            tile_unit(job, stage, unit, slot);
-        } else if (stage->pack) {
-            skinny_pack(job, stage, unit);
-        } else {
-            skinny_unit(job, stage, unit, slot);
-        }
-    }
+    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
 }
 
 /* A strip of A, its rows along k or across as A is stored, or a panel of B, always along n. */
@@ -403,6 +267,50 @@ static void skinny_pack(const struct job *job, const struct stage *s, int64_t me
     }
 }
 
+/* Turns sums the way C lies, then alpha, beta, the epilogue and C's type. */
+static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
+                          int64_t count, int slot)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_args *args = job->args;
+    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    int64_t rows = p->swap ? count : d->m, cols = p->swap ? d->n : count;
+    int64_t row = p->swap ? at : 0, col = p->swap ? 0 : at;
+    char *other = sums + rows * cols * p->size;
+    char *c = (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
+    double alpha = args->alpha, beta = args->beta;
+
+    if (p->swap && cols > 1) {
+        p->kernels->transpose(other, cols, sums, count, native, rows, cols);
+        char *turned = other;
+        other = sums;
+        sums = turned;
+    }
+    if (d->epilogue != NULL) {
+        if (beta != 0) {
+            p->kernels->copy(other, cols, c, d->ldc, d->type_c, rows, cols);
+        }
+        p->kernels->store(other, cols, native, sums, cols, rows, cols, alpha, beta);
+        d->epilogue(args->user, &(struct cpu_gemm_tile){.data = other,
+                                                        .row = row,
+                                                        .col = col,
+                                                        .batch = batch,
+                                                        .ld = cols,
+                                                        .rows = (int)rows,
+                                                        .cols = (int)cols,
+                                                        .thread = slot});
+        sums = other;
+        alpha = 1;
+        beta = 0;
+    }
+    if (d->ldc == cols) {
+        cols *= rows;
+        rows = 1;
+    }
+    p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
+}
+
 /* All short rows against a chunk of the long side. */
 static void skinny_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
 {
@@ -453,46 +361,125 @@ static void skinny_unit(const struct job *job, const struct stage *s, int64_t un
     skinny_finish(job, sums, batch, at, count, slot);
 }
 
-/* Turns sums the way C lies, then alpha, beta, the epilogue and C's type. */
-static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
-                          int64_t count, int slot)
+static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot)
 {
-    const struct cpu_gemm_plan *p = job->plan;
-    const struct cpu_gemm_desc *d = &p->desc;
-    const struct cpu_gemm_args *args = job->args;
-    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-    int64_t rows = p->swap ? count : d->m, cols = p->swap ? d->n : count;
-    int64_t row = p->swap ? at : 0, col = p->swap ? 0 : at;
-    char *other = sums + rows * cols * p->size;
-    char *c = (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
-    double alpha = args->alpha, beta = args->beta;
+    int64_t end = least((task + 1) * stage->chunk, stage->units);
+    bool tiles = job->plan->route == CPU_GEMM_TILES;
 
-    if (p->swap && cols > 1) {
-        p->kernels->transpose(other, cols, sums, count, native, rows, cols);
-        char *turned = other;
-        other = sums;
-        sums = turned;
-    }
-    if (d->epilogue != NULL) {
-        if (beta != 0) {
-            p->kernels->copy(other, cols, c, d->ldc, d->type_c, rows, cols);
+    for (int64_t unit = task * stage->chunk; unit < end; unit++) {
+        if (tiles && stage->pack) {
+            pack_unit(job, stage, unit);
+        } else if (tiles) {
+            tile_unit(job, stage, unit, slot);
+        } else if (stage->pack) {
+            skinny_pack(job, stage, unit);
+        } else {
+            skinny_unit(job, stage, unit, slot);
         }
-        p->kernels->store(other, cols, native, sums, cols, rows, cols, alpha, beta);
-        d->epilogue(args->user, &(struct cpu_gemm_tile){.data = other,
-                                                        .row = row,
-                                                        .col = col,
-                                                        .batch = batch,
-                                                        .ld = cols,
-                                                        .rows = (int)rows,
-                                                        .cols = (int)cols,
-                                                        .thread = slot});
-        sums = other;
-        alpha = 1;
-        beta = 0;
     }
-    if (d->ldc == cols) {
-        cols *= rows;
-        rows = 1;
+}
+
+static void run_alone(struct job *job)
+{
+    struct stage stage;
+    for (int64_t phase = 0; phase < job->phases; phase++) {
+        stage_of(job, phase, &stage);
+        for (int64_t task = 0; task < stage.tasks; task++) {
+            run_task(job, &stage, task, 0);
+        }
     }
-    p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
+}
+
+static void wait_for(struct job *job, int64_t done)
+{
+    for (int spins = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; spins++) {
+        if (spins > 256) {
+            sched_yield();
+        } else {
+            cpu_relax();
+        }
+    }
+}
+
+static void run_shared(void *context, size_t slot)
+{
+    struct job *job = context;
+    struct stage stage;
+    int64_t phase = 0, before = 0; /* tasks of earlier phases */
+
+    TAKE_OVER(job);
+    stage_of(job, phase, &stage);
+    for (;;) {
+        int64_t task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+        while (task - before >= stage.tasks) {
+            before += stage.tasks;
+            if (++phase == job->phases) {
+                HAND_OVER(job);
+                return;
+            }
+            stage_of(job, phase, &stage);
+        }
+        wait_for(job, before);
+        run_task(job, &stage, task - before, (int)slot);
+        atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
+    }
+}
+
+void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *args)
+{
+    struct job job;
+    int threads = 1;
+
+    if (args->pool != NULL && plan->max_threads > 1) {
+        threads = (int)least((int64_t)pthreadpool_get_threads_count(args->pool), plan->max_threads);
+    }
+    job.plan = plan;
+    job.args = args;
+    prepare(&job, threads);
+    if (threads == 1) {
+        run_alone(&job);
+        return;
+    }
+    atomic_init(&job.next, 0);
+    atomic_init(&job.done, 0);
+    HAND_OVER(&job);
+    pthreadpool_parallelize_1d(args->pool, run_shared, &job, (size_t)threads, args->pool_flags);
+    TAKE_OVER(&job);
+}
+
+int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
+                         struct cpu_gemm_shape shapes[CPU_GEMM_SHAPES])
+{
+    const struct cpu_gemm_desc *d = &plan->desc;
+    struct job job = {.plan = plan};
+    int64_t rows[3], cols[4];
+    int row_count = 0, col_count = 0, count = 0;
+
+    prepare(&job, (int)least(threads, plan->max_threads));
+    if (plan->route != CPU_GEMM_TILES) {
+        int64_t *across = plan->swap ? rows : cols, length = plan->swap ? d->m : d->n;
+        rows[row_count++] = d->m;
+        cols[col_count++] = d->n;
+        across[0] = least(job.chunk, length);
+        across[1] = length % job.chunk;
+        *(plan->swap ? &row_count : &col_count) = 2;
+    } else {
+        /* Strips end at the end of an outer block, of which there are whole ones and a last. */
+        int64_t blocks_m[2] = {plan->outer_m, d->m % plan->outer_m};
+        int64_t blocks_n[2] = {plan->outer_n, d->n % plan->outer_n};
+        rows[row_count++] = plan->strip;
+        for (int i = 0; i < 2; i++) {
+            rows[row_count++] = blocks_m[i] % plan->strip;
+            cols[col_count++] = least(job.task_n, blocks_n[i]);
+            cols[col_count++] = blocks_n[i] % job.task_n;
+        }
+    }
+    for (int i = 0; i < row_count; i++) {
+        for (int j = 0; j < col_count; j++) {
+            if (rows[i] > 0 && cols[j] > 0) {
+                shapes[count++] = (struct cpu_gemm_shape){(int)rows[i], (int)cols[j]};
+            }
+        }
+    }
+    return count;
 }

@@ -26,71 +26,46 @@ typedef struct draft {
     hal_ir_scalar scalars[SCALARS];
 } draft;
 
-static hal_status check(const hal_gemm_description *description, hal_type type);
-static uint32_t cut(uint32_t length, uint32_t most, span spans[2]);
-static uint32_t most_cols(uint32_t rows);
-static const cpu_epilogue_piece *find_piece(const cpu_epilogue *epilogue, uint32_t cols,
-                                            uint32_t rows);
-static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
-                             const cpu_lanes *lanes, uint32_t cols, uint32_t rows);
-static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
-                      const cpu_epilogue_tile *tile, span rows, span cols);
-static void declare(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment);
-static void write_records(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
-                          hal_ir_value *values);
-static void place_records(draft *d, const cpu_epilogue *epilogue, hal_ir_value *index,
-                          hal_ir_value *given);
-static hal_ir_value emit(draft *d, uint16_t opcode, hal_type type, hal_ir_value a, hal_ir_value b);
-static hal_ir_value number(draft *d, uint64_t bits);
-static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_value row,
-                                hal_ir_value col);
-static hal_ir_value load(draft *d, uint32_t memory, hal_ir_value index);
-
 enum { GROUP_ROWS = 16 }; /* at most */
 
-hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
-                             const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
-                             int shape_count)
+/* Whether the fragment takes what it will be given, and its indices fit 32 bits within a tile. */
+static hal_status check(const hal_gemm_description *description, hal_type type)
 {
-    memset(epilogue, 0, sizeof(*epilogue));
-    epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
-    epilogue->input_count = description->input_count;
-    memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
-    hal_status status = check(description, epilogue->type);
-    for (int i = 0; i < shape_count; i++) {
-        span rows[2], cols[2];
-        const uint32_t row_spans = cut((uint32_t)shapes[i].rows, GROUP_ROWS, rows);
-        for (uint32_t r = 0; r < row_spans; r++) {
-            const uint32_t col_spans = cut((uint32_t)shapes[i].cols, most_cols(rows[r].size), cols);
-            for (uint32_t c = 0; c < col_spans && status == HAL_OK; c++) {
-                if (find_piece(epilogue, cols[c].size, rows[r].size) == NULL) {
-                    status = make_piece(epilogue, description->epilogue, lanes, cols[c].size,
-                                        rows[r].size);
-                }
+    const hal_ir_kernel *fragment = description->epilogue;
+    for (uint32_t i = 0; i < fragment->record_count; i++) {
+        const hal_ir_record *record = &fragment->records[i];
+        if (record->opcode == HAL_IR_INPUT) {
+            const hal_type given =
+                record->aux == 0  ? type
+                : record->aux < 4 ? (hal_type)HAL_TYPE_U32
+                                  : hal_type_of_value(description->inputs[record->aux - 4].type);
+            if (record->type != given) {
+                return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
+                                "gemm: input %u of the epilogue has not the type of what it is "
+                                "given",
+                                record->aux);
             }
         }
-    }
-    return status;
-}
-
-void cpu_epilogue_release(cpu_epilogue *epilogue)
-{
-    for (uint32_t i = 0; i < epilogue->piece_count; i++) {
-        cpu_kernel_destroy(NULL, epilogue->pieces[i].kernel);
-    }
-}
-
-void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
-                      const cpu_epilogue_tile *tile)
-{
-    span rows[2], cols[2];
-    const uint32_t row_spans = cut(tile->rows, GROUP_ROWS, rows);
-    for (uint32_t r = 0; r < row_spans; r++) {
-        const uint32_t col_spans = cut(tile->cols, most_cols(rows[r].size), cols);
-        for (uint32_t c = 0; c < col_spans; c++) {
-            run_piece(epilogue, worker, inputs, tile, rows[r], cols[c]);
+        if (record->opcode == HAL_IR_OUTPUT && fragment->records[record->a].type != type) {
+            return cpu_fail(HAL_ERROR_UNSUPPORTED,
+                            "gemm: the epilogue's output is not of the accumulator's type");
         }
     }
+    const int64_t most = UINT32_MAX / 2 / CPU_EPILOGUE_SIDE;
+    for (uint32_t i = 0; i < description->input_count; i++) {
+        const hal_gemm_input *input = &description->inputs[i];
+        if (input->row_stride < 0 || input->row_stride > most || input->column_stride < 0 ||
+            input->column_stride > most || input->batch_stride < 0) {
+            return cpu_fail(HAL_ERROR_UNSUPPORTED,
+                            "gemm: a stride of input %u of the epilogue is negative or above %lld",
+                            i, (long long)most);
+        }
+    }
+    if (description->ldc > most) {
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: ldc above %lld with an epilogue",
+                        (long long)most);
+    }
+    return HAL_OK;
 }
 
 /* Groups of `most` and one for the rest; gives the number of spans. */
@@ -123,6 +98,140 @@ static const cpu_epilogue_piece *find_piece(const cpu_epilogue *epilogue, uint32
         }
     }
     return NULL;
+}
+
+static void declare(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment)
+{
+    static const char names[] = "gemm_epilogue";
+    d->memories[0] = (hal_ir_memory){.type = epilogue->type, .access = HAL_ACCESS_READ_WRITE};
+    for (uint32_t i = 0; i < epilogue->input_count; i++) {
+        d->memories[1 + i] =
+            (hal_ir_memory){.type = epilogue->inputs[i].type, .access = HAL_ACCESS_READ};
+    }
+    for (uint32_t i = 0; i < SCALARS; i++) {
+        d->scalars[i] = (hal_ir_scalar){.offset = (uint16_t)(4 * i), .type = HAL_TYPE_U32};
+    }
+    if (fragment->constant_count > 0) {
+        memcpy(d->constants, fragment->constants, fragment->constant_count * sizeof(uint64_t));
+    }
+    d->ir = (hal_ir_kernel){.size = sizeof(hal_ir_kernel),
+                            .version = HAL_IR_VERSION,
+                            .group_size = {d->ir.group_size[0], d->ir.group_size[1], 1},
+                            .memory_count = 1 + epilogue->input_count,
+                            .binding_count = 1 + epilogue->input_count,
+                            .scalar_count = SCALARS,
+                            .scalar_bytes = sizeof(place),
+                            .constant_count = fragment->constant_count,
+                            .name_bytes = sizeof(names),
+                            .records = d->records,
+                            .memories = d->memories,
+                            .scalars = d->scalars,
+                            .constants = d->constants,
+                            .names = names};
+}
+
+static hal_ir_value emit(draft *d, uint16_t opcode, hal_type type, hal_ir_value a, hal_ir_value b)
+{
+    d->records[d->ir.record_count] = (hal_ir_record){.opcode = opcode,
+                                                     .type = type,
+                                                     .width = type != HAL_TYPE_NONE,
+                                                     .a = a,
+                                                     .b = b,
+                                                     .c = HAL_IR_NONE,
+                                                     .d = HAL_IR_NONE};
+    return d->ir.record_count++;
+}
+
+static hal_ir_value number(draft *d, uint64_t bits)
+{
+    const hal_ir_value value = emit(d, HAL_IR_CONSTANT, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
+    d->records[value].aux = d->ir.constant_count;
+    d->constants[d->ir.constant_count++] = bits;
+    return value;
+}
+
+static hal_ir_value load(draft *d, uint32_t memory, hal_ir_value index)
+{
+    const hal_ir_value value =
+        emit(d, HAL_IR_LOAD, hal_type_of_value(d->memories[memory].type), index, HAL_IR_NONE);
+    d->records[value].aux = memory;
+    return value;
+}
+
+/* Where an element of an input lies, counted from that of the tile's first element. */
+static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_value row,
+                                hal_ir_value col)
+{
+    const int64_t strides[2] = {input->row_stride, input->column_stride};
+    const hal_ir_value at[2] = {row, col};
+    hal_ir_value index = HAL_IR_NONE;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (strides[i] == 0) {
+            continue;
+        }
+        const hal_ir_value part = strides[i] == 1 ? at[i]
+                                                  : emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[i],
+                                                         number(d, (uint64_t)strides[i]));
+        index = index == HAL_IR_NONE ? part : emit(d, HAL_IR_ADD, HAL_TYPE_U32, index, part);
+    }
+    return index == HAL_IR_NONE ? number(d, 0) : index;
+}
+
+/* Where a work-item is, its element's index in the tile, and all that the fragment is given. */
+static void place_records(draft *d, const cpu_epilogue *epilogue, hal_ir_value *index,
+                          hal_ir_value *given)
+{
+    hal_ir_value at[2], scalars[SCALARS];
+    for (uint32_t i = 0; i < SCALARS; i++) {
+        scalars[i] = emit(d, HAL_IR_SCALAR, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
+        d->records[scalars[i]].aux = i;
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* column and row within the piece */
+        const hal_ir_value local = emit(d, HAL_IR_LOCAL_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
+        const hal_ir_value block = emit(d, HAL_IR_GROUP_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
+        d->records[local].aux = d->records[block].aux = i;
+        const hal_ir_value size = number(d, d->ir.group_size[i]);
+        const hal_ir_value start = emit(d, HAL_IR_MUL, HAL_TYPE_U32, block, size);
+        at[i] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, start, local);
+    }
+    const hal_ir_value line = emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[1], scalars[3]);
+    *index = emit(d, HAL_IR_ADD, HAL_TYPE_U32, line, at[0]);
+    given[0] = load(d, 0, *index);
+    given[1] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, scalars[0], at[1]);
+    given[2] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, scalars[1], at[0]);
+    given[3] = scalars[2];
+    for (uint32_t i = 0; i < epilogue->input_count; i++) {
+        const hal_ir_value where = input_index(d, &epilogue->inputs[i], at[1], at[0]);
+        given[4 + i] = load(d, 1 + i, where);
+    }
+}
+
+static void write_records(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
+                          hal_ir_value *values)
+{
+    hal_ir_value index, given[4 + HAL_GEMM_MAX_INPUTS];
+    place_records(d, epilogue, &index, given);
+    hal_ir_value result = given[0];
+    for (uint32_t i = 0; i < fragment->record_count; i++) {
+        hal_ir_record record = fragment->records[i];
+        if (record.opcode == HAL_IR_INPUT) {
+            values[i] = given[record.aux];
+            continue;
+        }
+        uint32_t *operands[4] = {&record.a, &record.b, &record.c, &record.d};
+        for (uint32_t k = 0; k < 4; k++) {
+            *operands[k] = *operands[k] == HAL_IR_NONE ? HAL_IR_NONE : values[*operands[k]];
+        }
+        if (record.opcode == HAL_IR_OUTPUT) {
+            result = record.a;
+            continue;
+        }
+        values[i] = d->ir.record_count;
+        d->records[d->ir.record_count++] = record;
+    }
+    const hal_ir_value store = emit(d, HAL_IR_STORE, HAL_TYPE_NONE, index, HAL_IR_NONE);
+    d->records[store].c = result;
+    d->records[store].width = 1;
 }
 
 static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
@@ -187,176 +296,47 @@ static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
     cpu_worker_groups(worker, piece->kernel, 0, (uint64_t)grid[0] * grid[1]);
 }
 
-/* Whether the fragment takes what it will be given, and its indices fit 32 bits within a tile. */
-static hal_status check(const hal_gemm_description *description, hal_type type)
+hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
+                             const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
+                             int shape_count)
 {
-    const hal_ir_kernel *fragment = description->epilogue;
-    for (uint32_t i = 0; i < fragment->record_count; i++) {
-        const hal_ir_record *record = &fragment->records[i];
-        if (record->opcode == HAL_IR_INPUT) {
-            const hal_type given =
-                record->aux == 0  ? type
-                : record->aux < 4 ? (hal_type)HAL_TYPE_U32
-                                  : hal_type_of_value(description->inputs[record->aux - 4].type);
-            if (record->type != given) {
-                return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                "gemm: input %u of the epilogue has not the type of what it is "
-                                "given",
-                                record->aux);
+    memset(epilogue, 0, sizeof(*epilogue));
+    epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    epilogue->input_count = description->input_count;
+    memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
+    hal_status status = check(description, epilogue->type);
+    for (int i = 0; i < shape_count; i++) {
+        span rows[2], cols[2];
+        const uint32_t row_spans = cut((uint32_t)shapes[i].rows, GROUP_ROWS, rows);
+        for (uint32_t r = 0; r < row_spans; r++) {
+            const uint32_t col_spans = cut((uint32_t)shapes[i].cols, most_cols(rows[r].size), cols);
+            for (uint32_t c = 0; c < col_spans && status == HAL_OK; c++) {
+                if (find_piece(epilogue, cols[c].size, rows[r].size) == NULL) {
+                    status = make_piece(epilogue, description->epilogue, lanes, cols[c].size,
+                                        rows[r].size);
+                }
             }
         }
-        if (record->opcode == HAL_IR_OUTPUT && fragment->records[record->a].type != type) {
-            return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                            "gemm: the epilogue's output is not of the accumulator's type");
+    }
+    return status;
+}
+
+void cpu_epilogue_release(cpu_epilogue *epilogue)
+{
+    for (uint32_t i = 0; i < epilogue->piece_count; i++) {
+        cpu_kernel_destroy(NULL, epilogue->pieces[i].kernel);
+    }
+}
+
+void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
+                      const cpu_epilogue_tile *tile)
+{
+    span rows[2], cols[2];
+    const uint32_t row_spans = cut(tile->rows, GROUP_ROWS, rows);
+    for (uint32_t r = 0; r < row_spans; r++) {
+        const uint32_t col_spans = cut(tile->cols, most_cols(rows[r].size), cols);
+        for (uint32_t c = 0; c < col_spans; c++) {
+            run_piece(epilogue, worker, inputs, tile, rows[r], cols[c]);
         }
     }
-    const int64_t most = UINT32_MAX / 2 / CPU_EPILOGUE_SIDE;
-    for (uint32_t i = 0; i < description->input_count; i++) {
-        const hal_gemm_input *input = &description->inputs[i];
-        if (input->row_stride < 0 || input->row_stride > most || input->column_stride < 0 ||
-            input->column_stride > most || input->batch_stride < 0) {
-            return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                            "gemm: a stride of input %u of the epilogue is negative or above %lld",
-                            i, (long long)most);
-        }
-    }
-    if (description->ldc > most) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: ldc above %lld with an epilogue",
-                        (long long)most);
-    }
-    return HAL_OK;
-}
-
-static void declare(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment)
-{
-    static const char names[] = "gemm_epilogue";
-    d->memories[0] = (hal_ir_memory){.type = epilogue->type, .access = HAL_ACCESS_READ_WRITE};
-    for (uint32_t i = 0; i < epilogue->input_count; i++) {
-        d->memories[1 + i] =
-            (hal_ir_memory){.type = epilogue->inputs[i].type, .access = HAL_ACCESS_READ};
-    }
-    for (uint32_t i = 0; i < SCALARS; i++) {
-        d->scalars[i] = (hal_ir_scalar){.offset = (uint16_t)(4 * i), .type = HAL_TYPE_U32};
-    }
-    if (fragment->constant_count > 0) {
-        memcpy(d->constants, fragment->constants, fragment->constant_count * sizeof(uint64_t));
-    }
-    d->ir = (hal_ir_kernel){.size = sizeof(hal_ir_kernel),
-                            .version = HAL_IR_VERSION,
-                            .group_size = {d->ir.group_size[0], d->ir.group_size[1], 1},
-                            .memory_count = 1 + epilogue->input_count,
-                            .binding_count = 1 + epilogue->input_count,
-                            .scalar_count = SCALARS,
-                            .scalar_bytes = sizeof(place),
-                            .constant_count = fragment->constant_count,
-                            .name_bytes = sizeof(names),
-                            .records = d->records,
-                            .memories = d->memories,
-                            .scalars = d->scalars,
-                            .constants = d->constants,
-                            .names = names};
-}
-
-static void write_records(draft *d, const cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
-                          hal_ir_value *values)
-{
-    hal_ir_value index, given[4 + HAL_GEMM_MAX_INPUTS];
-    place_records(d, epilogue, &index, given);
-    hal_ir_value result = given[0];
-    for (uint32_t i = 0; i < fragment->record_count; i++) {
-        hal_ir_record record = fragment->records[i];
-        if (record.opcode == HAL_IR_INPUT) {
-            values[i] = given[record.aux];
-            continue;
-        }
-        uint32_t *operands[4] = {&record.a, &record.b, &record.c, &record.d};
-        for (uint32_t k = 0; k < 4; k++) {
-            *operands[k] = *operands[k] == HAL_IR_NONE ? HAL_IR_NONE : values[*operands[k]];
-        }
-        if (record.opcode == HAL_IR_OUTPUT) {
-            result = record.a;
-            continue;
-        }
-        values[i] = d->ir.record_count;
-        d->records[d->ir.record_count++] = record;
-    }
-    const hal_ir_value store = emit(d, HAL_IR_STORE, HAL_TYPE_NONE, index, HAL_IR_NONE);
-    d->records[store].c = result;
-    d->records[store].width = 1;
-}
-
-/* Where a work-item is, its element's index in the tile, and all that the fragment is given. */
-static void place_records(draft *d, const cpu_epilogue *epilogue, hal_ir_value *index,
-                          hal_ir_value *given)
-{
-    hal_ir_value at[2], scalars[SCALARS];
-    for (uint32_t i = 0; i < SCALARS; i++) {
-        scalars[i] = emit(d, HAL_IR_SCALAR, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-        d->records[scalars[i]].aux = i;
-    }
-    for (uint32_t i = 0; i < 2; i++) { /* column and row within the piece */
-        const hal_ir_value local = emit(d, HAL_IR_LOCAL_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-        const hal_ir_value block = emit(d, HAL_IR_GROUP_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-        d->records[local].aux = d->records[block].aux = i;
-        const hal_ir_value size = number(d, d->ir.group_size[i]);
-        const hal_ir_value start = emit(d, HAL_IR_MUL, HAL_TYPE_U32, block, size);
-        at[i] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, start, local);
-    }
-    const hal_ir_value line = emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[1], scalars[3]);
-    *index = emit(d, HAL_IR_ADD, HAL_TYPE_U32, line, at[0]);
-    given[0] = load(d, 0, *index);
-    given[1] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, scalars[0], at[1]);
-    given[2] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, scalars[1], at[0]);
-    given[3] = scalars[2];
-    for (uint32_t i = 0; i < epilogue->input_count; i++) {
-        const hal_ir_value where = input_index(d, &epilogue->inputs[i], at[1], at[0]);
-        given[4 + i] = load(d, 1 + i, where);
-    }
-}
-
-static hal_ir_value emit(draft *d, uint16_t opcode, hal_type type, hal_ir_value a, hal_ir_value b)
-{
-    d->records[d->ir.record_count] = (hal_ir_record){.opcode = opcode,
-                                                     .type = type,
-                                                     .width = type != HAL_TYPE_NONE,
-                                                     .a = a,
-                                                     .b = b,
-                                                     .c = HAL_IR_NONE,
-                                                     .d = HAL_IR_NONE};
-    return d->ir.record_count++;
-}
-
-static hal_ir_value number(draft *d, uint64_t bits)
-{
-    const hal_ir_value value = emit(d, HAL_IR_CONSTANT, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-    d->records[value].aux = d->ir.constant_count;
-    d->constants[d->ir.constant_count++] = bits;
-    return value;
-}
-
-/* Where an element of an input lies, counted from that of the tile's first element. */
-static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_value row,
-                                hal_ir_value col)
-{
-    const int64_t strides[2] = {input->row_stride, input->column_stride};
-    const hal_ir_value at[2] = {row, col};
-    hal_ir_value index = HAL_IR_NONE;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (strides[i] == 0) {
-            continue;
-        }
-        const hal_ir_value part = strides[i] == 1 ? at[i]
-                                                  : emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[i],
-                                                         number(d, (uint64_t)strides[i]));
-        index = index == HAL_IR_NONE ? part : emit(d, HAL_IR_ADD, HAL_TYPE_U32, index, part);
-    }
-    return index == HAL_IR_NONE ? number(d, 0) : index;
-}
-
-static hal_ir_value load(draft *d, uint32_t memory, hal_ir_value index)
-{
-    const hal_ir_value value =
-        emit(d, HAL_IR_LOAD, hal_type_of_value(d->memories[memory].type), index, HAL_IR_NONE);
-    d->records[value].aux = memory;
-    return value;
 }

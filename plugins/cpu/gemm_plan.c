@@ -9,11 +9,147 @@
 #include <cpuid.h>
 #endif
 
-static const char *check(const struct cpu_gemm_desc *d);
-static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride);
-static void block(struct cpu_gemm_plan *plan);
-static void choose_route(struct cpu_gemm_plan *plan);
-static int64_t cache_bytes(int level);
+/* Whether the matrices lie within 2^60 elements and their rows do not overlap. */
+static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride)
+{
+    const int64_t most = INT64_C(1) << 59;
+    int64_t one, all;
+
+    if (ld < cols || __builtin_mul_overflow(rows, ld, &one) || one > most) {
+        return false;
+    }
+    return !__builtin_mul_overflow(batch, stride, &all) && all <= most;
+}
+
+static const char *check(const struct cpu_gemm_desc *d)
+{
+    enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
+    int wide = 0;
+    for (int i = 0; i < 3; i++) {
+        if (types[i] < CPU_GEMM_F32 || types[i] > CPU_GEMM_BF16) {
+            return "gemm: the type of a matrix is none of f32, f64, f16, bf16";
+        }
+        wide += types[i] == CPU_GEMM_F64;
+    }
+    if (wide != 0 && wide != 3) {
+        return "gemm: f64 cannot be mixed with other types; make all three matrices f64";
+    }
+    if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
+        return "gemm: this processor lacks the instruction set that was asked for";
+    }
+    if (d->m < 1 || d->n < 1 || d->k < 0 || d->batch < 1) {
+        return "gemm: m, n and batch must be at least 1 and k at least 0";
+    }
+    if (d->stride_a < 0 || d->stride_b < 0 || d->stride_c < 0) {
+        return "gemm: the strides between matrices of a batch must not be negative";
+    }
+    int64_t a_rows = d->transpose_a ? d->k : d->m, b_rows = d->transpose_b ? d->n : d->k;
+    int64_t a_cols = d->transpose_a ? d->m : d->k, b_cols = d->transpose_b ? d->k : d->n;
+    if (!matrix_fits(a_rows, a_cols, d->lda, d->batch, d->stride_a)) {
+        return "gemm: lda is smaller than a row of A, or A is too large to address";
+    }
+    if (!matrix_fits(b_rows, b_cols, d->ldb, d->batch, d->stride_b)) {
+        return "gemm: ldb is smaller than a row of B, or B is too large to address";
+    }
+    if (!matrix_fits(d->m, d->n, d->ldc, d->batch, d->stride_c)) {
+        return "gemm: ldc is smaller than a row of C, or C is too large to address";
+    }
+    if (d->batch > 1 && d->stride_c < (d->m - 1) * d->ldc + d->n) {
+        return "gemm: stride_c lets the matrices of the batch overlap in C";
+    }
+    return NULL;
+}
+
+/* Bytes of a core's data cache of this level; common sizes where the system does not say. */
+static int64_t cache_bytes(int level)
+{
+    long bytes = 0;
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
+    bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
+#endif
+    if (bytes <= 0) {
+        return level == 1 ? 32 << 10 : 512 << 10;
+    }
+    return bytes;
+}
+
+/* Products with a short side read the long matrix once and are bound by that. Tiles take them where
+ * the matrix is near enough to be read in any order and the short side fills vectors. */
+static void choose_route(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    int64_t shorter = d->m < d->n ? d->m : d->n, longer = d->m < d->n ? d->n : d->m;
+    int64_t l2 = cache_bytes(2) / p->size;
+
+    p->route = CPU_GEMM_TILES;
+    p->swap = d->m > d->n;
+    if (shorter > CPU_GEMM_SKINNY || longer < 4 * shorter || d->k < 4 * p->kernels->lanes) {
+        return;
+    }
+    bool narrow = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
+    bool far = longer * d->k > (p->swap ? l2 / 8 : l2);
+    if (p->swap ? !d->transpose_a : d->transpose_b) {
+        if (!p->swap || narrow) {
+            p->route = CPU_GEMM_DOT;
+        }
+    } else if (far || narrow) {
+        p->route = CPU_GEMM_AXPY;
+    }
+}
+
+static void block(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_kernels *kernels = p->kernels;
+    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    int64_t l1 = cache_bytes(1) / p->size, l2 = cache_bytes(2) / p->size;
+    double flops = 2.0 * (double)d->m * (double)d->n * (double)d->k;
+
+    /* k: a strip of A fills half of the first cache. */
+    int64_t kc = cpu_gemm_clamp(l1 / 2 / kernels->mr, 128, 512) / 16 * 16;
+    p->slabs = d->k > kc ? cpu_gemm_ceil_div(d->k, kc) : 1;
+    p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), 16);
+    if (p->slabs == 1) {
+        p->kc = d->k;
+    } else {
+        p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
+    }
+    /* Strips of equal height rather than a last one of a row or two. */
+    p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
+    /* Where C is too narrow to hold sums between slabs, an outer block has room for them. */
+    bool narrow = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
+    int64_t outer = narrow && p->slabs > 1 ? 2048 : 4096;
+    p->outer_m = cpu_gemm_round_up(outer, p->strip);
+    p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
+    p->outer_n = cpu_gemm_round_up(outer, kernels->nr);
+    p->outer_n = p->outer_n < d->n ? p->outer_n : d->n;
+    /* A task's parts of A and B share half of the second cache. */
+    int64_t side = cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
+    p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
+    p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
+    /* Rows along k are read in place as fast as packed; what is read across wants packing once it
+     * leaves the near caches. */
+    p->pack_a = d->type_a != native || (d->transpose_a && d->m * d->k > l2 / 8);
+    p->pack_b = d->type_b != native || d->transpose_b ||
+                (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
+                (d->n * d->k > l2 && d->m > 2 * kernels->mr);
+    p->group = cpu_gemm_clamp(l2 * 2 / (d->m * p->kc + d->n * p->kc + 1), 1, d->batch);
+    if (p->route != CPU_GEMM_TILES) {
+        int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
+        enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
+        bool along_k = p->swap ? d->transpose_b : !d->transpose_a;
+        p->pack_b = false;
+        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !along_k);
+        p->group = cpu_gemm_clamp(l2 / (rows * d->k), 1, d->batch);
+        p->chunk = p->route == CPU_GEMM_DOT ? 64 : cpu_gemm_clamp(4096 / rows / 64 * 64, 256, 1024);
+        if (p->chunk > cols) {
+            p->chunk = cols;
+        }
+    }
+    /* Below some microseconds of work a second thread costs more than it brings. */
+    double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
+    p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;
+}
 
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
 {
@@ -114,146 +250,4 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
         size += layout->item_c * p->group;
     }
     return size;
-}
-
-static const char *check(const struct cpu_gemm_desc *d)
-{
-    enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
-    int wide = 0;
-    for (int i = 0; i < 3; i++) {
-        if (types[i] < CPU_GEMM_F32 || types[i] > CPU_GEMM_BF16) {
-            return "gemm: the type of a matrix is none of f32, f64, f16, bf16";
-        }
-        wide += types[i] == CPU_GEMM_F64;
-    }
-    if (wide != 0 && wide != 3) {
-        return "gemm: f64 cannot be mixed with other types; make all three matrices f64";
-    }
-    if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
-        return "gemm: this processor lacks the instruction set that was asked for";
-    }
-    if (d->m < 1 || d->n < 1 || d->k < 0 || d->batch < 1) {
-        return "gemm: m, n and batch must be at least 1 and k at least 0";
-    }
-    if (d->stride_a < 0 || d->stride_b < 0 || d->stride_c < 0) {
-        return "gemm: the strides between matrices of a batch must not be negative";
-    }
-    int64_t a_rows = d->transpose_a ? d->k : d->m, b_rows = d->transpose_b ? d->n : d->k;
-    int64_t a_cols = d->transpose_a ? d->m : d->k, b_cols = d->transpose_b ? d->k : d->n;
-    if (!matrix_fits(a_rows, a_cols, d->lda, d->batch, d->stride_a)) {
-        return "gemm: lda is smaller than a row of A, or A is too large to address";
-    }
-    if (!matrix_fits(b_rows, b_cols, d->ldb, d->batch, d->stride_b)) {
-        return "gemm: ldb is smaller than a row of B, or B is too large to address";
-    }
-    if (!matrix_fits(d->m, d->n, d->ldc, d->batch, d->stride_c)) {
-        return "gemm: ldc is smaller than a row of C, or C is too large to address";
-    }
-    if (d->batch > 1 && d->stride_c < (d->m - 1) * d->ldc + d->n) {
-        return "gemm: stride_c lets the matrices of the batch overlap in C";
-    }
-    return NULL;
-}
-
-/* Whether the matrices lie within 2^60 elements and their rows do not overlap. */
-static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride)
-{
-    const int64_t most = INT64_C(1) << 59;
-    int64_t one, all;
-
-    if (ld < cols || __builtin_mul_overflow(rows, ld, &one) || one > most) {
-        return false;
-    }
-    return !__builtin_mul_overflow(batch, stride, &all) && all <= most;
-}
-
-/* Products with a short side read the long matrix once and are bound by that. Tiles take them where
- * the matrix is near enough to be read in any order and the short side fills vectors. */
-static void choose_route(struct cpu_gemm_plan *p)
-{
-    const struct cpu_gemm_desc *d = &p->desc;
-    int64_t shorter = d->m < d->n ? d->m : d->n, longer = d->m < d->n ? d->n : d->m;
-    int64_t l2 = cache_bytes(2) / p->size;
-
-    p->route = CPU_GEMM_TILES;
-    p->swap = d->m > d->n;
-    if (shorter > CPU_GEMM_SKINNY || longer < 4 * shorter || d->k < 4 * p->kernels->lanes) {
-        return;
-    }
-    bool narrow = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
-    bool far = longer * d->k > (p->swap ? l2 / 8 : l2);
-    if (p->swap ? !d->transpose_a : d->transpose_b) {
-        if (!p->swap || narrow) {
-            p->route = CPU_GEMM_DOT;
-        }
-    } else if (far || narrow) {
-        p->route = CPU_GEMM_AXPY;
-    }
-}
-
-static void block(struct cpu_gemm_plan *p)
-{
-    const struct cpu_gemm_desc *d = &p->desc;
-    const struct cpu_gemm_kernels *kernels = p->kernels;
-    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-    int64_t l1 = cache_bytes(1) / p->size, l2 = cache_bytes(2) / p->size;
-    double flops = 2.0 * (double)d->m * (double)d->n * (double)d->k;
-
-    /* k: a strip of A fills half of the first cache. */
-    int64_t kc = cpu_gemm_clamp(l1 / 2 / kernels->mr, 128, 512) / 16 * 16;
-    p->slabs = d->k > kc ? cpu_gemm_ceil_div(d->k, kc) : 1;
-    p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), 16);
-    if (p->slabs == 1) {
-        p->kc = d->k;
-    } else {
-        p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
-    }
-    /* Strips of equal height rather than a last one of a row or two. */
-    p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
-    /* Where C is too narrow to hold sums between slabs, an outer block has room for them. */
-    bool narrow = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
-    int64_t outer = narrow && p->slabs > 1 ? 2048 : 4096;
-    p->outer_m = cpu_gemm_round_up(outer, p->strip);
-    p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
-    p->outer_n = cpu_gemm_round_up(outer, kernels->nr);
-    p->outer_n = p->outer_n < d->n ? p->outer_n : d->n;
-    /* A task's parts of A and B share half of the second cache. */
-    int64_t side = cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
-    p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
-    p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
-    /* Rows along k are read in place as fast as packed; what is read across wants packing once it
-     * leaves the near caches. */
-    p->pack_a = d->type_a != native || (d->transpose_a && d->m * d->k > l2 / 8);
-    p->pack_b = d->type_b != native || d->transpose_b ||
-                (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
-                (d->n * d->k > l2 && d->m > 2 * kernels->mr);
-    p->group = cpu_gemm_clamp(l2 * 2 / (d->m * p->kc + d->n * p->kc + 1), 1, d->batch);
-    if (p->route != CPU_GEMM_TILES) {
-        int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
-        enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-        bool along_k = p->swap ? d->transpose_b : !d->transpose_a;
-        p->pack_b = false;
-        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !along_k);
-        p->group = cpu_gemm_clamp(l2 / (rows * d->k), 1, d->batch);
-        p->chunk = p->route == CPU_GEMM_DOT ? 64 : cpu_gemm_clamp(4096 / rows / 64 * 64, 256, 1024);
-        if (p->chunk > cols) {
-            p->chunk = cols;
-        }
-    }
-    /* Below some microseconds of work a second thread costs more than it brings. */
-    double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
-    p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;
-}
-
-/* Bytes of a core's data cache of this level; common sizes where the system does not say. */
-static int64_t cache_bytes(int level)
-{
-    long bytes = 0;
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
-    bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
-#endif
-    if (bytes <= 0) {
-        return level == 1 ? 32 << 10 : 512 << 10;
-    }
-    return bytes;
 }

@@ -7,9 +7,34 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static void raise_size(_Atomic size_t *most, size_t wanted);
-static void raise_count(_Atomic uint32_t *most, uint32_t wanted);
-static void release(cpu_kernel *kernel);
+static void release(cpu_kernel *kernel)
+{
+    if (kernel->native_release != NULL) {
+        kernel->native_release(kernel->native_state);
+    }
+    cpu_check_destroy(kernel->check);
+    free(kernel->dispatch);
+    free(kernel->group);
+    free(kernel->accesses);
+    free(kernel->constants);
+    free(kernel->slot_offset);
+    free(kernel->shared_offset);
+    free(kernel);
+}
+
+static void raise_size(_Atomic size_t *most, size_t wanted)
+{
+    size_t now = atomic_load(most);
+    while (now < wanted && !atomic_compare_exchange_weak(most, &now, wanted)) {
+    }
+}
+
+static void raise_count(_Atomic uint32_t *most, uint32_t wanted)
+{
+    uint32_t now = atomic_load(most);
+    while (now < wanted && !atomic_compare_exchange_weak(most, &now, wanted)) {
+    }
+}
 
 hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                              hal_plugin_kernel **kernel)
@@ -54,33 +79,4 @@ uint64_t cpu_kernel_number(void)
 {
     static _Atomic uint64_t last;
     return atomic_fetch_add(&last, 1) + 1;
-}
-
-static void raise_size(_Atomic size_t *most, size_t wanted)
-{
-    size_t now = atomic_load(most);
-    while (now < wanted && !atomic_compare_exchange_weak(most, &now, wanted)) {
-    }
-}
-
-static void raise_count(_Atomic uint32_t *most, uint32_t wanted)
-{
-    uint32_t now = atomic_load(most);
-    while (now < wanted && !atomic_compare_exchange_weak(most, &now, wanted)) {
-    }
-}
-
-static void release(cpu_kernel *kernel)
-{
-    if (kernel->native_release != NULL) {
-        kernel->native_release(kernel->native_state);
-    }
-    cpu_check_destroy(kernel->check);
-    free(kernel->dispatch);
-    free(kernel->group);
-    free(kernel->accesses);
-    free(kernel->constants);
-    free(kernel->slot_offset);
-    free(kernel->shared_offset);
-    free(kernel);
 }

@@ -6,49 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool prepare(cpu_lower *lower);
-static void lower_record(cpu_lower *lower, hal_ir_value record);
-static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *const *forms,
-                            uint32_t operand_count);
-static void lower_arithmetic(cpu_lower *lower, hal_ir_value record);
-static void lower_constant(cpu_lower *lower, hal_ir_value record);
-static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uint32_t section);
-static void lower_lane_id(cpu_lower *lower, hal_ir_value record);
-static void lower_cast(cpu_lower *lower, hal_ir_value record);
-static void lower_rename(cpu_lower *lower, hal_ir_value record);
-static void lower_pack(cpu_lower *lower, hal_ir_value record);
-static void lower_variable(cpu_lower *lower, hal_ir_value record);
-static void lower_get(cpu_lower *lower, hal_ir_value record);
-static void lower_set(cpu_lower *lower, hal_ir_value record);
-static void lower_exchange(cpu_lower *lower, hal_ir_value record);
-
-hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes)
-{
-    cpu_lower lower = {.ir = ir, .lanes = lanes, .kernel = kernel, .mask = CPU_NONE};
-    if (prepare(&lower)) {
-        for (uint32_t i = 0; i < ir->record_count && lower.status == HAL_OK; i++) {
-            lower.record = i;
-            lower_record(&lower, i);
-        }
-        cpu_draft *end = cpu_draft_add(&lower, CPU_SECTION_GROUP, lanes->end);
-        end->root = 1;
-        end = cpu_draft_add(&lower, CPU_SECTION_DISPATCH, lanes->end);
-        end->root = 1;
-        cpu_assign_slots(&lower);
-    }
-    free(lower.plan);
-    free(lower.values);
-    free(lower.elements);
-    free(lower.names);
-    free(lower.constants);
-    free(lower.accesses);
-    free(lower.lists[0].drafts);
-    free(lower.lists[1].drafts);
-    free(lower.blocks);
-    free(lower.loops);
-    return lower.status;
-}
-
 static bool prepare(cpu_lower *lower)
 {
     const hal_ir_kernel *ir = lower->ir;
@@ -70,214 +27,45 @@ static bool prepare(cpu_lower *lower)
     return cpu_plan_records(lower);
 }
 
-/* Makes room for one more element; gives the array, moved or not. */
-void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size)
+static void lower_constant(cpu_lower *lower, hal_ir_value record)
 {
-    if (count < *capacity) {
-        return array;
-    }
-    uint32_t wanted = *capacity == 0 ? 64 : *capacity * 2;
-    void *grown = realloc(array, wanted * size);
-    if (grown == NULL) {
-        lower->status = HAL_ERROR_OUT_OF_MEMORY;
-        return array;
-    }
-    *capacity = wanted;
-    return grown;
-}
-
-uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view)
-{
-    lower->names =
-        cpu_grow(lower, lower->names, lower->name_count, &lower->name_capacity, sizeof(cpu_name));
-    if (lower->name_count == lower->name_capacity) {
-        return 0;
-    }
-    lower->names[lower->name_count] = (cpu_name){.bytes = (uint8_t)hal_type_size(type),
-                                                 .uniform = uniform,
-                                                 .view = view,
-                                                 .first = CPU_NONE,
-                                                 .slot = CPU_NONE};
-    return lower->name_count++;
-}
-
-/* A draft without operands; never null, so that callers may go on after a failure. */
-cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
-{
-    static _Thread_local cpu_draft nowhere;
-    cpu_draft_list *list = &lower->lists[section];
-    list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
-    cpu_draft *draft = list->count == list->capacity ? &nowhere : &list->drafts[list->count++];
-    *draft = (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1};
-    draft->step = (cpu_step){.run = run,
-                             .d = CPU_NONE,
-                             .a = CPU_NONE,
-                             .b = CPU_NONE,
-                             .c = CPU_NONE,
-                             .n = lower->n,
-                             .mask = CPU_NONE};
-    if (run == NULL) {
-        cpu_unsupported(lower, "an operation on this type");
-    }
-    return draft;
-}
-
-/* A draft of the group section over all lanes. */
-cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b)
-{
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, run);
-    draft->step.d = d;
-    draft->step.a = a;
-    draft->step.b = b;
-    return draft;
-}
-
-void cpu_unsupported(cpu_lower *lower, const char *what)
-{
-    if (lower->status == HAL_OK) {
-        lower->status = HAL_ERROR_UNSUPPORTED;
-        cpu_fail(HAL_ERROR_UNSUPPORTED,
-                 "kernel %s: record %u (opcode %u): the cpu plugin does not offer %s",
-                 lower->ir->names != NULL ? lower->ir->names + lower->ir->name : "", lower->record,
-                 lower->record < lower->ir->record_count
-                     ? (unsigned)lower->ir->records[lower->record].opcode
-                     : 0,
-                 what);
-    }
-}
-
-/* The name of a value in all lanes; a uniform one is written to each of them. */
-uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value)
-{
-    if (value->kind != CPU_UNIFORM) {
-        return value->name;
-    }
-    uint32_t name = cpu_new_name(lower, value->type, false, false);
-    cpu_draft_lanes(lower, lower->lanes->spread[cpu_type(value->type)], name,
-                    cpu_quantity_name(lower, value->base, value->type), CPU_NONE);
-    return name;
-}
-
-void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name)
-{
+    const hal_ir_record *r = &lower->ir->records[record];
     cpu_value *value = &lower->values[record];
-    value->kind = CPU_VARYING;
-    value->type = lower->ir->records[record].type;
-    value->name = name;
+    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
+    value->base = cpu_known(lower->ir->constants[r->aux]);
 }
 
-static void lower_record(cpu_lower *lower, hal_ir_value record)
+/* Scalars, group ids and counts: uniform, filled in by a step. */
+static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uint32_t section)
 {
     const hal_ir_record *r = &lower->ir->records[record];
-    switch (r->opcode) {
-    case HAL_IR_CONSTANT:
-        lower_constant(lower, record);
-        break;
-    case HAL_IR_SCALAR:
-        lower_input(lower, record, lower->lanes->scalar[cpu_type(r->type)], CPU_SECTION_DISPATCH);
-        break;
-    case HAL_IR_GROUP_ID:
-        lower_input(lower, record, lower->lanes->group_id, CPU_SECTION_GROUP);
-        break;
-    case HAL_IR_GROUP_COUNT:
-        lower_input(lower, record, lower->lanes->group_count, CPU_SECTION_DISPATCH);
-        break;
-    case HAL_IR_LOCAL_ID:
-        cpu_lower_local_id(lower, record);
-        break;
-    case HAL_IR_LANE_ID:
-        lower_lane_id(lower, record);
-        break;
-    case HAL_IR_FMA:
-    case HAL_IR_SELECT:
-        lower_operation(lower, record,
-                        lower->lanes->ternary[r->opcode == HAL_IR_SELECT][cpu_type(r->type)], 3);
-        break;
-    case HAL_IR_CAST:
-        lower_cast(lower, record);
-        break;
-    case HAL_IR_NARROW:
-        if (lower->lanes->narrow[r->aux] != NULL) {
-            lower_operation(lower, record, &lower->lanes->narrow[r->aux], 1);
-        } else {
-            lower_rename(lower, record);
-        }
-        break;
-    case HAL_IR_BITCAST:
-        lower_rename(lower, record);
-        break;
-    case HAL_IR_PACK:
-    case HAL_IR_EXTRACT:
-        lower_pack(lower, record);
-        break;
-    case HAL_IR_LOAD:
-        cpu_lower_load(lower, record);
-        break;
-    case HAL_IR_STORE:
-        cpu_lower_store(lower, record);
-        break;
-    case HAL_IR_ATOMIC:
-        cpu_lower_atomic(lower, record);
-        break;
-    case HAL_IR_ASYNC_COPY:
-        cpu_lower_async_copy(lower, record);
-        break;
-    case HAL_IR_BARRIER: /* lanes run in lock-step */
-    case HAL_IR_ASYNC_COMMIT:
-    case HAL_IR_ASYNC_WAIT:
-        break;
-    case HAL_IR_VAR:
-        lower_variable(lower, record);
-        break;
-    case HAL_IR_GET:
-        lower_get(lower, record);
-        break;
-    case HAL_IR_SET:
-        lower_set(lower, record);
-        break;
-    case HAL_IR_FOR:
-    case HAL_IR_IF:
-    case HAL_IR_ELSE:
-    case HAL_IR_END:
-        cpu_lower_control(lower, record);
-        break;
-    case HAL_IR_SHUFFLE:
-    case HAL_IR_SHUFFLE_XOR:
-    case HAL_IR_SUBGROUP_REDUCE:
-        lower_exchange(lower, record);
-        break;
-    default:
-        lower_arithmetic(lower, record);
-    }
+    cpu_value *value = &lower->values[record];
+    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
+    value->base.name = cpu_new_name(lower, r->type, true, false);
+    value->base.section = section;
+    cpu_draft *draft = cpu_draft_add(lower, section, run);
+    draft->step.d = value->base.name;
+    draft->step.n = CPU_BLOCK;
+    draft->step.aux = r->opcode == HAL_IR_SCALAR ? lower->ir->scalars[r->aux].offset : r->aux;
 }
 
-/* Unary and binary operations: affine where they can be, else in lanes. */
-static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
+/* The place in the group, modulo the subgroup's width. */
+static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
 {
-    const hal_ir_record *r = &lower->ir->records[record];
-    if (r->opcode >= HAL_IR_OPCODE_COUNT || r->a == HAL_IR_NONE) {
-        cpu_unsupported(lower, "this operation");
-        return;
-    }
-    const uint32_t type = cpu_type(lower->ir->records[r->a].type);
-    if (cpu_lower_affine(lower, record) || cpu_lower_bound(lower, record)) {
-        return;
-    }
-    if (r->b == HAL_IR_NONE) {
-        lower_operation(lower, record, &lower->lanes->unary[r->opcode][type], 1);
-        return;
-    }
-    const cpu_value *a = &lower->values[r->a], *b = &lower->values[r->b];
-    if (r->opcode == HAL_IR_AND && r->type == HAL_TYPE_BOOL && a->kind == CPU_VARYING &&
-        b->kind == CPU_VARYING && lower->plan[record].variable == CPU_NONE &&
-        (lower->names[a->name].view || lower->names[b->name].view)) {
-        /* One of them may be known to be all or nothing. */
-        uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-        cpu_draft_lanes(lower, lower->lanes->both, name, a->name, b->name);
-        cpu_set_varying(lower, record, name);
-        return;
-    }
-    lower_operation(lower, record, lower->lanes->binary[r->opcode][type], 2);
+    const uint32_t *place = lower->kernel->place;
+    cpu_value all = {.kind = CPU_AFFINE, .type = HAL_TYPE_U32, .base = cpu_known(0)};
+    all.factor[0] = cpu_known(1);
+    all.factor[1] = cpu_known(place[0]);
+    all.factor[2] = cpu_known(place[0] * place[1]);
+    uint32_t whole = cpu_new_name(lower, HAL_TYPE_U32, false, false);
+    uint32_t name = cpu_new_name(lower, HAL_TYPE_U32, false, false);
+    uint32_t access = cpu_access_of_index(lower, &all);
+    cpu_draft *draft =
+        cpu_draft_lanes(lower, lower->lanes->affine[CPU_U32], whole, CPU_NONE, CPU_NONE);
+    draft->access = access;
+    cpu_draft_lanes(lower, lower->lanes->binary[HAL_IR_AND][CPU_U32][2], name, whole,
+                    cpu_quantity_name(lower, cpu_known(CPU_BLOCK - 1), HAL_TYPE_U32));
+    cpu_set_varying(lower, record, name);
 }
 
 /* An operation of up to three operands; `forms` as the tables have them. Where all operands are
@@ -325,64 +113,6 @@ static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *cons
     draft->step.n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
 }
 
-static void lower_constant(cpu_lower *lower, hal_ir_value record)
-{
-    const hal_ir_record *r = &lower->ir->records[record];
-    cpu_value *value = &lower->values[record];
-    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
-    value->base = cpu_known(lower->ir->constants[r->aux]);
-}
-
-/* Scalars, group ids and counts: uniform, filled in by a step. */
-static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uint32_t section)
-{
-    const hal_ir_record *r = &lower->ir->records[record];
-    cpu_value *value = &lower->values[record];
-    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
-    value->base.name = cpu_new_name(lower, r->type, true, false);
-    value->base.section = section;
-    cpu_draft *draft = cpu_draft_add(lower, section, run);
-    draft->step.d = value->base.name;
-    draft->step.n = CPU_BLOCK;
-    draft->step.aux = r->opcode == HAL_IR_SCALAR ? lower->ir->scalars[r->aux].offset : r->aux;
-}
-
-/* The place in the group, modulo the subgroup's width. */
-static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
-{
-    const uint32_t *place = lower->kernel->place;
-    cpu_value all = {.kind = CPU_AFFINE, .type = HAL_TYPE_U32, .base = cpu_known(0)};
-    all.factor[0] = cpu_known(1);
-    all.factor[1] = cpu_known(place[0]);
-    all.factor[2] = cpu_known(place[0] * place[1]);
-    uint32_t whole = cpu_new_name(lower, HAL_TYPE_U32, false, false);
-    uint32_t name = cpu_new_name(lower, HAL_TYPE_U32, false, false);
-    uint32_t access = cpu_access_of_index(lower, &all);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->affine[CPU_U32], whole, CPU_NONE, CPU_NONE);
-    draft->access = access;
-    cpu_draft_lanes(lower, lower->lanes->binary[HAL_IR_AND][CPU_U32][2], name, whole,
-                    cpu_quantity_name(lower, cpu_known(CPU_BLOCK - 1), HAL_TYPE_U32));
-    cpu_set_varying(lower, record, name);
-}
-
-/* Between integers of one size nothing happens. */
-static void lower_cast(cpu_lower *lower, hal_ir_value record)
-{
-    const hal_ir_record *r = &lower->ir->records[record];
-    const hal_type from = lower->ir->records[r->a].type;
-    if (r->type == from || (hal_type_is_integer(from) && hal_type_is_integer(r->type) &&
-                            hal_type_size(from) == hal_type_size(r->type))) {
-        lower_rename(lower, record);
-        return;
-    }
-    if (cpu_type(from) == CPU_TYPE_COUNT || cpu_type(r->type) == CPU_TYPE_COUNT) {
-        cpu_unsupported(lower, "a cast between these types");
-        return;
-    }
-    lower_operation(lower, record, &lower->lanes->cast[cpu_type(from)][cpu_type(r->type)], 1);
-}
-
 /* The same bits under another type. An index that is affine stays so. */
 static void lower_rename(cpu_lower *lower, hal_ir_value record)
 {
@@ -403,6 +133,23 @@ static void lower_rename(cpu_lower *lower, hal_ir_value record)
         value.name = name;
     }
     lower->values[record] = value;
+}
+
+/* Between integers of one size nothing happens. */
+static void lower_cast(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const hal_type from = lower->ir->records[r->a].type;
+    if (r->type == from || (hal_type_is_integer(from) && hal_type_is_integer(r->type) &&
+                            hal_type_size(from) == hal_type_size(r->type))) {
+        lower_rename(lower, record);
+        return;
+    }
+    if (cpu_type(from) == CPU_TYPE_COUNT || cpu_type(r->type) == CPU_TYPE_COUNT) {
+        cpu_unsupported(lower, "a cast between these types");
+        return;
+    }
+    lower_operation(lower, record, &lower->lanes->cast[cpu_type(from)][cpu_type(r->type)], 1);
 }
 
 /* Vectors are lists of values; nothing happens at run time. */
@@ -521,4 +268,241 @@ static void lower_exchange(cpu_lower *lower, hal_ir_value record)
     draft->step.aux = (uint32_t)r->imm;
     draft->lanewise = 0;
     cpu_set_varying(lower, record, name);
+}
+
+/* Unary and binary operations: affine where they can be, else in lanes. */
+static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    if (r->opcode >= HAL_IR_OPCODE_COUNT || r->a == HAL_IR_NONE) {
+        cpu_unsupported(lower, "this operation");
+        return;
+    }
+    const uint32_t type = cpu_type(lower->ir->records[r->a].type);
+    if (cpu_lower_affine(lower, record) || cpu_lower_bound(lower, record)) {
+        return;
+    }
+    if (r->b == HAL_IR_NONE) {
+        lower_operation(lower, record, &lower->lanes->unary[r->opcode][type], 1);
+        return;
+    }
+    const cpu_value *a = &lower->values[r->a], *b = &lower->values[r->b];
+    if (r->opcode == HAL_IR_AND && r->type == HAL_TYPE_BOOL && a->kind == CPU_VARYING &&
+        b->kind == CPU_VARYING && lower->plan[record].variable == CPU_NONE &&
+        (lower->names[a->name].view || lower->names[b->name].view)) {
+        /* One of them may be known to be all or nothing. */
+        uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
+        cpu_draft_lanes(lower, lower->lanes->both, name, a->name, b->name);
+        cpu_set_varying(lower, record, name);
+        return;
+    }
+    lower_operation(lower, record, lower->lanes->binary[r->opcode][type], 2);
+}
+
+static void lower_record(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    switch (r->opcode) {
+    case HAL_IR_CONSTANT:
+        lower_constant(lower, record);
+        break;
+    case HAL_IR_SCALAR:
+        lower_input(lower, record, lower->lanes->scalar[cpu_type(r->type)], CPU_SECTION_DISPATCH);
+        break;
+    case HAL_IR_GROUP_ID:
+        lower_input(lower, record, lower->lanes->group_id, CPU_SECTION_GROUP);
+        break;
+    case HAL_IR_GROUP_COUNT:
+        lower_input(lower, record, lower->lanes->group_count, CPU_SECTION_DISPATCH);
+        break;
+    case HAL_IR_LOCAL_ID:
+        cpu_lower_local_id(lower, record);
+        break;
+    case HAL_IR_LANE_ID:
+        lower_lane_id(lower, record);
+        break;
+    case HAL_IR_FMA:
+    case HAL_IR_SELECT:
+        lower_operation(lower, record,
+                        lower->lanes->ternary[r->opcode == HAL_IR_SELECT][cpu_type(r->type)], 3);
+        break;
+    case HAL_IR_CAST:
+        lower_cast(lower, record);
+        break;
+    case HAL_IR_NARROW:
+        if (lower->lanes->narrow[r->aux] != NULL) {
+            lower_operation(lower, record, &lower->lanes->narrow[r->aux], 1);
+        } else {
+            lower_rename(lower, record);
+        }
+        break;
+    case HAL_IR_BITCAST:
+        lower_rename(lower, record);
+        break;
+    case HAL_IR_PACK:
+    case HAL_IR_EXTRACT:
+        lower_pack(lower, record);
+        break;
+    case HAL_IR_LOAD:
+        cpu_lower_load(lower, record);
+        break;
+    case HAL_IR_STORE:
+        cpu_lower_store(lower, record);
+        break;
+    case HAL_IR_ATOMIC:
+        cpu_lower_atomic(lower, record);
+        break;
+    case HAL_IR_ASYNC_COPY:
+        cpu_lower_async_copy(lower, record);
+        break;
+    case HAL_IR_BARRIER: /* lanes run in lock-step */
+    case HAL_IR_ASYNC_COMMIT:
+    case HAL_IR_ASYNC_WAIT:
+        break;
+    case HAL_IR_VAR:
+        lower_variable(lower, record);
+        break;
+    case HAL_IR_GET:
+        lower_get(lower, record);
+        break;
+    case HAL_IR_SET:
+        lower_set(lower, record);
+        break;
+    case HAL_IR_FOR:
+    case HAL_IR_IF:
+    case HAL_IR_ELSE:
+    case HAL_IR_END:
+        cpu_lower_control(lower, record);
+        break;
+    case HAL_IR_SHUFFLE:
+    case HAL_IR_SHUFFLE_XOR:
+    case HAL_IR_SUBGROUP_REDUCE:
+        lower_exchange(lower, record);
+        break;
+    default:
+        lower_arithmetic(lower, record);
+    }
+}
+
+hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes)
+{
+    cpu_lower lower = {.ir = ir, .lanes = lanes, .kernel = kernel, .mask = CPU_NONE};
+    if (prepare(&lower)) {
+        for (uint32_t i = 0; i < ir->record_count && lower.status == HAL_OK; i++) {
+            lower.record = i;
+            lower_record(&lower, i);
+        }
+        cpu_draft *end = cpu_draft_add(&lower, CPU_SECTION_GROUP, lanes->end);
+        end->root = 1;
+        end = cpu_draft_add(&lower, CPU_SECTION_DISPATCH, lanes->end);
+        end->root = 1;
+        cpu_assign_slots(&lower);
+    }
+    free(lower.plan);
+    free(lower.values);
+    free(lower.elements);
+    free(lower.names);
+    free(lower.constants);
+    free(lower.accesses);
+    free(lower.lists[0].drafts);
+    free(lower.lists[1].drafts);
+    free(lower.blocks);
+    free(lower.loops);
+    return lower.status;
+}
+
+/* Makes room for one more element; gives the array, moved or not. */
+void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    uint32_t wanted = *capacity == 0 ? 64 : *capacity * 2;
+    void *grown = realloc(array, wanted * size);
+    if (grown == NULL) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+        return array;
+    }
+    *capacity = wanted;
+    return grown;
+}
+
+uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view)
+{
+    lower->names =
+        cpu_grow(lower, lower->names, lower->name_count, &lower->name_capacity, sizeof(cpu_name));
+    if (lower->name_count == lower->name_capacity) {
+        return 0;
+    }
+    lower->names[lower->name_count] = (cpu_name){.bytes = (uint8_t)hal_type_size(type),
+                                                 .uniform = uniform,
+                                                 .view = view,
+                                                 .first = CPU_NONE,
+                                                 .slot = CPU_NONE};
+    return lower->name_count++;
+}
+
+/* A draft without operands; never null, so that callers may go on after a failure. */
+cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
+{
+    static _Thread_local cpu_draft nowhere;
+    cpu_draft_list *list = &lower->lists[section];
+    list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
+    cpu_draft *draft = list->count == list->capacity ? &nowhere : &list->drafts[list->count++];
+    *draft = (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1};
+    draft->step = (cpu_step){.run = run,
+                             .d = CPU_NONE,
+                             .a = CPU_NONE,
+                             .b = CPU_NONE,
+                             .c = CPU_NONE,
+                             .n = lower->n,
+                             .mask = CPU_NONE};
+    if (run == NULL) {
+        cpu_unsupported(lower, "an operation on this type");
+    }
+    return draft;
+}
+
+/* A draft of the group section over all lanes. */
+cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b)
+{
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, run);
+    draft->step.d = d;
+    draft->step.a = a;
+    draft->step.b = b;
+    return draft;
+}
+
+void cpu_unsupported(cpu_lower *lower, const char *what)
+{
+    if (lower->status == HAL_OK) {
+        lower->status = HAL_ERROR_UNSUPPORTED;
+        cpu_fail(HAL_ERROR_UNSUPPORTED,
+                 "kernel %s: record %u (opcode %u): the cpu plugin does not offer %s",
+                 lower->ir->names != NULL ? lower->ir->names + lower->ir->name : "", lower->record,
+                 lower->record < lower->ir->record_count
+                     ? (unsigned)lower->ir->records[lower->record].opcode
+                     : 0,
+                 what);
+    }
+}
+
+/* The name of a value in all lanes; a uniform one is written to each of them. */
+uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value)
+{
+    if (value->kind != CPU_UNIFORM) {
+        return value->name;
+    }
+    uint32_t name = cpu_new_name(lower, value->type, false, false);
+    cpu_draft_lanes(lower, lower->lanes->spread[cpu_type(value->type)], name,
+                    cpu_quantity_name(lower, value->base, value->type), CPU_NONE);
+    return name;
+}
+
+void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name)
+{
+    cpu_value *value = &lower->values[record];
+    value->kind = CPU_VARYING;
+    value->type = lower->ir->records[record].type;
+    value->name = name;
 }

@@ -5,29 +5,6 @@
 
 #include <hal/ir_uniform.h>
 
-static void lower_if(cpu_lower *lower, hal_ir_value record);
-static void lower_else(cpu_lower *lower);
-static void lower_for(cpu_lower *lower, hal_ir_value record);
-static void lower_masked_for(cpu_lower *lower, hal_ir_value record);
-static void lower_end(cpu_lower *lower);
-static void end_masked_for(cpu_lower *lower, const cpu_block *block);
-
-void cpu_lower_control(cpu_lower *lower, hal_ir_value record)
-{
-    const uint32_t opcode = lower->ir->records[record].opcode;
-    if (opcode == HAL_IR_IF) {
-        lower_if(lower, record);
-    } else if (opcode == HAL_IR_ELSE) {
-        lower_else(lower);
-    } else if (opcode == HAL_IR_END) {
-        lower_end(lower);
-    } else if (lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE) {
-        lower_for(lower, record);
-    } else {
-        lower_masked_for(lower, record);
-    }
-}
-
 static cpu_block *open_block(cpu_lower *lower, hal_ir_value record)
 {
     static _Thread_local cpu_block nowhere;
@@ -50,14 +27,6 @@ static uint32_t here(const cpu_lower *lower)
     return lower->lists[CPU_SECTION_GROUP].count;
 }
 
-/* Lets the jump of a draft lead to where the lowering stands. */
-static void land(cpu_lower *lower, uint32_t draft)
-{
-    if (draft != CPU_NONE && draft < here(lower)) {
-        lower->lists[CPU_SECTION_GROUP].drafts[draft].target = here(lower);
-    }
-}
-
 static void lower_if(cpu_lower *lower, hal_ir_value record)
 {
     const cpu_value *condition = &lower->values[lower->ir->records[record].a];
@@ -76,6 +45,14 @@ static void lower_if(cpu_lower *lower, hal_ir_value record)
     draft->step.mask = lower->mask;
     draft->root = 1;
     lower->mask = block->mask;
+}
+
+/* Lets the jump of a draft lead to where the lowering stands. */
+static void land(cpu_lower *lower, uint32_t draft)
+{
+    if (draft != CPU_NONE && draft < here(lower)) {
+        lower->lists[CPU_SECTION_GROUP].drafts[draft].target = here(lower);
+    }
 }
 
 /* Those that the IF left out. */
@@ -100,25 +77,6 @@ static void lower_else(cpu_lower *lower)
     lower->mask = mask;
 }
 
-static void lower_for(cpu_lower *lower, hal_ir_value record)
-{
-    const hal_ir_record *r = &lower->ir->records[record];
-    const uint32_t start = cpu_quantity_name(lower, lower->values[r->a].base, r->type);
-    const uint32_t limit = cpu_quantity_name(lower, lower->values[r->b].base, r->type);
-    cpu_block *block = open_block(lower, record);
-    const uint32_t name = cpu_new_name(lower, r->type, true, false);
-    block->skip = here(lower);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->loop_begin, name, start, limit);
-    draft->step.aux = r->type;
-    draft->step.n = CPU_BLOCK;
-    draft->root = 1;
-    draft->lanewise = 0;
-    block->first = here(lower);
-    cpu_value *value = &lower->values[record];
-    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
-    value->base = (cpu_quantity){.name = name, .section = CPU_SECTION_GROUP};
-}
-
 /* A comparison or difference in lanes of values that may be uniform. */
 static uint32_t binary(cpu_lower *lower, uint32_t opcode, hal_type type, hal_type result,
                        uint32_t name, const cpu_value *x, const cpu_value *y)
@@ -135,31 +93,23 @@ static uint32_t binary(cpu_lower *lower, uint32_t opcode, hal_type type, hal_typ
     return name;
 }
 
-static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
+/* A work-item goes on while what is left of its way is more than a step; in unsigned arithmetic
+ * the difference cannot overflow, since the counter is below the limit. */
+static void end_masked_for(cpu_lower *lower, const cpu_block *block)
 {
-    const hal_ir_record *r = &lower->ir->records[record];
-    const cpu_value *start = &lower->values[r->a];
-    cpu_block *block = open_block(lower, record);
-    block->masked = 1;
-    block->condition = cpu_new_name(lower, r->type, false, false);
-    block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, false);
-    const uint32_t counter = block->condition, mask = block->mask;
-
-    const bool uniform = start->kind == CPU_UNIFORM;
-    const uint32_t from = uniform ? cpu_quantity_name(lower, start->base, r->type) : start->name;
-    cpu_draft_lanes(lower,
-                    uniform ? lower->lanes->spread[cpu_type(r->type)]
-                            : lower->lanes->copy[cpu_type(r->type)],
-                    counter, from, CPU_NONE);
-    cpu_set_varying(lower, record, counter);
-    const uint32_t inside = binary(lower, HAL_IR_LT, r->type, HAL_TYPE_BOOL, CPU_NONE,
-                                   &lower->values[record], &lower->values[r->b]);
-    block->skip = here(lower);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->mask_begin, mask, inside, CPU_NONE);
-    draft->step.mask = lower->mask;
-    draft->root = 1;
-    block->first = here(lower);
-    lower->mask = mask;
+    const hal_ir_record *r = &lower->ir->records[block->record];
+    const cpu_value *counter = &lower->values[block->record];
+    const cpu_value *step = &lower->values[r->c];
+    cpu_value left = {.kind = CPU_VARYING, .type = r->type};
+    left.name =
+        binary(lower, HAL_IR_SUB, r->type, r->type, CPU_NONE, &lower->values[r->b], counter);
+    const uint32_t again =
+        binary(lower, HAL_IR_LT, HAL_TYPE_U32, HAL_TYPE_BOOL, CPU_NONE, step, &left);
+    binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
+    cpu_draft *draft =
+        cpu_draft_lanes(lower, lower->lanes->mask_next, block->mask, again, CPU_NONE);
+    draft->root = draft->updates = 1;
+    draft->target = block->first;
 }
 
 static void lower_end(cpu_lower *lower)
@@ -193,21 +143,64 @@ static void lower_end(cpu_lower *lower)
     lower->block_count--;
 }
 
-/* A work-item goes on while what is left of its way is more than a step; in unsigned arithmetic
- * the difference cannot overflow, since the counter is below the limit. */
-static void end_masked_for(cpu_lower *lower, const cpu_block *block)
+static void lower_for(cpu_lower *lower, hal_ir_value record)
 {
-    const hal_ir_record *r = &lower->ir->records[block->record];
-    const cpu_value *counter = &lower->values[block->record];
-    const cpu_value *step = &lower->values[r->c];
-    cpu_value left = {.kind = CPU_VARYING, .type = r->type};
-    left.name =
-        binary(lower, HAL_IR_SUB, r->type, r->type, CPU_NONE, &lower->values[r->b], counter);
-    const uint32_t again =
-        binary(lower, HAL_IR_LT, HAL_TYPE_U32, HAL_TYPE_BOOL, CPU_NONE, step, &left);
-    binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->mask_next, block->mask, again, CPU_NONE);
-    draft->root = draft->updates = 1;
-    draft->target = block->first;
+    const hal_ir_record *r = &lower->ir->records[record];
+    const uint32_t start = cpu_quantity_name(lower, lower->values[r->a].base, r->type);
+    const uint32_t limit = cpu_quantity_name(lower, lower->values[r->b].base, r->type);
+    cpu_block *block = open_block(lower, record);
+    const uint32_t name = cpu_new_name(lower, r->type, true, false);
+    block->skip = here(lower);
+    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->loop_begin, name, start, limit);
+    draft->step.aux = r->type;
+    draft->step.n = CPU_BLOCK;
+    draft->root = 1;
+    draft->lanewise = 0;
+    block->first = here(lower);
+    cpu_value *value = &lower->values[record];
+    *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
+    value->base = (cpu_quantity){.name = name, .section = CPU_SECTION_GROUP};
+}
+
+static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const cpu_value *start = &lower->values[r->a];
+    cpu_block *block = open_block(lower, record);
+    block->masked = 1;
+    block->condition = cpu_new_name(lower, r->type, false, false);
+    block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, false);
+    const uint32_t counter = block->condition, mask = block->mask;
+
+    const bool uniform = start->kind == CPU_UNIFORM;
+    const uint32_t from = uniform ? cpu_quantity_name(lower, start->base, r->type) : start->name;
+    cpu_draft_lanes(lower,
+                    uniform ? lower->lanes->spread[cpu_type(r->type)]
+                            : lower->lanes->copy[cpu_type(r->type)],
+                    counter, from, CPU_NONE);
+    cpu_set_varying(lower, record, counter);
+    const uint32_t inside = binary(lower, HAL_IR_LT, r->type, HAL_TYPE_BOOL, CPU_NONE,
+                                   &lower->values[record], &lower->values[r->b]);
+    block->skip = here(lower);
+    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->mask_begin, mask, inside, CPU_NONE);
+    draft->step.mask = lower->mask;
+    draft->root = 1;
+    block->first = here(lower);
+    lower->mask = mask;
+}
+
+void cpu_lower_control(cpu_lower *lower, hal_ir_value record)
+{
+    const uint32_t opcode = lower->ir->records[record].opcode;
+    if (opcode == HAL_IR_IF) {
+        lower_if(lower, record);
+    } else if (opcode == HAL_IR_ELSE) {
+        lower_else(lower);
+    } else if (opcode == HAL_IR_END) {
+        lower_end(lower);
+    } else if (lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE) {
+        lower_for(lower, record);
+    } else {
+        lower_masked_for(lower, record);
+    }
 }

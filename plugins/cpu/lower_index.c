@@ -3,8 +3,54 @@
  * load at one is a copy of rows and needs no index in lanes at all. Called by lower*.c. */
 #include "lower.h"
 
-static uint64_t in_type(hal_type type, uint64_t bits);
-static bool is_zero(cpu_quantity quantity);
+static uint64_t in_type(hal_type type, uint64_t bits)
+{
+    return hal_type_size(type) == 4 ? (uint32_t)bits : bits;
+}
+
+static bool is_zero(cpu_quantity quantity)
+{
+    return quantity.name == CPU_NONE && quantity.bits == 0;
+}
+
+/* Gives an affine record its value, and its lanes in case somebody wants them. */
+static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
+{
+    value.type = lower->ir->records[record].type;
+    value.kind = CPU_AFFINE;
+    value.name = cpu_new_name(lower, value.type, false, false);
+    lower->values[record] = value;
+    const uint32_t access = cpu_access_of_index(lower, &value);
+    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->affine[cpu_type(value.type)],
+                                       value.name, CPU_NONE, CPU_NONE);
+    draft->access = access;
+}
+
+/* Quotient and remainder of the place in a group of rows, see cpu_choose_places. */
+static bool lower_row(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    const uint32_t row = lower->kernel->place[0];
+    if (lower->ir->records[r->a].opcode != HAL_IR_LOCAL_ID ||
+        lower->ir->records[r->b].opcode != HAL_IR_CONSTANT ||
+        lower->values[r->a].kind != CPU_AFFINE || row == lower->ir->group_size[0]) {
+        return false;
+    }
+    const uint64_t bits = lower->ir->constants[lower->ir->records[r->b].aux];
+    const bool quotient = (r->opcode == HAL_IR_DIV && bits == row) ||
+                          (r->opcode == HAL_IR_SHR && bits < 32 && UINT64_C(1) << bits == row);
+    const bool remainder = (r->opcode == HAL_IR_REM && bits == row) ||
+                           (r->opcode == HAL_IR_AND && bits == row - 1 && (row & (row - 1)) == 0);
+    if (!quotient && !remainder) {
+        return false;
+    }
+    cpu_value value = {.base = cpu_known(0)};
+    value.factor[0] = cpu_known(remainder ? 1 : 0);
+    value.factor[1] = cpu_known(quotient ? 1 : 0);
+    value.factor[2] = cpu_known(0);
+    set_affine(lower, record, value);
+    return true;
+}
 
 cpu_quantity cpu_known(uint64_t bits)
 {
@@ -76,16 +122,6 @@ cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_q
     return result;
 }
 
-static uint64_t in_type(hal_type type, uint64_t bits)
-{
-    return hal_type_size(type) == 4 ? (uint32_t)bits : bits;
-}
-
-static bool is_zero(cpu_quantity quantity)
-{
-    return quantity.name == CPU_NONE && quantity.bits == 0;
-}
-
 /* An affine value as an access, for loads and stores as well as for steps that want the index
  * itself. A uniform index is affine without factors. */
 uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index)
@@ -124,45 +160,6 @@ uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index)
     }
     lower->accesses[lower->access_count] = access;
     return lower->access_count++;
-}
-
-/* Gives an affine record its value, and its lanes in case somebody wants them. */
-static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
-{
-    value.type = lower->ir->records[record].type;
-    value.kind = CPU_AFFINE;
-    value.name = cpu_new_name(lower, value.type, false, false);
-    lower->values[record] = value;
-    const uint32_t access = cpu_access_of_index(lower, &value);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->affine[cpu_type(value.type)],
-                                       value.name, CPU_NONE, CPU_NONE);
-    draft->access = access;
-}
-
-/* Quotient and remainder of the place in a group of rows, see cpu_choose_places. */
-static bool lower_row(cpu_lower *lower, hal_ir_value record)
-{
-    const hal_ir_record *r = &lower->ir->records[record];
-    const uint32_t row = lower->kernel->place[0];
-    if (lower->ir->records[r->a].opcode != HAL_IR_LOCAL_ID ||
-        lower->ir->records[r->b].opcode != HAL_IR_CONSTANT ||
-        lower->values[r->a].kind != CPU_AFFINE || row == lower->ir->group_size[0]) {
-        return false;
-    }
-    const uint64_t bits = lower->ir->constants[lower->ir->records[r->b].aux];
-    const bool quotient = (r->opcode == HAL_IR_DIV && bits == row) ||
-                          (r->opcode == HAL_IR_SHR && bits < 32 && UINT64_C(1) << bits == row);
-    const bool remainder = (r->opcode == HAL_IR_REM && bits == row) ||
-                           (r->opcode == HAL_IR_AND && bits == row - 1 && (row & (row - 1)) == 0);
-    if (!quotient && !remainder) {
-        return false;
-    }
-    cpu_value value = {.base = cpu_known(0)};
-    value.factor[0] = cpu_known(remainder ? 1 : 0);
-    value.factor[1] = cpu_known(quotient ? 1 : 0);
-    value.factor[2] = cpu_known(0);
-    set_affine(lower, record, value);
-    return true;
 }
 
 /* Integer arithmetic that keeps an index affine; false when this record's does not. */

@@ -3,12 +3,62 @@
  * Called by lower.c. */
 #include "lower.h"
 
+/* A guard in lanes; a uniform one becomes all or nothing. */
+static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
+{
+    if (guard == HAL_IR_NONE) {
+        return CPU_NONE;
+    }
+    const cpu_value *value = &lower->values[guard];
+    if (value->kind != CPU_UNIFORM) {
+        return value->name;
+    }
+    uint32_t condition = cpu_quantity_name(lower, value->base, HAL_TYPE_BOOL);
+    uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
+    cpu_draft_lanes(lower, lower->lanes->choose, name, condition, CPU_NONE);
+    return name;
+}
+
 /* Describes how a record reaches memory; CPU_NONE after a failure. */
 static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
-                            int32_t offset, hal_ir_value guard, uint32_t width);
-static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard);
+                            int32_t offset, hal_ir_value guard, uint32_t width)
+{
+    const uint32_t mask = mask_of_guard(lower, guard);
+    const uint32_t number = cpu_access_of_index(lower, index);
+    if (number == CPU_NONE) {
+        return CPU_NONE;
+    }
+    cpu_access *access = &lower->accesses[number];
+    access->memory = memory;
+    access->type = lower->ir->memories[memory].type;
+    access->shared = hal_ir_is_shared(lower->ir, memory) ? 1 : 0;
+    access->offset = offset;
+    access->width = width;
+    access->guard = mask;
+    return number;
+}
+
 static void add_elements(cpu_lower *lower, hal_ir_value record, hal_type type, uint32_t width,
-                         const uint32_t *names, bool uniform);
+                         const uint32_t *names, bool uniform)
+{
+    const uint32_t first = lower->element_count;
+    for (uint32_t k = 0; k < width; k++) {
+        cpu_value value = {.kind = uniform ? CPU_UNIFORM : CPU_VARYING, .type = type};
+        value.name = names[k];
+        value.base = (cpu_quantity){.name = names[k], .section = CPU_SECTION_GROUP};
+        if (width == 1) {
+            lower->values[record] = value;
+            return;
+        }
+        lower->elements = cpu_grow(lower, lower->elements, lower->element_count,
+                                   &lower->element_capacity, sizeof(cpu_value));
+        if (lower->element_count == lower->element_capacity) {
+            return;
+        }
+        lower->elements[lower->element_count++] = value;
+    }
+    lower->values[record] = (cpu_value){.kind = CPU_VECTOR, .type = type, .name = first};
+}
 
 static void load_uniform(cpu_lower *lower, hal_ir_value record)
 {
@@ -182,60 +232,4 @@ void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, boo
     draft->step.aux = record;
     lower->accesses[lower->access_count++] = lower->accesses[access];
     lower->accesses[access].guard = guard;
-}
-
-static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
-                            int32_t offset, hal_ir_value guard, uint32_t width)
-{
-    const uint32_t mask = mask_of_guard(lower, guard);
-    const uint32_t number = cpu_access_of_index(lower, index);
-    if (number == CPU_NONE) {
-        return CPU_NONE;
-    }
-    cpu_access *access = &lower->accesses[number];
-    access->memory = memory;
-    access->type = lower->ir->memories[memory].type;
-    access->shared = hal_ir_is_shared(lower->ir, memory) ? 1 : 0;
-    access->offset = offset;
-    access->width = width;
-    access->guard = mask;
-    return number;
-}
-
-/* A guard in lanes; a uniform one becomes all or nothing. */
-static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
-{
-    if (guard == HAL_IR_NONE) {
-        return CPU_NONE;
-    }
-    const cpu_value *value = &lower->values[guard];
-    if (value->kind != CPU_UNIFORM) {
-        return value->name;
-    }
-    uint32_t condition = cpu_quantity_name(lower, value->base, HAL_TYPE_BOOL);
-    uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft_lanes(lower, lower->lanes->choose, name, condition, CPU_NONE);
-    return name;
-}
-
-static void add_elements(cpu_lower *lower, hal_ir_value record, hal_type type, uint32_t width,
-                         const uint32_t *names, bool uniform)
-{
-    const uint32_t first = lower->element_count;
-    for (uint32_t k = 0; k < width; k++) {
-        cpu_value value = {.kind = uniform ? CPU_UNIFORM : CPU_VARYING, .type = type};
-        value.name = names[k];
-        value.base = (cpu_quantity){.name = names[k], .section = CPU_SECTION_GROUP};
-        if (width == 1) {
-            lower->values[record] = value;
-            return;
-        }
-        lower->elements = cpu_grow(lower, lower->elements, lower->element_count,
-                                   &lower->element_capacity, sizeof(cpu_value));
-        if (lower->element_count == lower->element_capacity) {
-            return;
-        }
-        lower->elements[lower->element_count++] = value;
-    }
-    lower->values[record] = (cpu_value){.kind = CPU_VECTOR, .type = type, .name = first};
 }

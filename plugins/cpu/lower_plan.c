@@ -7,34 +7,6 @@
 #include <hal/ir_uniform.h>
 #include <stdlib.h>
 
-static bool find_uniformity(cpu_lower *lower);
-static void find_blocks(cpu_lower *lower);
-static void find_last_uses(cpu_lower *lower);
-static void plan_variables(cpu_lower *lower);
-static void plan_memory(cpu_lower *lower);
-
-/* Gives false, with lower->status set, when there is no memory for it. */
-bool cpu_plan_records(cpu_lower *lower)
-{
-    const uint32_t count = lower->ir->record_count;
-    lower->plan = calloc(count + 1, sizeof(cpu_plan));
-    if (lower->plan == NULL || !find_uniformity(lower)) {
-        lower->status = HAL_ERROR_OUT_OF_MEMORY;
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        cpu_plan *plan = &lower->plan[i];
-        plan->block = plan->masked = plan->variable = plan->store = CPU_NONE;
-        plan->next = plan->previous = CPU_NONE;
-        plan->last_use = i;
-    }
-    find_blocks(lower);
-    find_last_uses(lower);
-    plan_variables(lower);
-    plan_memory(lower);
-    return true;
-}
-
 static bool find_uniformity(cpu_lower *lower)
 {
     const uint32_t count = lower->ir->record_count;
@@ -93,20 +65,6 @@ static void find_blocks(cpu_lower *lower)
     }
 }
 
-/* A use inside a loop of what was made outside of it lasts until the loop's end. */
-static uint32_t use_lasts(const cpu_lower *lower, uint32_t use, uint32_t definition)
-{
-    uint32_t last = use;
-    uint32_t opener = lower->plan[use].block;
-    while (opener != CPU_NONE && opener > definition) {
-        if (lower->ir->records[opener].opcode == HAL_IR_FOR && lower->plan[opener].end > last) {
-            last = lower->plan[opener].end;
-        }
-        opener = lower->plan[opener].block;
-    }
-    return last;
-}
-
 /* Records whose result may be their operand's own place under another name. */
 static bool renames(const cpu_lower *lower, const hal_ir_record *record)
 {
@@ -122,6 +80,20 @@ static bool renames(const cpu_lower *lower, const hal_ir_record *record)
     default:
         return false;
     }
+}
+
+/* A use inside a loop of what was made outside of it lasts until the loop's end. */
+static uint32_t use_lasts(const cpu_lower *lower, uint32_t use, uint32_t definition)
+{
+    uint32_t last = use;
+    uint32_t opener = lower->plan[use].block;
+    while (opener != CPU_NONE && opener > definition) {
+        if (lower->ir->records[opener].opcode == HAL_IR_FOR && lower->plan[opener].end > last) {
+            last = lower->plan[opener].end;
+        }
+        opener = lower->plan[opener].block;
+    }
+    return last;
 }
 
 /* From the end, so that what a rename is needed for is known when its operand is met. The bounds
@@ -144,11 +116,14 @@ static void find_last_uses(cpu_lower *lower)
     }
 }
 
-/* Operations that write lane by lane to a place that is theirs alone. */
-static bool is_lanewise(uint32_t opcode)
+/* Puts a record in front of a chain that begins at *first. */
+static void chain(cpu_lower *lower, uint32_t record, uint32_t *first)
 {
-    return (opcode >= HAL_IR_ADD && opcode <= HAL_IR_SELECT) || opcode == HAL_IR_CAST ||
-           hal_ir_is_math(opcode);
+    lower->plan[record].next = *first;
+    if (*first != CPU_NONE) {
+        lower->plan[*first].previous = record;
+    }
+    *first = record;
 }
 
 static bool is_varying(const cpu_lower *lower, uint32_t record)
@@ -156,10 +131,11 @@ static bool is_varying(const cpu_lower *lower, uint32_t record)
     return !(lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE);
 }
 
-/* Where a SET takes effect: where its value is computed, if that is in place. */
-static uint32_t set_at(const cpu_lower *lower, uint32_t set)
+/* Operations that write lane by lane to a place that is theirs alone. */
+static bool is_lanewise(uint32_t opcode)
 {
-    return lower->plan[set].in_place ? lower->ir->records[set].b : set;
+    return (opcode >= HAL_IR_ADD && opcode <= HAL_IR_SELECT) || opcode == HAL_IR_CAST ||
+           hal_ir_is_math(opcode);
 }
 
 /* The value of a SET can be computed in the variable's place when all work-items of the variable
@@ -188,6 +164,12 @@ static bool set_in_place(const cpu_lower *lower, uint32_t set)
     return true;
 }
 
+/* Where a SET takes effect: where its value is computed, if that is in place. */
+static uint32_t set_at(const cpu_lower *lower, uint32_t set)
+{
+    return lower->plan[set].in_place ? lower->ir->records[set].b : set;
+}
+
 /* A GET needs no copy when nothing changes the variable until its value has been used. Of the SETs
  * that follow only the first can take effect before its place, and none before that one. */
 static bool get_in_place(const cpu_lower *lower, uint32_t get)
@@ -202,16 +184,6 @@ static bool get_in_place(const cpu_lower *lower, uint32_t get)
         }
     }
     return true;
-}
-
-/* Puts a record in front of a chain that begins at *first. */
-static void chain(cpu_lower *lower, uint32_t record, uint32_t *first)
-{
-    lower->plan[record].next = *first;
-    if (*first != CPU_NONE) {
-        lower->plan[*first].previous = record;
-    }
-    *first = record;
 }
 
 static void plan_variables(cpu_lower *lower)
@@ -236,6 +208,18 @@ static void plan_variables(cpu_lower *lower)
             lower->plan[i].in_place = get_in_place(lower, i);
         }
     }
+}
+
+/* Asynchronous copies read a binding besides the memory that they are chained to. */
+static bool copies_written_binding(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_ASYNC_COPY &&
+            ir->memories[ir->records[i].imm].access != HAL_ACCESS_READ) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool touches_memory(uint32_t opcode)
@@ -277,18 +261,6 @@ static bool store_in_place(const cpu_lower *lower, uint32_t store, uint32_t view
         return false;
     }
     return !written_until(lower, store, plan->last_use);
-}
-
-/* Asynchronous copies read a binding besides the memory that they are chained to. */
-static bool copies_written_binding(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (ir->records[i].opcode == HAL_IR_ASYNC_COPY &&
-            ir->memories[ir->records[i].imm].access != HAL_ACCESS_READ) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Loads that are views, then stores in place; `memory` has one number for each memory. */
@@ -334,4 +306,26 @@ static void plan_memory(cpu_lower *lower)
         plan_accesses(lower, memory);
     } /* else every copy stays */
     free(memory);
+}
+
+/* Gives false, with lower->status set, when there is no memory for it. */
+bool cpu_plan_records(cpu_lower *lower)
+{
+    const uint32_t count = lower->ir->record_count;
+    lower->plan = calloc(count + 1, sizeof(cpu_plan));
+    if (lower->plan == NULL || !find_uniformity(lower)) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        cpu_plan *plan = &lower->plan[i];
+        plan->block = plan->masked = plan->variable = plan->store = CPU_NONE;
+        plan->next = plan->previous = CPU_NONE;
+        plan->last_use = i;
+    }
+    find_blocks(lower);
+    find_last_uses(lower);
+    plan_variables(lower);
+    plan_memory(lower);
+    return true;
 }

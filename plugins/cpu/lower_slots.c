@@ -15,35 +15,15 @@ typedef struct cpu_slots {
     uint32_t count, capacity;
 } cpu_slots;
 
-static void mark_live(cpu_lower *lower);
-static bool find_ranges(cpu_lower *lower);
-static void assign(cpu_lower *lower, cpu_slots *slots);
-static void write_kernel(cpu_lower *lower, cpu_slots *slots);
-
-void cpu_assign_slots(cpu_lower *lower)
+static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
+                              uint32_t names[REFERENCE_COUNT])
 {
-    cpu_slots slots = {.count = 0};
-    if (lower->status != HAL_OK) {
-        return;
+    uint32_t count = 0;
+    names[count++] = draft->step.d;
+    for (uint32_t k = 0; k < 8 && draft->access != CPU_NONE && !draft->stores; k++) {
+        names[count++] = lower->accesses[draft->access].values[k];
     }
-    mark_live(lower);
-    slots.capacity = CPU_SLOT_FIRST + 2 * lower->name_count;
-    slots.sizes = calloc(slots.capacity, sizeof(uint32_t));
-    bool made = slots.sizes != NULL;
-    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
-        slots.free_slots[i] = malloc((lower->name_count + 1) * sizeof(uint32_t));
-        made = made && slots.free_slots[i] != NULL;
-    }
-    if (made && find_ranges(lower)) {
-        assign(lower, &slots);
-        write_kernel(lower, &slots);
-    } else {
-        lower->status = HAL_ERROR_OUT_OF_MEMORY;
-    }
-    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
-        free(slots.free_slots[i]);
-    }
-    free(slots.sizes);
+    return count;
 }
 
 /* The names that a draft reads, and those that it writes; gives their number. */
@@ -69,17 +49,6 @@ static uint32_t names_read(const cpu_lower *lower, const cpu_draft *draft,
         for (uint32_t k = 0; k < 8 && draft->stores; k++) {
             names[count++] = access->values[k];
         }
-    }
-    return count;
-}
-
-static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
-                              uint32_t names[REFERENCE_COUNT])
-{
-    uint32_t count = 0;
-    names[count++] = draft->step.d;
-    for (uint32_t k = 0; k < 8 && draft->access != CPU_NONE && !draft->stores; k++) {
-        names[count++] = lower->accesses[draft->access].values[k];
     }
     return count;
 }
@@ -281,6 +250,46 @@ static void assign(cpu_lower *lower, cpu_slots *slots)
     free(next);
 }
 
+static size_t aligned(size_t bytes)
+{
+    return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
+}
+
+/* The arena: slots one after the other, then shared memory. */
+static void lay_out(cpu_lower *lower, const cpu_slots *slots)
+{
+    cpu_kernel *kernel = lower->kernel;
+    size_t offset = 0;
+    for (uint32_t i = 0; i < slots->count; i++) {
+        if (slots->sizes[i] == 0) {
+            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
+            continue;
+        }
+        kernel->slot_offset[i] = offset;
+        offset += aligned(slots->sizes[i]);
+    }
+    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+        const hal_ir_memory *memory = &lower->ir->memories[i];
+        kernel->shared_offset[i - kernel->binding_count] = offset;
+        offset += aligned((size_t)memory->count * hal_type_size(memory->type));
+    }
+    kernel->arena_bytes = offset;
+}
+
+static void write_constants(cpu_lower *lower)
+{
+    cpu_kernel *kernel = lower->kernel;
+    for (uint32_t i = 0; i < lower->constant_count; i++) {
+        const cpu_constant_name *constant = &lower->constants[i];
+        if (lower->names[constant->name].live) {
+            kernel->constants[kernel->constant_count++] =
+                (cpu_constant){.bits = constant->bits,
+                               .slot = lower->names[constant->name].slot,
+                               .bytes = constant->bytes};
+        }
+    }
+}
+
 static uint32_t slot_of(const cpu_lower *lower, uint32_t name)
 {
     return name == CPU_NONE ? CPU_NONE : lower->names[name].slot;
@@ -354,46 +363,6 @@ static uint64_t guess_work(const cpu_lower *lower)
     return quarters / 4;
 }
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
-}
-
-/* The arena: slots one after the other, then shared memory. */
-static void lay_out(cpu_lower *lower, const cpu_slots *slots)
-{
-    cpu_kernel *kernel = lower->kernel;
-    size_t offset = 0;
-    for (uint32_t i = 0; i < slots->count; i++) {
-        if (slots->sizes[i] == 0) {
-            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
-            continue;
-        }
-        kernel->slot_offset[i] = offset;
-        offset += aligned(slots->sizes[i]);
-    }
-    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
-        const hal_ir_memory *memory = &lower->ir->memories[i];
-        kernel->shared_offset[i - kernel->binding_count] = offset;
-        offset += aligned((size_t)memory->count * hal_type_size(memory->type));
-    }
-    kernel->arena_bytes = offset;
-}
-
-static void write_constants(cpu_lower *lower)
-{
-    cpu_kernel *kernel = lower->kernel;
-    for (uint32_t i = 0; i < lower->constant_count; i++) {
-        const cpu_constant_name *constant = &lower->constants[i];
-        if (lower->names[constant->name].live) {
-            kernel->constants[kernel->constant_count++] =
-                (cpu_constant){.bits = constant->bits,
-                               .slot = lower->names[constant->name].slot,
-                               .bytes = constant->bytes};
-        }
-    }
-}
-
 static void write_kernel(cpu_lower *lower, cpu_slots *slots)
 {
     cpu_kernel *kernel = lower->kernel;
@@ -415,4 +384,30 @@ static void write_kernel(cpu_lower *lower, cpu_slots *slots)
     write_steps(lower, CPU_SECTION_DISPATCH, kernel->dispatch);
     write_steps(lower, CPU_SECTION_GROUP, kernel->group);
     kernel->work = guess_work(lower);
+}
+
+void cpu_assign_slots(cpu_lower *lower)
+{
+    cpu_slots slots = {.count = 0};
+    if (lower->status != HAL_OK) {
+        return;
+    }
+    mark_live(lower);
+    slots.capacity = CPU_SLOT_FIRST + 2 * lower->name_count;
+    slots.sizes = calloc(slots.capacity, sizeof(uint32_t));
+    bool made = slots.sizes != NULL;
+    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
+        slots.free_slots[i] = malloc((lower->name_count + 1) * sizeof(uint32_t));
+        made = made && slots.free_slots[i] != NULL;
+    }
+    if (made && find_ranges(lower)) {
+        assign(lower, &slots);
+        write_kernel(lower, &slots);
+    } else {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+    }
+    for (uint32_t i = 0; i < CLASS_COUNT; i++) {
+        free(slots.free_slots[i]);
+    }
+    free(slots.sizes);
 }

@@ -13,8 +13,35 @@ enum { ALIGNMENT = 256 };
 /* From here on memory comes from the system in whole pages, huge ones where it has them. */
 #define LARGE (UINT64_C(2) << 20)
 
-static uint64_t read_number(const char *path, const char *key, uint64_t otherwise);
-static uint64_t group_limit(void);
+/* The number that follows `key` at the beginning of a line. */
+static uint64_t read_number(const char *path, const char *key, uint64_t otherwise)
+{
+    char line[128];
+    uint64_t result = otherwise;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return otherwise;
+    }
+    while (fgets(line, sizeof(line), file) != NULL) {
+        unsigned long long number;
+        if (strncmp(line, key, strlen(key)) == 0 &&
+            sscanf(line + strlen(key), "%llu", &number) == 1) {
+            result = number;
+            break;
+        }
+    }
+    fclose(file);
+    return result;
+}
+
+static uint64_t group_limit(void)
+{
+    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
+    if (limit == UINT64_MAX) {
+        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", UINT64_MAX);
+    }
+    return limit;
+}
 
 hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                hal_plugin_memory **memory)
@@ -99,34 +126,4 @@ uint64_t cpu_memory_total(void)
         total = (uint64_t)info.totalram * info.mem_unit;
     }
     return limit < total ? limit : total;
-}
-
-static uint64_t group_limit(void)
-{
-    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
-    if (limit == UINT64_MAX) {
-        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", UINT64_MAX);
-    }
-    return limit;
-}
-
-/* The number that follows `key` at the beginning of a line. */
-static uint64_t read_number(const char *path, const char *key, uint64_t otherwise)
-{
-    char line[128];
-    uint64_t result = otherwise;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return otherwise;
-    }
-    while (fgets(line, sizeof(line), file) != NULL) {
-        unsigned long long number;
-        if (strncmp(line, key, strlen(key)) == 0 &&
-            sscanf(line + strlen(key), "%llu", &number) == 1) {
-            result = number;
-            break;
-        }
-    }
-    fclose(file);
-    return result;
 }

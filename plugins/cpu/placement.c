@@ -13,7 +13,22 @@ typedef struct roll_call {
     _Atomic uint32_t present;
 } roll_call;
 
-static void answer(void *context, size_t item);
+/* Each thread of the pool answers once, because none goes on before all are there. */
+static void answer(void *context, size_t item)
+{
+    roll_call *call = context;
+    TAKE_OVER(call);
+    (void)item;
+    const pid_t self = gettid();
+    if (self != call->caller) {
+        call->placement->threads[atomic_fetch_add(&call->placement->count, 1)] = self;
+    }
+    atomic_fetch_add(&call->present, 1);
+    while (atomic_load(&call->present) < call->expected) {
+        sched_yield();
+    }
+    HAND_OVER(call);
+}
 
 void cpu_placement_learn(cpu_placement *placement, pthreadpool_t pool)
 {
@@ -45,21 +60,4 @@ void cpu_placement_keep_clear(cpu_placement *placement)
     for (uint32_t i = 0; i < count; i++) {
         sched_setaffinity(placement->threads[i], sizeof(others), &others);
     }
-}
-
-/* Each thread of the pool answers once, because none goes on before all are there. */
-static void answer(void *context, size_t item)
-{
-    roll_call *call = context;
-    TAKE_OVER(call);
-    (void)item;
-    const pid_t self = gettid();
-    if (self != call->caller) {
-        call->placement->threads[atomic_fetch_add(&call->placement->count, 1)] = self;
-    }
-    atomic_fetch_add(&call->present, 1);
-    while (atomic_load(&call->present) < call->expected) {
-        sched_yield();
-    }
-    HAND_OVER(call);
 }

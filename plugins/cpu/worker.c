@@ -6,9 +6,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void bind(cpu_worker *worker, const cpu_kernel *kernel);
-static void fill(uint8_t *slot, const cpu_constant *constant);
-static void run(cpu_worker *worker, const cpu_step *steps);
+/* Programs that go through many kernels come here for each dispatch: hence sizes that the compiler
+ * knows. Little-endian: the low bytes come first. */
+static void fill(uint8_t *slot, const cpu_constant *constant)
+{
+    if (constant->bytes == 1) {
+        memset(slot, (int)constant->bits, CPU_BLOCK);
+    }
+    for (uint32_t lane = 0; constant->bytes == 4 && lane < CPU_BLOCK; lane++) {
+        memcpy(slot + lane * 4, &constant->bits, 4);
+    }
+    for (uint32_t lane = 0; constant->bytes == 8 && lane < CPU_BLOCK; lane++) {
+        memcpy(slot + lane * 8, &constant->bits, 8);
+    }
+}
+
+/* Lays the slots out for a kernel and fills in what never changes. */
+static void bind(cpu_worker *worker, const cpu_kernel *kernel)
+{
+    worker->kernel = kernel->number;
+    worker->items = kernel->items;
+    memcpy(worker->place, kernel->place, sizeof(worker->place));
+    for (uint32_t i = 0; i < kernel->slot_count; i++) {
+        worker->slots[i] = worker->arena + kernel->slot_offset[i];
+    }
+    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+        worker->memory[i] = worker->arena + kernel->shared_offset[i - kernel->binding_count];
+        worker->bytes[i] = kernel->check != NULL ? cpu_check_bytes(kernel->check, i) : 0;
+    }
+    const size_t lanes = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
+    memset(worker->slots[CPU_SLOT_EMPTY], 0, lanes);
+    memset(worker->slots[CPU_SLOT_FULL], 0, lanes);
+    memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
+    for (uint32_t i = 0; i < kernel->constant_count; i++) {
+        const cpu_constant *constant = &kernel->constants[i];
+        fill(worker->slots[constant->slot], constant);
+    }
+}
+
+static void run(cpu_worker *worker, const cpu_step *steps)
+{
+    const cpu_step *step = steps;
+    while (step != NULL) {
+        step = step->run(worker, step);
+    }
+}
 
 /* Room for kernels of up to these sizes; gives false, with what was there before, when the host has
  * no memory. */
@@ -93,51 +135,5 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
                 worker->group[2]++;
             }
         }
-    }
-}
-
-static void run(cpu_worker *worker, const cpu_step *steps)
-{
-    const cpu_step *step = steps;
-    while (step != NULL) {
-        step = step->run(worker, step);
-    }
-}
-
-/* Lays the slots out for a kernel and fills in what never changes. */
-static void bind(cpu_worker *worker, const cpu_kernel *kernel)
-{
-    worker->kernel = kernel->number;
-    worker->items = kernel->items;
-    memcpy(worker->place, kernel->place, sizeof(worker->place));
-    for (uint32_t i = 0; i < kernel->slot_count; i++) {
-        worker->slots[i] = worker->arena + kernel->slot_offset[i];
-    }
-    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
-        worker->memory[i] = worker->arena + kernel->shared_offset[i - kernel->binding_count];
-        worker->bytes[i] = kernel->check != NULL ? cpu_check_bytes(kernel->check, i) : 0;
-    }
-    const size_t lanes = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
-    memset(worker->slots[CPU_SLOT_EMPTY], 0, lanes);
-    memset(worker->slots[CPU_SLOT_FULL], 0, lanes);
-    memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
-    for (uint32_t i = 0; i < kernel->constant_count; i++) {
-        const cpu_constant *constant = &kernel->constants[i];
-        fill(worker->slots[constant->slot], constant);
-    }
-}
-
-/* Programs that go through many kernels come here for each dispatch: hence sizes that the compiler
- * knows. Little-endian: the low bytes come first. */
-static void fill(uint8_t *slot, const cpu_constant *constant)
-{
-    if (constant->bytes == 1) {
-        memset(slot, (int)constant->bits, CPU_BLOCK);
-    }
-    for (uint32_t lane = 0; constant->bytes == 4 && lane < CPU_BLOCK; lane++) {
-        memcpy(slot + lane * 4, &constant->bits, 4);
-    }
-    for (uint32_t lane = 0; constant->bytes == 8 && lane < CPU_BLOCK; lane++) {
-        memcpy(slot + lane * 8, &constant->bits, 8);
     }
 }

@@ -9,16 +9,163 @@
 
 enum { LOG_BYTES = 8192, LOG_SHOWN = 300 };
 
-static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
-                          hal_plugin_kernel *kernel);
+/* What the launch needs. The block ends with the last scalar, as C's parameters would. */
+static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir)
+{
+    cuda_layout layout;
+    cuda_lay_out(ir, &layout);
+    kernel->serial = atomic_fetch_add(&device->kernels, 1) + 1;
+    memcpy(kernel->group, ir->group_size, sizeof kernel->group);
+    kernel->binding_count = ir->binding_count;
+    kernel->parameter_bytes = layout.parameter_bytes;
+    kernel->scalar_bytes = layout.parameter_bytes - layout.scalars;
+    kernel->dynamic_shared = layout.dynamic_shared;
+}
+
+/* Two chains of multiplications over words of 8 bytes. */
+static void hash(uint64_t key[2], const void *data, uint64_t bytes)
+{
+    const uint8_t *at = data;
+    uint64_t a = key[0] ^ bytes, b = key[1];
+    while (bytes > 0) {
+        const uint64_t taken = bytes < 8 ? bytes : 8;
+        uint64_t word = 0;
+        memcpy(&word, at, taken);
+        a = (a ^ word) * 0x9e3779b97f4a7c15;
+        a ^= a >> 32;
+        b = (b + word) * 0xc2b2ae3d27d4eb4f;
+        b ^= b >> 29;
+        at += taken;
+        bytes -= taken;
+    }
+    key[0] = a;
+    key[1] = b ^ a >> 7;
+}
+
+/* Names mean nothing; everything else does. */
+static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2])
+{
+    key[0] = 0x243f6a8885a308d3;
+    key[1] = 0x13198a2e03707344;
+    hash(key, ir->group_size, sizeof ir->group_size);
+    const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
+                                ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
+    hash(key, counts, sizeof counts);
+    hash(key, ir->records, ir->record_count * sizeof *ir->records);
+    hash(key, ir->constants, ir->constant_count * sizeof *ir->constants);
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        const uint32_t words[3] = {ir->memories[i].count, ir->memories[i].type,
+                                   ir->memories[i].access};
+        hash(key, words, sizeof words);
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        const uint32_t words[2] = {ir->scalars[i].offset, ir->scalars[i].type};
+        hash(key, words, sizeof words);
+    }
+}
+
+/* The assembler's own words say more than its result. */
+static hal_status compile_failed(cuda_result result, const char *tried, const char *log)
+{
+    const hal_status status = cuda_failed(result, "%s", tried);
+    if (status == HAL_ERROR_OUT_OF_MEMORY || status == HAL_ERROR_DEVICE_LOST || log[0] == 0) {
+        return status;
+    }
+    return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", tried, (int)LOG_SHOWN, log);
+}
+
+static hal_status finish(hal_plugin_kernel *kernel, const char *entry)
+{
+    const cuda_driver *cu = cuda_functions();
+    hal_status status =
+        cuda_failed(cu->cuModuleGetFunction(&kernel->function, kernel->module, entry),
+                    "finding the entry %.100s", entry);
+    if (status == HAL_OK && kernel->dynamic_shared > 0) {
+        status =
+            cuda_failed(cu->cuFuncSetAttribute(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
+                                               (int)kernel->dynamic_shared),
+                        "asking for %u bytes of shared memory", kernel->dynamic_shared);
+    }
+    return status;
+}
+
+static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry)
+{
+    char log[LOG_BYTES] = "";
+    const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
+    void *values[2] = {log, (void *)(uintptr_t)sizeof log};
+    const cuda_result result =
+        cuda_functions()->cuModuleLoadDataEx(&kernel->module, image, 2, options, values);
+    if (result != 0) {
+        return compile_failed(result, "loading machine code", log);
+    }
+    const hal_status status = finish(kernel, entry);
+    if (status != HAL_OK) {
+        cuda_functions()->cuModuleUnload(kernel->module);
+        kernel->module = NULL;
+    }
+    return status;
+}
+
 static hal_status assemble(const kit_text *text, const hal_plugin_device *device,
-                           const uint64_t key[2], hal_plugin_kernel *kernel);
-static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry);
-static hal_status finish(hal_plugin_kernel *kernel, const char *entry);
-static hal_status compile_failed(cuda_result result, const char *tried, const char *log);
-static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir);
-static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2]);
-static void hash(uint64_t key[2], const void *data, uint64_t bytes);
+                           const uint64_t key[2], hal_plugin_kernel *kernel)
+{
+    const cuda_driver *cu = cuda_functions();
+    char log[LOG_BYTES] = "";
+    const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
+    void *values[2] = {log, (void *)(uintptr_t)sizeof log};
+    cuda_linker linker = NULL;
+    void *cubin = NULL;
+    size_t bytes = 0;
+    cuda_result result = cu->cuLinkCreate_v2(2, options, values, &linker);
+    if (result == 0) {
+        result = cu->cuLinkAddData_v2(linker, CUDA_INPUT_PTX, text->data, text->length + 1,
+                                      CUDA_ENTRY, 0, NULL, NULL);
+    }
+    if (result == 0) {
+        result = cu->cuLinkComplete(linker, &cubin, &bytes);
+    }
+    hal_status status = HAL_OK;
+    if (result != 0) {
+        status = compile_failed(result, "assembling a kernel", log);
+    } else {
+        status = load_module(kernel, cubin, CUDA_ENTRY);
+    }
+    if (status == HAL_OK) {
+        cuda_host()->cache_store(device->id, key, cubin, bytes);
+    }
+    if (linker != NULL) {
+        cu->cuLinkDestroy(linker);
+    }
+    return status;
+}
+
+static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
+                          hal_plugin_kernel *kernel)
+{
+    const hal_host *host = cuda_host();
+    uint64_t key[2], bytes = 0;
+    void *cubin = NULL;
+    hash_kernel(ir, key);
+    if (host->cache_load(device->id, key, &cubin, &bytes) == HAL_OK) {
+        /* Code that the driver does not take is made again. */
+        const hal_status status = load_module(kernel, cubin, CUDA_ENTRY);
+        host->release(cubin);
+        if (status == HAL_OK) {
+            return status;
+        }
+    }
+    kit_text text = {.host = host};
+    hal_status status = cuda_lower(ir, device->sm, &text);
+    if (status == HAL_OK) {
+        if (kit_native_dump_begin(host, ir->names + ir->name, device->id)) {
+            kit_native_dump_text(host, text.data);
+        }
+        status = assemble(&text, device, key, kernel);
+    }
+    kit_text_release(&text);
+    return status;
+}
 
 hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                               hal_plugin_kernel **kernel)
@@ -94,162 +241,4 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     }
     pthread_rwlock_unlock(&device->unloading);
     free(kernel);
-}
-
-/* What the launch needs. The block ends with the last scalar, as C's parameters would. */
-static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir)
-{
-    cuda_layout layout;
-    cuda_lay_out(ir, &layout);
-    kernel->serial = atomic_fetch_add(&device->kernels, 1) + 1;
-    memcpy(kernel->group, ir->group_size, sizeof kernel->group);
-    kernel->binding_count = ir->binding_count;
-    kernel->parameter_bytes = layout.parameter_bytes;
-    kernel->scalar_bytes = layout.parameter_bytes - layout.scalars;
-    kernel->dynamic_shared = layout.dynamic_shared;
-}
-
-static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
-                          hal_plugin_kernel *kernel)
-{
-    const hal_host *host = cuda_host();
-    uint64_t key[2], bytes = 0;
-    void *cubin = NULL;
-    hash_kernel(ir, key);
-    if (host->cache_load(device->id, key, &cubin, &bytes) == HAL_OK) {
-        /* Code that the driver does not take is made again. */
-        const hal_status status = load_module(kernel, cubin, CUDA_ENTRY);
-        host->release(cubin);
-        if (status == HAL_OK) {
-            return status;
-        }
-    }
-    kit_text text = {.host = host};
-    hal_status status = cuda_lower(ir, device->sm, &text);
-    if (status == HAL_OK) {
-        if (kit_native_dump_begin(host, ir->names + ir->name, device->id)) {
-            kit_native_dump_text(host, text.data);
-        }
-        status = assemble(&text, device, key, kernel);
-    }
-    kit_text_release(&text);
-    return status;
-}
-
-static hal_status assemble(const kit_text *text, const hal_plugin_device *device,
-                           const uint64_t key[2], hal_plugin_kernel *kernel)
-{
-    const cuda_driver *cu = cuda_functions();
-    char log[LOG_BYTES] = "";
-    const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
-    void *values[2] = {log, (void *)(uintptr_t)sizeof log};
-    cuda_linker linker = NULL;
-    void *cubin = NULL;
-    size_t bytes = 0;
-    cuda_result result = cu->cuLinkCreate_v2(2, options, values, &linker);
-    if (result == 0) {
-        result = cu->cuLinkAddData_v2(linker, CUDA_INPUT_PTX, text->data, text->length + 1,
-                                      CUDA_ENTRY, 0, NULL, NULL);
-    }
-    if (result == 0) {
-        result = cu->cuLinkComplete(linker, &cubin, &bytes);
-    }
-    hal_status status = HAL_OK;
-    if (result != 0) {
-        status = compile_failed(result, "assembling a kernel", log);
-    } else {
-        status = load_module(kernel, cubin, CUDA_ENTRY);
-    }
-    if (status == HAL_OK) {
-        cuda_host()->cache_store(device->id, key, cubin, bytes);
-    }
-    if (linker != NULL) {
-        cu->cuLinkDestroy(linker);
-    }
-    return status;
-}
-
-static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry)
-{
-    char log[LOG_BYTES] = "";
-    const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
-    void *values[2] = {log, (void *)(uintptr_t)sizeof log};
-    const cuda_result result =
-        cuda_functions()->cuModuleLoadDataEx(&kernel->module, image, 2, options, values);
-    if (result != 0) {
-        return compile_failed(result, "loading machine code", log);
-    }
-    const hal_status status = finish(kernel, entry);
-    if (status != HAL_OK) {
-        cuda_functions()->cuModuleUnload(kernel->module);
-        kernel->module = NULL;
-    }
-    return status;
-}
-
-static hal_status finish(hal_plugin_kernel *kernel, const char *entry)
-{
-    const cuda_driver *cu = cuda_functions();
-    hal_status status =
-        cuda_failed(cu->cuModuleGetFunction(&kernel->function, kernel->module, entry),
-                    "finding the entry %.100s", entry);
-    if (status == HAL_OK && kernel->dynamic_shared > 0) {
-        status =
-            cuda_failed(cu->cuFuncSetAttribute(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
-                                               (int)kernel->dynamic_shared),
-                        "asking for %u bytes of shared memory", kernel->dynamic_shared);
-    }
-    return status;
-}
-
-/* The assembler's own words say more than its result. */
-static hal_status compile_failed(cuda_result result, const char *tried, const char *log)
-{
-    const hal_status status = cuda_failed(result, "%s", tried);
-    if (status == HAL_ERROR_OUT_OF_MEMORY || status == HAL_ERROR_DEVICE_LOST || log[0] == 0) {
-        return status;
-    }
-    return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", tried, (int)LOG_SHOWN, log);
-}
-
-/* Names mean nothing; everything else does. */
-static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2])
-{
-    key[0] = 0x243f6a8885a308d3;
-    key[1] = 0x13198a2e03707344;
-    hash(key, ir->group_size, sizeof ir->group_size);
-    const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
-                                ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
-    hash(key, counts, sizeof counts);
-    hash(key, ir->records, ir->record_count * sizeof *ir->records);
-    hash(key, ir->constants, ir->constant_count * sizeof *ir->constants);
-    for (uint32_t i = 0; i < ir->memory_count; i++) {
-        const uint32_t words[3] = {ir->memories[i].count, ir->memories[i].type,
-                                   ir->memories[i].access};
-        hash(key, words, sizeof words);
-    }
-    for (uint32_t i = 0; i < ir->scalar_count; i++) {
-        const uint32_t words[2] = {ir->scalars[i].offset, ir->scalars[i].type};
-        hash(key, words, sizeof words);
-    }
-}
-
-/* Two chains of multiplications over words of 8 bytes. */
-static void hash(uint64_t key[2], const void *data, uint64_t bytes)
-{
-    const uint8_t *at = data;
-    uint64_t a = key[0] ^ bytes, b = key[1];
-    while (bytes > 0) {
-        const uint64_t taken = bytes < 8 ? bytes : 8;
-        uint64_t word = 0;
-        memcpy(&word, at, taken);
-        a = (a ^ word) * 0x9e3779b97f4a7c15;
-        a ^= a >> 32;
-        b = (b + word) * 0xc2b2ae3d27d4eb4f;
-        b ^= b >> 29;
-        at += taken;
-        bytes -= taken;
-    }
-    key[0] = a;
-    key[1] = b ^ a >> 7;
 }

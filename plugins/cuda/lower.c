@@ -8,54 +8,6 @@
 
 enum { SHARED_ALIGNMENT = 16 };
 
-static uint32_t place_shared(const hal_ir_kernel *kernel, uint32_t *offsets);
-static hal_status begin(cuda_lowering *l, void **scratch);
-static void begin_kernel(cuda_lowering *l);
-static void lower_record(cuda_lowering *l, uint32_t index);
-static void scalar(cuda_lowering *l, uint32_t index);
-static void declare(const cuda_lowering *l, kit_text *text);
-static int uses_subgroups(const hal_ir_kernel *kernel);
-
-void cuda_lay_out(const hal_ir_kernel *kernel, cuda_layout *layout)
-{
-    uint32_t offsets[HAL_IR_MAX_SHARED];
-    layout->scalars = 8 * kernel->binding_count;
-    layout->parameter_bytes = layout->scalars;
-    if (kernel->scalar_count > 0) { /* in rising order */
-        const hal_ir_scalar *last = &kernel->scalars[kernel->scalar_count - 1];
-        layout->parameter_bytes += last->offset + hal_type_size(last->type);
-    }
-    layout->shared_bytes = place_shared(kernel, offsets);
-    layout->dynamic_shared = layout->shared_bytes > CUDA_STATIC_SHARED ? layout->shared_bytes : 0;
-}
-
-hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t sm, kit_text *text)
-{
-    cuda_lowering l = {.kernel = kernel, .sm = sm, .body = {.host = text->host}};
-    void *scratch = NULL;
-    hal_status status = begin(&l, &scratch);
-    if (status != HAL_OK) {
-        return status;
-    }
-    begin_kernel(&l);
-    for (uint32_t i = 0; i < kernel->record_count && l.status == HAL_OK; i++) {
-        lower_record(&l, i);
-    }
-    status = l.status;
-    if (status == HAL_OK) {
-        declare(&l, text);
-        kit_text_append(text, l.body.data, l.body.length);
-        kit_text_add(text, "ret;\n}\n");
-        if (text->failed || l.body.failed) {
-            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                      "cuda: no host memory for the text of a kernel");
-        }
-    }
-    kit_text_release(&l.body);
-    text->host->release(scratch);
-    return status;
-}
-
 /* Every array begins at a multiple of what the widest access needs. */
 static uint32_t place_shared(const hal_ir_kernel *kernel, uint32_t *offsets)
 {
@@ -90,6 +42,18 @@ static hal_status begin(cuda_lowering *l, void **scratch)
     return HAL_OK;
 }
 
+static int uses_subgroups(const hal_ir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        const uint32_t opcode = kernel->records[i].opcode;
+        if (opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
+            opcode == HAL_IR_SUBGROUP_REDUCE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The addresses of the bindings and of shared memory. */
 static void begin_kernel(cuda_lowering *l)
 {
@@ -111,6 +75,14 @@ static void begin_kernel(cuda_lowering *l)
     }
 }
 
+static void scalar(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_ir_scalar *s = &l->kernel->scalars[r->aux];
+    cuda_emit(l, "ld.param$ $, [block+$];", cuda_bits(r->type), cuda_define(l, index),
+              cuda_unsigned(8 * l->kernel->binding_count + s->offset));
+}
+
 static void lower_record(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
@@ -128,14 +100,6 @@ static void lower_record(cuda_lowering *l, uint32_t index)
              "cuda: the lowering to PTX does not know opcode %u of type %u (record %u)", r->opcode,
              r->type, index);
     l->status = l->body.host->fail(HAL_ERROR_UNSUPPORTED, message);
-}
-
-static void scalar(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_ir_scalar *s = &l->kernel->scalars[r->aux];
-    cuda_emit(l, "ld.param$ $, [block+$];", cuda_bits(r->type), cuda_define(l, index),
-              cuda_unsigned(8 * l->kernel->binding_count + s->offset));
 }
 
 /* Version and target are the lowest that have what the text uses, so that old drivers take it; the
@@ -184,14 +148,42 @@ static void declare(const cuda_lowering *l, kit_text *text)
     }
 }
 
-static int uses_subgroups(const hal_ir_kernel *kernel)
+void cuda_lay_out(const hal_ir_kernel *kernel, cuda_layout *layout)
 {
-    for (uint32_t i = 0; i < kernel->record_count; i++) {
-        const uint32_t opcode = kernel->records[i].opcode;
-        if (opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
-            opcode == HAL_IR_SUBGROUP_REDUCE) {
-            return 1;
+    uint32_t offsets[HAL_IR_MAX_SHARED];
+    layout->scalars = 8 * kernel->binding_count;
+    layout->parameter_bytes = layout->scalars;
+    if (kernel->scalar_count > 0) { /* in rising order */
+        const hal_ir_scalar *last = &kernel->scalars[kernel->scalar_count - 1];
+        layout->parameter_bytes += last->offset + hal_type_size(last->type);
+    }
+    layout->shared_bytes = place_shared(kernel, offsets);
+    layout->dynamic_shared = layout->shared_bytes > CUDA_STATIC_SHARED ? layout->shared_bytes : 0;
+}
+
+hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t sm, kit_text *text)
+{
+    cuda_lowering l = {.kernel = kernel, .sm = sm, .body = {.host = text->host}};
+    void *scratch = NULL;
+    hal_status status = begin(&l, &scratch);
+    if (status != HAL_OK) {
+        return status;
+    }
+    begin_kernel(&l);
+    for (uint32_t i = 0; i < kernel->record_count && l.status == HAL_OK; i++) {
+        lower_record(&l, i);
+    }
+    status = l.status;
+    if (status == HAL_OK) {
+        declare(&l, text);
+        kit_text_append(text, l.body.data, l.body.length);
+        kit_text_add(text, "ret;\n}\n");
+        if (text->failed || l.body.failed) {
+            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
+                                      "cuda: no host memory for the text of a kernel");
         }
     }
-    return 0;
+    kit_text_release(&l.body);
+    text->host->release(scratch);
+    return status;
 }

@@ -1,11 +1,104 @@
 /* Conversions: between value types, by bits, and to and from what memory holds. */
 #include "lower_state.h"
 
-static void cast(cuda_lowering *l, uint32_t index);
-static void cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a);
-static void bitcast(cuda_lowering *l, uint32_t index);
-static void narrow(cuda_lowering *l, uint32_t index);
-static cuda_operand bf16_bits(cuda_lowering *l, cuda_operand value);
+/* The instruction saturates; NaN gives 0 by itself only from f32 to 32 bits. */
+static void cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a)
+{
+    const hal_type to = l->kernel->records[index].type;
+    const int exact = from == HAL_TYPE_F32 && hal_type_size(to) == 4;
+    const cuda_operand result = cuda_define(l, index),
+                       number = exact ? result : cuda_fresh(l, cuda_class(to));
+    cuda_emit(l, "cvt.rzi$$ $, $;", cuda_type(to), cuda_type(from), number, a);
+    if (!exact) {
+        const cuda_operand nan = cuda_fresh(l, CUDA_PREDICATE);
+        cuda_emit(l, "setp.nan$ $, $, $;", cuda_type(from), nan, a, a);
+        cuda_emit(l, "selp$ $, 0, $, $;", cuda_bits(to), result, number, nan);
+    }
+}
+
+static void cast(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_type from = l->kernel->records[r->a].type, to = r->type;
+    const cuda_operand a = cuda_in_register(l, r->a, 0);
+    if (to == HAL_TYPE_BOOL) {
+        cuda_emit(l, hal_type_is_float(from) ? "setp.neu$ $, $, $;" : "setp.ne$ $, $, $;",
+                  cuda_type(from), cuda_define(l, index), a,
+                  from == HAL_TYPE_F32   ? (cuda_operand){CUDA_FLOAT_BITS, 0}
+                  : from == HAL_TYPE_F64 ? (cuda_operand){CUDA_DOUBLE_BITS, 0}
+                                         : cuda_integer(0));
+    } else if (from == HAL_TYPE_BOOL) {
+        const int is_f32 = to == HAL_TYPE_F32, is_f64 = to == HAL_TYPE_F64;
+        cuda_emit(l, "selp$ $, $, $, $;", cuda_type(to), cuda_define(l, index),
+                  is_f32   ? (cuda_operand){CUDA_FLOAT_BITS, 0x3f800000}
+                  : is_f64 ? (cuda_operand){CUDA_DOUBLE_BITS, UINT64_C(0x3ff0000000000000)}
+                           : cuda_integer(1),
+                  is_f32   ? (cuda_operand){CUDA_FLOAT_BITS, 0}
+                  : is_f64 ? (cuda_operand){CUDA_DOUBLE_BITS, 0}
+                           : cuda_integer(0),
+                  a);
+    } else if (hal_type_is_float(from) && hal_type_is_integer(to)) {
+        cast_to_integer(l, index, from, a);
+    } else if (hal_type_is_float(to) && (hal_type_is_integer(from) || to == HAL_TYPE_F32)) {
+        cuda_emit(l, "cvt.rn$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
+    } else {
+        cuda_emit(l, "cvt$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
+    }
+}
+
+static void bitcast(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const cuda_operand a = cuda_in_register(l, r->a, 0);
+    cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), cuda_define(l, index), a);
+}
+
+static void narrow(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_type to = (hal_type)r->aux;
+    const cuda_operand a = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
+    switch (to) {
+    case HAL_TYPE_F16: {
+        const cuda_operand half = cuda_fresh(l, CUDA_HALF);
+        cuda_emit(l, "cvt.rn.f16.f32 $, $;", half, a);
+        cuda_emit(l, "cvt.f32.f16 $, $;", result, half);
+        break;
+    }
+    case HAL_TYPE_BF16: {
+        const cuda_operand word = cuda_fresh(l, CUDA_WORD);
+        cuda_pack_halves(l, to, word, a, cuda_text(""));
+        cuda_unpack_half(l, to, result, word, 0);
+        break;
+    }
+    case HAL_TYPE_I8:
+    case HAL_TYPE_I16:
+        cuda_emit(l, "bfe.s32 $, $, 0, $;", result, a, cuda_unsigned(8 * hal_type_size(to)));
+        break;
+    case HAL_TYPE_U8:
+    case HAL_TYPE_U16:
+        cuda_emit(l, "bfe.u32 $, $, 0, $;", result, a, cuda_unsigned(8 * hal_type_size(to)));
+        break;
+    default:
+        cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, a);
+        break;
+    }
+}
+
+/* The upper half of an f32, rounded to nearest even, in the low bits of a word; NaN stays NaN. */
+static cuda_operand bf16_bits(cuda_lowering *l, cuda_operand value)
+{
+    const cuda_operand bits = cuda_fresh(l, CUDA_WORD), odd = cuda_fresh(l, CUDA_WORD),
+                       nan = cuda_fresh(l, CUDA_PREDICATE);
+    cuda_emit(l, "mov.b32 $, $;", bits, value);
+    cuda_emit(l, "setp.nan.f32 $, $, $;", nan, value, value);
+    cuda_emit(l, "bfe.u32 $, $, 16, 1;", odd, bits);
+    cuda_emit(l, "add.u32 $, $, $;", bits, bits, odd);
+    cuda_emit(l, "add.u32 $, $, 32767;", bits, bits);
+    cuda_emit(l, "shr.u32 $, $, 16;", bits, bits);
+    cuda_emit(l, "selp.b32 $, 32767, $, $;", bits, bits, nan);
+    return bits;
+}
 
 int cuda_lower_convert(cuda_lowering *l, uint32_t index)
 {
@@ -67,103 +160,4 @@ void cuda_unpack_half(cuda_lowering *l, hal_type type, cuda_operand result, cuda
     const cuda_operand low = cuda_fresh(l, CUDA_HALF), high = cuda_fresh(l, CUDA_HALF);
     cuda_emit(l, "mov.b32 {$, $}, $;", low, high, word);
     cuda_emit(l, "cvt.f32.f16 $, $;", result, element ? high : low);
-}
-
-/* The upper half of an f32, rounded to nearest even, in the low bits of a word; NaN stays NaN. */
-static cuda_operand bf16_bits(cuda_lowering *l, cuda_operand value)
-{
-    const cuda_operand bits = cuda_fresh(l, CUDA_WORD), odd = cuda_fresh(l, CUDA_WORD),
-                       nan = cuda_fresh(l, CUDA_PREDICATE);
-    cuda_emit(l, "mov.b32 $, $;", bits, value);
-    cuda_emit(l, "setp.nan.f32 $, $, $;", nan, value, value);
-    cuda_emit(l, "bfe.u32 $, $, 16, 1;", odd, bits);
-    cuda_emit(l, "add.u32 $, $, $;", bits, bits, odd);
-    cuda_emit(l, "add.u32 $, $, 32767;", bits, bits);
-    cuda_emit(l, "shr.u32 $, $, 16;", bits, bits);
-    cuda_emit(l, "selp.b32 $, 32767, $, $;", bits, bits, nan);
-    return bits;
-}
-
-static void cast(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_type from = l->kernel->records[r->a].type, to = r->type;
-    const cuda_operand a = cuda_in_register(l, r->a, 0);
-    if (to == HAL_TYPE_BOOL) {
-        cuda_emit(l, hal_type_is_float(from) ? "setp.neu$ $, $, $;" : "setp.ne$ $, $, $;",
-                  cuda_type(from), cuda_define(l, index), a,
-                  from == HAL_TYPE_F32   ? (cuda_operand){CUDA_FLOAT_BITS, 0}
-                  : from == HAL_TYPE_F64 ? (cuda_operand){CUDA_DOUBLE_BITS, 0}
-                                         : cuda_integer(0));
-    } else if (from == HAL_TYPE_BOOL) {
-        const int is_f32 = to == HAL_TYPE_F32, is_f64 = to == HAL_TYPE_F64;
-        cuda_emit(l, "selp$ $, $, $, $;", cuda_type(to), cuda_define(l, index),
-                  is_f32   ? (cuda_operand){CUDA_FLOAT_BITS, 0x3f800000}
-                  : is_f64 ? (cuda_operand){CUDA_DOUBLE_BITS, UINT64_C(0x3ff0000000000000)}
-                           : cuda_integer(1),
-                  is_f32   ? (cuda_operand){CUDA_FLOAT_BITS, 0}
-                  : is_f64 ? (cuda_operand){CUDA_DOUBLE_BITS, 0}
-                           : cuda_integer(0),
-                  a);
-    } else if (hal_type_is_float(from) && hal_type_is_integer(to)) {
-        cast_to_integer(l, index, from, a);
-    } else if (hal_type_is_float(to) && (hal_type_is_integer(from) || to == HAL_TYPE_F32)) {
-        cuda_emit(l, "cvt.rn$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
-    } else {
-        cuda_emit(l, "cvt$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
-    }
-}
-
-/* The instruction saturates; NaN gives 0 by itself only from f32 to 32 bits. */
-static void cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a)
-{
-    const hal_type to = l->kernel->records[index].type;
-    const int exact = from == HAL_TYPE_F32 && hal_type_size(to) == 4;
-    const cuda_operand result = cuda_define(l, index),
-                       number = exact ? result : cuda_fresh(l, cuda_class(to));
-    cuda_emit(l, "cvt.rzi$$ $, $;", cuda_type(to), cuda_type(from), number, a);
-    if (!exact) {
-        const cuda_operand nan = cuda_fresh(l, CUDA_PREDICATE);
-        cuda_emit(l, "setp.nan$ $, $, $;", cuda_type(from), nan, a, a);
-        cuda_emit(l, "selp$ $, 0, $, $;", cuda_bits(to), result, number, nan);
-    }
-}
-
-static void bitcast(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const cuda_operand a = cuda_in_register(l, r->a, 0);
-    cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), cuda_define(l, index), a);
-}
-
-static void narrow(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_type to = (hal_type)r->aux;
-    const cuda_operand a = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
-    switch (to) {
-    case HAL_TYPE_F16: {
-        const cuda_operand half = cuda_fresh(l, CUDA_HALF);
-        cuda_emit(l, "cvt.rn.f16.f32 $, $;", half, a);
-        cuda_emit(l, "cvt.f32.f16 $, $;", result, half);
-        break;
-    }
-    case HAL_TYPE_BF16: {
-        const cuda_operand word = cuda_fresh(l, CUDA_WORD);
-        cuda_pack_halves(l, to, word, a, cuda_text(""));
-        cuda_unpack_half(l, to, result, word, 0);
-        break;
-    }
-    case HAL_TYPE_I8:
-    case HAL_TYPE_I16:
-        cuda_emit(l, "bfe.s32 $, $, 0, $;", result, a, cuda_unsigned(8 * hal_type_size(to)));
-        break;
-    case HAL_TYPE_U8:
-    case HAL_TYPE_U16:
-        cuda_emit(l, "bfe.u32 $, $, 0, $;", result, a, cuda_unsigned(8 * hal_type_size(to)));
-        break;
-    default:
-        cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, a);
-        break;
-    }
 }

@@ -11,61 +11,49 @@ typedef struct place {
     const char *space;   /* .shared, .global */
 } place;
 
-static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32_t elements);
-static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value index);
-static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value index);
-static void load(cuda_lowering *l, uint32_t index);
-static const char *load_of(const cuda_lowering *l, uint32_t memory);
-static void load_words(cuda_lowering *l, uint32_t index, const place *p);
-static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
-                   uint32_t element);
-static void store(cuda_lowering *l, uint32_t index);
-static void store_words(cuda_lowering *l, uint32_t index, const place *p);
-static cuda_operand pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                         uint32_t count);
-static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                               uint32_t count);
-static void access(cuda_lowering *l, const char *operation, const char *type, hal_ir_value guard,
-                   const place *p, const cuda_operand *registers, uint32_t count, int is_load);
-static void guard_prefix(cuda_lowering *l, hal_ir_value guard);
-static void atomic(cuda_lowering *l, uint32_t index);
-static void copy(cuda_lowering *l, uint32_t index);
-static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *to,
-                         const place *from, uint32_t bytes);
-static const char *word_type(hal_type type);
-
-int cuda_lower_memory(cuda_lowering *l, uint32_t index)
+static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
 {
-    const hal_ir_record *r = &l->kernel->records[index];
-    switch (r->opcode) {
-    case HAL_IR_LOAD:
-        load(l, index);
-        return 1;
-    case HAL_IR_STORE:
-        store(l, index);
-        return 1;
-    case HAL_IR_ATOMIC:
-        atomic(l, index);
-        return 1;
-    case HAL_IR_ASYNC_COPY:
-        copy(l, index);
-        return 1;
-    case HAL_IR_ASYNC_COMMIT:
-        if (l->sm >= 80) {
-            cuda_emit(l, "cp.async.commit_group;");
+    const hal_type type = l->kernel->records[index].type;
+    const uint32_t size = hal_type_size(l->kernel->memories[memory].type);
+    const cuda_operand number = cuda_in_register(l, index, 0);
+    if (hal_ir_is_shared(l->kernel, memory)) {
+        const cuda_operand made = cuda_fresh(l, CUDA_WORD);
+        cuda_operand low = number;
+        if (number.kind == CUDA_LONG) {
+            low = cuda_fresh(l, CUDA_WORD);
+            cuda_emit(l, "cvt.u32.u64 $, $;", low, number);
         }
-        return 1;
-    case HAL_IR_ASYNC_WAIT:
-        if (l->sm >= 80) {
-            cuda_emit(l, "cp.async.wait_group $;", cuda_integer(r->imm));
-        }
-        return 1;
-    default:
-        return 0;
+        cuda_emit(l, "mad.lo.u32 $, $, $, $;", made, low, cuda_unsigned(size),
+                  (cuda_operand){CUDA_WORD, l->shared_base});
+        return made;
     }
+    const cuda_operand made = cuda_fresh(l, CUDA_LONG), base = {CUDA_LONG, l->base[memory]};
+    if (number.kind == CUDA_LONG) {
+        cuda_emit(l, "mad.lo.s64 $, $, $, $;", made, number, cuda_unsigned(size), base);
+    } else {
+        cuda_emit(l, type == HAL_TYPE_I32 ? "mad.wide.s32 $, $, $, $;" : "mad.wide.u32 $, $, $, $;",
+                  made, number, cuda_unsigned(size), base);
+    }
+    return made;
 }
 
-/* ---- Addresses ---- */
+/* The register with the address of element `index`; computed once in a block and those inside. */
+static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
+{
+    const int shared = hal_ir_is_shared(l->kernel, memory);
+    cuda_address *known = &l->addresses[index];
+    /* All arrays of one element size in shared memory have their addresses in common. */
+    const uint32_t key =
+        shared ? l->kernel->binding_count + hal_type_size(l->kernel->memories[memory].type)
+               : memory;
+    if (known->block != 0 && known->memory == key && known->depth <= l->depth &&
+        l->blocks[known->depth].serial == known->block) {
+        return (cuda_operand){shared ? CUDA_WORD : CUDA_LONG, known->number};
+    }
+    const cuda_operand made = new_address(l, memory, index);
+    *known = (cuda_address){key, l->blocks[l->depth].serial, l->depth, (uint32_t)made.bits};
+    return made;
+}
 
 static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32_t elements)
 {
@@ -99,197 +87,11 @@ static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32
     return p;
 }
 
-/* The register with the address of element `index`; computed once in a block and those inside. */
-static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
+static void guard_prefix(cuda_lowering *l, hal_ir_value guard)
 {
-    const int shared = hal_ir_is_shared(l->kernel, memory);
-    cuda_address *known = &l->addresses[index];
-    /* All arrays of one element size in shared memory have their addresses in common. */
-    const uint32_t key =
-        shared ? l->kernel->binding_count + hal_type_size(l->kernel->memories[memory].type)
-               : memory;
-    if (known->block != 0 && known->memory == key && known->depth <= l->depth &&
-        l->blocks[known->depth].serial == known->block) {
-        return (cuda_operand){shared ? CUDA_WORD : CUDA_LONG, known->number};
+    if (guard != HAL_IR_NONE) {
+        cuda_guard(l, cuda_value(l, guard));
     }
-    const cuda_operand made = new_address(l, memory, index);
-    *known = (cuda_address){key, l->blocks[l->depth].serial, l->depth, (uint32_t)made.bits};
-    return made;
-}
-
-static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
-{
-    const hal_type type = l->kernel->records[index].type;
-    const uint32_t size = hal_type_size(l->kernel->memories[memory].type);
-    const cuda_operand number = cuda_in_register(l, index, 0);
-    if (hal_ir_is_shared(l->kernel, memory)) {
-        const cuda_operand made = cuda_fresh(l, CUDA_WORD);
-        cuda_operand low = number;
-        if (number.kind == CUDA_LONG) {
-            low = cuda_fresh(l, CUDA_WORD);
-            cuda_emit(l, "cvt.u32.u64 $, $;", low, number);
-        }
-        cuda_emit(l, "mad.lo.u32 $, $, $, $;", made, low, cuda_unsigned(size),
-                  (cuda_operand){CUDA_WORD, l->shared_base});
-        return made;
-    }
-    const cuda_operand made = cuda_fresh(l, CUDA_LONG), base = {CUDA_LONG, l->base[memory]};
-    if (number.kind == CUDA_LONG) {
-        cuda_emit(l, "mad.lo.s64 $, $, $, $;", made, number, cuda_unsigned(size), base);
-    } else {
-        cuda_emit(l, type == HAL_TYPE_I32 ? "mad.wide.s32 $, $, $, $;" : "mad.wide.u32 $, $, $, $;",
-                  made, number, cuda_unsigned(size), base);
-    }
-    return made;
-}
-
-/* ---- Loads and stores ---- */
-
-static void load(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
-    const place p = locate(l, r->aux, r->a, r->imm);
-    if (hal_type_size(memory->type) < 4) {
-        load_words(l, index, &p);
-        return;
-    }
-    cuda_operand registers[4];
-    registers[0] = cuda_define(l, index);
-    for (uint32_t i = 1; i < r->width; i++) {
-        registers[i] = (cuda_operand){registers[0].kind, registers[0].bits + i};
-    }
-    access(l, load_of(l, r->aux), word_type(memory->type), r->b, &p, registers, r->width, 1);
-}
-
-/* Of a binding that is only read: through the read-only path, which takes the memory to be constant
- * as long as the kernel is there. A kernel that starts early is there before its inputs are. */
-static const char *load_of(const cuda_lowering *l, uint32_t memory)
-{
-    if (hal_ir_is_shared(l->kernel, memory)) {
-        return "ld.shared";
-    }
-    return l->kernel->memories[memory].access == HAL_ACCESS_READ && l->sm < CUDA_EARLY_SM
-               ? "ld.global.nc"
-               : "ld.global";
-}
-
-/* Elements of one or two bytes: whole words where there are four bytes or more. */
-static void load_words(cuda_lowering *l, uint32_t index, const place *p)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
-    const uint32_t size = hal_type_size(memory->type), bytes = size * r->width;
-    const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
-    const cuda_operand first = cuda_define(l, index);
-    const int as_is = r->width == 1 && hal_type_is_integer(memory->type);
-    cuda_operand registers[4];
-    for (uint32_t i = 0; i < words; i++) {
-        registers[i] = as_is ? first : cuda_fresh(l, CUDA_WORD);
-    }
-    const char *type = bytes == 1   ? memory->type == HAL_TYPE_I8 ? ".s8" : ".u8"
-                       : bytes == 2 ? as_is && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
-                                    : ".b32";
-    access(l, load_of(l, r->aux), type, r->b, p, registers, words, 1);
-    for (uint32_t i = 0; i < r->width && !as_is; i++) {
-        unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i}, registers[i * size / 4],
-               i * size % 4 / size);
-    }
-}
-
-static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
-                   uint32_t element)
-{
-    const uint32_t bits = 8 * hal_type_size(type);
-    const cuda_operand at = cuda_unsigned(element * bits);
-    switch (type) {
-    case HAL_TYPE_F16:
-    case HAL_TYPE_BF16:
-        cuda_unpack_half(l, type, result, word, element);
-        break;
-    case HAL_TYPE_BOOL: {
-        const cuda_operand byte = cuda_fresh(l, CUDA_WORD);
-        cuda_emit(l, "bfe.u32 $, $, $, 8;", byte, word, at);
-        cuda_emit(l, "setp.ne.u32 $, $, 0;", result, byte);
-        break;
-    }
-    default:
-        cuda_emit(l, hal_type_is_signed(type) ? "bfe.s32 $, $, $, $;" : "bfe.u32 $, $, $, $;",
-                  result, word, at, cuda_unsigned(bits));
-        break;
-    }
-}
-
-static void store(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
-    const place p = locate(l, r->aux, r->a, r->imm);
-    if (hal_type_size(memory->type) < 4) {
-        store_words(l, index, &p);
-        return;
-    }
-    cuda_operand registers[4];
-    for (uint32_t i = 0; i < r->width; i++) {
-        registers[i] = cuda_in_register(l, r->c, i);
-    }
-    access(l, p.space[1] == 's' ? "st.shared" : "st.global", word_type(memory->type), r->b, &p,
-           registers, r->width, 0);
-}
-
-static void store_words(cuda_lowering *l, uint32_t index, const place *p)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const hal_type type = l->kernel->memories[r->aux].type;
-    const uint32_t size = hal_type_size(type), bytes = size * r->width;
-    const uint32_t words = bytes <= 4 ? 1 : bytes / 4, each = r->width / words;
-    cuda_operand registers[4];
-    for (uint32_t i = 0; i < words; i++) {
-        registers[i] = pack(l, type, r->c, i * each, each);
-    }
-    access(l, p->space[1] == 's' ? "st.shared" : "st.global",
-           bytes == 1   ? ".u8"
-           : bytes == 2 ? ".u16"
-                        : ".b32",
-           r->b, p, registers, words, 0);
-}
-
-/* Up to four bytes of elements in a word. */
-static cuda_operand pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                         uint32_t count)
-{
-    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16) {
-        return pack_bytes(l, type, value, first, count);
-    }
-    const cuda_operand low = cuda_in_register(l, value, first),
-                       high = count == 2 ? cuda_in_register(l, value, first + 1) : cuda_text("");
-    const cuda_operand word = cuda_fresh(l, CUDA_WORD);
-    cuda_pack_halves(l, type, word, low, high);
-    return word;
-}
-
-static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                               uint32_t count)
-{
-    const uint32_t bits = 8 * hal_type_size(type);
-    cuda_operand word = {CUDA_TEXT, 0};
-    for (uint32_t i = 0; i < count; i++) {
-        cuda_operand part = cuda_in_register(l, value, first + i);
-        if (type == HAL_TYPE_BOOL) {
-            const cuda_operand number = cuda_fresh(l, CUDA_WORD);
-            cuda_emit(l, "selp.b32 $, 1, 0, $;", number, part);
-            part = number;
-        }
-        if (i == 0) {
-            word = part; /* what stands above its bits is written over, or not stored */
-            continue;
-        }
-        const cuda_operand more = cuda_fresh(l, CUDA_WORD);
-        cuda_emit(l, "bfi.b32 $, $, $, $, $;", more, part, word, cuda_unsigned(i * bits),
-                  cuda_unsigned(bits));
-        word = more;
-    }
-    return word;
 }
 
 /* One ld or st of one, two or four registers, under its guard; what is not loaded is 0. */
@@ -330,11 +132,159 @@ static void access(cuda_lowering *l, const char *operation, const char *type, ha
     }
 }
 
-static void guard_prefix(cuda_lowering *l, hal_ir_value guard)
+/* Of a binding that is only read: through the read-only path, which takes the memory to be constant
+ * as long as the kernel is there. A kernel that starts early is there before its inputs are. */
+static const char *load_of(const cuda_lowering *l, uint32_t memory)
 {
-    if (guard != HAL_IR_NONE) {
-        cuda_guard(l, cuda_value(l, guard));
+    if (hal_ir_is_shared(l->kernel, memory)) {
+        return "ld.shared";
     }
+    return l->kernel->memories[memory].access == HAL_ACCESS_READ && l->sm < CUDA_EARLY_SM
+               ? "ld.global.nc"
+               : "ld.global";
+}
+
+static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
+                   uint32_t element)
+{
+    const uint32_t bits = 8 * hal_type_size(type);
+    const cuda_operand at = cuda_unsigned(element * bits);
+    switch (type) {
+    case HAL_TYPE_F16:
+    case HAL_TYPE_BF16:
+        cuda_unpack_half(l, type, result, word, element);
+        break;
+    case HAL_TYPE_BOOL: {
+        const cuda_operand byte = cuda_fresh(l, CUDA_WORD);
+        cuda_emit(l, "bfe.u32 $, $, $, 8;", byte, word, at);
+        cuda_emit(l, "setp.ne.u32 $, $, 0;", result, byte);
+        break;
+    }
+    default:
+        cuda_emit(l, hal_type_is_signed(type) ? "bfe.s32 $, $, $, $;" : "bfe.u32 $, $, $, $;",
+                  result, word, at, cuda_unsigned(bits));
+        break;
+    }
+}
+
+/* Elements of one or two bytes: whole words where there are four bytes or more. */
+static void load_words(cuda_lowering *l, uint32_t index, const place *p)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
+    const uint32_t size = hal_type_size(memory->type), bytes = size * r->width;
+    const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
+    const cuda_operand first = cuda_define(l, index);
+    const int as_is = r->width == 1 && hal_type_is_integer(memory->type);
+    cuda_operand registers[4];
+    for (uint32_t i = 0; i < words; i++) {
+        registers[i] = as_is ? first : cuda_fresh(l, CUDA_WORD);
+    }
+    const char *type = bytes == 1   ? memory->type == HAL_TYPE_I8 ? ".s8" : ".u8"
+                       : bytes == 2 ? as_is && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
+                                    : ".b32";
+    access(l, load_of(l, r->aux), type, r->b, p, registers, words, 1);
+    for (uint32_t i = 0; i < r->width && !as_is; i++) {
+        unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i}, registers[i * size / 4],
+               i * size % 4 / size);
+    }
+}
+
+static const char *word_type(hal_type type)
+{
+    return type == HAL_TYPE_F32       ? ".f32"
+           : type == HAL_TYPE_F64     ? ".f64"
+           : hal_type_size(type) == 8 ? ".b64"
+                                      : ".b32";
+}
+
+static void load(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
+    const place p = locate(l, r->aux, r->a, r->imm);
+    if (hal_type_size(memory->type) < 4) {
+        load_words(l, index, &p);
+        return;
+    }
+    cuda_operand registers[4];
+    registers[0] = cuda_define(l, index);
+    for (uint32_t i = 1; i < r->width; i++) {
+        registers[i] = (cuda_operand){registers[0].kind, registers[0].bits + i};
+    }
+    access(l, load_of(l, r->aux), word_type(memory->type), r->b, &p, registers, r->width, 1);
+}
+
+static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
+                               uint32_t count)
+{
+    const uint32_t bits = 8 * hal_type_size(type);
+    cuda_operand word = {CUDA_TEXT, 0};
+    for (uint32_t i = 0; i < count; i++) {
+        cuda_operand part = cuda_in_register(l, value, first + i);
+        if (type == HAL_TYPE_BOOL) {
+            const cuda_operand number = cuda_fresh(l, CUDA_WORD);
+            cuda_emit(l, "selp.b32 $, 1, 0, $;", number, part);
+            part = number;
+        }
+        if (i == 0) {
+            word = part; /* what stands above its bits is written over, or not stored */
+            continue;
+        }
+        const cuda_operand more = cuda_fresh(l, CUDA_WORD);
+        cuda_emit(l, "bfi.b32 $, $, $, $, $;", more, part, word, cuda_unsigned(i * bits),
+                  cuda_unsigned(bits));
+        word = more;
+    }
+    return word;
+}
+
+/* Up to four bytes of elements in a word. */
+static cuda_operand pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
+                         uint32_t count)
+{
+    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16) {
+        return pack_bytes(l, type, value, first, count);
+    }
+    const cuda_operand low = cuda_in_register(l, value, first),
+                       high = count == 2 ? cuda_in_register(l, value, first + 1) : cuda_text("");
+    const cuda_operand word = cuda_fresh(l, CUDA_WORD);
+    cuda_pack_halves(l, type, word, low, high);
+    return word;
+}
+
+static void store_words(cuda_lowering *l, uint32_t index, const place *p)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_type type = l->kernel->memories[r->aux].type;
+    const uint32_t size = hal_type_size(type), bytes = size * r->width;
+    const uint32_t words = bytes <= 4 ? 1 : bytes / 4, each = r->width / words;
+    cuda_operand registers[4];
+    for (uint32_t i = 0; i < words; i++) {
+        registers[i] = pack(l, type, r->c, i * each, each);
+    }
+    access(l, p->space[1] == 's' ? "st.shared" : "st.global",
+           bytes == 1   ? ".u8"
+           : bytes == 2 ? ".u16"
+                        : ".b32",
+           r->b, p, registers, words, 0);
+}
+
+static void store(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const hal_ir_memory *memory = &l->kernel->memories[r->aux];
+    const place p = locate(l, r->aux, r->a, r->imm);
+    if (hal_type_size(memory->type) < 4) {
+        store_words(l, index, &p);
+        return;
+    }
+    cuda_operand registers[4];
+    for (uint32_t i = 0; i < r->width; i++) {
+        registers[i] = cuda_in_register(l, r->c, i);
+    }
+    access(l, p.space[1] == 's' ? "st.shared" : "st.global", word_type(memory->type), r->b, &p,
+           registers, r->width, 0);
 }
 
 static void atomic(cuda_lowering *l, uint32_t index)
@@ -363,6 +313,20 @@ static void atomic(cuda_lowering *l, uint32_t index)
     }
 }
 
+/* Where there are no asynchronous copies, or none so small. */
+static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *to,
+                         const place *from, uint32_t bytes)
+{
+    const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
+    const char *type = bytes == 1 ? ".u8" : bytes == 2 ? ".u16" : ".b32";
+    cuda_operand registers[4];
+    for (uint32_t i = 0; i < words; i++) {
+        registers[i] = cuda_fresh(l, CUDA_WORD);
+    }
+    access(l, "ld.global", type, r->b, from, registers, words, 1);
+    access(l, "st.shared", type, HAL_IR_NONE, to, registers, words, 0);
+}
+
 static void copy(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
@@ -388,24 +352,33 @@ static void copy(cuda_lowering *l, uint32_t index)
     }
 }
 
-/* Where there are no asynchronous copies, or none so small. */
-static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *to,
-                         const place *from, uint32_t bytes)
+int cuda_lower_memory(cuda_lowering *l, uint32_t index)
 {
-    const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
-    const char *type = bytes == 1 ? ".u8" : bytes == 2 ? ".u16" : ".b32";
-    cuda_operand registers[4];
-    for (uint32_t i = 0; i < words; i++) {
-        registers[i] = cuda_fresh(l, CUDA_WORD);
+    const hal_ir_record *r = &l->kernel->records[index];
+    switch (r->opcode) {
+    case HAL_IR_LOAD:
+        load(l, index);
+        return 1;
+    case HAL_IR_STORE:
+        store(l, index);
+        return 1;
+    case HAL_IR_ATOMIC:
+        atomic(l, index);
+        return 1;
+    case HAL_IR_ASYNC_COPY:
+        copy(l, index);
+        return 1;
+    case HAL_IR_ASYNC_COMMIT:
+        if (l->sm >= 80) {
+            cuda_emit(l, "cp.async.commit_group;");
+        }
+        return 1;
+    case HAL_IR_ASYNC_WAIT:
+        if (l->sm >= 80) {
+            cuda_emit(l, "cp.async.wait_group $;", cuda_integer(r->imm));
+        }
+        return 1;
+    default:
+        return 0;
     }
-    access(l, "ld.global", type, r->b, from, registers, words, 1);
-    access(l, "st.shared", type, HAL_IR_NONE, to, registers, words, 0);
-}
-
-static const char *word_type(hal_type type)
-{
-    return type == HAL_TYPE_F32       ? ".f32"
-           : type == HAL_TYPE_F64     ? ".f64"
-           : hal_type_size(type) == 8 ? ".b64"
-                                      : ".b32";
 }

@@ -3,13 +3,103 @@
 
 enum { LANES = 32 };
 
-static void shuffle(cuda_lowering *l, uint32_t index);
+/* A value of another lane, word by word. */
 static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
-                       const char *mode, cuda_operand from);
-static void reduce(cuda_lowering *l, uint32_t index);
-static void multiply(cuda_lowering *l, uint32_t index);
+                       const char *mode, cuda_operand from)
+{
+    const cuda_operand mask = {CUDA_WORD, l->member_mask}, how = cuda_text(mode);
+    if (hal_type_size(type) == 8) {
+        const cuda_operand low = cuda_fresh(l, CUDA_WORD), high = cuda_fresh(l, CUDA_WORD);
+        cuda_emit(l, "mov.b64 {$, $}, $;", low, high, value);
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, low, low, from, mask);
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, high, high, from, mask);
+        cuda_emit(l, "mov.b64 $, {$, $};", result, low, high);
+    } else {
+        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, result, value, from, mask);
+    }
+}
+
+static void shuffle(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const int given = r->opcode == HAL_IR_SHUFFLE;
+    const cuda_operand value = cuda_in_register(l, r->a, 0),
+                       from = given ? cuda_value(l, r->b) : cuda_unsigned((uint32_t)r->imm % LANES);
+    move_lanes(l, r->type, cuda_define(l, index), value, given ? ".idx" : ".bfly", from);
+}
+
 static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
-                    cuda_operand b);
+                    cuda_operand b)
+{
+    static const char *const names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
+    const int is_float = hal_type_is_float(r->type);
+    const cuda_operand name = cuda_text(names[r->aux]), type = cuda_type(r->type);
+    if (r->aux == HAL_IR_REDUCE_ADD) {
+        cuda_emit(l, is_float ? "add.rn$ $, $, $;" : "add$ $, $, $;", type, result, a, b);
+    } else if (is_float) {
+        cuda_extreme(l, r->type, r->aux == HAL_IR_REDUCE_MIN, result, a, b);
+    } else {
+        cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
+    }
+}
+
+/* A tree of neighbours: distance 1, 2, 4, ... In a short subgroup a lane whose partner is lacking
+ * keeps what it has, so that lane 0 alone has all of it, and gives it to the others. */
+static void reduce(cuda_lowering *l, uint32_t index)
+{
+    static const char *const names[HAL_IR_REDUCE_COUNT] = {".add", ".min", ".max"};
+    const hal_ir_record *r = &l->kernel->records[index];
+    const cuda_operand mask = {CUDA_WORD, l->member_mask};
+    const cuda_operand value = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
+    if (l->sm >= 80 && hal_type_is_integer(r->type) && hal_type_size(r->type) == 4) {
+        cuda_emit(l, "redux.sync$$ $, $, $;", cuda_text(names[r->aux]), cuda_type(r->type), result,
+                  value, mask);
+        return;
+    }
+    const uint32_t items = hal_ir_group_items(l->kernel);
+    const uint32_t lanes = items < LANES ? items : LANES;
+    cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, value);
+    for (uint32_t distance = 1; distance < lanes; distance *= 2) {
+        const cuda_operand other = cuda_fresh(l, cuda_class(r->type));
+        move_lanes(l, r->type, other, result, ".bfly", cuda_unsigned(distance));
+        if (!l->short_subgroup) {
+            combine(l, r, result, result, other);
+            continue;
+        }
+        const cuda_operand both = cuda_fresh(l, cuda_class(r->type)),
+                           lane = cuda_fresh(l, CUDA_WORD), there = cuda_fresh(l, CUDA_PREDICATE);
+        combine(l, r, both, result, other);
+        cuda_emit(l, "mov.u32 $, %laneid;", lane);
+        cuda_emit(l, "xor.b32 $, $, $;", lane, lane, cuda_unsigned(distance));
+        cuda_emit(l, "shr.u32 $, $, $;", lane, mask, lane);
+        cuda_emit(l, "and.b32 $, $, 1;", lane, lane);
+        cuda_emit(l, "setp.ne.u32 $, $, 0;", there, lane);
+        cuda_emit(l, "selp$ $, $, $, $;", cuda_bits(r->type), result, both, result, there);
+    }
+    if (l->short_subgroup) {
+        move_lanes(l, r->type, result, result, ".idx", cuda_unsigned(0));
+    }
+}
+
+/* The IR spreads tiles over lanes as the instruction does. */
+static void multiply(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const char *shape = r->aux == HAL_TYPE_F16    ? "m16n8k16.row.col.f32.f16.f16.f32"
+                        : r->aux == HAL_TYPE_BF16 ? "m16n8k16.row.col.f32.bf16.bf16.f32"
+                                                  : "m16n8k8.row.col.f32.tf32.tf32.f32";
+    cuda_operand a[4], b[2], c[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        a[i] = cuda_in_register(l, r->a, i);
+        b[i % 2] = cuda_in_register(l, r->b, i % 2);
+        c[i] = cuda_in_register(l, r->c, i);
+    }
+    const cuda_operand first = cuda_define(l, index), second = {first.kind, first.bits + 1},
+                       third = {first.kind, first.bits + 2}, fourth = {first.kind, first.bits + 3};
+    cuda_emit(l, "mma.sync.aligned.$ {$, $, $, $}, {$, $, $, $}, {$, $}, {$, $, $, $};",
+              cuda_text(shape), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0], b[1],
+              c[0], c[1], c[2], c[3]);
+}
 
 /* The last subgroup of a group may be short: its lanes are in a mask. */
 void cuda_prepare_subgroups(cuda_lowering *l)
@@ -56,102 +146,4 @@ int cuda_lower_subgroup(cuda_lowering *l, uint32_t index)
     default:
         return 0;
     }
-}
-
-static void shuffle(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const int given = r->opcode == HAL_IR_SHUFFLE;
-    const cuda_operand value = cuda_in_register(l, r->a, 0),
-                       from = given ? cuda_value(l, r->b) : cuda_unsigned((uint32_t)r->imm % LANES);
-    move_lanes(l, r->type, cuda_define(l, index), value, given ? ".idx" : ".bfly", from);
-}
-
-/* A value of another lane, word by word. */
-static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
-                       const char *mode, cuda_operand from)
-{
-    const cuda_operand mask = {CUDA_WORD, l->member_mask}, how = cuda_text(mode);
-    if (hal_type_size(type) == 8) {
-        const cuda_operand low = cuda_fresh(l, CUDA_WORD), high = cuda_fresh(l, CUDA_WORD);
-        cuda_emit(l, "mov.b64 {$, $}, $;", low, high, value);
-        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, low, low, from, mask);
-        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, high, high, from, mask);
-        cuda_emit(l, "mov.b64 $, {$, $};", result, low, high);
-    } else {
-        cuda_emit(l, "shfl.sync$.b32 $, $, $, 31, $;", how, result, value, from, mask);
-    }
-}
-
-/* A tree of neighbours: distance 1, 2, 4, ... In a short subgroup a lane whose partner is lacking
- * keeps what it has, so that lane 0 alone has all of it, and gives it to the others. */
-static void reduce(cuda_lowering *l, uint32_t index)
-{
-    static const char *const names[HAL_IR_REDUCE_COUNT] = {".add", ".min", ".max"};
-    const hal_ir_record *r = &l->kernel->records[index];
-    const cuda_operand mask = {CUDA_WORD, l->member_mask};
-    const cuda_operand value = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
-    if (l->sm >= 80 && hal_type_is_integer(r->type) && hal_type_size(r->type) == 4) {
-        cuda_emit(l, "redux.sync$$ $, $, $;", cuda_text(names[r->aux]), cuda_type(r->type), result,
-                  value, mask);
-        return;
-    }
-    const uint32_t items = hal_ir_group_items(l->kernel);
-    const uint32_t lanes = items < LANES ? items : LANES;
-    cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, value);
-    for (uint32_t distance = 1; distance < lanes; distance *= 2) {
-        const cuda_operand other = cuda_fresh(l, cuda_class(r->type));
-        move_lanes(l, r->type, other, result, ".bfly", cuda_unsigned(distance));
-        if (!l->short_subgroup) {
-            combine(l, r, result, result, other);
-            continue;
-        }
-        const cuda_operand both = cuda_fresh(l, cuda_class(r->type)),
-                           lane = cuda_fresh(l, CUDA_WORD), there = cuda_fresh(l, CUDA_PREDICATE);
-        combine(l, r, both, result, other);
-        cuda_emit(l, "mov.u32 $, %laneid;", lane);
-        cuda_emit(l, "xor.b32 $, $, $;", lane, lane, cuda_unsigned(distance));
-        cuda_emit(l, "shr.u32 $, $, $;", lane, mask, lane);
-        cuda_emit(l, "and.b32 $, $, 1;", lane, lane);
-        cuda_emit(l, "setp.ne.u32 $, $, 0;", there, lane);
-        cuda_emit(l, "selp$ $, $, $, $;", cuda_bits(r->type), result, both, result, there);
-    }
-    if (l->short_subgroup) {
-        move_lanes(l, r->type, result, result, ".idx", cuda_unsigned(0));
-    }
-}
-
-static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
-                    cuda_operand b)
-{
-    static const char *const names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
-    const int is_float = hal_type_is_float(r->type);
-    const cuda_operand name = cuda_text(names[r->aux]), type = cuda_type(r->type);
-    if (r->aux == HAL_IR_REDUCE_ADD) {
-        cuda_emit(l, is_float ? "add.rn$ $, $, $;" : "add$ $, $, $;", type, result, a, b);
-    } else if (is_float) {
-        cuda_extreme(l, r->type, r->aux == HAL_IR_REDUCE_MIN, result, a, b);
-    } else {
-        cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
-    }
-}
-
-/* The IR spreads tiles over lanes as the instruction does. */
-static void multiply(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const char *shape = r->aux == HAL_TYPE_F16    ? "m16n8k16.row.col.f32.f16.f16.f32"
-                        : r->aux == HAL_TYPE_BF16 ? "m16n8k16.row.col.f32.bf16.bf16.f32"
-                                                  : "m16n8k8.row.col.f32.tf32.tf32.f32";
-    cuda_operand a[4], b[2], c[4];
-    for (uint32_t i = 0; i < 4; i++) {
-        a[i] = cuda_in_register(l, r->a, i);
-        b[i % 2] = cuda_in_register(l, r->b, i % 2);
-        c[i] = cuda_in_register(l, r->c, i);
-    }
-    const cuda_operand first = cuda_define(l, index), second = {first.kind, first.bits + 1},
-                       third = {first.kind, first.bits + 2}, fourth = {first.kind, first.bits + 3};
-    cuda_emit(l, "mma.sync.aligned.$ {$, $, $, $}, {$, $, $, $}, {$, $}, {$, $, $, $};",
-              cuda_text(shape), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0], b[1],
-              c[0], c[1], c[2], c[3]);
 }

@@ -10,10 +10,79 @@ enum { LINE = 256, LONGEST = 40 };
 
 static const char letters[CUDA_CLASSES] = {'p', 'h', 'r', 'l', 'f', 'd'};
 
-static cuda_operand immediate(hal_type type, uint64_t bits);
-static uint32_t put_operand(char *at, cuda_operand operand);
-static uint32_t put_decimal(char *at, uint64_t number);
-static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits);
+static uint32_t put_decimal(char *at, uint64_t number)
+{
+    char digits[20];
+    uint32_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        at[i] = digits[count - 1 - i];
+    }
+    return count;
+}
+
+static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits)
+{
+    at[0] = '0';
+    at[1] = 'x';
+    for (uint32_t i = 0; i < digits; i++) {
+        at[2 + i] = "0123456789ABCDEF"[number >> (4 * (digits - 1 - i)) & 15];
+    }
+    return 2 + digits;
+}
+
+static uint32_t put_operand(char *at, cuda_operand operand)
+{
+    uint32_t length = 0;
+    switch (operand.kind) {
+    case CUDA_INTEGER:
+        if ((int64_t)operand.bits >= 0) {
+            return put_decimal(at, operand.bits);
+        }
+        if ((int64_t)operand.bits == INT64_MIN) { /* its magnitude is no signed number */
+            return put_hexadecimal(at, operand.bits, 16);
+        }
+        at[length++] = '-';
+        return length + put_decimal(at + length, 0 - operand.bits);
+    case CUDA_UNSIGNED:
+        length = put_decimal(at, operand.bits);
+        if (operand.bits > INT64_MAX) {
+            at[length++] = 'U';
+        }
+        return length;
+    case CUDA_FLOAT_BITS:
+        length = put_hexadecimal(at, operand.bits, 8);
+        at[1] = 'f';
+        return length;
+    case CUDA_DOUBLE_BITS:
+        length = put_hexadecimal(at, operand.bits, 16);
+        at[1] = 'd';
+        return length;
+    default:
+        at[length++] = '%';
+        at[length++] = letters[operand.kind];
+        return length + put_decimal(at + length, operand.bits);
+    }
+}
+
+static cuda_operand immediate(hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_F32:
+        return (cuda_operand){CUDA_FLOAT_BITS, bits};
+    case HAL_TYPE_F64:
+        return (cuda_operand){CUDA_DOUBLE_BITS, bits};
+    case HAL_TYPE_I32:
+        return cuda_integer((int32_t)(uint32_t)bits);
+    case HAL_TYPE_I64:
+        return cuda_integer((int64_t)bits);
+    default:
+        return cuda_unsigned(bits);
+    }
+}
 
 void cuda_emit(cuda_lowering *l, const char *pattern, ...)
 {
@@ -164,78 +233,4 @@ cuda_operand cuda_type(hal_type type)
 cuda_operand cuda_bits(hal_type type)
 {
     return cuda_text(type == HAL_TYPE_BOOL ? ".pred" : hal_type_size(type) == 8 ? ".b64" : ".b32");
-}
-
-static cuda_operand immediate(hal_type type, uint64_t bits)
-{
-    switch (type) {
-    case HAL_TYPE_F32:
-        return (cuda_operand){CUDA_FLOAT_BITS, bits};
-    case HAL_TYPE_F64:
-        return (cuda_operand){CUDA_DOUBLE_BITS, bits};
-    case HAL_TYPE_I32:
-        return cuda_integer((int32_t)(uint32_t)bits);
-    case HAL_TYPE_I64:
-        return cuda_integer((int64_t)bits);
-    default:
-        return cuda_unsigned(bits);
-    }
-}
-
-static uint32_t put_operand(char *at, cuda_operand operand)
-{
-    uint32_t length = 0;
-    switch (operand.kind) {
-    case CUDA_INTEGER:
-        if ((int64_t)operand.bits >= 0) {
-            return put_decimal(at, operand.bits);
-        }
-        if ((int64_t)operand.bits == INT64_MIN) { /* its magnitude is no signed number */
-            return put_hexadecimal(at, operand.bits, 16);
-        }
-        at[length++] = '-';
-        return length + put_decimal(at + length, 0 - operand.bits);
-    case CUDA_UNSIGNED:
-        length = put_decimal(at, operand.bits);
-        if (operand.bits > INT64_MAX) {
-            at[length++] = 'U';
-        }
-        return length;
-    case CUDA_FLOAT_BITS:
-        length = put_hexadecimal(at, operand.bits, 8);
-        at[1] = 'f';
-        return length;
-    case CUDA_DOUBLE_BITS:
-        length = put_hexadecimal(at, operand.bits, 16);
-        at[1] = 'd';
-        return length;
-    default:
-        at[length++] = '%';
-        at[length++] = letters[operand.kind];
-        return length + put_decimal(at + length, operand.bits);
-    }
-}
-
-static uint32_t put_decimal(char *at, uint64_t number)
-{
-    char digits[20];
-    uint32_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    for (uint32_t i = 0; i < count; i++) {
-        at[i] = digits[count - 1 - i];
-    }
-    return count;
-}
-
-static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits)
-{
-    at[0] = '0';
-    at[1] = 'x';
-    for (uint32_t i = 0; i < digits; i++) {
-        at[2 + i] = "0123456789ABCDEF"[number >> (4 * (digits - 1 - i)) & 15];
-    }
-    return 2 + digits;
 }

@@ -15,11 +15,39 @@ typedef struct slab {
 
 enum { IN_PIECE = UINT16_MAX };
 
-static cuda_result pin_alone(uint64_t bytes, void **pointer, cuda_address *address);
-static uint32_t find_room(const slab *s, uint32_t count);
-
 static slab slabs[CUDA_MOST_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cuda_result pin_alone(uint64_t bytes, void **pointer, cuda_address *address)
+{
+    const cuda_driver *cu = cuda_functions();
+    void *memory = NULL;
+    cuda_result result =
+        cu->cuMemHostAlloc(&memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
+    if (result != 0) {
+        return result;
+    }
+    result = cu->cuMemHostGetDevicePointer_v2(address, memory, 0);
+    if (result != 0) {
+        cu->cuMemFreeHost(memory);
+        return result;
+    }
+    *pointer = memory;
+    return 0;
+}
+
+/* The first place where so many pages are free; PAGES when there is none. */
+static uint32_t find_room(const slab *s, uint32_t count)
+{
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        room = s->pages[i] == 0 ? room + 1 : 0;
+        if (room == count) {
+            return i + 1 - count;
+        }
+    }
+    return PAGES;
+}
 
 cuda_result cuda_pin(const hal_plugin_device *device, uint64_t bytes, void **pointer,
                      cuda_address *address)
@@ -74,35 +102,4 @@ void cuda_forget_pinned(const hal_plugin_device *device)
     }
     memset(s, 0, sizeof *s);
     pthread_mutex_unlock(&lock);
-}
-
-static cuda_result pin_alone(uint64_t bytes, void **pointer, cuda_address *address)
-{
-    const cuda_driver *cu = cuda_functions();
-    void *memory = NULL;
-    cuda_result result =
-        cu->cuMemHostAlloc(&memory, bytes, CUDA_HOST_PORTABLE | CUDA_HOST_DEVICE_MAP);
-    if (result != 0) {
-        return result;
-    }
-    result = cu->cuMemHostGetDevicePointer_v2(address, memory, 0);
-    if (result != 0) {
-        cu->cuMemFreeHost(memory);
-        return result;
-    }
-    *pointer = memory;
-    return 0;
-}
-
-/* The first place where so many pages are free; PAGES when there is none. */
-static uint32_t find_room(const slab *s, uint32_t count)
-{
-    uint32_t room = 0;
-    for (uint32_t i = 0; i < PAGES; i++) {
-        room = s->pages[i] == 0 ? room + 1 : 0;
-        if (room == count) {
-            return i + 1 - count;
-        }
-    }
-    return PAGES;
 }

@@ -14,12 +14,81 @@ enum { LOOK_AT_DRIVER = 1 << 10 }; /* reads of the counter between questions to 
 
 static const uint64_t spin_ns = 10000000; /* from then on a wait sleeps between looks */
 
-static hal_status look(hal_plugin_queue *queue, uint64_t value, bool ask);
-static hal_status await_slot(hal_plugin_queue *queue, uint64_t value);
-static void raise_reached(hal_plugin_queue *queue, uint64_t value);
+/* An event is taken again when the batch that it stood for has ended. */
+static hal_status await_slot(hal_plugin_queue *queue, uint64_t value)
+{
+    return value > CUDA_EVENTS ? cuda_queue_wait(queue, value - CUDA_EVENTS, UINT64_MAX) : HAL_OK;
+}
+
+static void raise_reached(hal_plugin_queue *queue, uint64_t value)
+{
+    uint64_t known = atomic_load(&queue->reached);
+    while (known < value && !atomic_compare_exchange_weak(&queue->reached, &known, value)) {
+    }
+}
+
+/* Whether the queue has reached a value. With `ask` the driver is asked too, which is where errors
+ * of running kernels come to light. */
+static hal_status look(hal_plugin_queue *queue, uint64_t value, bool ask)
+{
+    if (queue->counter != NULL) {
+        const uint64_t reached = *queue->counter;
+        atomic_thread_fence(memory_order_acquire);
+        if (reached >= value) {
+            raise_reached(queue, reached);
+            return HAL_OK;
+        }
+    }
+    /* An event that was taken for a later batch says nothing of its own, which has ended. */
+    if (atomic_load(&queue->reached) >= value) {
+        return HAL_OK;
+    }
+    const cuda_event event = queue->events[value % CUDA_EVENTS];
+    if (!ask || event == NULL) {
+        return HAL_ERROR_TIMEOUT;
+    }
+    hal_status status = cuda_enter(queue->device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const cuda_result result = cuda_functions()->cuEventQuery(event);
+    cuda_leave();
+    if (result == CUDA_NOT_READY) {
+        return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
+    }
+    if (result == 0) {
+        raise_reached(queue, value);
+    }
+    return cuda_failed(result, "waiting for a batch");
+}
+
+static void pause_thread(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* The counter runs ahead of the event behind it by a moment, and the driver has no time of an event
+ * that is still to come. */
 static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
-                          uint64_t *nanoseconds);
-static void pause_thread(void);
+                          uint64_t *nanoseconds)
+{
+    const cuda_driver *cu = cuda_functions();
+    const cuda_event last = queue->events[second % CUDA_EVENTS];
+    float milliseconds = 0;
+    cuda_result result;
+    while ((result = cu->cuEventQuery(last)) == CUDA_NOT_READY) {
+        pause_thread();
+    }
+    if (result == 0) {
+        result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
+    }
+    *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
+    return cuda_failed(result, "reading the time between two points");
+}
 
 hal_status cuda_point_begin(hal_plugin_queue *queue)
 {
@@ -144,80 +213,4 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
         cuda_leave();
     }
     return status;
-}
-
-/* The counter runs ahead of the event behind it by a moment, and the driver has no time of an event
- * that is still to come. */
-static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
-                          uint64_t *nanoseconds)
-{
-    const cuda_driver *cu = cuda_functions();
-    const cuda_event last = queue->events[second % CUDA_EVENTS];
-    float milliseconds = 0;
-    cuda_result result;
-    while ((result = cu->cuEventQuery(last)) == CUDA_NOT_READY) {
-        pause_thread();
-    }
-    if (result == 0) {
-        result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
-    }
-    *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
-    return cuda_failed(result, "reading the time between two points");
-}
-
-/* Whether the queue has reached a value. With `ask` the driver is asked too, which is where errors
- * of running kernels come to light. */
-static hal_status look(hal_plugin_queue *queue, uint64_t value, bool ask)
-{
-    if (queue->counter != NULL) {
-        const uint64_t reached = *queue->counter;
-        atomic_thread_fence(memory_order_acquire);
-        if (reached >= value) {
-            raise_reached(queue, reached);
-            return HAL_OK;
-        }
-    }
-    /* An event that was taken for a later batch says nothing of its own, which has ended. */
-    if (atomic_load(&queue->reached) >= value) {
-        return HAL_OK;
-    }
-    const cuda_event event = queue->events[value % CUDA_EVENTS];
-    if (!ask || event == NULL) {
-        return HAL_ERROR_TIMEOUT;
-    }
-    hal_status status = cuda_enter(queue->device);
-    if (status != HAL_OK) {
-        return status;
-    }
-    const cuda_result result = cuda_functions()->cuEventQuery(event);
-    cuda_leave();
-    if (result == CUDA_NOT_READY) {
-        return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
-    }
-    if (result == 0) {
-        raise_reached(queue, value);
-    }
-    return cuda_failed(result, "waiting for a batch");
-}
-
-/* An event is taken again when the batch that it stood for has ended. */
-static hal_status await_slot(hal_plugin_queue *queue, uint64_t value)
-{
-    return value > CUDA_EVENTS ? cuda_queue_wait(queue, value - CUDA_EVENTS, UINT64_MAX) : HAL_OK;
-}
-
-static void raise_reached(hal_plugin_queue *queue, uint64_t value)
-{
-    uint64_t known = atomic_load(&queue->reached);
-    while (known < value && !atomic_compare_exchange_weak(&queue->reached, &known, value)) {
-    }
-}
-
-static void pause_thread(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }

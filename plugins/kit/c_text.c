@@ -5,19 +5,353 @@
 #include <stdio.h>
 #include <string.h>
 
-static void declare_shared(kit_c_state *state);
-static int statement(kit_c_state *state, hal_ir_value value);
-static int control(kit_c_state *state, hal_ir_value value);
-static int operation(kit_c_state *state, hal_ir_value value);
-static void vector(kit_c_state *state, hal_ir_value value);
-static void extract(kit_c_state *state, hal_ir_value value);
-static int reduce(kit_c_state *state, hal_ir_value value);
-static void fill_words(const kit_c_state *state, const hal_ir_record *record, kit_c_words *words);
-static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40]);
-static char *write_number(char *at, uint64_t number);
-static void expand_letter(kit_c_state *state, char letter, const kit_c_words *words);
-static int bindings_meet(const hal_ir_kernel *ir);
-static hal_type unsigned_of(hal_type type);
+/* Whether work-items may exchange data through a binding. */
+static int bindings_meet(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        if (ir->memories[i].access == HAL_ACCESS_READ_WRITE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void declare_shared(kit_c_state *state)
+{
+    const hal_ir_kernel *ir = state->ir;
+    for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
+        kit_c_new_line(state);
+        kit_c_put(state, state->dialect->shared_array[0]);
+        kit_c_put(state, state->dialect->memory_types[ir->memories[i].type]);
+        kit_text_add(state->text, " m%u[%u]", i, ir->memories[i].count);
+        kit_c_put(state, state->dialect->shared_array[1]);
+        kit_c_put(state, ";\n");
+    }
+}
+
+static void put_name(kit_c_state *state, hal_ir_value value)
+{
+    char name[40];
+    kit_c_name(state, value, name);
+    kit_c_put(state, name);
+}
+
+static void vector(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    kit_c_declare(state, value, "const ");
+    kit_c_put(state, state->dialect->vector[0]);
+    kit_c_put_type(state, record->type, record->width);
+    kit_c_put(state, state->dialect->vector[1]);
+    for (uint32_t i = 0; i < count; i++) {
+        kit_c_put(state, i > 0 ? ", " : "");
+        put_name(state, operands[i]);
+    }
+    kit_c_put(state, ");\n");
+}
+
+static void extract(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    kit_c_declare(state, value, "const ");
+    put_name(state, record->a);
+    kit_c_put(state, state->dialect->elements[record->imm]);
+    kit_c_put(state, record->type == HAL_TYPE_BOOL ? " != 0;\n" : ";\n");
+}
+
+static void fill_words(const kit_c_state *state, const hal_ir_record *record, kit_c_words *words)
+{
+    const hal_ir_value operands[4] = {record->a, record->b, record->c, record->d};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (operands[i] != HAL_IR_NONE) {
+            kit_c_name(state, operands[i], words->operands[i]);
+        }
+    }
+    words->type = record->type;
+    words->from = record->a != HAL_IR_NONE ? state->ir->records[record->a].type : record->type;
+    words->width = record->width;
+    words->aux = record->aux;
+    words->imm = record->imm;
+}
+
+/* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup the lanes
+ * that are not there take no part: lane 0 then has the tree, and hands it to the others. */
+static int reduce(kit_c_state *state, hal_ir_value value)
+{
+    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    const hal_ir_record *record = &state->ir->records[value];
+    hal_ir_record combine = *record;
+    kit_c_words words;
+    if (state->dialect->shuffle_xor == NULL) {
+        return 0;
+    }
+    fill_words(state, record, &words);
+    kit_c_declare(state, value, "");
+    kit_c_put(state, words.operands[0]);
+    kit_c_put(state, ";\n");
+    combine.opcode = opcodes[record->aux];
+    snprintf(words.operands[0], sizeof words.operands[0], "v%u", value);
+    snprintf(words.operands[1], sizeof words.operands[1], "o%u", value);
+    const kit_c_dialect *dialect = state->dialect;
+    const int short_one = hal_ir_group_items(state->ir) % dialect->subgroup_width != 0;
+    for (uint32_t distance = 1; distance < dialect->subgroup_width; distance *= 2) {
+        words.imm = (int32_t)distance;
+        kit_c_new_line(state);
+        kit_c_expand(state, "{ const @T @b = ", &words);
+        kit_c_expand(state, dialect->shuffle_xor, &words);
+        kit_c_expand(state, "; @a = ", &words);
+        if (short_one) {
+            kit_c_put(state, "(");
+            kit_c_expand(state, dialect->lane_id, &words);
+            kit_c_expand(state, " ^ @ku) >= ", &words);
+            kit_c_expand(state, dialect->lane_count, &words);
+            kit_c_expand(state, " ? @a : ", &words);
+        }
+        kit_c_expand(state, kit_c_pattern(state, &combine), &words);
+        kit_c_put(state, "; }\n");
+    }
+    if (short_one) {
+        strcpy(words.operands[1], "0u");
+        kit_c_new_line(state);
+        kit_c_expand(state, "@a = ", &words);
+        kit_c_expand(state, dialect->shuffle, &words);
+        kit_c_put(state, ";\n");
+    }
+    return 1;
+}
+
+static void loop(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    kit_c_put(state, "for (");
+    kit_c_put_type(state, record->type, 1);
+    kit_c_put(state, " v");
+    kit_c_put_number(state, value);
+    kit_c_put(state, " = ");
+    put_name(state, record->a);
+    kit_c_put(state, "; v");
+    kit_c_put_number(state, value);
+    kit_c_put(state, " < ");
+    put_name(state, record->b);
+    kit_c_put(state, "; v");
+    kit_c_put_number(state, value);
+    kit_c_put(state, " += ");
+    put_name(state, record->c);
+    kit_c_put(state, ") {\n");
+}
+
+static int control(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    if (record->opcode == HAL_IR_VAR || record->opcode == HAL_IR_GET) {
+        kit_c_declare(state, value, record->opcode == HAL_IR_VAR ? "" : "const ");
+        put_name(state, record->a);
+        kit_c_put(state, ";\n");
+        return 1;
+    }
+    state->depth -= (uint32_t)hal_ir_closes_block(record->opcode);
+    kit_c_new_line(state);
+    state->depth += (uint32_t)hal_ir_opens_block(record->opcode);
+    switch (record->opcode) {
+    case HAL_IR_SET:
+        put_name(state, record->a);
+        kit_c_put(state, " = ");
+        put_name(state, record->b);
+        kit_c_put(state, ";\n");
+        return 1;
+    case HAL_IR_FOR:
+        loop(state, value);
+        return 1;
+    case HAL_IR_IF:
+        kit_c_put(state, "if (");
+        put_name(state, record->a);
+        kit_c_put(state, ") {\n");
+        return 1;
+    case HAL_IR_BARRIER:
+        kit_c_put(state, state->dialect->barrier[state->bindings_meet]);
+        kit_c_put(state, "\n");
+        return 1;
+    default:
+        kit_c_put(state, record->opcode == HAL_IR_ELSE ? "} else {\n" : "}\n");
+        return 1;
+    }
+}
+
+static int operation(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    const char *pattern = kit_c_pattern(state, record);
+    kit_c_words words;
+    if (pattern == NULL) {
+        return 0;
+    }
+    fill_words(state, record, &words);
+    kit_c_declare(state, value, "const ");
+    kit_c_expand(state, pattern, &words);
+    kit_c_put(state, ";\n");
+    return 1;
+}
+
+/* 0 when the dialect has no words for the record. */
+static int statement(kit_c_state *state, hal_ir_value value)
+{
+    const hal_ir_record *record = &state->ir->records[value];
+    switch (record->opcode) {
+    case HAL_IR_CONSTANT:
+        return 1;
+    case HAL_IR_LOAD:
+        return kit_c_load(state, value);
+    case HAL_IR_STORE:
+        return kit_c_store(state, record);
+    case HAL_IR_ATOMIC:
+        return kit_c_atomic(state, value);
+    case HAL_IR_PACK:
+        vector(state, value);
+        return 1;
+    case HAL_IR_EXTRACT:
+        extract(state, value);
+        return 1;
+    case HAL_IR_SUBGROUP_REDUCE:
+        return reduce(state, value);
+    case HAL_IR_VAR:
+    case HAL_IR_GET:
+    case HAL_IR_SET:
+    case HAL_IR_FOR:
+    case HAL_IR_IF:
+    case HAL_IR_ELSE:
+    case HAL_IR_END:
+    case HAL_IR_BARRIER:
+        return control(state, value);
+    default:
+        return operation(state, value);
+    }
+}
+
+static char *write_number(char *at, uint64_t number)
+{
+    char digits[24];
+    uint32_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (count > 0) {
+        *at++ = digits[--count];
+    }
+    *at = 0;
+    return at;
+}
+
+/* Literals of negative numbers stand in brackets. */
+static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40])
+{
+    const uint64_t bits = state->ir->constants[record->aux];
+    const int64_t number = record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+    const int wide = record->type == HAL_TYPE_I64;
+    const char *const *bit_cast = state->dialect->bit_cast;
+    double value = 0;
+    float single = 0;
+    switch (record->type) {
+    case HAL_TYPE_BOOL:
+        strcpy(name, bits ? "true" : "false");
+        return;
+    case HAL_TYPE_I32:
+    case HAL_TYPE_I64:
+        if (number == (wide ? INT64_MIN : INT32_MIN)) {
+            strcpy(name, wide ? "(-0x7fffffffffffffffl - 1l)" : "(-0x7fffffff - 1)");
+        } else {
+            snprintf(name, 40, number < 0 ? "(%lld%s)" : "%lld%s", (long long)number,
+                     wide ? "l" : "");
+        }
+        return;
+    case HAL_TYPE_U32:
+    case HAL_TYPE_U64:
+        strcpy(write_number(name, bits), record->type == HAL_TYPE_U64 ? "ul" : "u");
+        return;
+    case HAL_TYPE_F32:
+        memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
+        value = single;
+        break;
+    default:
+        memcpy(&value, &bits, sizeof value);
+        break;
+    }
+    const char *suffix = record->type == HAL_TYPE_F32 ? "f" : "";
+    if (value - value != 0) {
+        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0], state->dialect->value_types[record->type],
+                 bit_cast[1], (unsigned long long)bits);
+    } else {
+        snprintf(name, 40, value < 0 || (value == 0 && 1 / value < 0) ? "(%a%s)" : "%a%s", value,
+                 suffix);
+    }
+}
+
+static hal_type unsigned_of(hal_type type)
+{
+    switch (hal_type_size(type)) {
+    case 4:
+        return HAL_TYPE_U32;
+    case 8:
+        return HAL_TYPE_U64;
+    default:
+        return type;
+    }
+}
+
+static void expand_letter(kit_c_state *state, char letter, const kit_c_words *words)
+{
+    const kit_c_dialect *dialect = state->dialect;
+    const hal_type types[4] = {words->type, unsigned_of(words->type), words->from,
+                               unsigned_of(words->from)};
+    switch (letter) {
+    case 'a':
+    case 'b':
+    case 'c':
+    case 'd':
+        kit_c_put(state, words->operands[letter - 'a']);
+        break;
+    case 'T':
+    case 'U':
+        kit_c_put(state, dialect->value_types[types[letter == 'U']]);
+        break;
+    case 'A':
+    case 'V':
+        kit_c_put(state, dialect->value_types[types[2 + (letter == 'V')]]);
+        break;
+    case 'f':
+    case 'u':
+        kit_c_put(state, dialect->bit_cast[0]);
+        kit_c_put(state, dialect->value_types[types[letter == 'f' ? 0 : 3]]);
+        kit_c_put(state, dialect->bit_cast[1]);
+        break;
+    case 's':
+        kit_c_put(state, words->from == HAL_TYPE_F32 ? "f" : "");
+        break;
+    case 'm':
+        kit_c_put_number(state, 8 * hal_type_size(words->from) - 1);
+        break;
+    case 'i':
+        kit_c_put_number(state, words->aux);
+        break;
+    case 'k':
+        kit_c_put_number(state, (uint32_t)words->imm);
+        break;
+    case 'N':
+        if (words->width > 1) {
+            kit_c_put_number(state, words->width);
+        }
+        break;
+    default:
+        kit_c_put(state, letter == 'P'   ? words->place
+                         : letter == 'S' ? words->space
+                         : letter == 'M' ? words->element
+                         : letter == 'X' ? words->value
+                                         : words->operation);
+        break;
+    }
+}
 
 hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir,
                        kit_text *text)
@@ -105,353 +439,5 @@ void kit_c_expand(kit_c_state *state, const char *pattern, const kit_c_words *wo
         kit_text_append(state->text, pattern, (uint64_t)(end - pattern));
         expand_letter(state, end[1], words);
         pattern = end + 2 + (end[1] == 'f' || end[1] == 'u');
-    }
-}
-
-static void expand_letter(kit_c_state *state, char letter, const kit_c_words *words)
-{
-    const kit_c_dialect *dialect = state->dialect;
-    const hal_type types[4] = {words->type, unsigned_of(words->type), words->from,
-                               unsigned_of(words->from)};
-    switch (letter) {
-    case 'a':
-    case 'b':
-    case 'c':
-    case 'd':
-        kit_c_put(state, words->operands[letter - 'a']);
-        break;
-    case 'T':
-    case 'U':
-        kit_c_put(state, dialect->value_types[types[letter == 'U']]);
-        break;
-    case 'A':
-    case 'V':
-        kit_c_put(state, dialect->value_types[types[2 + (letter == 'V')]]);
-        break;
-    case 'f':
-    case 'u':
-        kit_c_put(state, dialect->bit_cast[0]);
-        kit_c_put(state, dialect->value_types[types[letter == 'f' ? 0 : 3]]);
-        kit_c_put(state, dialect->bit_cast[1]);
-        break;
-    case 's':
-        kit_c_put(state, words->from == HAL_TYPE_F32 ? "f" : "");
-        break;
-    case 'm':
-        kit_c_put_number(state, 8 * hal_type_size(words->from) - 1);
-        break;
-    case 'i':
-        kit_c_put_number(state, words->aux);
-        break;
-    case 'k':
-        kit_c_put_number(state, (uint32_t)words->imm);
-        break;
-    case 'N':
-        if (words->width > 1) {
-            kit_c_put_number(state, words->width);
-        }
-        break;
-    default:
-        kit_c_put(state, letter == 'P'   ? words->place
-                         : letter == 'S' ? words->space
-                         : letter == 'M' ? words->element
-                         : letter == 'X' ? words->value
-                                         : words->operation);
-        break;
-    }
-}
-
-static void declare_shared(kit_c_state *state)
-{
-    const hal_ir_kernel *ir = state->ir;
-    for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
-        kit_c_new_line(state);
-        kit_c_put(state, state->dialect->shared_array[0]);
-        kit_c_put(state, state->dialect->memory_types[ir->memories[i].type]);
-        kit_text_add(state->text, " m%u[%u]", i, ir->memories[i].count);
-        kit_c_put(state, state->dialect->shared_array[1]);
-        kit_c_put(state, ";\n");
-    }
-}
-
-/* 0 when the dialect has no words for the record. */
-static int statement(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    switch (record->opcode) {
-    case HAL_IR_CONSTANT:
-        return 1;
-    case HAL_IR_LOAD:
-        return kit_c_load(state, value);
-    case HAL_IR_STORE:
-        return kit_c_store(state, record);
-    case HAL_IR_ATOMIC:
-        return kit_c_atomic(state, value);
-    case HAL_IR_PACK:
-        vector(state, value);
-        return 1;
-    case HAL_IR_EXTRACT:
-        extract(state, value);
-        return 1;
-    case HAL_IR_SUBGROUP_REDUCE:
-        return reduce(state, value);
-    case HAL_IR_VAR:
-    case HAL_IR_GET:
-    case HAL_IR_SET:
-    case HAL_IR_FOR:
-    case HAL_IR_IF:
-    case HAL_IR_ELSE:
-    case HAL_IR_END:
-    case HAL_IR_BARRIER:
-        return control(state, value);
-    default:
-        return operation(state, value);
-    }
-}
-
-static void put_name(kit_c_state *state, hal_ir_value value)
-{
-    char name[40];
-    kit_c_name(state, value, name);
-    kit_c_put(state, name);
-}
-
-static void loop(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    kit_c_put(state, "for (");
-    kit_c_put_type(state, record->type, 1);
-    kit_c_put(state, " v");
-    kit_c_put_number(state, value);
-    kit_c_put(state, " = ");
-    put_name(state, record->a);
-    kit_c_put(state, "; v");
-    kit_c_put_number(state, value);
-    kit_c_put(state, " < ");
-    put_name(state, record->b);
-    kit_c_put(state, "; v");
-    kit_c_put_number(state, value);
-    kit_c_put(state, " += ");
-    put_name(state, record->c);
-    kit_c_put(state, ") {\n");
-}
-
-static int control(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    if (record->opcode == HAL_IR_VAR || record->opcode == HAL_IR_GET) {
-        kit_c_declare(state, value, record->opcode == HAL_IR_VAR ? "" : "const ");
-        put_name(state, record->a);
-        kit_c_put(state, ";\n");
-        return 1;
-    }
-    state->depth -= (uint32_t)hal_ir_closes_block(record->opcode);
-    kit_c_new_line(state);
-    state->depth += (uint32_t)hal_ir_opens_block(record->opcode);
-    switch (record->opcode) {
-    case HAL_IR_SET:
-        put_name(state, record->a);
-        kit_c_put(state, " = ");
-        put_name(state, record->b);
-        kit_c_put(state, ";\n");
-        return 1;
-    case HAL_IR_FOR:
-        loop(state, value);
-        return 1;
-    case HAL_IR_IF:
-        kit_c_put(state, "if (");
-        put_name(state, record->a);
-        kit_c_put(state, ") {\n");
-        return 1;
-    case HAL_IR_BARRIER:
-        kit_c_put(state, state->dialect->barrier[state->bindings_meet]);
-        kit_c_put(state, "\n");
-        return 1;
-    default:
-        kit_c_put(state, record->opcode == HAL_IR_ELSE ? "} else {\n" : "}\n");
-        return 1;
-    }
-}
-
-static int operation(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    const char *pattern = kit_c_pattern(state, record);
-    kit_c_words words;
-    if (pattern == NULL) {
-        return 0;
-    }
-    fill_words(state, record, &words);
-    kit_c_declare(state, value, "const ");
-    kit_c_expand(state, pattern, &words);
-    kit_c_put(state, ";\n");
-    return 1;
-}
-
-static void fill_words(const kit_c_state *state, const hal_ir_record *record, kit_c_words *words)
-{
-    const hal_ir_value operands[4] = {record->a, record->b, record->c, record->d};
-    for (uint32_t i = 0; i < 4; i++) {
-        if (operands[i] != HAL_IR_NONE) {
-            kit_c_name(state, operands[i], words->operands[i]);
-        }
-    }
-    words->type = record->type;
-    words->from = record->a != HAL_IR_NONE ? state->ir->records[record->a].type : record->type;
-    words->width = record->width;
-    words->aux = record->aux;
-    words->imm = record->imm;
-}
-
-static void vector(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    hal_ir_value operands[4];
-    const uint32_t count = hal_ir_operands(record, operands);
-    kit_c_declare(state, value, "const ");
-    kit_c_put(state, state->dialect->vector[0]);
-    kit_c_put_type(state, record->type, record->width);
-    kit_c_put(state, state->dialect->vector[1]);
-    for (uint32_t i = 0; i < count; i++) {
-        kit_c_put(state, i > 0 ? ", " : "");
-        put_name(state, operands[i]);
-    }
-    kit_c_put(state, ");\n");
-}
-
-static void extract(kit_c_state *state, hal_ir_value value)
-{
-    const hal_ir_record *record = &state->ir->records[value];
-    kit_c_declare(state, value, "const ");
-    put_name(state, record->a);
-    kit_c_put(state, state->dialect->elements[record->imm]);
-    kit_c_put(state, record->type == HAL_TYPE_BOOL ? " != 0;\n" : ";\n");
-}
-
-/* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup the lanes
- * that are not there take no part: lane 0 then has the tree, and hands it to the others. */
-static int reduce(kit_c_state *state, hal_ir_value value)
-{
-    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
-    const hal_ir_record *record = &state->ir->records[value];
-    hal_ir_record combine = *record;
-    kit_c_words words;
-    if (state->dialect->shuffle_xor == NULL) {
-        return 0;
-    }
-    fill_words(state, record, &words);
-    kit_c_declare(state, value, "");
-    kit_c_put(state, words.operands[0]);
-    kit_c_put(state, ";\n");
-    combine.opcode = opcodes[record->aux];
-    snprintf(words.operands[0], sizeof words.operands[0], "v%u", value);
-    snprintf(words.operands[1], sizeof words.operands[1], "o%u", value);
-    const kit_c_dialect *dialect = state->dialect;
-    const int short_one = hal_ir_group_items(state->ir) % dialect->subgroup_width != 0;
-    for (uint32_t distance = 1; distance < dialect->subgroup_width; distance *= 2) {
-        words.imm = (int32_t)distance;
-        kit_c_new_line(state);
-        kit_c_expand(state, "{ const @T @b = ", &words);
-        kit_c_expand(state, dialect->shuffle_xor, &words);
-        kit_c_expand(state, "; @a = ", &words);
-        if (short_one) {
-            kit_c_put(state, "(");
-            kit_c_expand(state, dialect->lane_id, &words);
-            kit_c_expand(state, " ^ @ku) >= ", &words);
-            kit_c_expand(state, dialect->lane_count, &words);
-            kit_c_expand(state, " ? @a : ", &words);
-        }
-        kit_c_expand(state, kit_c_pattern(state, &combine), &words);
-        kit_c_put(state, "; }\n");
-    }
-    if (short_one) {
-        strcpy(words.operands[1], "0u");
-        kit_c_new_line(state);
-        kit_c_expand(state, "@a = ", &words);
-        kit_c_expand(state, dialect->shuffle, &words);
-        kit_c_put(state, ";\n");
-    }
-    return 1;
-}
-
-/* Literals of negative numbers stand in brackets. */
-static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40])
-{
-    const uint64_t bits = state->ir->constants[record->aux];
-    const int64_t number = record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
-    const int wide = record->type == HAL_TYPE_I64;
-    const char *const *bit_cast = state->dialect->bit_cast;
-    double value = 0;
-    float single = 0;
-    switch (record->type) {
-    case HAL_TYPE_BOOL:
-        strcpy(name, bits ? "true" : "false");
-        return;
-    case HAL_TYPE_I32:
-    case HAL_TYPE_I64:
-        if (number == (wide ? INT64_MIN : INT32_MIN)) {
-            strcpy(name, wide ? "(-0x7fffffffffffffffl - 1l)" : "(-0x7fffffff - 1)");
-        } else {
-            snprintf(name, 40, number < 0 ? "(%lld%s)" : "%lld%s", (long long)number,
-                     wide ? "l" : "");
-        }
-        return;
-    case HAL_TYPE_U32:
-    case HAL_TYPE_U64:
-        strcpy(write_number(name, bits), record->type == HAL_TYPE_U64 ? "ul" : "u");
-        return;
-    case HAL_TYPE_F32:
-        memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
-        value = single;
-        break;
-    default:
-        memcpy(&value, &bits, sizeof value);
-        break;
-    }
-    const char *suffix = record->type == HAL_TYPE_F32 ? "f" : "";
-    if (value - value != 0) {
-        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0], state->dialect->value_types[record->type],
-                 bit_cast[1], (unsigned long long)bits);
-    } else {
-        snprintf(name, 40, value < 0 || (value == 0 && 1 / value < 0) ? "(%a%s)" : "%a%s", value,
-                 suffix);
-    }
-}
-
-static char *write_number(char *at, uint64_t number)
-{
-    char digits[24];
-    uint32_t count = 0;
-    do {
-        digits[count++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (count > 0) {
-        *at++ = digits[--count];
-    }
-    *at = 0;
-    return at;
-}
-
-/* Whether work-items may exchange data through a binding. */
-static int bindings_meet(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        if (ir->memories[i].access == HAL_ACCESS_READ_WRITE) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static hal_type unsigned_of(hal_type type)
-{
-    switch (hal_type_size(type)) {
-    case 4:
-        return HAL_TYPE_U32;
-    case 8:
-        return HAL_TYPE_U64;
-    default:
-        return type;
     }
 }

@@ -42,79 +42,48 @@ typedef struct run {
     uint64_t *gathered; /* one value of each work-item */
 } run;
 
-static hal_status prepare(run *r);
-static void number_values(run *r, uint32_t *count);
-static void match_blocks(run *r);
-static void release(run *r);
-static hal_status run_group(run *r);
-static hal_status run_to_meeting(run *r, item *w);
-static hal_status meet(run *r);
-static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, uint32_t index);
-static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index);
-static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride);
-static hal_status step(run *r, item *w);
-static hal_status step_control(run *r, item *w, const hal_ir_record *record);
-static hal_status enter_loop(run *r, item *w, const hal_ir_record *record);
-static hal_status next_round(run *r, item *w, uint32_t loop);
-static hal_status step_memory(run *r, item *w, const hal_ir_record *record);
-static hal_status load_or_store(run *r, item *w, const hal_ir_record *record);
-static hal_status do_atomic(run *r, item *w, const hal_ir_record *record);
-static hal_status begin_copy(run *r, item *w, const hal_ir_record *record);
-static void wait_for_copies(run *r, item *w, uint32_t under_way);
-static uint64_t input_of(const run *r, const item *w, const hal_ir_record *record);
-static void pack(const run *r, item *w, const hal_ir_record *record, uint64_t *out);
-static hal_status locate(run *r, item *w, uint32_t memory, hal_ir_value index, int32_t offset,
-                         uint32_t width, uint64_t *element);
-static uint8_t *address_of(run *r, uint32_t memory, uint64_t element);
-static uint64_t read_element(run *r, uint32_t memory, uint64_t element);
-static void write_element(run *r, uint32_t memory, uint64_t element, uint64_t value);
 static hal_status fail(run *r, const item *w, hal_status status, const char *format, ...)
-    HAL_PRINTF(4, 5);
-static int meets(uint32_t opcode);
-static int stands(const run *r, const item *w);
-static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value);
-static void show(const run *r, const hal_ir_record *record, uint64_t *values);
-static uint64_t sign_extended(hal_type type, uint64_t bits);
-
-hal_status kit_interpret(const kit_dispatch *dispatch, kit_problem *problem)
 {
-    run r = {.dispatch = dispatch, .kernel = dispatch->kernel, .problem = problem};
-    problem->text[0] = 0;
-    hal_status status = prepare(&r);
-    for (uint32_t z = 0; z < dispatch->grid[2] && status == HAL_OK; z++) {
-        for (uint32_t y = 0; y < dispatch->grid[1] && status == HAL_OK; y++) {
-            for (uint32_t x = 0; x < dispatch->grid[0] && status == HAL_OK; x++) {
-                r.group[0] = x;
-                r.group[1] = y;
-                r.group[2] = z;
-                status = run_group(&r);
-            }
-        }
+    char text[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *name = r->kernel->names + r->kernel->name;
+    if (w == NULL) {
+        snprintf(r->problem->text, sizeof r->problem->text, "kernel %.60s: %s", name, text);
+    } else {
+        snprintf(r->problem->text, sizeof r->problem->text,
+                 "kernel %.60s, record %u, group %u %u %u, work-item %u %u %u: %s", name, w->at,
+                 r->group[0], r->group[1], r->group[2], w->local[0], w->local[1], w->local[2],
+                 text);
     }
-    release(&r);
     return status;
 }
 
-hal_status kit_evaluate(const hal_ir_kernel *fragment, const uint64_t *inputs, uint64_t *outputs)
+static void number_values(run *r, uint32_t *count)
 {
-    kit_problem problem;
-    const kit_dispatch dispatch = {.kernel = fragment, .grid = {1, 1, 1}};
-    run r = {.dispatch = &dispatch, .kernel = fragment, .problem = &problem};
-    hal_status status = prepare(&r);
-    for (uint32_t i = 0; i < fragment->record_count && status == HAL_OK; i++) {
-        const hal_ir_record *record = &fragment->records[i];
-        item *w = &r.work[0];
-        w->at = i;
-        if (record->opcode == HAL_IR_INPUT) {
-            w->values[r.slots[i]] = inputs[record->aux];
-        } else if (record->opcode == HAL_IR_OUTPUT) {
-            outputs[record->aux] = w->values[r.slots[record->a]];
-        } else {
-            status = step(&r, w);
+    for (uint32_t i = 0; i < r->kernel->record_count; i++) {
+        const hal_ir_record *record = &r->kernel->records[i];
+        r->slots[i] = *count;
+        *count += record->type == HAL_TYPE_NONE ? 0 : record->width;
+    }
+}
+
+static void match_blocks(run *r)
+{
+    uint32_t open[HAL_IR_MAX_DEPTH];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < r->kernel->record_count; i++) {
+        const uint32_t opcode = r->kernel->records[i].opcode;
+        if (hal_ir_closes_block(opcode)) {
+            r->matches[open[--depth]] = i;
+            r->matches[i] = open[depth];
+        }
+        if (hal_ir_opens_block(opcode)) {
+            open[depth++] = i;
         }
     }
-    release(&r);
-    return status;
 }
 
 static hal_status prepare(run *r)
@@ -157,238 +126,60 @@ static hal_status prepare(run *r)
     return HAL_OK;
 }
 
-static void number_values(run *r, uint32_t *count)
+static int meets(uint32_t opcode)
 {
-    for (uint32_t i = 0; i < r->kernel->record_count; i++) {
-        const hal_ir_record *record = &r->kernel->records[i];
-        r->slots[i] = *count;
-        *count += record->type == HAL_TYPE_NONE ? 0 : record->width;
-    }
+    return opcode == HAL_IR_BARRIER || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
+           opcode == HAL_IR_SUBGROUP_REDUCE || opcode == HAL_IR_MATRIX_MULTIPLY;
 }
 
-static void match_blocks(run *r)
+/* A single value, as the witness leaves it. */
+static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
 {
-    uint32_t open[HAL_IR_MAX_DEPTH];
-    uint32_t depth = 0;
-    for (uint32_t i = 0; i < r->kernel->record_count; i++) {
-        const uint32_t opcode = r->kernel->records[i].opcode;
-        if (hal_ir_closes_block(opcode)) {
-            r->matches[open[--depth]] = i;
-            r->matches[i] = open[depth];
-        }
-        if (hal_ir_opens_block(opcode)) {
-            open[depth++] = i;
-        }
+    if (r->dispatch->witness != NULL) {
+        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, &value, 1);
     }
+    return value;
 }
 
-static void release(run *r)
+/* Whether a work-item has come to something that all of its group have to come to. */
+static int stands(const run *r, const item *w)
 {
-    for (uint32_t i = 0; r->work != NULL && i < r->items; i++) {
-        free(r->work[i].copies);
-    }
-    free(r->slots);
-    free(r->matches);
-    free(r->work);
-    free(r->values);
-    free(r->shared);
-    free(r->gathered);
+    const hal_ir_record *record = &r->kernel->records[w->at];
+    return meets(record->opcode) && (record->opcode != HAL_IR_BARRIER || seen(r, record, 1));
 }
 
-static hal_status run_group(run *r)
+static uint64_t sign_extended(hal_type type, uint64_t bits)
 {
-    for (uint32_t i = 0; i < r->items; i++) {
-        r->work[i].at = 0;
-        r->work[i].sets = 0;
-        r->work[i].copy_count = 0;
-    }
-    hal_status status = HAL_OK;
-    while (status == HAL_OK) {
-        for (uint32_t i = 0; i < r->items && status == HAL_OK; i++) {
-            status = run_to_meeting(r, &r->work[i]);
-        }
-        for (uint32_t i = 1; i < r->items && status == HAL_OK; i++) {
-            if (r->work[i].at != r->work[0].at) {
-                status = fail(r, &r->work[i], HAL_ERROR_INVALID_ARGUMENT,
-                              "stands here while another work-item of its group is at record %u",
-                              r->work[0].at);
-            }
-        }
-        if (status == HAL_OK && r->work[0].at == r->kernel->record_count) {
-            break;
-        }
-        status = status == HAL_OK ? meet(r) : status;
-    }
-    return status;
+    return type == HAL_TYPE_I32 ? (uint64_t)(int64_t)(int32_t)(uint32_t)bits : bits;
 }
 
-static hal_status run_to_meeting(run *r, item *w)
+static hal_status enter_loop(run *r, item *w, const hal_ir_record *record)
 {
-    hal_status status = HAL_OK;
-    while (status == HAL_OK && w->at < r->kernel->record_count && !stands(r, w)) {
-        status = step(r, w);
+    const uint64_t first = seen(r, record, w->values[r->slots[record->a]]);
+    const int64_t start = (int64_t)sign_extended(record->type, first);
+    const int64_t end = (int64_t)sign_extended(record->type, w->values[r->slots[record->b]]);
+    const int64_t by = (int64_t)sign_extended(record->type, w->values[r->slots[record->c]]);
+    if (by <= 0) {
+        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT, "the step is %lld, not above 0",
+                    (long long)by);
     }
-    return status;
-}
-
-/* All work-items stand at one barrier or subgroup operation. */
-static hal_status meet(run *r)
-{
-    const uint32_t index = r->work[0].at;
-    const hal_ir_record *record = &r->kernel->records[index];
-    if (record->opcode == HAL_IR_MATRIX_MULTIPLY) {
-        if (r->lanes != HAL_IR_MATRIX_LANES) {
-            return fail(r, &r->work[0], HAL_ERROR_INVALID_ARGUMENT,
-                        "matrices lie over %u lanes, a subgroup has %u", HAL_IR_MATRIX_LANES,
-                        r->lanes);
-        }
-        for (uint32_t first = 0; first < r->items; first += r->lanes) {
-            meet_matrices(r, first, record, index);
-        }
-    } else if (record->opcode != HAL_IR_BARRIER) {
-        for (uint32_t i = 0; i < r->items; i++) {
-            r->gathered[i] = r->work[i].values[r->slots[record->a]];
-        }
-        for (uint32_t first = 0; first < r->items; first += r->lanes) {
-            meet_subgroup(r, first, record, index);
-        }
-    }
-    for (uint32_t i = 0; i < r->items; i++) {
-        r->work[i].at++;
-    }
+    w->values[r->slots[w->at]] = first;
+    w->at = start < end ? w->at + 1 : r->matches[w->at] + 1;
     return HAL_OK;
 }
 
-static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
+static hal_status next_round(run *r, item *w, uint32_t loop)
 {
-    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
-    const uint32_t left = r->items - first;
-    const uint32_t lanes = left < r->lanes ? left : r->lanes;
-    uint64_t *values = r->gathered + first;
-    if (record->opcode == HAL_IR_SUBGROUP_REDUCE) {
-        /* The tree of a butterfly, lane 0's part; lanes that are not there take no part. */
-        for (uint32_t distance = 1; distance < lanes; distance *= 2) {
-            for (uint32_t lane = 0; lane + distance < lanes; lane += 2 * distance) {
-                values[lane] = kit_combine(opcodes[record->aux], record->type, values[lane],
-                                           values[lane + distance]);
-            }
-        }
+    const hal_ir_record *record = &r->kernel->records[loop];
+    const int64_t end = (int64_t)sign_extended(record->type, w->values[r->slots[record->b]]);
+    const int64_t by = (int64_t)sign_extended(record->type, w->values[r->slots[record->c]]);
+    const int64_t next = (int64_t)sign_extended(record->type, w->values[r->slots[loop]]) + by;
+    if (next > (record->type == HAL_TYPE_I32 ? INT32_MAX : (int64_t)UINT32_MAX)) {
+        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
+                    "the value of the for would be %lld, beyond its type", (long long)next);
     }
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        item *w = &r->work[first + lane];
-        uint32_t source = 0;
-        if (record->opcode == HAL_IR_SHUFFLE) {
-            source = (uint32_t)w->values[r->slots[record->b]] % r->lanes;
-        } else if (record->opcode == HAL_IR_SHUFFLE_XOR) {
-            source = (lane ^ (uint32_t)record->imm) % r->lanes;
-        }
-        w->values[r->slots[index]] = values[source < lanes ? source : lane];
-        show(r, record, &w->values[r->slots[index]]);
-    }
-}
-
-/* C + A B over 32 lanes, as ir.h lays the tiles out; sums in double, rounded once. */
-static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
-{
-    double a[16][16], b[16][8];
-    const hal_type type = (hal_type)record->aux;
-    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
-    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
-        const uint64_t *values = r->work[first + lane].values;
-        const uint32_t g = lane / 4, t = lane % 4;
-        for (uint32_t i = 0; i < 4; i++) {
-            take_word(type, values[r->slots[record->a] + i],
-                      &a[g + i % 2 * 8][(t + i / 2 * 4) * each], 1);
-        }
-        for (uint32_t i = 0; i < 2; i++) {
-            take_word(type, values[r->slots[record->b] + i], &b[(t + 4 * i) * each][g], 8);
-        }
-    }
-    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
-        uint64_t *values = r->work[first + lane].values;
-        for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-            const uint32_t bits = (uint32_t)values[r->slots[record->c] + i];
-            float c;
-            memcpy(&c, &bits, sizeof c);
-            double sum = c;
-            for (uint32_t k = 0; k < 8 * each; k++) {
-                sum += a[row][k] * b[k][column];
-            }
-            const float result = (float)sum;
-            uint32_t result_bits;
-            memcpy(&result_bits, &result, sizeof result);
-            values[r->slots[index] + i] = result_bits;
-        }
-        show(r, record, &values[r->slots[index]]);
-    }
-}
-
-/* The elements of a word, `stride` apart. */
-static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride)
-{
-    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
-    for (uint32_t i = 0; i < each; i++) {
-        const uint64_t stored = each == 1 ? word & 0xffffe000 : word >> 16 * i & 0xffff;
-        const uint32_t bits = (uint32_t)kit_from_storage(type, stored);
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        elements[i * stride] = value;
-    }
-}
-
-/* One record that is no meeting. */
-static hal_status step(run *r, item *w)
-{
-    const hal_ir_kernel *kernel = r->kernel;
-    const hal_ir_record *record = &kernel->records[w->at];
-    uint64_t *out = &w->values[r->slots[w->at]];
-    const uint64_t a = record->a == HAL_IR_NONE ? 0 : w->values[r->slots[record->a]];
-    const uint64_t b = record->b == HAL_IR_NONE ? 0 : w->values[r->slots[record->b]];
-    const uint64_t c = record->c == HAL_IR_NONE ? 0 : w->values[r->slots[record->c]];
-    if (record->opcode >= HAL_IR_FOR && record->opcode <= HAL_IR_END) {
-        return step_control(r, w, record);
-    }
-    if (record->opcode >= HAL_IR_LOAD && record->opcode <= HAL_IR_ASYNC_WAIT) {
-        const hal_status status = step_memory(r, w, record);
-        w->at += status == HAL_OK;
-        return status;
-    }
-    switch (record->opcode) {
-    case HAL_IR_CONSTANT:
-    case HAL_IR_SCALAR:
-    case HAL_IR_LOCAL_ID:
-    case HAL_IR_GROUP_ID:
-    case HAL_IR_GROUP_COUNT:
-    case HAL_IR_LANE_ID:
-        *out = input_of(r, w, record);
-        break;
-    case HAL_IR_SELECT:
-        *out = a ? b : c;
-        break;
-    case HAL_IR_PACK:
-        pack(r, w, record, out);
-        break;
-    case HAL_IR_EXTRACT:
-        *out = w->values[r->slots[record->a] + (uint32_t)record->imm];
-        break;
-    case HAL_IR_VAR:
-    case HAL_IR_GET:
-        *out = a;
-        break;
-    case HAL_IR_BARRIER: /* passed by */
-        break;
-    case HAL_IR_SET:
-        w->values[r->slots[record->a]] = b;
-        break;
-    default:
-        *out = kit_operate(record, kernel->records[record->a].type, a, b, c);
-        break;
-    }
-    if (record->type != HAL_TYPE_NONE) {
-        show(r, record, out);
-    }
-    w->at++;
+    w->values[r->slots[loop]] = (uint32_t)next;
+    w->at = next < end ? loop + 1 : w->at + 1;
     return HAL_OK;
 }
 
@@ -422,52 +213,96 @@ static hal_status step_control(run *r, item *w, const hal_ir_record *record)
     }
 }
 
-static hal_status enter_loop(run *r, item *w, const hal_ir_record *record)
+/* The element that an access begins at, if all of it lies inside of the memory. */
+static hal_status locate(run *r, item *w, uint32_t memory, hal_ir_value index, int32_t offset,
+                         uint32_t width, uint64_t *element)
 {
-    const uint64_t first = seen(r, record, w->values[r->slots[record->a]]);
-    const int64_t start = (int64_t)sign_extended(record->type, first);
-    const int64_t end = (int64_t)sign_extended(record->type, w->values[r->slots[record->b]]);
-    const int64_t by = (int64_t)sign_extended(record->type, w->values[r->slots[record->c]]);
-    if (by <= 0) {
-        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT, "the step is %lld, not above 0",
-                    (long long)by);
-    }
-    w->values[r->slots[w->at]] = first;
-    w->at = start < end ? w->at + 1 : r->matches[w->at] + 1;
-    return HAL_OK;
-}
-
-static hal_status next_round(run *r, item *w, uint32_t loop)
-{
-    const hal_ir_record *record = &r->kernel->records[loop];
-    const int64_t end = (int64_t)sign_extended(record->type, w->values[r->slots[record->b]]);
-    const int64_t by = (int64_t)sign_extended(record->type, w->values[r->slots[record->c]]);
-    const int64_t next = (int64_t)sign_extended(record->type, w->values[r->slots[loop]]) + by;
-    if (next > (record->type == HAL_TYPE_I32 ? INT32_MAX : (int64_t)UINT32_MAX)) {
+    const hal_ir_kernel *kernel = r->kernel;
+    const hal_ir_memory *m = &kernel->memories[memory];
+    const hal_type index_type = kernel->records[index].type;
+    const uint64_t bits = w->values[r->slots[index]];
+    const int64_t at = (int64_t)sign_extended(index_type, bits);
+    const uint64_t count = hal_ir_is_shared(kernel, memory)
+                               ? m->count
+                               : r->dispatch->bindings[memory].bytes / hal_type_size(m->type);
+    int64_t sum = 0;
+    if ((index_type == HAL_TYPE_U64 && at < 0) || __builtin_add_overflow(at, offset, &sum) ||
+        sum < 0 || count < width || (uint64_t)sum > count - width) {
         return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
-                    "the value of the for would be %lld, beyond its type", (long long)next);
+                    "%s[%lld %c %lld], width %u, is outside of its %llu elements",
+                    kernel->names + m->name, (long long)at, offset < 0 ? '-' : '+',
+                    offset < 0 ? -(long long)offset : (long long)offset, width,
+                    (unsigned long long)count);
     }
-    w->values[r->slots[loop]] = (uint32_t)next;
-    w->at = next < end ? loop + 1 : w->at + 1;
+    if (sum % width != 0) {
+        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
+                    "%s[%lld] is not aligned to the width %u of the access",
+                    kernel->names + m->name, (long long)sum, width);
+    }
+    *element = (uint64_t)sum;
     return HAL_OK;
 }
 
-static hal_status step_memory(run *r, item *w, const hal_ir_record *record)
+static void show(const run *r, const hal_ir_record *record, uint64_t *values)
 {
-    switch (record->opcode) {
-    case HAL_IR_LOAD:
-    case HAL_IR_STORE:
-        return load_or_store(r, w, record);
-    case HAL_IR_ATOMIC:
-        return do_atomic(r, w, record);
-    case HAL_IR_ASYNC_COPY:
-        return begin_copy(r, w, record);
-    case HAL_IR_ASYNC_COMMIT:
-        w->sets++;
-        return HAL_OK;
+    if (r->dispatch->witness != NULL) {
+        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, values, record->width);
+    }
+}
+
+static uint8_t *address_of(run *r, uint32_t memory, uint64_t element)
+{
+    const hal_ir_kernel *kernel = r->kernel;
+    const uint64_t offset = element * hal_type_size(kernel->memories[memory].type);
+    if (hal_ir_is_shared(kernel, memory)) {
+        return r->shared + r->shared_offsets[memory - kernel->binding_count] + offset;
+    }
+    return (uint8_t *)r->dispatch->bindings[memory].data + offset;
+}
+
+static uint64_t read_element(run *r, uint32_t memory, uint64_t element)
+{
+    const hal_type type = r->kernel->memories[memory].type;
+    const uint8_t *bytes = address_of(r, memory, element);
+    switch (hal_type_size(type)) {
+    case 1:
+        return kit_from_storage(type, bytes[0]);
+    case 2: {
+        uint16_t stored;
+        memcpy(&stored, bytes, sizeof stored);
+        return kit_from_storage(type, stored);
+    }
+    case 4: {
+        uint32_t stored;
+        memcpy(&stored, bytes, sizeof stored);
+        return stored;
+    }
+    default: {
+        uint64_t stored;
+        memcpy(&stored, bytes, sizeof stored);
+        return stored;
+    }
+    }
+}
+
+static void write_element(run *r, uint32_t memory, uint64_t element, uint64_t value)
+{
+    const hal_type type = r->kernel->memories[memory].type;
+    const uint64_t stored = kit_to_storage(type, value);
+    uint8_t *bytes = address_of(r, memory, element);
+    switch (hal_type_size(type)) {
+    case 1:
+        bytes[0] = (uint8_t)stored;
+        break;
+    case 2:
+        memcpy(bytes, &(uint16_t){(uint16_t)stored}, 2);
+        break;
+    case 4:
+        memcpy(bytes, &(uint32_t){(uint32_t)stored}, 4);
+        break;
     default:
-        wait_for_copies(r, w, (uint32_t)record->imm);
-        return HAL_OK;
+        memcpy(bytes, &stored, 8);
+        break;
     }
 }
 
@@ -577,6 +412,25 @@ static void wait_for_copies(run *r, item *w, uint32_t under_way)
     w->copy_count = kept;
 }
 
+static hal_status step_memory(run *r, item *w, const hal_ir_record *record)
+{
+    switch (record->opcode) {
+    case HAL_IR_LOAD:
+    case HAL_IR_STORE:
+        return load_or_store(r, w, record);
+    case HAL_IR_ATOMIC:
+        return do_atomic(r, w, record);
+    case HAL_IR_ASYNC_COPY:
+        return begin_copy(r, w, record);
+    case HAL_IR_ASYNC_COMMIT:
+        w->sets++;
+        return HAL_OK;
+    default:
+        wait_for_copies(r, w, (uint32_t)record->imm);
+        return HAL_OK;
+    }
+}
+
 static uint64_t input_of(const run *r, const item *w, const hal_ir_record *record)
 {
     const hal_ir_kernel *kernel = r->kernel;
@@ -609,141 +463,253 @@ static void pack(const run *r, item *w, const hal_ir_record *record, uint64_t *o
     }
 }
 
-/* The element that an access begins at, if all of it lies inside of the memory. */
-static hal_status locate(run *r, item *w, uint32_t memory, hal_ir_value index, int32_t offset,
-                         uint32_t width, uint64_t *element)
+/* One record that is no meeting. */
+static hal_status step(run *r, item *w)
 {
     const hal_ir_kernel *kernel = r->kernel;
-    const hal_ir_memory *m = &kernel->memories[memory];
-    const hal_type index_type = kernel->records[index].type;
-    const uint64_t bits = w->values[r->slots[index]];
-    const int64_t at = (int64_t)sign_extended(index_type, bits);
-    const uint64_t count = hal_ir_is_shared(kernel, memory)
-                               ? m->count
-                               : r->dispatch->bindings[memory].bytes / hal_type_size(m->type);
-    int64_t sum = 0;
-    if ((index_type == HAL_TYPE_U64 && at < 0) || __builtin_add_overflow(at, offset, &sum) ||
-        sum < 0 || count < width || (uint64_t)sum > count - width) {
-        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
-                    "%s[%lld %c %lld], width %u, is outside of its %llu elements",
-                    kernel->names + m->name, (long long)at, offset < 0 ? '-' : '+',
-                    offset < 0 ? -(long long)offset : (long long)offset, width,
-                    (unsigned long long)count);
+    const hal_ir_record *record = &kernel->records[w->at];
+    uint64_t *out = &w->values[r->slots[w->at]];
+    const uint64_t a = record->a == HAL_IR_NONE ? 0 : w->values[r->slots[record->a]];
+    const uint64_t b = record->b == HAL_IR_NONE ? 0 : w->values[r->slots[record->b]];
+    const uint64_t c = record->c == HAL_IR_NONE ? 0 : w->values[r->slots[record->c]];
+    if (record->opcode >= HAL_IR_FOR && record->opcode <= HAL_IR_END) {
+        return step_control(r, w, record);
     }
-    if (sum % width != 0) {
-        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
-                    "%s[%lld] is not aligned to the width %u of the access",
-                    kernel->names + m->name, (long long)sum, width);
+    if (record->opcode >= HAL_IR_LOAD && record->opcode <= HAL_IR_ASYNC_WAIT) {
+        const hal_status status = step_memory(r, w, record);
+        w->at += status == HAL_OK;
+        return status;
     }
-    *element = (uint64_t)sum;
+    switch (record->opcode) {
+    case HAL_IR_CONSTANT:
+    case HAL_IR_SCALAR:
+    case HAL_IR_LOCAL_ID:
+    case HAL_IR_GROUP_ID:
+    case HAL_IR_GROUP_COUNT:
+    case HAL_IR_LANE_ID:
+        *out = input_of(r, w, record);
+        break;
+    case HAL_IR_SELECT:
+        *out = a ? b : c;
+        break;
+    case HAL_IR_PACK:
+        pack(r, w, record, out);
+        break;
+    case HAL_IR_EXTRACT:
+        *out = w->values[r->slots[record->a] + (uint32_t)record->imm];
+        break;
+    case HAL_IR_VAR:
+    case HAL_IR_GET:
+        *out = a;
+        break;
+    case HAL_IR_BARRIER: /* passed by */
+        break;
+    case HAL_IR_SET:
+        w->values[r->slots[record->a]] = b;
+        break;
+    default:
+        *out = kit_operate(record, kernel->records[record->a].type, a, b, c);
+        break;
+    }
+    if (record->type != HAL_TYPE_NONE) {
+        show(r, record, out);
+    }
+    w->at++;
     return HAL_OK;
 }
 
-static uint8_t *address_of(run *r, uint32_t memory, uint64_t element)
+static hal_status run_to_meeting(run *r, item *w)
 {
-    const hal_ir_kernel *kernel = r->kernel;
-    const uint64_t offset = element * hal_type_size(kernel->memories[memory].type);
-    if (hal_ir_is_shared(kernel, memory)) {
-        return r->shared + r->shared_offsets[memory - kernel->binding_count] + offset;
-    }
-    return (uint8_t *)r->dispatch->bindings[memory].data + offset;
-}
-
-static uint64_t read_element(run *r, uint32_t memory, uint64_t element)
-{
-    const hal_type type = r->kernel->memories[memory].type;
-    const uint8_t *bytes = address_of(r, memory, element);
-    switch (hal_type_size(type)) {
-    case 1:
-        return kit_from_storage(type, bytes[0]);
-    case 2: {
-        uint16_t stored;
-        memcpy(&stored, bytes, sizeof stored);
-        return kit_from_storage(type, stored);
-    }
-    case 4: {
-        uint32_t stored;
-        memcpy(&stored, bytes, sizeof stored);
-        return stored;
-    }
-    default: {
-        uint64_t stored;
-        memcpy(&stored, bytes, sizeof stored);
-        return stored;
-    }
-    }
-}
-
-static void write_element(run *r, uint32_t memory, uint64_t element, uint64_t value)
-{
-    const hal_type type = r->kernel->memories[memory].type;
-    const uint64_t stored = kit_to_storage(type, value);
-    uint8_t *bytes = address_of(r, memory, element);
-    switch (hal_type_size(type)) {
-    case 1:
-        bytes[0] = (uint8_t)stored;
-        break;
-    case 2:
-        memcpy(bytes, &(uint16_t){(uint16_t)stored}, 2);
-        break;
-    case 4:
-        memcpy(bytes, &(uint32_t){(uint32_t)stored}, 4);
-        break;
-    default:
-        memcpy(bytes, &stored, 8);
-        break;
-    }
-}
-
-static hal_status fail(run *r, const item *w, hal_status status, const char *format, ...)
-{
-    char text[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *name = r->kernel->names + r->kernel->name;
-    if (w == NULL) {
-        snprintf(r->problem->text, sizeof r->problem->text, "kernel %.60s: %s", name, text);
-    } else {
-        snprintf(r->problem->text, sizeof r->problem->text,
-                 "kernel %.60s, record %u, group %u %u %u, work-item %u %u %u: %s", name, w->at,
-                 r->group[0], r->group[1], r->group[2], w->local[0], w->local[1], w->local[2],
-                 text);
+    hal_status status = HAL_OK;
+    while (status == HAL_OK && w->at < r->kernel->record_count && !stands(r, w)) {
+        status = step(r, w);
     }
     return status;
 }
 
-static int meets(uint32_t opcode)
+/* The elements of a word, `stride` apart. */
+static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride)
 {
-    return opcode == HAL_IR_BARRIER || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
-           opcode == HAL_IR_SUBGROUP_REDUCE || opcode == HAL_IR_MATRIX_MULTIPLY;
-}
-
-/* Whether a work-item has come to something that all of its group have to come to. */
-static int stands(const run *r, const item *w)
-{
-    const hal_ir_record *record = &r->kernel->records[w->at];
-    return meets(record->opcode) && (record->opcode != HAL_IR_BARRIER || seen(r, record, 1));
-}
-
-/* A single value, as the witness leaves it. */
-static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
-{
-    if (r->dispatch->witness != NULL) {
-        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, &value, 1);
-    }
-    return value;
-}
-
-static void show(const run *r, const hal_ir_record *record, uint64_t *values)
-{
-    if (r->dispatch->witness != NULL) {
-        r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, values, record->width);
+    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
+    for (uint32_t i = 0; i < each; i++) {
+        const uint64_t stored = each == 1 ? word & 0xffffe000 : word >> 16 * i & 0xffff;
+        const uint32_t bits = (uint32_t)kit_from_storage(type, stored);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        elements[i * stride] = value;
     }
 }
 
-static uint64_t sign_extended(hal_type type, uint64_t bits)
+/* C + A B over 32 lanes, as ir.h lays the tiles out; sums in double, rounded once. */
+static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
 {
-    return type == HAL_TYPE_I32 ? (uint64_t)(int64_t)(int32_t)(uint32_t)bits : bits;
+    double a[16][16], b[16][8];
+    const hal_type type = (hal_type)record->aux;
+    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
+    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
+        const uint64_t *values = r->work[first + lane].values;
+        const uint32_t g = lane / 4, t = lane % 4;
+        for (uint32_t i = 0; i < 4; i++) {
+            take_word(type, values[r->slots[record->a] + i],
+                      &a[g + i % 2 * 8][(t + i / 2 * 4) * each], 1);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            take_word(type, values[r->slots[record->b] + i], &b[(t + 4 * i) * each][g], 8);
+        }
+    }
+    for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
+        uint64_t *values = r->work[first + lane].values;
+        for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+            const uint32_t bits = (uint32_t)values[r->slots[record->c] + i];
+            float c;
+            memcpy(&c, &bits, sizeof c);
+            double sum = c;
+            for (uint32_t k = 0; k < 8 * each; k++) {
+                sum += a[row][k] * b[k][column];
+            }
+            const float result = (float)sum;
+            uint32_t result_bits;
+            memcpy(&result_bits, &result, sizeof result);
+            values[r->slots[index] + i] = result_bits;
+        }
+        show(r, record, &values[r->slots[index]]);
+    }
+}
+
+static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
+{
+    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    const uint32_t left = r->items - first;
+    const uint32_t lanes = left < r->lanes ? left : r->lanes;
+    uint64_t *values = r->gathered + first;
+    if (record->opcode == HAL_IR_SUBGROUP_REDUCE) {
+        /* The tree of a butterfly, lane 0's part; lanes that are not there take no part. */
+        for (uint32_t distance = 1; distance < lanes; distance *= 2) {
+            for (uint32_t lane = 0; lane + distance < lanes; lane += 2 * distance) {
+                values[lane] = kit_combine(opcodes[record->aux], record->type, values[lane],
+                                           values[lane + distance]);
+            }
+        }
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        item *w = &r->work[first + lane];
+        uint32_t source = 0;
+        if (record->opcode == HAL_IR_SHUFFLE) {
+            source = (uint32_t)w->values[r->slots[record->b]] % r->lanes;
+        } else if (record->opcode == HAL_IR_SHUFFLE_XOR) {
+            source = (lane ^ (uint32_t)record->imm) % r->lanes;
+        }
+        w->values[r->slots[index]] = values[source < lanes ? source : lane];
+        show(r, record, &w->values[r->slots[index]]);
+    }
+}
+
+/* All work-items stand at one barrier or subgroup operation. */
+static hal_status meet(run *r)
+{
+    const uint32_t index = r->work[0].at;
+    const hal_ir_record *record = &r->kernel->records[index];
+    if (record->opcode == HAL_IR_MATRIX_MULTIPLY) {
+        if (r->lanes != HAL_IR_MATRIX_LANES) {
+            return fail(r, &r->work[0], HAL_ERROR_INVALID_ARGUMENT,
+                        "matrices lie over %u lanes, a subgroup has %u", HAL_IR_MATRIX_LANES,
+                        r->lanes);
+        }
+        for (uint32_t first = 0; first < r->items; first += r->lanes) {
+            meet_matrices(r, first, record, index);
+        }
+    } else if (record->opcode != HAL_IR_BARRIER) {
+        for (uint32_t i = 0; i < r->items; i++) {
+            r->gathered[i] = r->work[i].values[r->slots[record->a]];
+        }
+        for (uint32_t first = 0; first < r->items; first += r->lanes) {
+            meet_subgroup(r, first, record, index);
+        }
+    }
+    for (uint32_t i = 0; i < r->items; i++) {
+        r->work[i].at++;
+    }
+    return HAL_OK;
+}
+
+static hal_status run_group(run *r)
+{
+    for (uint32_t i = 0; i < r->items; i++) {
+        r->work[i].at = 0;
+        r->work[i].sets = 0;
+        r->work[i].copy_count = 0;
+    }
+    hal_status status = HAL_OK;
+    while (status == HAL_OK) {
+        for (uint32_t i = 0; i < r->items && status == HAL_OK; i++) {
+            status = run_to_meeting(r, &r->work[i]);
+        }
+        for (uint32_t i = 1; i < r->items && status == HAL_OK; i++) {
+            if (r->work[i].at != r->work[0].at) {
+                status = fail(r, &r->work[i], HAL_ERROR_INVALID_ARGUMENT,
+                              "stands here while another work-item of its group is at record %u",
+                              r->work[0].at);
+            }
+        }
+        if (status == HAL_OK && r->work[0].at == r->kernel->record_count) {
+            break;
+        }
+        status = status == HAL_OK ? meet(r) : status;
+    }
+    return status;
+}
+
+static void release(run *r)
+{
+    for (uint32_t i = 0; r->work != NULL && i < r->items; i++) {
+        free(r->work[i].copies);
+    }
+    free(r->slots);
+    free(r->matches);
+    free(r->work);
+    free(r->values);
+    free(r->shared);
+    free(r->gathered);
+}
+
+hal_status kit_interpret(const kit_dispatch *dispatch, kit_problem *problem)
+{
+    run r = {.dispatch = dispatch, .kernel = dispatch->kernel, .problem = problem};
+    problem->text[0] = 0;
+    hal_status status = prepare(&r);
+    for (uint32_t z = 0; z < dispatch->grid[2] && status == HAL_OK; z++) {
+        for (uint32_t y = 0; y < dispatch->grid[1] && status == HAL_OK; y++) {
+            for (uint32_t x = 0; x < dispatch->grid[0] && status == HAL_OK; x++) {
+                r.group[0] = x;
+                r.group[1] = y;
+                r.group[2] = z;
+                status = run_group(&r);
+            }
+        }
+    }
+    release(&r);
+    return status;
+}
+
+hal_status kit_evaluate(const hal_ir_kernel *fragment, const uint64_t *inputs, uint64_t *outputs)
+{
+    kit_problem problem;
+    const kit_dispatch dispatch = {.kernel = fragment, .grid = {1, 1, 1}};
+    run r = {.dispatch = &dispatch, .kernel = fragment, .problem = &problem};
+    hal_status status = prepare(&r);
+    for (uint32_t i = 0; i < fragment->record_count && status == HAL_OK; i++) {
+        const hal_ir_record *record = &fragment->records[i];
+        item *w = &r.work[0];
+        w->at = i;
+        if (record->opcode == HAL_IR_INPUT) {
+            w->values[r.slots[i]] = inputs[record->aux];
+        } else if (record->opcode == HAL_IR_OUTPUT) {
+            outputs[record->aux] = w->values[r.slots[record->a]];
+        } else {
+            status = step(&r, w);
+        }
+    }
+    release(&r);
+    return status;
 }

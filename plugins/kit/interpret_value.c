@@ -6,24 +6,330 @@
 
 #include <math.h>
 
-static uint64_t operate_f32(uint32_t opcode, float a, float b, float c);
-static uint64_t operate_f64(uint32_t opcode, double a, double b, double c);
-static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint64_t b);
-static uint64_t divide(uint32_t opcode, hal_type type, uint64_t a, uint64_t b);
-static uint64_t multiply_high(hal_type type, uint64_t a, uint64_t b);
-static uint64_t shift_right(hal_type type, uint64_t a, uint64_t count);
-static uint64_t compare_floats(uint32_t opcode, double a, double b);
-static uint64_t extreme_f64(uint32_t opcode, double a, double b);
-static uint64_t cast(hal_type from, hal_type to, uint64_t a);
-static uint64_t cast_float(double a, hal_type to);
-static uint64_t cast_integer(int negative, uint64_t low, hal_type to);
-static float math_f32(uint32_t opcode, float x, float y);
-static double math_f64(uint32_t opcode, double x, double y);
-static uint64_t f32_to_f16(uint32_t bits);
-static uint64_t f16_to_f32(uint32_t half);
-static uint64_t f32_to_bf16(uint32_t bits);
-static int64_t as_signed(hal_type type, uint64_t bits);
-static uint64_t truncated(hal_type type, uint64_t bits);
+/* Those of one operand; the other is POW. */
+static const struct {
+    float (*f32)(int m, float x);
+    double (*f64)(int m, double x);
+} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
+
+/* To integers: towards zero, saturating, NaN to 0. Every f32 is a double. */
+static uint64_t cast_float(double a, hal_type to)
+{
+    const double whole = trunc(a);
+    switch (to) {
+    case HAL_TYPE_F32:
+        return kit_bits_f32((float)a);
+    case HAL_TYPE_F64:
+        return kit_bits_f64(a);
+    case HAL_TYPE_BOOL:
+        return a != 0;
+    case HAL_TYPE_I32:
+        return a != a ? 0
+               : (uint32_t)(whole <= -0x1p31  ? INT32_MIN
+                            : whole >= 0x1p31 ? INT32_MAX
+                                              : (int32_t)whole);
+    case HAL_TYPE_U32:
+        return !(whole > 0) ? 0 : whole >= 0x1p32 ? UINT32_MAX : (uint32_t)whole;
+    case HAL_TYPE_I64:
+        return a != a ? 0
+               : (uint64_t)(whole <= -0x1p63  ? INT64_MIN
+                            : whole >= 0x1p63 ? INT64_MAX
+                                              : (int64_t)whole);
+    default:
+        return !(whole > 0) ? 0 : whole >= 0x1p64 ? UINT64_MAX : (uint64_t)whole;
+    }
+}
+
+static int64_t as_signed(hal_type type, uint64_t bits)
+{
+    return type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+}
+
+static uint64_t truncated(hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        return bits & 1;
+    case HAL_TYPE_I32:
+    case HAL_TYPE_U32:
+        return (uint32_t)bits;
+    default:
+        return bits;
+    }
+}
+
+/* An integer as 64 bits, and whether they stand for a negative number. */
+static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
+{
+    switch (to) {
+    case HAL_TYPE_F32:
+        return kit_bits_f32(negative ? (float)(int64_t)low : (float)low);
+    case HAL_TYPE_F64:
+        return kit_bits_f64(negative ? (double)(int64_t)low : (double)low);
+    case HAL_TYPE_BOOL:
+        return low != 0;
+    default:
+        return truncated(to, low);
+    }
+}
+
+static uint64_t cast(hal_type from, hal_type to, uint64_t a)
+{
+    if (from == HAL_TYPE_F32 && to == HAL_TYPE_F32) {
+        return a;
+    }
+    if (from == HAL_TYPE_F32) {
+        return cast_float(kit_float_f32((uint32_t)a), to);
+    }
+    if (from == HAL_TYPE_F64) {
+        return cast_float(kit_float_f64(a), to);
+    }
+    const int64_t value = as_signed(from, a);
+    return cast_integer(hal_type_is_signed(from) && value < 0, (uint64_t)value, to);
+}
+
+/* NaN if either is; of two zeros min takes the negative one and max the positive one. */
+static uint64_t extreme_f64(uint32_t opcode, double a, double b)
+{
+    const uint64_t bits_a = kit_bits_f64(a), bits_b = kit_bits_f64(b);
+    if (a != a || b != b) {
+        return kit_bits_f64(a != a ? a : b);
+    }
+    if (a == b) {
+        return opcode == HAL_IR_MIN ? bits_a | bits_b : bits_a & bits_b;
+    }
+    return (a < b) == (opcode == HAL_IR_MIN) ? bits_a : bits_b;
+}
+
+static uint64_t compare_floats(uint32_t opcode, double a, double b)
+{
+    switch (opcode) {
+    case HAL_IR_EQ:
+        return a == b;
+    case HAL_IR_NE:
+        return a != b;
+    case HAL_IR_LT:
+        return a < b;
+    default:
+        return a <= b;
+    }
+}
+
+static float math_f32(uint32_t opcode, float x, float y)
+{
+    return opcode == HAL_IR_POW ? math_pow_f32(0, x, y)
+                                : functions[opcode - HAL_IR_MATH_FIRST].f32(0, x);
+}
+
+static uint64_t operate_f32(uint32_t opcode, float a, float b, float c)
+{
+    switch (opcode) {
+    case HAL_IR_ADD:
+        return kit_bits_f32(a + b);
+    case HAL_IR_SUB:
+        return kit_bits_f32(a - b);
+    case HAL_IR_MUL:
+        return kit_bits_f32(a * b);
+    case HAL_IR_DIV:
+        return kit_bits_f32(a / b);
+    case HAL_IR_REM:
+        return kit_bits_f32(fmodf(a, b));
+    case HAL_IR_NEG:
+        return kit_bits_f32(a) ^ 0x80000000u;
+    case HAL_IR_ABS:
+        return kit_bits_f32(a) & 0x7fffffffu;
+    case HAL_IR_MIN:
+    case HAL_IR_MAX:
+        return kit_bits_f32((float)kit_float_f64(extreme_f64(opcode, a, b)));
+    case HAL_IR_FMA:
+        return kit_bits_f32(fmaf(a, b, c));
+    case HAL_IR_SQRT:
+        return kit_bits_f32(sqrtf(a));
+    case HAL_IR_FLOOR:
+        return kit_bits_f32(floorf(a));
+    case HAL_IR_TRUNC:
+        return kit_bits_f32(truncf(a));
+    case HAL_IR_RINT:
+        return kit_bits_f32(rintf(a));
+    case HAL_IR_EQ:
+    case HAL_IR_NE:
+    case HAL_IR_LT:
+    case HAL_IR_LE:
+        return compare_floats(opcode, a, b);
+    default:
+        return kit_bits_f32(math_f32(opcode, a, b));
+    }
+}
+
+static double math_f64(uint32_t opcode, double x, double y)
+{
+    return opcode == HAL_IR_POW ? math_pow_f64(0, x, y)
+                                : functions[opcode - HAL_IR_MATH_FIRST].f64(0, x);
+}
+
+static uint64_t operate_f64(uint32_t opcode, double a, double b, double c)
+{
+    switch (opcode) {
+    case HAL_IR_ADD:
+        return kit_bits_f64(a + b);
+    case HAL_IR_SUB:
+        return kit_bits_f64(a - b);
+    case HAL_IR_MUL:
+        return kit_bits_f64(a * b);
+    case HAL_IR_DIV:
+        return kit_bits_f64(a / b);
+    case HAL_IR_REM:
+        return kit_bits_f64(fmod(a, b));
+    case HAL_IR_NEG:
+        return kit_bits_f64(a) ^ UINT64_C(0x8000000000000000);
+    case HAL_IR_ABS:
+        return kit_bits_f64(a) & UINT64_C(0x7fffffffffffffff);
+    case HAL_IR_MIN:
+    case HAL_IR_MAX:
+        return extreme_f64(opcode, a, b);
+    case HAL_IR_FMA:
+        return kit_bits_f64(fma(a, b, c));
+    case HAL_IR_SQRT:
+        return kit_bits_f64(sqrt(a));
+    case HAL_IR_FLOOR:
+        return kit_bits_f64(floor(a));
+    case HAL_IR_TRUNC:
+        return kit_bits_f64(trunc(a));
+    case HAL_IR_RINT:
+        return kit_bits_f64(rint(a));
+    case HAL_IR_EQ:
+    case HAL_IR_NE:
+    case HAL_IR_LT:
+    case HAL_IR_LE:
+        return compare_floats(opcode, a, b);
+    default:
+        return kit_bits_f64(math_f64(opcode, a, b));
+    }
+}
+
+static uint64_t divide(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
+{
+    if (b == 0) {
+        return 0;
+    }
+    if (!hal_type_is_signed(type)) {
+        return opcode == HAL_IR_DIV ? a / b : a % b;
+    }
+    const int64_t sa = as_signed(type, a), sb = as_signed(type, b);
+    if (sb == -1) {
+        return opcode == HAL_IR_DIV ? truncated(type, 0 - a) : 0; /* the smallest by -1 wraps */
+    }
+    return truncated(type, (uint64_t)(opcode == HAL_IR_DIV ? sa / sb : sa % sb));
+}
+
+static uint64_t multiply_high(hal_type type, uint64_t a, uint64_t b)
+{
+    switch (type) {
+    case HAL_TYPE_I32:
+        return (uint32_t)((as_signed(type, a) * as_signed(type, b)) >> 32);
+    case HAL_TYPE_U32:
+        return a * b >> 32;
+    case HAL_TYPE_I64:
+        return kit_mulhi_u64(a, b) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0);
+    default:
+        return kit_mulhi_u64(a, b);
+    }
+}
+
+static uint64_t shift_right(hal_type type, uint64_t a, uint64_t count)
+{
+    if (!hal_type_is_signed(type)) {
+        return a >> count;
+    }
+    return truncated(type, (uint64_t)(as_signed(type, a) >> count));
+}
+
+/* Integers and BOOL: in 64 bits, then cut to the type. */
+static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
+{
+    const int is_signed = hal_type_is_signed(type);
+    const int64_t sa = as_signed(type, a), sb = as_signed(type, b);
+    const int less = is_signed ? sa < sb : a < b;
+    const uint64_t bits = 8 * hal_type_size(type);
+    switch (opcode) {
+    case HAL_IR_ADD:
+        return truncated(type, a + b);
+    case HAL_IR_SUB:
+        return truncated(type, a - b);
+    case HAL_IR_MUL:
+        return truncated(type, a * b);
+    case HAL_IR_DIV:
+    case HAL_IR_REM:
+        return divide(opcode, type, a, b);
+    case HAL_IR_NEG:
+        return truncated(type, 0 - a);
+    case HAL_IR_ABS:
+        return is_signed && sa < 0 ? truncated(type, 0 - a) : a;
+    case HAL_IR_MIN:
+        return less ? a : b;
+    case HAL_IR_MAX:
+        return less ? b : a;
+    case HAL_IR_MULHI:
+        return multiply_high(type, a, b);
+    case HAL_IR_AND:
+        return a & b;
+    case HAL_IR_OR:
+        return a | b;
+    case HAL_IR_XOR:
+        return a ^ b;
+    case HAL_IR_NOT:
+        return truncated(type, ~a);
+    case HAL_IR_SHL:
+        return truncated(type, a << b % bits);
+    case HAL_IR_SHR:
+        return shift_right(type, a, b % bits);
+    case HAL_IR_EQ:
+        return a == b;
+    case HAL_IR_NE:
+        return a != b;
+    case HAL_IR_LT:
+        return (uint64_t)less;
+    default: /* HAL_IR_LE */
+        return (uint64_t)(less || a == b);
+    }
+}
+
+/* To nearest even. A NaN keeps its highest bits and becomes quiet. */
+static uint64_t f32_to_f16(uint32_t bits)
+{
+    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000) {
+        return sign | 0x7e00 | (magnitude >> 13 & 0x1ff);
+    }
+    if (magnitude >= 0x477ff000) { /* 65520, halfway above the largest half */
+        return sign | 0x7c00;
+    }
+    if (magnitude < 0x38800000) { /* below 2^-14: in units of 2^-24, as one half plus them has */
+        return sign | (kit_bits_f32(kit_float_f32(magnitude) + 0.5f) - 0x3f000000);
+    }
+    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+    return sign | (rounded - (112u << 23)) >> 13;
+}
+
+static uint64_t f32_to_bf16(uint32_t bits)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000) {
+        return bits >> 16 | 0x40;
+    }
+    return (uint64_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static uint64_t f16_to_f32(uint32_t half)
+{
+    const uint32_t sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
+    if (magnitude >= 0x7c00) {
+        return sign | 0x7f800000 | magnitude << 13;
+    }
+    if (magnitude < 0x400) {
+        return sign | kit_bits_f32((float)magnitude * 0x1p-24f);
+    }
+    return sign | ((magnitude << 13) + (112u << 23));
+}
 
 uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
                      uint64_t c)
@@ -88,330 +394,5 @@ uint64_t kit_from_storage(hal_type type, uint64_t stored)
         return stored != 0;
     default:
         return stored;
-    }
-}
-
-static uint64_t operate_f32(uint32_t opcode, float a, float b, float c)
-{
-    switch (opcode) {
-    case HAL_IR_ADD:
-        return kit_bits_f32(a + b);
-    case HAL_IR_SUB:
-        return kit_bits_f32(a - b);
-    case HAL_IR_MUL:
-        return kit_bits_f32(a * b);
-    case HAL_IR_DIV:
-        return kit_bits_f32(a / b);
-    case HAL_IR_REM:
-        return kit_bits_f32(fmodf(a, b));
-    case HAL_IR_NEG:
-        return kit_bits_f32(a) ^ 0x80000000u;
-    case HAL_IR_ABS:
-        return kit_bits_f32(a) & 0x7fffffffu;
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-        return kit_bits_f32((float)kit_float_f64(extreme_f64(opcode, a, b)));
-    case HAL_IR_FMA:
-        return kit_bits_f32(fmaf(a, b, c));
-    case HAL_IR_SQRT:
-        return kit_bits_f32(sqrtf(a));
-    case HAL_IR_FLOOR:
-        return kit_bits_f32(floorf(a));
-    case HAL_IR_TRUNC:
-        return kit_bits_f32(truncf(a));
-    case HAL_IR_RINT:
-        return kit_bits_f32(rintf(a));
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return compare_floats(opcode, a, b);
-    default:
-        return kit_bits_f32(math_f32(opcode, a, b));
-    }
-}
-
-static uint64_t operate_f64(uint32_t opcode, double a, double b, double c)
-{
-    switch (opcode) {
-    case HAL_IR_ADD:
-        return kit_bits_f64(a + b);
-    case HAL_IR_SUB:
-        return kit_bits_f64(a - b);
-    case HAL_IR_MUL:
-        return kit_bits_f64(a * b);
-    case HAL_IR_DIV:
-        return kit_bits_f64(a / b);
-    case HAL_IR_REM:
-        return kit_bits_f64(fmod(a, b));
-    case HAL_IR_NEG:
-        return kit_bits_f64(a) ^ UINT64_C(0x8000000000000000);
-    case HAL_IR_ABS:
-        return kit_bits_f64(a) & UINT64_C(0x7fffffffffffffff);
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-        return extreme_f64(opcode, a, b);
-    case HAL_IR_FMA:
-        return kit_bits_f64(fma(a, b, c));
-    case HAL_IR_SQRT:
-        return kit_bits_f64(sqrt(a));
-    case HAL_IR_FLOOR:
-        return kit_bits_f64(floor(a));
-    case HAL_IR_TRUNC:
-        return kit_bits_f64(trunc(a));
-    case HAL_IR_RINT:
-        return kit_bits_f64(rint(a));
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return compare_floats(opcode, a, b);
-    default:
-        return kit_bits_f64(math_f64(opcode, a, b));
-    }
-}
-
-/* Integers and BOOL: in 64 bits, then cut to the type. */
-static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
-{
-    const int is_signed = hal_type_is_signed(type);
-    const int64_t sa = as_signed(type, a), sb = as_signed(type, b);
-    const int less = is_signed ? sa < sb : a < b;
-    const uint64_t bits = 8 * hal_type_size(type);
-    switch (opcode) {
-    case HAL_IR_ADD:
-        return truncated(type, a + b);
-    case HAL_IR_SUB:
-        return truncated(type, a - b);
-    case HAL_IR_MUL:
-        return truncated(type, a * b);
-    case HAL_IR_DIV:
-    case HAL_IR_REM:
-        return divide(opcode, type, a, b);
-    case HAL_IR_NEG:
-        return truncated(type, 0 - a);
-    case HAL_IR_ABS:
-        return is_signed && sa < 0 ? truncated(type, 0 - a) : a;
-    case HAL_IR_MIN:
-        return less ? a : b;
-    case HAL_IR_MAX:
-        return less ? b : a;
-    case HAL_IR_MULHI:
-        return multiply_high(type, a, b);
-    case HAL_IR_AND:
-        return a & b;
-    case HAL_IR_OR:
-        return a | b;
-    case HAL_IR_XOR:
-        return a ^ b;
-    case HAL_IR_NOT:
-        return truncated(type, ~a);
-    case HAL_IR_SHL:
-        return truncated(type, a << b % bits);
-    case HAL_IR_SHR:
-        return shift_right(type, a, b % bits);
-    case HAL_IR_EQ:
-        return a == b;
-    case HAL_IR_NE:
-        return a != b;
-    case HAL_IR_LT:
-        return (uint64_t)less;
-    default: /* HAL_IR_LE */
-        return (uint64_t)(less || a == b);
-    }
-}
-
-static uint64_t divide(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
-{
-    if (b == 0) {
-        return 0;
-    }
-    if (!hal_type_is_signed(type)) {
-        return opcode == HAL_IR_DIV ? a / b : a % b;
-    }
-    const int64_t sa = as_signed(type, a), sb = as_signed(type, b);
-    if (sb == -1) {
-        return opcode == HAL_IR_DIV ? truncated(type, 0 - a) : 0; /* the smallest by -1 wraps */
-    }
-    return truncated(type, (uint64_t)(opcode == HAL_IR_DIV ? sa / sb : sa % sb));
-}
-
-static uint64_t multiply_high(hal_type type, uint64_t a, uint64_t b)
-{
-    switch (type) {
-    case HAL_TYPE_I32:
-        return (uint32_t)((as_signed(type, a) * as_signed(type, b)) >> 32);
-    case HAL_TYPE_U32:
-        return a * b >> 32;
-    case HAL_TYPE_I64:
-        return kit_mulhi_u64(a, b) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0);
-    default:
-        return kit_mulhi_u64(a, b);
-    }
-}
-
-static uint64_t shift_right(hal_type type, uint64_t a, uint64_t count)
-{
-    if (!hal_type_is_signed(type)) {
-        return a >> count;
-    }
-    return truncated(type, (uint64_t)(as_signed(type, a) >> count));
-}
-
-static uint64_t compare_floats(uint32_t opcode, double a, double b)
-{
-    switch (opcode) {
-    case HAL_IR_EQ:
-        return a == b;
-    case HAL_IR_NE:
-        return a != b;
-    case HAL_IR_LT:
-        return a < b;
-    default:
-        return a <= b;
-    }
-}
-
-/* NaN if either is; of two zeros min takes the negative one and max the positive one. */
-static uint64_t extreme_f64(uint32_t opcode, double a, double b)
-{
-    const uint64_t bits_a = kit_bits_f64(a), bits_b = kit_bits_f64(b);
-    if (a != a || b != b) {
-        return kit_bits_f64(a != a ? a : b);
-    }
-    if (a == b) {
-        return opcode == HAL_IR_MIN ? bits_a | bits_b : bits_a & bits_b;
-    }
-    return (a < b) == (opcode == HAL_IR_MIN) ? bits_a : bits_b;
-}
-
-static uint64_t cast(hal_type from, hal_type to, uint64_t a)
-{
-    if (from == HAL_TYPE_F32 && to == HAL_TYPE_F32) {
-        return a;
-    }
-    if (from == HAL_TYPE_F32) {
-        return cast_float(kit_float_f32((uint32_t)a), to);
-    }
-    if (from == HAL_TYPE_F64) {
-        return cast_float(kit_float_f64(a), to);
-    }
-    const int64_t value = as_signed(from, a);
-    return cast_integer(hal_type_is_signed(from) && value < 0, (uint64_t)value, to);
-}
-
-/* To integers: towards zero, saturating, NaN to 0. Every f32 is a double. */
-static uint64_t cast_float(double a, hal_type to)
-{
-    const double whole = trunc(a);
-    switch (to) {
-    case HAL_TYPE_F32:
-        return kit_bits_f32((float)a);
-    case HAL_TYPE_F64:
-        return kit_bits_f64(a);
-    case HAL_TYPE_BOOL:
-        return a != 0;
-    case HAL_TYPE_I32:
-        return a != a ? 0
-               : (uint32_t)(whole <= -0x1p31  ? INT32_MIN
-                            : whole >= 0x1p31 ? INT32_MAX
-                                              : (int32_t)whole);
-    case HAL_TYPE_U32:
-        return !(whole > 0) ? 0 : whole >= 0x1p32 ? UINT32_MAX : (uint32_t)whole;
-    case HAL_TYPE_I64:
-        return a != a ? 0
-               : (uint64_t)(whole <= -0x1p63  ? INT64_MIN
-                            : whole >= 0x1p63 ? INT64_MAX
-                                              : (int64_t)whole);
-    default:
-        return !(whole > 0) ? 0 : whole >= 0x1p64 ? UINT64_MAX : (uint64_t)whole;
-    }
-}
-
-/* An integer as 64 bits, and whether they stand for a negative number. */
-static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
-{
-    switch (to) {
-    case HAL_TYPE_F32:
-        return kit_bits_f32(negative ? (float)(int64_t)low : (float)low);
-    case HAL_TYPE_F64:
-        return kit_bits_f64(negative ? (double)(int64_t)low : (double)low);
-    case HAL_TYPE_BOOL:
-        return low != 0;
-    default:
-        return truncated(to, low);
-    }
-}
-
-/* Those of one operand; the other is POW. */
-static const struct {
-    float (*f32)(int m, float x);
-    double (*f64)(int m, double x);
-} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
-
-static float math_f32(uint32_t opcode, float x, float y)
-{
-    return opcode == HAL_IR_POW ? math_pow_f32(0, x, y)
-                                : functions[opcode - HAL_IR_MATH_FIRST].f32(0, x);
-}
-
-static double math_f64(uint32_t opcode, double x, double y)
-{
-    return opcode == HAL_IR_POW ? math_pow_f64(0, x, y)
-                                : functions[opcode - HAL_IR_MATH_FIRST].f64(0, x);
-}
-
-/* To nearest even. A NaN keeps its highest bits and becomes quiet. */
-static uint64_t f32_to_f16(uint32_t bits)
-{
-    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000) {
-        return sign | 0x7e00 | (magnitude >> 13 & 0x1ff);
-    }
-    if (magnitude >= 0x477ff000) { /* 65520, halfway above the largest half */
-        return sign | 0x7c00;
-    }
-    if (magnitude < 0x38800000) { /* below 2^-14: in units of 2^-24, as one half plus them has */
-        return sign | (kit_bits_f32(kit_float_f32(magnitude) + 0.5f) - 0x3f000000);
-    }
-    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return sign | (rounded - (112u << 23)) >> 13;
-}
-
-static uint64_t f16_to_f32(uint32_t half)
-{
-    const uint32_t sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
-    if (magnitude >= 0x7c00) {
-        return sign | 0x7f800000 | magnitude << 13;
-    }
-    if (magnitude < 0x400) {
-        return sign | kit_bits_f32((float)magnitude * 0x1p-24f);
-    }
-    return sign | ((magnitude << 13) + (112u << 23));
-}
-
-static uint64_t f32_to_bf16(uint32_t bits)
-{
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        return bits >> 16 | 0x40;
-    }
-    return (uint64_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static int64_t as_signed(hal_type type, uint64_t bits)
-{
-    return type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
-}
-
-static uint64_t truncated(hal_type type, uint64_t bits)
-{
-    switch (type) {
-    case HAL_TYPE_BOOL:
-        return bits & 1;
-    case HAL_TYPE_I32:
-    case HAL_TYPE_U32:
-        return (uint32_t)bits;
-    default:
-        return bits;
     }
 }

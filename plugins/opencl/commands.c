@@ -6,82 +6,23 @@
 
 #include <string.h>
 
-static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
-                           const hal_command *command, uint64_t argument_offset, cl_event *event);
-static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings, cl_event *event);
-static hal_status fill(hal_plugin_queue *queue, const hal_binding *binding, uint32_t pattern,
-                       cl_event *event);
-static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
-                                const hal_command *command, uint64_t argument_offset,
-                                opencl_clone *clone);
-static hal_status bring(hal_plugin_queue *queue, const hal_binding *binding, cl_mem *buffer);
-static hal_status take_back(hal_plugin_queue *queue, const hal_binding *binding, cl_event *event);
-static hal_status told(cl_int error, const char *call, const char *what);
-
-hal_status opencl_run_command(hal_plugin_queue *queue, const hal_batch *batch,
-                              const hal_command *command, uint64_t argument_offset, cl_event *event)
+static hal_status told(cl_int error, const char *call, const char *what)
 {
-    const hal_binding *bindings = batch->bindings + command->binding_first;
-    switch (command->kind) {
-    case HAL_COMMAND_DISPATCH:
-        return dispatch(queue, batch, command, argument_offset, event);
-    case HAL_COMMAND_COPY:
-        return copy(queue, bindings, event);
-    case HAL_COMMAND_FILL:
-        return fill(queue, bindings, command->pattern, event);
-    default:
-        return opencl_fail(HAL_ERROR_UNSUPPORTED, "opencl queue: commands of kind %u are not known",
-                           command->kind);
-    }
+    return error == CL_SUCCESS ? HAL_OK : opencl_fail_call(error, "%s of %s", call, what);
 }
 
-uint32_t opencl_fill_block(const hal_batch *batch, const hal_command *command,
-                           uint8_t block[OPENCL_ARGUMENT_BYTES])
+/* The device's buffer; where it is a copy of the host's memory, with the range up to date. */
+static hal_status bring(hal_plugin_queue *queue, const hal_binding *binding, cl_mem *buffer)
 {
-    const hal_binding *bindings = batch->bindings + command->binding_first;
-    const hal_plugin_kernel *kernel = command->kernel;
-    for (uint32_t i = 0; i < kernel->binding_count; i++) {
-        memcpy(block + 8 * i, &bindings[i].offset, 8);
-    }
-    const uint32_t filled = 8 * kernel->binding_count + kernel->scalar_bytes;
-    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
-           kernel->scalar_bytes);
-    if (filled < kernel->argument_bytes) {
-        memset(block + filled, 0, kernel->argument_bytes - filled);
-    }
-    return kernel->argument_bytes;
-}
-
-static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
-                           const hal_command *command, uint64_t argument_offset, cl_event *event)
-{
-    hal_plugin_kernel *kernel = command->kernel;
-    const hal_binding *bindings = batch->bindings + command->binding_first;
-    opencl_clone *clone = opencl_kernel_clone(kernel, queue);
-    if (clone == NULL) {
-        return HAL_ERROR_OUT_OF_MEMORY; /* told already */
-    }
-    hal_status status = set_arguments(queue, batch, command, argument_offset, clone);
-    if (status != HAL_OK) {
+    hal_plugin_memory *memory = binding->memory;
+    const hal_status status = opencl_memory_buffer(queue->device, memory, buffer);
+    if (status != HAL_OK || !memory->shadowed) {
         return status;
     }
-    const size_t global[3] = {command->grid[0] * kernel->group[0],
-                              command->grid[1] * kernel->group[1],
-                              command->grid[2] * kernel->group[2]};
-    const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
-    const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
-                                                   global, kernel->group, 0, NULL, event);
-    if (error != CL_SUCCESS) {
-        return told(error, "clEnqueueNDRangeKernel", kernel->name);
-    }
-    for (uint32_t i = 0; i < kernel->binding_count && status == HAL_OK; i++) {
-        const hal_binding *binding = &bindings[i];
-        if (binding->length > 0 && binding->memory->shadowed &&
-            (binding->access & HAL_ACCESS_WRITE)) {
-            status = take_back(queue, binding, event);
-        }
-    }
-    return status;
+    return told(cl.clEnqueueWriteBuffer(queue->commands, *buffer, CL_FALSE, binding->offset,
+                                        binding->length, memory->host + binding->offset, 0, NULL,
+                                        NULL),
+                "clEnqueueWriteBuffer", "mapped memory");
 }
 
 /* What the clone holds from the dispatch before is not set again. */
@@ -125,6 +66,52 @@ static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
         }
     }
     return error == CL_SUCCESS ? HAL_OK : told(error, "clSetKernelArg", kernel->name);
+}
+
+/* The range of the device's copy to the host's memory; its event takes the place of `*event`. */
+static hal_status take_back(hal_plugin_queue *queue, const hal_binding *binding, cl_event *event)
+{
+    hal_plugin_memory *memory = binding->memory;
+    if (event != NULL && *event != NULL) {
+        cl.clReleaseEvent(*event);
+        *event = NULL;
+    }
+    return told(cl.clEnqueueReadBuffer(queue->commands, memory->buffer, CL_FALSE, binding->offset,
+                                       binding->length, memory->host + binding->offset, 0, NULL,
+                                       event),
+                "clEnqueueReadBuffer", "mapped memory");
+}
+
+static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
+                           const hal_command *command, uint64_t argument_offset, cl_event *event)
+{
+    hal_plugin_kernel *kernel = command->kernel;
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    opencl_clone *clone = opencl_kernel_clone(kernel, queue);
+    if (clone == NULL) {
+        return HAL_ERROR_OUT_OF_MEMORY; /* told already */
+    }
+    hal_status status = set_arguments(queue, batch, command, argument_offset, clone);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const size_t global[3] = {command->grid[0] * kernel->group[0],
+                              command->grid[1] * kernel->group[1],
+                              command->grid[2] * kernel->group[2]};
+    const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
+    const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
+                                                   global, kernel->group, 0, NULL, event);
+    if (error != CL_SUCCESS) {
+        return told(error, "clEnqueueNDRangeKernel", kernel->name);
+    }
+    for (uint32_t i = 0; i < kernel->binding_count && status == HAL_OK; i++) {
+        const hal_binding *binding = &bindings[i];
+        if (binding->length > 0 && binding->memory->shadowed &&
+            (binding->access & HAL_ACCESS_WRITE)) {
+            status = take_back(queue, binding, event);
+        }
+    }
+    return status;
 }
 
 static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings, cl_event *event)
@@ -181,35 +168,36 @@ static hal_status fill(hal_plugin_queue *queue, const hal_binding *binding, uint
     return status;
 }
 
-/* The device's buffer; where it is a copy of the host's memory, with the range up to date. */
-static hal_status bring(hal_plugin_queue *queue, const hal_binding *binding, cl_mem *buffer)
+hal_status opencl_run_command(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command, uint64_t argument_offset, cl_event *event)
 {
-    hal_plugin_memory *memory = binding->memory;
-    const hal_status status = opencl_memory_buffer(queue->device, memory, buffer);
-    if (status != HAL_OK || !memory->shadowed) {
-        return status;
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        return dispatch(queue, batch, command, argument_offset, event);
+    case HAL_COMMAND_COPY:
+        return copy(queue, bindings, event);
+    case HAL_COMMAND_FILL:
+        return fill(queue, bindings, command->pattern, event);
+    default:
+        return opencl_fail(HAL_ERROR_UNSUPPORTED, "opencl queue: commands of kind %u are not known",
+                           command->kind);
     }
-    return told(cl.clEnqueueWriteBuffer(queue->commands, *buffer, CL_FALSE, binding->offset,
-                                        binding->length, memory->host + binding->offset, 0, NULL,
-                                        NULL),
-                "clEnqueueWriteBuffer", "mapped memory");
 }
 
-/* The range of the device's copy to the host's memory; its event takes the place of `*event`. */
-static hal_status take_back(hal_plugin_queue *queue, const hal_binding *binding, cl_event *event)
+uint32_t opencl_fill_block(const hal_batch *batch, const hal_command *command,
+                           uint8_t block[OPENCL_ARGUMENT_BYTES])
 {
-    hal_plugin_memory *memory = binding->memory;
-    if (event != NULL && *event != NULL) {
-        cl.clReleaseEvent(*event);
-        *event = NULL;
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    const hal_plugin_kernel *kernel = command->kernel;
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        memcpy(block + 8 * i, &bindings[i].offset, 8);
     }
-    return told(cl.clEnqueueReadBuffer(queue->commands, memory->buffer, CL_FALSE, binding->offset,
-                                       binding->length, memory->host + binding->offset, 0, NULL,
-                                       event),
-                "clEnqueueReadBuffer", "mapped memory");
-}
-
-static hal_status told(cl_int error, const char *call, const char *what)
-{
-    return error == CL_SUCCESS ? HAL_OK : opencl_fail_call(error, "%s of %s", call, what);
+    const uint32_t filled = 8 * kernel->binding_count + kernel->scalar_bytes;
+    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
+           kernel->scalar_bytes);
+    if (filled < kernel->argument_bytes) {
+        memset(block + filled, 0, kernel->argument_bytes - filled);
+    }
+    return kernel->argument_bytes;
 }

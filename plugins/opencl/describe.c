@@ -13,55 +13,30 @@ typedef struct answers {
     char version[128], profile[64], extensions[8192];
 } answers;
 
-static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes);
-static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes);
-static bool has(const answers *a, const char *extension);
-static const char *lack(const answers *a);
-static void describe_limits(opencl_card *card);
-static void describe_subgroups(opencl_card *card, const answers *a);
-static void describe_types(opencl_card *card, const answers *a);
-static void describe_identity(opencl_card *card, const answers *a, const char *platform);
-static void copy_text(char *to, size_t size, const char *from);
-static const char *last_words(const char *text, size_t size);
+/* Intel's threads have 128 registers of 32 bytes, and compilers take 8 work-items into one of them
+ * where a kernel needs many. */
+enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
 
-bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
+/* Leaves `answer` alone where the device does not know the question. */
+static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
 {
-    answers *a = calloc(1, sizeof *a);
-    cl_device_id device = card->device;
-    if (a == NULL) {
-        snprintf(reason, 160, "could not be asked: no host memory");
-        return false;
+    size_t needed = 0;
+    if (cl.clGetDeviceInfo(device, what, 0, NULL, &needed) == CL_SUCCESS && needed <= bytes) {
+        (void)cl.clGetDeviceInfo(device, what, bytes, answer, NULL);
     }
-    ask(device, CL_DEVICE_TYPE, &a->type, sizeof a->type);
-    ask(device, CL_DEVICE_SINGLE_FP_CONFIG, &a->f32, sizeof a->f32);
-    ask(device, CL_DEVICE_DOUBLE_FP_CONFIG, &a->f64, sizeof a->f64);
-    ask(device, CL_DEVICE_AVAILABLE, &a->available, sizeof a->available);
-    ask(device, CL_DEVICE_COMPILER_AVAILABLE, &a->compiler, sizeof a->compiler);
-    ask(device, CL_DEVICE_ENDIAN_LITTLE, &a->little_endian, sizeof a->little_endian);
-    ask(device, CL_DEVICE_HOST_UNIFIED_MEMORY, &a->unified, sizeof a->unified);
-    ask(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
-    ask(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
-    ask(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
-    const char *missing = lack(a);
-    if (missing == NULL) {
-        cl_device_svm_capabilities svm = 0;
-        ask(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
-        card->unified = a->unified == CL_TRUE;
-        card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
-                            cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
-                            !(card->quirks & OPENCL_QUIRK_SHADOW);
-        card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
-        card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
-        card->info.size = sizeof card->info;
-        describe_limits(card);
-        describe_subgroups(card, a);
-        describe_types(card, a);
-        describe_identity(card, a, platform);
-    } else {
-        snprintf(reason, 160, "%.150s", missing);
+}
+
+/* Whether a word is in the list of extensions. */
+static bool has(const answers *a, const char *extension)
+{
+    const size_t length = strlen(extension);
+    for (const char *at = a->extensions; (at = strstr(at, extension)) != NULL; at += length) {
+        const bool begins = at == a->extensions || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
     }
-    free(a);
-    return missing == NULL;
+    return false;
 }
 
 /* What this plugin cannot do without. */
@@ -85,6 +60,15 @@ static const char *lack(const answers *a)
         return "has no 64-bit integers (embedded profile)";
     }
     return NULL;
+}
+
+/* A number of 4 or 8 bytes. */
+static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes)
+{
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    ask(device, what, bytes == 4 ? (void *)&narrow : (void *)&wide, bytes);
+    return bytes == 4 ? narrow : wide;
 }
 
 static void describe_limits(opencl_card *card)
@@ -114,10 +98,6 @@ static void describe_limits(opencl_card *card)
     info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
     info->max_queues = 8;
 }
-
-/* Intel's threads have 128 registers of 32 bytes, and compilers take 8 work-items into one of them
- * where a kernel needs many. */
-enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
 
 /* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All
  * of Intel's GPUs have 16. */
@@ -171,6 +151,24 @@ static void describe_types(opencl_card *card, const answers *a)
     }
 }
 
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%.*s", (int)size - 1, from);
+}
+
+/* The words at the end that fit into `size` bytes: a processor's name follows those that all
+ * devices of a version share. */
+static const char *last_words(const char *text, size_t size)
+{
+    const size_t length = strlen(text);
+    if (length < size) {
+        return text;
+    }
+    const char *end = text + length - (size - 1);
+    const char *space = strchr(end - 1, ' ');
+    return space != NULL ? space + 1 : end;
+}
+
 /* The card's UUID, its PCI address, or its name: what every driver of the card gives alike. */
 static void describe_id(opencl_card *card, const answers *a)
 {
@@ -222,51 +220,42 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
     describe_id(card, a);
 }
 
-/* The words at the end that fit into `size` bytes: a processor's name follows those that all
- * devices of a version share. */
-static const char *last_words(const char *text, size_t size)
+bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
 {
-    const size_t length = strlen(text);
-    if (length < size) {
-        return text;
+    answers *a = calloc(1, sizeof *a);
+    cl_device_id device = card->device;
+    if (a == NULL) {
+        snprintf(reason, 160, "could not be asked: no host memory");
+        return false;
     }
-    const char *end = text + length - (size - 1);
-    const char *space = strchr(end - 1, ' ');
-    return space != NULL ? space + 1 : end;
-}
-
-/* Leaves `answer` alone where the device does not know the question. */
-static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
-{
-    size_t needed = 0;
-    if (cl.clGetDeviceInfo(device, what, 0, NULL, &needed) == CL_SUCCESS && needed <= bytes) {
-        (void)cl.clGetDeviceInfo(device, what, bytes, answer, NULL);
+    ask(device, CL_DEVICE_TYPE, &a->type, sizeof a->type);
+    ask(device, CL_DEVICE_SINGLE_FP_CONFIG, &a->f32, sizeof a->f32);
+    ask(device, CL_DEVICE_DOUBLE_FP_CONFIG, &a->f64, sizeof a->f64);
+    ask(device, CL_DEVICE_AVAILABLE, &a->available, sizeof a->available);
+    ask(device, CL_DEVICE_COMPILER_AVAILABLE, &a->compiler, sizeof a->compiler);
+    ask(device, CL_DEVICE_ENDIAN_LITTLE, &a->little_endian, sizeof a->little_endian);
+    ask(device, CL_DEVICE_HOST_UNIFIED_MEMORY, &a->unified, sizeof a->unified);
+    ask(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
+    ask(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
+    ask(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
+    const char *missing = lack(a);
+    if (missing == NULL) {
+        cl_device_svm_capabilities svm = 0;
+        ask(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+        card->unified = a->unified == CL_TRUE;
+        card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
+                            cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
+                            !(card->quirks & OPENCL_QUIRK_SHADOW);
+        card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
+        card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
+        card->info.size = sizeof card->info;
+        describe_limits(card);
+        describe_subgroups(card, a);
+        describe_types(card, a);
+        describe_identity(card, a, platform);
+    } else {
+        snprintf(reason, 160, "%.150s", missing);
     }
-}
-
-/* A number of 4 or 8 bytes. */
-static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes)
-{
-    uint32_t narrow = 0;
-    uint64_t wide = 0;
-    ask(device, what, bytes == 4 ? (void *)&narrow : (void *)&wide, bytes);
-    return bytes == 4 ? narrow : wide;
-}
-
-/* Whether a word is in the list of extensions. */
-static bool has(const answers *a, const char *extension)
-{
-    const size_t length = strlen(extension);
-    for (const char *at = a->extensions; (at = strstr(at, extension)) != NULL; at += length) {
-        const bool begins = at == a->extensions || at[-1] == ' ';
-        if (begins && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-    snprintf(to, size, "%.*s", (int)size - 1, from);
+    free(a);
+    return missing == NULL;
 }

@@ -41,21 +41,239 @@ static const kit_c_dialect dialect = {
     ", get_group_id(0), get_group_id(1), get_group_id(2)" \
     ", get_num_groups(0), get_num_groups(1), get_num_groups(2)"
 
-static bool uses_subgroups(const hal_ir_kernel *ir);
-static void use_subgroups(kit_c_dialect *words);
-static void write_items(const hal_ir_kernel *ir, kit_text *text);
-static bool uses_type(const hal_ir_kernel *ir, hal_type type);
-static bool narrows_to_half(const hal_ir_kernel *ir);
-static bool has_memory(const hal_ir_kernel *ir, hal_type type);
-static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir);
-static void write_narrowing(kit_text *text);
-static void write_halves(kit_text *text, kit_c_dialect *words);
-static bool has_wide_atomics(const hal_ir_kernel *ir);
-static void write_block(const hal_ir_kernel *ir, kit_text *text);
-static void write_head(const hal_ir_kernel *ir, kit_text *text);
-static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
-static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
-static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text);
+static bool uses_subgroups(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const uint32_t opcode = ir->records[i].opcode;
+        if (opcode == HAL_IR_LANE_ID ||
+            (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_memory(const hal_ir_kernel *ir, hal_type type)
+{
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        if (ir->memories[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the statements become a function of their own: work-items do not wait for each other or
+ * share memory, and a row of the group has too few of them to be the lanes of vectors. */
+static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir)
+{
+    if (!(card->quirks & OPENCL_QUIRK_CALLED_ITEMS) || ir->group_size[0] >= 4 ||
+        ir->binding_count == 0 || ir->memory_count > ir->binding_count || uses_subgroups(ir) ||
+        !(has_memory(ir, HAL_TYPE_F16) || has_memory(ir, HAL_TYPE_BF16))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_BARRIER) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool uses_type(const hal_ir_kernel *ir, hal_type type)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].type == type) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        if (ir->scalars[i].type == type) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        if (ir->memories[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_wide_atomics(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const hal_ir_record *record = &ir->records[i];
+        if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count
+ * themselves by subgroups and lanes, and what hal calls the l-th work-item is that lane by
+ * definition; all subgroups but the last are full. */
+static void use_subgroups(kit_c_dialect *words)
+{
+    words->local_id = "i@i";
+    words->lane_id = "(uint)get_sub_group_local_id()";
+    words->lane_count = "(uint)get_sub_group_size()";
+    words->shuffle = "intel_sub_group_shuffle(@a, @b & 15u)";
+    words->shuffle_xor = "intel_sub_group_shuffle_xor(@a, @ku & 15u)";
+    words->subgroup_width = OPENCL_SUBGROUP_WIDTH;
+}
+
+static bool narrows_to_half(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Functions between halves and floats without a branch; vectors go element by element. */
+static void write_halves(kit_text *text, kit_c_dialect *words)
+{
+    words->load_f16 = "from_half@N(*(@S ushort@N *)(@P))";
+    words->store_f16 = "*(@S ushort@N *)(@P) = to_half@N(@X)";
+    words->narrow_f16 = "from_half(to_half(@a))";
+    kit_text_add(
+        text, "float from_half(ushort half_bits)\n{\n"
+              "    const uint bits = half_bits, sign = (bits & 0x8000u) << 16;\n"
+              "    const uint rest = (bits & 0x7fffu) << 13;\n"
+              "    const uint finite = as_uint(as_float(rest) * 0x1p112f);\n"
+              "    return as_float(sign | (rest >= 0x0f800000u ? 0x7f800000u | rest : finite));\n"
+              "}\n"
+              "ushort to_half(float value)\n{\n"
+              "    const uint bits = as_uint(value), sign = bits >> 16 & 0x8000u;\n"
+              "    const uint rest = bits & 0x7fffffffu;\n"
+              "    const uint small = as_uint(as_float(rest) + 0.5f) - 0x3f000000u;\n"
+              "    const uint normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;\n"
+              "    const uint large = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
+              "    const uint below = rest < 0x38800000u ? small : normal;\n"
+              "    return (ushort)(sign | (rest >= 0x477ff000u ? large : below));\n}\n");
+    for (uint32_t width = 2; width <= 8; width *= 2) {
+        kit_text_add(text, "float%u from_half%u(ushort%u x)\n{\n    return (float%u)(", width,
+                     width, width, width);
+        for (uint32_t i = 0; i < width; i++) {
+            kit_text_add(text, "%sfrom_half(x.s%u)", i > 0 ? ", " : "", i);
+        }
+        kit_text_add(text, ");\n}\nushort%u to_half%u(float%u x)\n{\n    return (ushort%u)(", width,
+                     width, width, width);
+        for (uint32_t i = 0; i < width; i++) {
+            kit_text_add(text, "%sto_half(x.s%u)", i > 0 ? ", " : "", i);
+        }
+        kit_text_add(text, ");\n}\n");
+    }
+}
+
+/* By the device's own conversions, which go through memory. */
+static void write_narrowing(kit_text *text)
+{
+    kit_text_add(text, "float narrow_half(float value)\n{\n"
+                       "    ushort bits;\n"
+                       "    vstore_half_rte(value, 0, (half *)&bits);\n"
+                       "    return vload_half(0, (const half *)&bits);\n}\n");
+}
+
+/* The offsets in bytes of the bindings, then the scalars where the dispatch has them. */
+static void write_block(const hal_ir_kernel *ir, kit_text *text)
+{
+    uint32_t at = 0;
+    kit_text_add(text, "typedef struct arguments {\n");
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        kit_text_add(text, "    ulong o%u;\n", i);
+    }
+    for (uint32_t i = 0; i < ir->scalar_count; i++) {
+        const hal_ir_scalar *scalar = &ir->scalars[i];
+        if (scalar->offset > at) {
+            kit_text_add(text, "    uchar gap%u[%u];\n", i, scalar->offset - at);
+        }
+        kit_text_add(text, "    %s s%u;\n", dialect.memory_types[scalar->type], i);
+        at = scalar->offset + hal_type_size(scalar->type);
+    }
+    kit_text_add(text, "} arguments;\n");
+}
+
+static void write_head(const hal_ir_kernel *ir, kit_text *text)
+{
+    size_t group[3];
+    opencl_group_size(ir, group);
+    kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n", group[0],
+                 group[1], group[2]);
+    if (uses_subgroups(ir)) {
+        kit_text_add(text, "__attribute__((intel_reqd_sub_group_size(%d)))\n",
+                     (int)OPENCL_SUBGROUP_WIDTH);
+    }
+    kit_text_add(text, "void hal_%s(", ir->names + ir->name);
+}
+
+static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    const char *comma = ir->binding_count > 0 ? ", " : "";
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        const bool read = ir->memories[i].access == HAL_ACCESS_READ;
+        kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
+                     read ? "const " : "", i);
+    }
+    if (opencl_argument_bytes(ir) > 0) {
+        kit_text_add(text,
+                     in_buffer ? "%sconst __global uchar *restrict block, const ulong place"
+                               : "%sconst arguments a",
+                     comma);
+    }
+}
+
+/* Where a work-item is in the group as the IR has it. */
+static void write_items(const hal_ir_kernel *ir, kit_text *text)
+{
+    const uint32_t *size = ir->group_size;
+    kit_text_add(text,
+                 "    const uint item = (uint)get_sub_group_id() * %du + "
+                 "(uint)get_sub_group_local_id();\n"
+                 "    const uint i0 = item %% %uu, i1 = item / %uu %% %uu, i2 = item / %uu;\n",
+                 (int)OPENCL_SUBGROUP_WIDTH, size[0], size[0], size[1], size[0] * size[1]);
+}
+
+/* The bindings, and scalars of a buffer, as the statements name them. */
+static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        const char *type = dialect.memory_types[ir->memories[i].type];
+        const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
+        kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + ", access, type,
+                     i, access, type, i);
+        if (in_buffer) {
+            kit_text_add(text, "*(const __global ulong *)(block + place + %u));\n", 8 * i);
+        } else {
+            kit_text_add(text, "a.o%u);\n", i);
+        }
+    }
+    if (uses_subgroups(ir)) {
+        write_items(ir, text);
+    }
+    for (uint32_t i = 0; i < ir->scalar_count && in_buffer; i++) {
+        const char *type = dialect.memory_types[ir->scalars[i].type];
+        kit_text_add(text, "    const %s s%u = *(const __global %s *)(block + place + %u);\n", type,
+                     i, type, 8 * ir->binding_count + ir->scalars[i].offset);
+    }
+}
+
+/* The kernel, when its statements are a function. */
+static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+{
+    write_head(ir, text);
+    write_parameters(ir, in_buffer, text);
+    kit_text_add(text, ")\n{\n    work_item(");
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        kit_text_add(text, "b%u, ", i);
+    }
+    kit_text_add(text, in_buffer ? "block, place" : "a");
+    kit_text_add(text, ITEM_ARGUMENTS ");\n}\n");
+}
 
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text)
@@ -123,244 +341,10 @@ uint32_t opencl_argument_bytes(const hal_ir_kernel *ir)
     return (bytes + largest - 1) / largest * largest;
 }
 
-/* The offsets in bytes of the bindings, then the scalars where the dispatch has them. */
-static void write_block(const hal_ir_kernel *ir, kit_text *text)
-{
-    uint32_t at = 0;
-    kit_text_add(text, "typedef struct arguments {\n");
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        kit_text_add(text, "    ulong o%u;\n", i);
-    }
-    for (uint32_t i = 0; i < ir->scalar_count; i++) {
-        const hal_ir_scalar *scalar = &ir->scalars[i];
-        if (scalar->offset > at) {
-            kit_text_add(text, "    uchar gap%u[%u];\n", i, scalar->offset - at);
-        }
-        kit_text_add(text, "    %s s%u;\n", dialect.memory_types[scalar->type], i);
-        at = scalar->offset + hal_type_size(scalar->type);
-    }
-    kit_text_add(text, "} arguments;\n");
-}
-
-static void write_head(const hal_ir_kernel *ir, kit_text *text)
-{
-    size_t group[3];
-    opencl_group_size(ir, group);
-    kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n", group[0],
-                 group[1], group[2]);
-    if (uses_subgroups(ir)) {
-        kit_text_add(text, "__attribute__((intel_reqd_sub_group_size(%d)))\n",
-                     (int)OPENCL_SUBGROUP_WIDTH);
-    }
-    kit_text_add(text, "void hal_%s(", ir->names + ir->name);
-}
-
-static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
-{
-    const char *comma = ir->binding_count > 0 ? ", " : "";
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        const bool read = ir->memories[i].access == HAL_ACCESS_READ;
-        kit_text_add(text, "%s%s__global uchar *restrict b%u", i > 0 ? ", " : "",
-                     read ? "const " : "", i);
-    }
-    if (opencl_argument_bytes(ir) > 0) {
-        kit_text_add(text,
-                     in_buffer ? "%sconst __global uchar *restrict block, const ulong place"
-                               : "%sconst arguments a",
-                     comma);
-    }
-}
-
-/* The bindings, and scalars of a buffer, as the statements name them. */
-static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
-{
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        const char *type = dialect.memory_types[ir->memories[i].type];
-        const char *access = ir->memories[i].access == HAL_ACCESS_READ ? "const " : "";
-        kit_text_add(text, "    %s__global %s *const m%u = (%s__global %s *)(b%u + ", access, type,
-                     i, access, type, i);
-        if (in_buffer) {
-            kit_text_add(text, "*(const __global ulong *)(block + place + %u));\n", 8 * i);
-        } else {
-            kit_text_add(text, "a.o%u);\n", i);
-        }
-    }
-    if (uses_subgroups(ir)) {
-        write_items(ir, text);
-    }
-    for (uint32_t i = 0; i < ir->scalar_count && in_buffer; i++) {
-        const char *type = dialect.memory_types[ir->scalars[i].type];
-        kit_text_add(text, "    const %s s%u = *(const __global %s *)(block + place + %u);\n", type,
-                     i, type, 8 * ir->binding_count + ir->scalars[i].offset);
-    }
-}
-
 void opencl_group_size(const hal_ir_kernel *ir, size_t group[3])
 {
     const bool flat = uses_subgroups(ir);
     for (uint32_t i = 0; i < 3; i++) {
         group[i] = !flat ? ir->group_size[i] : i > 0 ? 1 : hal_ir_group_items(ir);
     }
-}
-
-static bool uses_subgroups(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        const uint32_t opcode = ir->records[i].opcode;
-        if (opcode == HAL_IR_LANE_ID ||
-            (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count
- * themselves by subgroups and lanes, and what hal calls the l-th work-item is that lane by
- * definition; all subgroups but the last are full. */
-static void use_subgroups(kit_c_dialect *words)
-{
-    words->local_id = "i@i";
-    words->lane_id = "(uint)get_sub_group_local_id()";
-    words->lane_count = "(uint)get_sub_group_size()";
-    words->shuffle = "intel_sub_group_shuffle(@a, @b & 15u)";
-    words->shuffle_xor = "intel_sub_group_shuffle_xor(@a, @ku & 15u)";
-    words->subgroup_width = OPENCL_SUBGROUP_WIDTH;
-}
-
-/* Where a work-item is in the group as the IR has it. */
-static void write_items(const hal_ir_kernel *ir, kit_text *text)
-{
-    const uint32_t *size = ir->group_size;
-    kit_text_add(text,
-                 "    const uint item = (uint)get_sub_group_id() * %du + "
-                 "(uint)get_sub_group_local_id();\n"
-                 "    const uint i0 = item %% %uu, i1 = item / %uu %% %uu, i2 = item / %uu;\n",
-                 (int)OPENCL_SUBGROUP_WIDTH, size[0], size[0], size[1], size[0] * size[1]);
-}
-
-static bool uses_type(const hal_ir_kernel *ir, hal_type type)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (ir->records[i].type == type) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < ir->scalar_count; i++) {
-        if (ir->scalars[i].type == type) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < ir->memory_count; i++) {
-        if (ir->memories[i].type == type) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool narrows_to_half(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_memory(const hal_ir_kernel *ir, hal_type type)
-{
-    for (uint32_t i = 0; i < ir->memory_count; i++) {
-        if (ir->memories[i].type == type) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Whether the statements become a function of their own: work-items do not wait for each other or
- * share memory, and a row of the group has too few of them to be the lanes of vectors. */
-static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir)
-{
-    if (!(card->quirks & OPENCL_QUIRK_CALLED_ITEMS) || ir->group_size[0] >= 4 ||
-        ir->binding_count == 0 || ir->memory_count > ir->binding_count || uses_subgroups(ir) ||
-        !(has_memory(ir, HAL_TYPE_F16) || has_memory(ir, HAL_TYPE_BF16))) {
-        return false;
-    }
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (ir->records[i].opcode == HAL_IR_BARRIER) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The kernel, when its statements are a function. */
-static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
-{
-    write_head(ir, text);
-    write_parameters(ir, in_buffer, text);
-    kit_text_add(text, ")\n{\n    work_item(");
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        kit_text_add(text, "b%u, ", i);
-    }
-    kit_text_add(text, in_buffer ? "block, place" : "a");
-    kit_text_add(text, ITEM_ARGUMENTS ");\n}\n");
-}
-
-/* By the device's own conversions, which go through memory. */
-static void write_narrowing(kit_text *text)
-{
-    kit_text_add(text, "float narrow_half(float value)\n{\n"
-                       "    ushort bits;\n"
-                       "    vstore_half_rte(value, 0, (half *)&bits);\n"
-                       "    return vload_half(0, (const half *)&bits);\n}\n");
-}
-
-/* Functions between halves and floats without a branch; vectors go element by element. */
-static void write_halves(kit_text *text, kit_c_dialect *words)
-{
-    words->load_f16 = "from_half@N(*(@S ushort@N *)(@P))";
-    words->store_f16 = "*(@S ushort@N *)(@P) = to_half@N(@X)";
-    words->narrow_f16 = "from_half(to_half(@a))";
-    kit_text_add(
-        text, "float from_half(ushort half_bits)\n{\n"
-              "    const uint bits = half_bits, sign = (bits & 0x8000u) << 16;\n"
-              "    const uint rest = (bits & 0x7fffu) << 13;\n"
-              "    const uint finite = as_uint(as_float(rest) * 0x1p112f);\n"
-              "    return as_float(sign | (rest >= 0x0f800000u ? 0x7f800000u | rest : finite));\n"
-              "}\n"
-              "ushort to_half(float value)\n{\n"
-              "    const uint bits = as_uint(value), sign = bits >> 16 & 0x8000u;\n"
-              "    const uint rest = bits & 0x7fffffffu;\n"
-              "    const uint small = as_uint(as_float(rest) + 0.5f) - 0x3f000000u;\n"
-              "    const uint normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;\n"
-              "    const uint large = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
-              "    const uint below = rest < 0x38800000u ? small : normal;\n"
-              "    return (ushort)(sign | (rest >= 0x477ff000u ? large : below));\n}\n");
-    for (uint32_t width = 2; width <= 8; width *= 2) {
-        kit_text_add(text, "float%u from_half%u(ushort%u x)\n{\n    return (float%u)(", width,
-                     width, width, width);
-        for (uint32_t i = 0; i < width; i++) {
-            kit_text_add(text, "%sfrom_half(x.s%u)", i > 0 ? ", " : "", i);
-        }
-        kit_text_add(text, ");\n}\nushort%u to_half%u(float%u x)\n{\n    return (ushort%u)(", width,
-                     width, width, width);
-        for (uint32_t i = 0; i < width; i++) {
-            kit_text_add(text, "%sto_half(x.s%u)", i > 0 ? ", " : "", i);
-        }
-        kit_text_add(text, ");\n}\n");
-    }
-}
-
-static bool has_wide_atomics(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        const hal_ir_record *record = &ir->records[i];
-        if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8) {
-            return true;
-        }
-    }
-    return false;
 }

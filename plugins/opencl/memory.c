@@ -12,11 +12,90 @@
 
 enum { ALIGNMENT = 256 };
 
-static hal_status make_plain(hal_plugin_device *device, hal_plugin_memory *made);
-static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made);
-static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *made);
-static hal_status touch(hal_plugin_device *device, cl_mem buffer);
-static hal_status fail_bytes(const hal_plugin_device *device, cl_int error, uint64_t bytes);
+static hal_status fail_bytes(const hal_plugin_device *device, cl_int error, uint64_t bytes)
+{
+    const hal_device_info *info = &device->card->info;
+    return opencl_fail(HAL_ERROR_OUT_OF_MEMORY,
+                       "%s: %llu bytes cannot be allocated: %s (%d); it has %llu bytes, at most "
+                       "%llu in one piece",
+                       info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
+                       (unsigned long long)info->memory_bytes,
+                       (unsigned long long)info->max_allocation);
+}
+
+/* Room to align it: clSVMAlloc promises no more than the largest type's alignment. */
+static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made)
+{
+    const size_t bytes = (made->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    cl_int error = CL_SUCCESS;
+    made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
+                                 bytes + ALIGNMENT, 0);
+    if (made->shared == NULL) {
+        return fail_bytes(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
+    }
+    const uintptr_t first = (uintptr_t)made->shared;
+    made->host = (uint8_t *)made->shared + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                     made->bytes, made->host, &error);
+    return made->buffer != NULL ? HAL_OK : fail_bytes(device, error, made->bytes);
+}
+
+static hal_status touch(hal_plugin_device *device, cl_mem buffer)
+{
+    const uint8_t zero = 0;
+    cl_int error = cl.clEnqueueFillBuffer(device->transfers, buffer, &zero, 1, 0, 1, 0, NULL, NULL);
+    if (error == CL_SUCCESS) {
+        error = cl.clFinish(device->transfers);
+    }
+    return error == CL_SUCCESS
+               ? HAL_OK
+               : opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the driver has no room: %s (%d)",
+                             device->card->info.name, opencl_error_name(error), (int)error);
+}
+
+static hal_status make_plain(hal_plugin_device *device, hal_plugin_memory *made)
+{
+    cl_int error = CL_SUCCESS;
+    made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, made->bytes, NULL, &error);
+    if (made->buffer == NULL) {
+        return fail_bytes(device, error, made->bytes);
+    }
+    return device->card->quirks & OPENCL_QUIRK_LAZY_MEMORY ? touch(device, made->buffer) : HAL_OK;
+}
+
+/* Pinned where that makes copies faster, and where the driver has some left. */
+static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *made)
+{
+    cl_int error = CL_SUCCESS;
+    if (!device->card->unified && !(device->card->quirks & OPENCL_QUIRK_PAGEABLE)) {
+        made->pinned = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                         made->bytes, NULL, &error);
+    }
+    if (made->pinned != NULL) {
+        made->host = cl.clEnqueueMapBuffer(device->transfers, made->pinned, CL_TRUE,
+                                           CL_MAP_READ | CL_MAP_WRITE, 0, made->bytes, 0, NULL,
+                                           NULL, &error);
+        if (made->host == NULL || (uintptr_t)made->host % ALIGNMENT != 0) {
+            if (made->host != NULL) {
+                cl.clEnqueueUnmapMemObject(device->transfers, made->pinned, made->host, 0, NULL,
+                                           NULL);
+                cl.clFinish(device->transfers);
+            }
+            cl.clReleaseMemObject(made->pinned);
+            made->pinned = NULL;
+            made->host = NULL;
+        }
+    }
+    made->shadowed = true;
+    if (made->host == NULL) {
+        void *host = NULL;
+        if (posix_memalign(&host, ALIGNMENT, made->bytes) != 0) {
+            return fail_bytes(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
+        }
+        made->host = host;
+    }
+    return HAL_OK;
+}
 
 hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory)
@@ -101,89 +180,4 @@ hal_status opencl_memory_buffer(hal_plugin_device *device, hal_plugin_memory *me
     }
     *buffer = memory->buffer;
     return status;
-}
-
-static hal_status make_plain(hal_plugin_device *device, hal_plugin_memory *made)
-{
-    cl_int error = CL_SUCCESS;
-    made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, made->bytes, NULL, &error);
-    if (made->buffer == NULL) {
-        return fail_bytes(device, error, made->bytes);
-    }
-    return device->card->quirks & OPENCL_QUIRK_LAZY_MEMORY ? touch(device, made->buffer) : HAL_OK;
-}
-
-/* Room to align it: clSVMAlloc promises no more than the largest type's alignment. */
-static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made)
-{
-    const size_t bytes = (made->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    cl_int error = CL_SUCCESS;
-    made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
-                                 bytes + ALIGNMENT, 0);
-    if (made->shared == NULL) {
-        return fail_bytes(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
-    }
-    const uintptr_t first = (uintptr_t)made->shared;
-    made->host = (uint8_t *)made->shared + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
-    made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                     made->bytes, made->host, &error);
-    return made->buffer != NULL ? HAL_OK : fail_bytes(device, error, made->bytes);
-}
-
-/* Pinned where that makes copies faster, and where the driver has some left. */
-static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *made)
-{
-    cl_int error = CL_SUCCESS;
-    if (!device->card->unified && !(device->card->quirks & OPENCL_QUIRK_PAGEABLE)) {
-        made->pinned = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                         made->bytes, NULL, &error);
-    }
-    if (made->pinned != NULL) {
-        made->host = cl.clEnqueueMapBuffer(device->transfers, made->pinned, CL_TRUE,
-                                           CL_MAP_READ | CL_MAP_WRITE, 0, made->bytes, 0, NULL,
-                                           NULL, &error);
-        if (made->host == NULL || (uintptr_t)made->host % ALIGNMENT != 0) {
-            if (made->host != NULL) {
-                cl.clEnqueueUnmapMemObject(device->transfers, made->pinned, made->host, 0, NULL,
-                                           NULL);
-                cl.clFinish(device->transfers);
-            }
-            cl.clReleaseMemObject(made->pinned);
-            made->pinned = NULL;
-            made->host = NULL;
-        }
-    }
-    made->shadowed = true;
-    if (made->host == NULL) {
-        void *host = NULL;
-        if (posix_memalign(&host, ALIGNMENT, made->bytes) != 0) {
-            return fail_bytes(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
-        }
-        made->host = host;
-    }
-    return HAL_OK;
-}
-
-static hal_status touch(hal_plugin_device *device, cl_mem buffer)
-{
-    const uint8_t zero = 0;
-    cl_int error = cl.clEnqueueFillBuffer(device->transfers, buffer, &zero, 1, 0, 1, 0, NULL, NULL);
-    if (error == CL_SUCCESS) {
-        error = cl.clFinish(device->transfers);
-    }
-    return error == CL_SUCCESS
-               ? HAL_OK
-               : opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the driver has no room: %s (%d)",
-                             device->card->info.name, opencl_error_name(error), (int)error);
-}
-
-static hal_status fail_bytes(const hal_plugin_device *device, cl_int error, uint64_t bytes)
-{
-    const hal_device_info *info = &device->card->info;
-    return opencl_fail(HAL_ERROR_OUT_OF_MEMORY,
-                       "%s: %llu bytes cannot be allocated: %s (%d); it has %llu bytes, at most "
-                       "%llu in one piece",
-                       info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
-                       (unsigned long long)info->memory_bytes,
-                       (unsigned long long)info->max_allocation);
 }

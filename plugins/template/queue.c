@@ -4,9 +4,44 @@
 
 #include <string.h>
 
-static hal_status run_command(const hal_batch *batch, const hal_command *command);
-static hal_status dispatch(const hal_batch *batch, const hal_command *command);
-static uint8_t *address_of(const hal_binding *binding);
+static uint8_t *address_of(const hal_binding *binding)
+{
+    return binding->memory->address + binding->offset;
+}
+
+static hal_status dispatch(const hal_batch *batch, const hal_command *command)
+{
+    kit_span spans[HAL_IR_MAX_BINDINGS];
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[command->binding_first + i];
+        spans[i] = (kit_span){0};
+        if (binding->length > 0) {
+            spans[i] = (kit_span){address_of(binding), binding->length};
+        }
+    }
+    return template_kernel_run(command->kernel, command->grid, spans,
+                               batch->scalars + command->scalar_first);
+}
+
+static hal_status run_command(const hal_batch *batch, const hal_command *command)
+{
+    const hal_binding *bindings = &batch->bindings[command->binding_first];
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        return dispatch(batch, command);
+    case HAL_COMMAND_COPY:
+        memmove(address_of(&bindings[1]), address_of(&bindings[0]), bindings[0].length);
+        return HAL_OK;
+    case HAL_COMMAND_FILL:
+        for (uint64_t i = 0; i < bindings[0].length; i++) {
+            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
+        }
+        return HAL_OK;
+    default:
+        return template_fail(HAL_ERROR_UNSUPPORTED, "template: command of unknown kind %u",
+                             (unsigned)command->kind);
+    }
+}
 
 hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
@@ -42,43 +77,4 @@ hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t
 {
     (void)timeout_ns; /* nobody waits for what was not submitted */
     return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
-}
-
-static hal_status run_command(const hal_batch *batch, const hal_command *command)
-{
-    const hal_binding *bindings = &batch->bindings[command->binding_first];
-    switch (command->kind) {
-    case HAL_COMMAND_DISPATCH:
-        return dispatch(batch, command);
-    case HAL_COMMAND_COPY:
-        memmove(address_of(&bindings[1]), address_of(&bindings[0]), bindings[0].length);
-        return HAL_OK;
-    case HAL_COMMAND_FILL:
-        for (uint64_t i = 0; i < bindings[0].length; i++) {
-            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
-        }
-        return HAL_OK;
-    default:
-        return template_fail(HAL_ERROR_UNSUPPORTED, "template: command of unknown kind %u",
-                             (unsigned)command->kind);
-    }
-}
-
-static hal_status dispatch(const hal_batch *batch, const hal_command *command)
-{
-    kit_span spans[HAL_IR_MAX_BINDINGS];
-    for (uint32_t i = 0; i < command->binding_count; i++) {
-        const hal_binding *binding = &batch->bindings[command->binding_first + i];
-        spans[i] = (kit_span){0};
-        if (binding->length > 0) {
-            spans[i] = (kit_span){address_of(binding), binding->length};
-        }
-    }
-    return template_kernel_run(command->kernel, command->grid, spans,
-                               batch->scalars + command->scalar_first);
-}
-
-static uint8_t *address_of(const hal_binding *binding)
-{
-    return binding->memory->address + binding->offset;
 }

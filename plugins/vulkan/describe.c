@@ -30,53 +30,33 @@ typedef struct answers {
     uint32_t has_budget;
 } answers;
 
-static void ask(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a);
-static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a);
-static void find_queues(const vulkan_instance *instance, vulkan_description *d);
-static const char *what_lacks(const answers *a, const vulkan_description *d);
-static void describe_names(const answers *a, hal_device_info *info);
-static void describe_memory(const answers *a, vulkan_description *d);
-static void describe_groups(const answers *a, vulkan_description *d);
-static void describe_types(const answers *a, vulkan_description *d);
-static void describe_floats(const answers *a, vulkan_description *d);
-static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependence independence);
-static void describe_subgroups(const answers *a, vulkan_description *d);
-static uint32_t compute_units(const answers *a);
-
-void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
-                     vulkan_description *d)
+static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
 {
-    answers *a = calloc(1, sizeof *a);
-    memset(d, 0, sizeof *d);
-    d->handle = handle;
-    d->info.size = sizeof d->info;
-    if (a == NULL) {
-        snprintf(d->unusable, sizeof d->unusable, "no host memory to describe it");
-        return;
+    const struct {
+        const char *name;
+        uint32_t *found;
+    } wanted[] = {
+        {VK_KHR_MAINTENANCE_4_EXTENSION_NAME, &a->has_maintenance4},
+        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &a->has_size_control},
+        {VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, &a->has_multiprocessors},
+        {VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, &a->has_cores},
+        {VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, &a->has_layout},
+        {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &a->has_budget},
+    };
+    uint32_t count = MAX_EXTENSIONS;
+    VkExtensionProperties *extensions = calloc(count, sizeof *extensions);
+    if (extensions == NULL ||
+        instance->vkEnumerateDeviceExtensionProperties(handle, NULL, &count, extensions) < 0) {
+        count = 0;
     }
-    ask(instance, handle, a);
-    d->quirks = vulkan_quirks_of(a->driver.driverID);
-    d->is_null = (uint32_t)vulkan_quirks_is_null(d->quirks);
-    d->has_memory_budget = a->has_budget;
-    d->has_host_reset = a->features12.hostQueryReset;
-    d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
-                              a->size_control_features.computeFullSubgroups;
-    VkPhysicalDeviceMemoryProperties2 memory = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
-    instance->vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
-    d->memory = memory.memoryProperties;
-    describe_names(a, &d->info);
-    find_queues(instance, d);
-    const char *lack = what_lacks(a, d);
-    if (lack != NULL) {
-        snprintf(d->unusable, sizeof d->unusable, "it has no %s", lack);
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < sizeof wanted / sizeof wanted[0]; k++) {
+            if (strcmp(extensions[i].extensionName, wanted[k].name) == 0) {
+                *wanted[k].found = 1;
+            }
+        }
     }
-    describe_memory(a, d);
-    describe_groups(a, d);
-    describe_types(a, d);
-    describe_floats(a, d);
-    describe_subgroups(a, d);
-    free(a);
+    free(extensions);
 }
 
 /* Appends a structure to a chain. */
@@ -139,33 +119,38 @@ static void ask(const vulkan_instance *instance, VkPhysicalDevice handle, answer
     instance->vkGetPhysicalDeviceFeatures2(handle, &a->features);
 }
 
-static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
+static void describe_names(const answers *a, hal_device_info *info)
 {
-    const struct {
-        const char *name;
-        uint32_t *found;
-    } wanted[] = {
-        {VK_KHR_MAINTENANCE_4_EXTENSION_NAME, &a->has_maintenance4},
-        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &a->has_size_control},
-        {VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, &a->has_multiprocessors},
-        {VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, &a->has_cores},
-        {VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, &a->has_layout},
-        {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &a->has_budget},
-    };
-    uint32_t count = MAX_EXTENSIONS;
-    VkExtensionProperties *extensions = calloc(count, sizeof *extensions);
-    if (extensions == NULL ||
-        instance->vkEnumerateDeviceExtensionProperties(handle, NULL, &count, extensions) < 0) {
-        count = 0;
+    const VkPhysicalDeviceProperties *p = &a->properties.properties;
+    const uint8_t *u = a->id.deviceUUID;
+    switch (p->deviceType) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+        info->kind = HAL_DEVICE_DISCRETE;
+        break;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+        info->kind = HAL_DEVICE_INTEGRATED;
+        break;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+        info->kind = HAL_DEVICE_SOFTWARE;
+        break;
+    default:
+        info->kind = HAL_DEVICE_VIRTUAL;
+        break;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < sizeof wanted / sizeof wanted[0]; k++) {
-            if (strcmp(extensions[i].extensionName, wanted[k].name) == 0) {
-                *wanted[k].found = 1;
-            }
-        }
+    snprintf(info->name, sizeof info->name, "%.127s", p->deviceName);
+    snprintf(info->driver, sizeof info->driver, "%.30s %.31s", a->driver.driverName,
+             a->driver.driverInfo);
+    snprintf(info->id, sizeof info->id,
+             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+             u[15]);
+    char *text = info->architecture;
+    int length = snprintf(text, sizeof info->architecture, "%04x:%04x:%x:", p->vendorID,
+                          p->deviceID, p->driverVersion);
+    for (uint32_t i = 0; i < VK_UUID_SIZE; i++) {
+        length += snprintf(text + length, sizeof info->architecture - (size_t)length, "%02x",
+                           p->pipelineCacheUUID[i]);
     }
-    free(extensions);
 }
 
 /* A family that computes and does not draw, where there is one; else any that computes. */
@@ -211,40 +196,6 @@ static const char *what_lacks(const answers *a, const vulkan_description *d)
     return d->queue_count == 0 ? "queue that computes" : NULL;
 }
 
-static void describe_names(const answers *a, hal_device_info *info)
-{
-    const VkPhysicalDeviceProperties *p = &a->properties.properties;
-    const uint8_t *u = a->id.deviceUUID;
-    switch (p->deviceType) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-        info->kind = HAL_DEVICE_DISCRETE;
-        break;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
-        info->kind = HAL_DEVICE_INTEGRATED;
-        break;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU:
-        info->kind = HAL_DEVICE_SOFTWARE;
-        break;
-    default:
-        info->kind = HAL_DEVICE_VIRTUAL;
-        break;
-    }
-    snprintf(info->name, sizeof info->name, "%.127s", p->deviceName);
-    snprintf(info->driver, sizeof info->driver, "%.30s %.31s", a->driver.driverName,
-             a->driver.driverInfo);
-    snprintf(info->id, sizeof info->id,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-             u[15]);
-    char *text = info->architecture;
-    int length = snprintf(text, sizeof info->architecture, "%04x:%04x:%x:", p->vendorID,
-                          p->deviceID, p->driverVersion);
-    for (uint32_t i = 0; i < VK_UUID_SIZE; i++) {
-        length += snprintf(text + length, sizeof info->architecture - (size_t)length, "%02x",
-                           p->pipelineCacheUUID[i]);
-    }
-}
-
 static void describe_memory(const answers *a, vulkan_description *d)
 {
     uint64_t largest = 0;
@@ -278,6 +229,26 @@ static void describe_memory(const answers *a, vulkan_description *d)
     d->timestamp_period = (double)a->properties.properties.limits.timestampPeriod;
     d->info.abilities |= HAL_ABILITY_ZERO_COPY;
     d->info.abilities |= d->timestamp_bits > 0 ? HAL_ABILITY_TIMESTAMPS : 0;
+}
+
+/* Vulkan itself does not say; vendors' extensions do. A guess elsewhere, for it only steers how
+ * much work is made. */
+static uint32_t compute_units(const answers *a)
+{
+    if (a->has_multiprocessors && a->multiprocessors.shaderSMCount > 0) {
+        return a->multiprocessors.shaderSMCount;
+    }
+    const VkPhysicalDeviceShaderCorePropertiesAMD *cores = &a->cores;
+    const uint32_t units = cores->shaderEngineCount * cores->shaderArraysPerEngineCount *
+                           cores->computeUnitsPerShaderArray;
+    if (a->has_cores && units > 0) {
+        return units;
+    }
+    if (a->properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
+        const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        return processors > 0 ? (uint32_t)processors : 1;
+    }
+    return DEFAULT_UNITS;
 }
 
 static void describe_groups(const answers *a, vulkan_description *d)
@@ -328,6 +299,20 @@ static void describe_types(const answers *a, vulkan_description *d)
                              a->layout.workgroupMemoryExplicitLayout16BitAccess;
 }
 
+/* Some devices have one mode for all widths, or one for those that are not 32 bits: then a mode is
+ * asked for only where all of them take it. */
+static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependence independence)
+{
+    const uint32_t others = SPIRV_FLOAT_16 | SPIRV_FLOAT_64;
+    if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL) {
+        return widths;
+    }
+    if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE) {
+        return (widths & (others | SPIRV_FLOAT_32)) == (others | SPIRV_FLOAT_32) ? widths : 0;
+    }
+    return (widths & others) == others ? widths : widths & SPIRV_FLOAT_32;
+}
+
 /* Denormals are claimed where they can be asked for; fused multiply-add, and what else Vulkan does
  * not promise, where the table says so. Division and square root of f32 are then made exact. */
 static void describe_floats(const answers *a, vulkan_description *d)
@@ -364,20 +349,6 @@ static void describe_floats(const answers *a, vulkan_description *d)
     }
 }
 
-/* Some devices have one mode for all widths, or one for those that are not 32 bits: then a mode is
- * asked for only where all of them take it. */
-static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependence independence)
-{
-    const uint32_t others = SPIRV_FLOAT_16 | SPIRV_FLOAT_64;
-    if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL) {
-        return widths;
-    }
-    if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE) {
-        return (widths & (others | SPIRV_FLOAT_32)) == (others | SPIRV_FLOAT_32) ? widths : 0;
-    }
-    return (widths & others) == others ? widths : widths & SPIRV_FLOAT_32;
-}
-
 /* Subgroups are claimed where lanes are known to follow the order of work-items and the width is
  * one, or can be asked for. */
 static void describe_subgroups(const answers *a, vulkan_description *d)
@@ -403,22 +374,38 @@ static void describe_subgroups(const answers *a, vulkan_description *d)
     d->full_subgroups = (uint32_t)asked;
 }
 
-/* Vulkan itself does not say; vendors' extensions do. A guess elsewhere, for it only steers how
- * much work is made. */
-static uint32_t compute_units(const answers *a)
+void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
+                     vulkan_description *d)
 {
-    if (a->has_multiprocessors && a->multiprocessors.shaderSMCount > 0) {
-        return a->multiprocessors.shaderSMCount;
+    answers *a = calloc(1, sizeof *a);
+    memset(d, 0, sizeof *d);
+    d->handle = handle;
+    d->info.size = sizeof d->info;
+    if (a == NULL) {
+        snprintf(d->unusable, sizeof d->unusable, "no host memory to describe it");
+        return;
     }
-    const VkPhysicalDeviceShaderCorePropertiesAMD *cores = &a->cores;
-    const uint32_t units = cores->shaderEngineCount * cores->shaderArraysPerEngineCount *
-                           cores->computeUnitsPerShaderArray;
-    if (a->has_cores && units > 0) {
-        return units;
+    ask(instance, handle, a);
+    d->quirks = vulkan_quirks_of(a->driver.driverID);
+    d->is_null = (uint32_t)vulkan_quirks_is_null(d->quirks);
+    d->has_memory_budget = a->has_budget;
+    d->has_host_reset = a->features12.hostQueryReset;
+    d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
+                              a->size_control_features.computeFullSubgroups;
+    VkPhysicalDeviceMemoryProperties2 memory = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+    instance->vkGetPhysicalDeviceMemoryProperties2(handle, &memory);
+    d->memory = memory.memoryProperties;
+    describe_names(a, &d->info);
+    find_queues(instance, d);
+    const char *lack = what_lacks(a, d);
+    if (lack != NULL) {
+        snprintf(d->unusable, sizeof d->unusable, "it has no %s", lack);
     }
-    if (a->properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
-        const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        return processors > 0 ? (uint32_t)processors : 1;
-    }
-    return DEFAULT_UNITS;
+    describe_memory(a, d);
+    describe_groups(a, d);
+    describe_types(a, d);
+    describe_floats(a, d);
+    describe_subgroups(a, d);
+    free(a);
 }

@@ -14,24 +14,15 @@ static uint32_t found_count;
  * with fork. */
 static pid_t owner;
 
-static hal_status list(void);
-static hal_status none_usable(uint32_t count, const char *reasons);
-static hal_status create_device(hal_plugin_device *device);
-static hal_status load_functions(hal_plugin_device *device);
-static hal_status create_layout(hal_plugin_device *device);
-
-hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status none_usable(uint32_t count, const char *reasons)
 {
-    *count = 0;
-    const hal_status status = list();
-    if (status != HAL_OK) {
-        return status;
+    if (count == 0) {
+        return vulkan_fail(HAL_ERROR_NO_DEVICE,
+                           "the Vulkan drivers find no device; is the device there, and may this "
+                           "user open it (/dev/dri, /dev/nvidia*)?");
     }
-    for (uint32_t i = 0; i < found_count && i < capacity; i++) {
-        infos[i] = found[i].info;
-    }
-    *count = found_count;
-    return HAL_OK;
+    return vulkan_fail(HAL_ERROR_NO_DEVICE, "none of %u Vulkan devices can be used%s", count,
+                       reasons);
 }
 
 static hal_status list(void)
@@ -74,65 +65,27 @@ static hal_status list(void)
     return usable > 0 ? HAL_OK : none_usable(count, reasons);
 }
 
-static hal_status none_usable(uint32_t count, const char *reasons)
+static hal_status load_functions(hal_plugin_device *device)
 {
-    if (count == 0) {
-        return vulkan_fail(HAL_ERROR_NO_DEVICE,
-                           "the Vulkan drivers find no device; is the device there, and may this "
-                           "user open it (/dev/dri, /dev/nvidia*)?");
+    const vulkan_instance *instance = device->instance;
+    PFN_vkVoidFunction function = NULL;
+    const char *missing = NULL;
+#define DEVICE(name)                                                 \
+    function = instance->vkGetDeviceProcAddr(device->handle, #name); \
+    missing = function == NULL ? #name : missing;                    \
+    memcpy(&device->vk.name, &function, sizeof function);
+#include "symbols.inl"
+#undef DEVICE
+    if (missing != NULL) {
+        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: the driver %s has no function %s; update it",
+                           device->is.info.name, device->is.info.driver, missing);
     }
-    return vulkan_fail(HAL_ERROR_NO_DEVICE, "none of %u Vulkan devices can be used%s", count,
-                       reasons);
-}
-
-hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
-{
-    *device = NULL;
-    hal_status status = found == NULL ? list() : HAL_OK;
-    if (status != HAL_OK) {
-        return status;
-    }
-    if (index >= found_count) {
-        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: there are %u usable devices", index,
-                           found_count);
-    }
-    if (owner != 0 && owner != getpid()) {
-        return vulkan_fail(HAL_ERROR_INVALID_STATE,
-                           "vulkan:%u: a device was opened before the process was forked, and its "
-                           "driver does not work in the child; fork before devices are opened, or "
-                           "let the child execute a program",
-                           index);
-    }
-    hal_plugin_device *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
-    }
-    owner = getpid();
-    made->is = found[index];
-    status = vulkan_instance_get(&made->instance);
-    status = status == HAL_OK ? create_device(made) : status;
-    status = status == HAL_OK ? create_layout(made) : status;
-    if (status != HAL_OK) {
-        vulkan_device_close(made);
-        return status;
-    }
-    *device = made;
-    return HAL_OK;
-}
-
-void vulkan_device_close(hal_plugin_device *device)
-{
-    if (device == NULL) {
-        return;
-    }
-    if (device->handle != NULL && device->vk.vkDestroyDevice != NULL) {
-        device->vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
-        device->vk.vkDestroyDevice(device->handle, NULL);
-    }
+    device->lane_count = device->is.queue_count;
     for (uint32_t i = 0; i < device->lane_count; i++) {
-        pthread_mutex_destroy(&device->lanes[i].lock);
+        pthread_mutex_init(&device->lanes[i].lock, NULL);
+        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i, &device->lanes[i].handle);
     }
-    free(device);
+    return HAL_OK;
 }
 
 /* Asks for what the description says that it uses, and for nothing else. */
@@ -212,29 +165,6 @@ static hal_status create_device(hal_plugin_device *device)
     return load_functions(device);
 }
 
-static hal_status load_functions(hal_plugin_device *device)
-{
-    const vulkan_instance *instance = device->instance;
-    PFN_vkVoidFunction function = NULL;
-    const char *missing = NULL;
-#define DEVICE(name)                                                 \
-    function = instance->vkGetDeviceProcAddr(device->handle, #name); \
-    missing = function == NULL ? #name : missing;                    \
-    memcpy(&device->vk.name, &function, sizeof function);
-#include "symbols.inl"
-#undef DEVICE
-    if (missing != NULL) {
-        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: the driver %s has no function %s; update it",
-                           device->is.info.name, device->is.info.driver, missing);
-    }
-    device->lane_count = device->is.queue_count;
-    for (uint32_t i = 0; i < device->lane_count; i++) {
-        pthread_mutex_init(&device->lanes[i].lock, NULL);
-        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i, &device->lanes[i].handle);
-    }
-    return HAL_OK;
-}
-
 static hal_status create_layout(hal_plugin_device *device)
 {
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
@@ -246,4 +176,68 @@ static hal_status create_layout(hal_plugin_device *device)
     const VkResult result =
         device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &device->layout);
     return result == VK_SUCCESS ? HAL_OK : vulkan_failed(device, result, "making a layout");
+}
+
+hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    *count = 0;
+    const hal_status status = list();
+    if (status != HAL_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < found_count && i < capacity; i++) {
+        infos[i] = found[i].info;
+    }
+    *count = found_count;
+    return HAL_OK;
+}
+
+hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
+{
+    *device = NULL;
+    hal_status status = found == NULL ? list() : HAL_OK;
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (index >= found_count) {
+        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: there are %u usable devices", index,
+                           found_count);
+    }
+    if (owner != 0 && owner != getpid()) {
+        return vulkan_fail(HAL_ERROR_INVALID_STATE,
+                           "vulkan:%u: a device was opened before the process was forked, and its "
+                           "driver does not work in the child; fork before devices are opened, or "
+                           "let the child execute a program",
+                           index);
+    }
+    hal_plugin_device *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
+    }
+    owner = getpid();
+    made->is = found[index];
+    status = vulkan_instance_get(&made->instance);
+    status = status == HAL_OK ? create_device(made) : status;
+    status = status == HAL_OK ? create_layout(made) : status;
+    if (status != HAL_OK) {
+        vulkan_device_close(made);
+        return status;
+    }
+    *device = made;
+    return HAL_OK;
+}
+
+void vulkan_device_close(hal_plugin_device *device)
+{
+    if (device == NULL) {
+        return;
+    }
+    if (device->handle != NULL && device->vk.vkDestroyDevice != NULL) {
+        device->vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
+        device->vk.vkDestroyDevice(device->handle, NULL);
+    }
+    for (uint32_t i = 0; i < device->lane_count; i++) {
+        pthread_mutex_destroy(&device->lanes[i].lock);
+    }
+    free(device);
 }

@@ -7,72 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status begin(lower *l);
-static void write_preamble(lower *l);
-static void write_mode(lower *l, uint32_t main, uint32_t capability, uint32_t mode,
-                       uint32_t widths);
-static void write_modes(lower *l, uint32_t main);
-static void declare_arguments(lower *l);
-static uint32_t load_argument(lower *l, uint32_t member, uint32_t type, uint32_t bytes);
-static void lower_record(lower *l, uint32_t index);
-static uint32_t lower_place(lower *l, const hal_ir_record *record);
-static void lower_vector_record(lower *l, uint32_t index);
-static void lower_variable(lower *l, uint32_t index);
-static void open_for(lower *l, uint32_t index);
-static void open_if(lower *l, const hal_ir_record *record);
-static void turn_else(lower *l);
-static void close_block(lower *l);
-static void enter(lower *l);
-
-uint32_t spirv_argument_bytes(uint32_t binding_count, uint32_t scalar_bytes)
-{
-    return 8 * binding_count + scalar_bytes;
-}
-
-hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spirv_module *module,
-                       char *problem, uint32_t problem_bytes)
-{
-    lower l = {.ir = ir, .target = target, .problem = problem, .problem_bytes = problem_bytes};
-    memset(module, 0, sizeof *module);
-    module->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
-    module->uses_subgroups = (uint32_t)lower_needs_subgroups(ir);
-    module->items = hal_ir_group_items(ir);
-    l.flat = module->uses_subgroups;
-    l.status = begin(&l);
-    if (l.status == HAL_OK) {
-        const uint32_t main = spirv_id(&l.writer);
-        write_preamble(&l);
-        write_modes(&l, main);
-        const uint32_t none = spirv_unique(&l.writer, SPV_OP_TYPE_VOID, 0, NULL, 0);
-        const uint32_t function = UNIQUE(&l.writer, SPV_OP_TYPE_FUNCTION, 0, none);
-        l.label = spirv_id(&l.writer);
-        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_FUNCTION, none, main, 0, function);
-        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_LABEL, l.label);
-        declare_arguments(&l);
-        lower_declare_shared(&l);
-        for (uint32_t i = 0; i < ir->record_count && l.status == HAL_OK; i++) {
-            lower_record(&l, i);
-        }
-        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_RETURN, NULL, 0);
-        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_FUNCTION_END, NULL, 0);
-        spirv_emit_text(&l.writer, SPIRV_ENTRY, SPV_OP_ENTRY_POINT,
-                        (uint32_t[]){SPV_EXECUTION_MODEL_GL_COMPUTE, main}, 2, "main", l.interface,
-                        l.interface_count);
-        spirv_emit_text(&l.writer, SPIRV_NAMES, SPV_OP_NAME, &main, 1, ir->names + ir->name, NULL,
-                        0);
-    }
-    if (l.status == HAL_OK) {
-        module->words = spirv_finish(&l.writer, &module->word_count);
-        if (module->words == NULL) {
-            lower_fail(&l, HAL_ERROR_OUT_OF_MEMORY, "no host memory for its SPIR-V");
-        }
-    }
-    spirv_release(&l.writer);
-    free(l.ids);
-    free(l.parts);
-    return l.status;
-}
-
 static hal_status begin(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
@@ -107,6 +41,16 @@ static void write_preamble(lower *l)
          SPV_MEMORY_MODEL_VULKAN);
 }
 
+static void write_mode(lower *l, uint32_t main, uint32_t capability, uint32_t mode, uint32_t widths)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        if (widths >> i & 1) {
+            spirv_capability(&l->writer, capability);
+            EMIT(&l->writer, SPIRV_MODES, SPV_OP_EXECUTION_MODE, main, mode, 16u << i);
+        }
+    }
+}
+
 static void write_modes(lower *l, uint32_t main)
 {
     const spirv_target *target = l->target;
@@ -122,14 +66,15 @@ static void write_modes(lower *l, uint32_t main)
                target->nearest_even);
 }
 
-static void write_mode(lower *l, uint32_t main, uint32_t capability, uint32_t mode, uint32_t widths)
+static uint32_t load_argument(lower *l, uint32_t member, uint32_t type, uint32_t bytes)
 {
-    for (uint32_t i = 0; i < 3; i++) {
-        if (widths >> i & 1) {
-            spirv_capability(&l->writer, capability);
-            EMIT(&l->writer, SPIRV_MODES, SPV_OP_EXECUTION_MODE, main, mode, 16u << i);
-        }
+    const uint32_t place =
+        RESULT(&l->writer, SPV_OP_ACCESS_CHAIN, lower_pointer(l, l->arguments_storage, type),
+               l->arguments, lower_u32(l, member));
+    if (l->arguments_storage == SPV_STORAGE_PUSH_CONSTANT) {
+        return RESULT(&l->writer, SPV_OP_LOAD, type, place);
     }
+    return RESULT(&l->writer, SPV_OP_LOAD, type, place, SPV_ACCESS_ALIGNED, bytes);
 }
 
 /* The block of arguments as a struct, the pointer to it, and the addresses in it. */
@@ -181,15 +126,142 @@ static void declare_arguments(lower *l)
     }
 }
 
-static uint32_t load_argument(lower *l, uint32_t member, uint32_t type, uint32_t bytes)
+/* Ids of the work-item. A flat group has one dimension, from which the others are divided. */
+static uint32_t lower_place(lower *l, const hal_ir_record *record)
 {
-    const uint32_t place =
-        RESULT(&l->writer, SPV_OP_ACCESS_CHAIN, lower_pointer(l, l->arguments_storage, type),
-               l->arguments, lower_u32(l, member));
-    if (l->arguments_storage == SPV_STORAGE_PUSH_CONSTANT) {
-        return RESULT(&l->writer, SPV_OP_LOAD, type, place);
+    const uint32_t *size = l->ir->group_size;
+    const uint32_t u32 = lower_int(l, 32);
+    if (record->opcode == HAL_IR_GROUP_ID) {
+        return lower_input(l, SPV_BUILT_IN_WORKGROUP_ID, 3, record->aux);
     }
-    return RESULT(&l->writer, SPV_OP_LOAD, type, place, SPV_ACCESS_ALIGNED, bytes);
+    if (record->opcode == HAL_IR_GROUP_COUNT) {
+        return lower_input(l, SPV_BUILT_IN_NUM_WORKGROUPS, 3, record->aux);
+    }
+    if (size[record->aux] == 1) {
+        return lower_u32(l, 0);
+    }
+    if (!l->flat) {
+        return lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, record->aux);
+    }
+    uint32_t place = lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, 0);
+    const uint32_t before = record->aux == 0 ? 1 : record->aux == 1 ? size[0] : size[0] * size[1];
+    if (before > 1) {
+        place = RESULT(&l->writer, SPV_OP_U_DIV, u32, place, lower_u32(l, before));
+    }
+    if (before * size[record->aux] < hal_ir_group_items(l->ir)) {
+        place = RESULT(&l->writer, SPV_OP_U_MOD, u32, place, lower_u32(l, size[record->aux]));
+    }
+    return place;
+}
+
+/* Vectors exist as their elements only. */
+static void lower_vector_record(lower *l, uint32_t index)
+{
+    const hal_ir_record *record = &l->ir->records[index];
+    if (record->opcode == HAL_IR_EXTRACT) {
+        l->ids[index] = l->parts[l->ids[record->a] + (uint32_t)record->imm];
+        return;
+    }
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    l->ids[index] = l->part_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t width = l->ir->records[operands[i]].width;
+        for (uint32_t k = 0; k < width; k++) {
+            l->parts[l->part_count++] =
+                width == 1 ? l->ids[operands[i]] : l->parts[l->ids[operands[i]] + k];
+        }
+    }
+}
+
+static void lower_variable(lower *l, uint32_t index)
+{
+    const hal_ir_record *record = &l->ir->records[index];
+    const uint32_t type =
+        lower_type(l, record->opcode == HAL_IR_SET ? l->ir->records[record->a].type : record->type);
+    if (record->opcode == HAL_IR_GET) {
+        l->ids[index] = RESULT(&l->writer, SPV_OP_LOAD, type, l->ids[record->a]);
+        return;
+    }
+    if (record->opcode == HAL_IR_VAR) {
+        l->ids[index] = spirv_id(&l->writer);
+        EMIT(&l->writer, SPIRV_HEAD, SPV_OP_VARIABLE, lower_pointer(l, SPV_STORAGE_FUNCTION, type),
+             l->ids[index], SPV_STORAGE_FUNCTION);
+        EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[index], l->ids[record->a]);
+        return;
+    }
+    EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[record->a], l->ids[record->b]);
+}
+
+/* A new block of the IR has begun at the present depth. */
+static void enter(lower *l)
+{
+    l->open_blocks[l->depth] = ++l->block_serial;
+}
+
+/* The header of the loop decides; `next` adds the step. */
+static void open_for(lower *l, uint32_t index)
+{
+    const hal_ir_record *record = &l->ir->records[index];
+    spirv_writer *w = &l->writer;
+    lower_block *block = &l->blocks[l->depth++];
+    *block = (lower_block){.opcode = HAL_IR_FOR,
+                           .record = index,
+                           .header = spirv_id(w),
+                           .next = spirv_id(w),
+                           .merge = spirv_id(w),
+                           .next_value = spirv_id(w)};
+    const uint32_t before = l->label, body = spirv_id(w);
+    lower_branch(l, block->header);
+    lower_begin(l, block->header);
+    l->ids[index] = lower_phi(l, lower_type(l, record->type), l->ids[record->a], before,
+                              block->next_value, block->next);
+    const uint32_t goes_on =
+        RESULT(w, record->type == HAL_TYPE_I32 ? SPV_OP_S_LESS_THAN : SPV_OP_U_LESS_THAN,
+               lower_bool(l), l->ids[index], l->ids[record->b]);
+    EMIT(w, SPIRV_BODY, SPV_OP_LOOP_MERGE, block->merge, block->next, 0);
+    EMIT(w, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, goes_on, body, block->merge);
+    lower_begin(l, body);
+    enter(l);
+}
+
+static void open_if(lower *l, const hal_ir_record *record)
+{
+    lower_block *block = &l->blocks[l->depth++];
+    const uint32_t yes = spirv_id(&l->writer);
+    *block = (lower_block){.opcode = HAL_IR_IF, .merge = spirv_id(&l->writer)};
+    lower_branch_if(l, l->ids[record->a], yes, block->merge, block->merge);
+    block->branch_word = l->writer.sections[SPIRV_BODY].count - 1;
+    lower_begin(l, yes);
+    enter(l);
+}
+
+static void turn_else(lower *l)
+{
+    lower_block *block = &l->blocks[l->depth - 1];
+    const uint32_t no = spirv_id(&l->writer);
+    lower_branch(l, block->merge);
+    if (!l->writer.failed) {
+        l->writer.sections[SPIRV_BODY].data[block->branch_word] = no;
+    }
+    lower_begin(l, no);
+    enter(l);
+}
+
+static void close_block(lower *l)
+{
+    const lower_block *block = &l->blocks[--l->depth];
+    if (block->opcode == HAL_IR_FOR) {
+        const hal_ir_record *record = &l->ir->records[block->record];
+        lower_branch(l, block->next);
+        lower_begin(l, block->next);
+        EMIT(&l->writer, SPIRV_BODY, SPV_OP_I_ADD, lower_type(l, record->type), block->next_value,
+             l->ids[block->record], l->ids[record->c]);
+        lower_branch(l, block->header);
+    } else {
+        lower_branch(l, block->merge);
+    }
+    lower_begin(l, block->merge);
 }
 
 static void lower_record(lower *l, uint32_t index)
@@ -261,142 +333,53 @@ static void lower_record(lower *l, uint32_t index)
     }
 }
 
-/* Ids of the work-item. A flat group has one dimension, from which the others are divided. */
-static uint32_t lower_place(lower *l, const hal_ir_record *record)
+uint32_t spirv_argument_bytes(uint32_t binding_count, uint32_t scalar_bytes)
 {
-    const uint32_t *size = l->ir->group_size;
-    const uint32_t u32 = lower_int(l, 32);
-    if (record->opcode == HAL_IR_GROUP_ID) {
-        return lower_input(l, SPV_BUILT_IN_WORKGROUP_ID, 3, record->aux);
-    }
-    if (record->opcode == HAL_IR_GROUP_COUNT) {
-        return lower_input(l, SPV_BUILT_IN_NUM_WORKGROUPS, 3, record->aux);
-    }
-    if (size[record->aux] == 1) {
-        return lower_u32(l, 0);
-    }
-    if (!l->flat) {
-        return lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, record->aux);
-    }
-    uint32_t place = lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, 0);
-    const uint32_t before = record->aux == 0 ? 1 : record->aux == 1 ? size[0] : size[0] * size[1];
-    if (before > 1) {
-        place = RESULT(&l->writer, SPV_OP_U_DIV, u32, place, lower_u32(l, before));
-    }
-    if (before * size[record->aux] < hal_ir_group_items(l->ir)) {
-        place = RESULT(&l->writer, SPV_OP_U_MOD, u32, place, lower_u32(l, size[record->aux]));
-    }
-    return place;
+    return 8 * binding_count + scalar_bytes;
 }
 
-/* Vectors exist as their elements only. */
-static void lower_vector_record(lower *l, uint32_t index)
+hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spirv_module *module,
+                       char *problem, uint32_t problem_bytes)
 {
-    const hal_ir_record *record = &l->ir->records[index];
-    if (record->opcode == HAL_IR_EXTRACT) {
-        l->ids[index] = l->parts[l->ids[record->a] + (uint32_t)record->imm];
-        return;
+    lower l = {.ir = ir, .target = target, .problem = problem, .problem_bytes = problem_bytes};
+    memset(module, 0, sizeof *module);
+    module->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
+    module->uses_subgroups = (uint32_t)lower_needs_subgroups(ir);
+    module->items = hal_ir_group_items(ir);
+    l.flat = module->uses_subgroups;
+    l.status = begin(&l);
+    if (l.status == HAL_OK) {
+        const uint32_t main = spirv_id(&l.writer);
+        write_preamble(&l);
+        write_modes(&l, main);
+        const uint32_t none = spirv_unique(&l.writer, SPV_OP_TYPE_VOID, 0, NULL, 0);
+        const uint32_t function = UNIQUE(&l.writer, SPV_OP_TYPE_FUNCTION, 0, none);
+        l.label = spirv_id(&l.writer);
+        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_FUNCTION, none, main, 0, function);
+        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_LABEL, l.label);
+        declare_arguments(&l);
+        lower_declare_shared(&l);
+        for (uint32_t i = 0; i < ir->record_count && l.status == HAL_OK; i++) {
+            lower_record(&l, i);
+        }
+        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_RETURN, NULL, 0);
+        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_FUNCTION_END, NULL, 0);
+        spirv_emit_text(&l.writer, SPIRV_ENTRY, SPV_OP_ENTRY_POINT,
+                        (uint32_t[]){SPV_EXECUTION_MODEL_GL_COMPUTE, main}, 2, "main", l.interface,
+                        l.interface_count);
+        spirv_emit_text(&l.writer, SPIRV_NAMES, SPV_OP_NAME, &main, 1, ir->names + ir->name, NULL,
+                        0);
     }
-    hal_ir_value operands[4];
-    const uint32_t count = hal_ir_operands(record, operands);
-    l->ids[index] = l->part_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t width = l->ir->records[operands[i]].width;
-        for (uint32_t k = 0; k < width; k++) {
-            l->parts[l->part_count++] =
-                width == 1 ? l->ids[operands[i]] : l->parts[l->ids[operands[i]] + k];
+    if (l.status == HAL_OK) {
+        module->words = spirv_finish(&l.writer, &module->word_count);
+        if (module->words == NULL) {
+            lower_fail(&l, HAL_ERROR_OUT_OF_MEMORY, "no host memory for its SPIR-V");
         }
     }
-}
-
-static void lower_variable(lower *l, uint32_t index)
-{
-    const hal_ir_record *record = &l->ir->records[index];
-    const uint32_t type =
-        lower_type(l, record->opcode == HAL_IR_SET ? l->ir->records[record->a].type : record->type);
-    if (record->opcode == HAL_IR_GET) {
-        l->ids[index] = RESULT(&l->writer, SPV_OP_LOAD, type, l->ids[record->a]);
-        return;
-    }
-    if (record->opcode == HAL_IR_VAR) {
-        l->ids[index] = spirv_id(&l->writer);
-        EMIT(&l->writer, SPIRV_HEAD, SPV_OP_VARIABLE, lower_pointer(l, SPV_STORAGE_FUNCTION, type),
-             l->ids[index], SPV_STORAGE_FUNCTION);
-        EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[index], l->ids[record->a]);
-        return;
-    }
-    EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[record->a], l->ids[record->b]);
-}
-
-/* The header of the loop decides; `next` adds the step. */
-static void open_for(lower *l, uint32_t index)
-{
-    const hal_ir_record *record = &l->ir->records[index];
-    spirv_writer *w = &l->writer;
-    lower_block *block = &l->blocks[l->depth++];
-    *block = (lower_block){.opcode = HAL_IR_FOR,
-                           .record = index,
-                           .header = spirv_id(w),
-                           .next = spirv_id(w),
-                           .merge = spirv_id(w),
-                           .next_value = spirv_id(w)};
-    const uint32_t before = l->label, body = spirv_id(w);
-    lower_branch(l, block->header);
-    lower_begin(l, block->header);
-    l->ids[index] = lower_phi(l, lower_type(l, record->type), l->ids[record->a], before,
-                              block->next_value, block->next);
-    const uint32_t goes_on =
-        RESULT(w, record->type == HAL_TYPE_I32 ? SPV_OP_S_LESS_THAN : SPV_OP_U_LESS_THAN,
-               lower_bool(l), l->ids[index], l->ids[record->b]);
-    EMIT(w, SPIRV_BODY, SPV_OP_LOOP_MERGE, block->merge, block->next, 0);
-    EMIT(w, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, goes_on, body, block->merge);
-    lower_begin(l, body);
-    enter(l);
-}
-
-static void open_if(lower *l, const hal_ir_record *record)
-{
-    lower_block *block = &l->blocks[l->depth++];
-    const uint32_t yes = spirv_id(&l->writer);
-    *block = (lower_block){.opcode = HAL_IR_IF, .merge = spirv_id(&l->writer)};
-    lower_branch_if(l, l->ids[record->a], yes, block->merge, block->merge);
-    block->branch_word = l->writer.sections[SPIRV_BODY].count - 1;
-    lower_begin(l, yes);
-    enter(l);
-}
-
-static void turn_else(lower *l)
-{
-    lower_block *block = &l->blocks[l->depth - 1];
-    const uint32_t no = spirv_id(&l->writer);
-    lower_branch(l, block->merge);
-    if (!l->writer.failed) {
-        l->writer.sections[SPIRV_BODY].data[block->branch_word] = no;
-    }
-    lower_begin(l, no);
-    enter(l);
-}
-
-static void close_block(lower *l)
-{
-    const lower_block *block = &l->blocks[--l->depth];
-    if (block->opcode == HAL_IR_FOR) {
-        const hal_ir_record *record = &l->ir->records[block->record];
-        lower_branch(l, block->next);
-        lower_begin(l, block->next);
-        EMIT(&l->writer, SPIRV_BODY, SPV_OP_I_ADD, lower_type(l, record->type), block->next_value,
-             l->ids[block->record], l->ids[record->c]);
-        lower_branch(l, block->header);
-    } else {
-        lower_branch(l, block->merge);
-    }
-    lower_begin(l, block->merge);
-}
-
-/* A new block of the IR has begun at the present depth. */
-static void enter(lower *l)
-{
-    l->open_blocks[l->depth] = ++l->block_serial;
+    spirv_release(&l.writer);
+    free(l.ids);
+    free(l.parts);
+    return l.status;
 }
 
 void lower_begin(lower *l, uint32_t label)

@@ -1,53 +1,110 @@
 /* Arithmetic, bits, comparisons and choice. Called for every record that is nothing else. */
 #include "lower_state.h"
 
-static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type type);
-static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a);
-static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b);
-static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_type type);
-static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
-                                      uint32_t constant, uint64_t bits);
-static uint32_t float_compare(lower *l, uint32_t opcode, uint32_t a, uint32_t b);
-static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_type type);
-static uint32_t integer_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b);
-static uint32_t integer_compare(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b);
-static uint32_t bool_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b);
-static uint32_t unsupported(lower *l, const hal_ir_record *record);
-
-uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
-{
-    if (record->a == HAL_IR_NONE) {
-        return unsupported(l, record);
-    }
-    if (record->opcode == HAL_IR_SELECT) {
-        return lower_select(l, lower_type(l, record->type), l->ids[record->a], l->ids[record->b],
-                            l->ids[record->c]);
-    }
-    const hal_type type = l->ir->records[record->a].type;
-    if (type == HAL_TYPE_BOOL) {
-        return bool_operation(l, record->opcode, l->ids[record->a],
-                              record->b == HAL_IR_NONE ? 0 : l->ids[record->b]);
-    }
-    return hal_type_is_float(type) ? float_operation(l, record, type)
-                                   : integer_operation(l, record, type);
-}
-
-uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)
-{
-    const uint32_t t = lower_type(l, type);
-    if (opcode == HAL_IR_ADD) {
-        return hal_type_is_float(type) ? lower_exact(l, RESULT(&l->writer, SPV_OP_F_ADD, t, a, b))
-                                       : RESULT(&l->writer, SPV_OP_I_ADD, t, a, b);
-    }
-    return hal_type_is_float(type) ? float_extreme(l, opcode == HAL_IR_MIN, type, a, b)
-                                   : integer_extreme(l, opcode == HAL_IR_MIN, type, a, b);
-}
-
 static uint32_t unsupported(lower *l, const hal_ir_record *record)
 {
     lower_fail(l, HAL_ERROR_UNSUPPORTED, "opcode number %u has no lowering to SPIR-V",
                (unsigned)record->opcode);
     return 0;
+}
+
+static uint32_t bool_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
+{
+    const uint32_t t = lower_bool(l);
+    switch (opcode) {
+    case HAL_IR_NOT:
+        return RESULT(&l->writer, SPV_OP_LOGICAL_NOT, t, a);
+    case HAL_IR_AND:
+        return RESULT(&l->writer, SPV_OP_LOGICAL_AND, t, a, b);
+    case HAL_IR_OR:
+        return RESULT(&l->writer, SPV_OP_LOGICAL_OR, t, a, b);
+    case HAL_IR_EQ:
+        return RESULT(&l->writer, SPV_OP_LOGICAL_EQUAL, t, a, b);
+    case HAL_IR_XOR:
+    case HAL_IR_NE:
+        return RESULT(&l->writer, SPV_OP_LOGICAL_NOT_EQUAL, t, a, b);
+    default:
+        lower_fail(l, HAL_ERROR_UNSUPPORTED, "opcode number %u has no lowering of bool to SPIR-V",
+                   (unsigned)opcode);
+        return 0;
+    }
+}
+
+/* On the bits, because a driver's own negation may change a NaN or a denormal. */
+static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
+{
+    const uint32_t width = 8 * hal_type_size(type);
+    const uint64_t sign = UINT64_C(1) << (width - 1);
+    const uint32_t bits = lower_bits(l, type, a);
+    const uint32_t changed = opcode == HAL_IR_NEG
+                                 ? RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, width), bits,
+                                          lower_number(l, width, sign))
+                                 : RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, width), bits,
+                                          lower_number(l, width, sign - 1));
+    return lower_from_bits(l, type, changed);
+}
+
+/* One comparison and a choice: which of the two keeps NaN and takes the right one of two zeros. */
+static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
+                                      uint32_t constant, uint64_t bits)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t t = lower_type(l, type);
+    const int negative = (int)(bits >> (8 * hal_type_size(type) - 1) & 1);
+    if (is_min == negative) { /* x where it is smaller (greater) or NaN, else the constant */
+        const uint32_t mine =
+            RESULT(w, is_min ? SPV_OP_F_UNORD_LESS_THAN : SPV_OP_F_UNORD_GREATER_THAN,
+                   lower_bool(l), x, constant);
+        return lower_select(l, t, mine, x, constant);
+    }
+    const uint32_t beyond = RESULT(w, is_min ? SPV_OP_F_ORD_GREATER_THAN : SPV_OP_F_ORD_LESS_THAN,
+                                   lower_bool(l), x, constant);
+    return lower_select(l, t, beyond, constant, x);
+}
+
+/* NaN if either is; the signs of zeros that are equal are joined: or for min, and for max. */
+static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
+    const uint32_t less =
+        RESULT(w, is_min ? SPV_OP_F_ORD_LESS_THAN : SPV_OP_F_ORD_GREATER_THAN, lower_bool(l), a, b);
+    const uint32_t equal = RESULT(w, SPV_OP_F_ORD_EQUAL, lower_bool(l), a, b);
+    const uint32_t nan = RESULT(w, SPV_OP_F_UNORD_NOT_EQUAL, lower_bool(l), a, a);
+    const uint32_t joined = lower_from_bits(
+        l, type,
+        RESULT(w, is_min ? SPV_OP_BITWISE_OR : SPV_OP_BITWISE_AND, lower_int(l, width),
+               lower_bits(l, type, a), lower_bits(l, type, b)));
+    const uint32_t either = RESULT(w, SPV_OP_LOGICAL_OR, lower_bool(l), less, nan);
+    const uint32_t chosen = lower_select(l, t, either, a, b);
+    return lower_select(l, t, equal, joined, chosen);
+}
+
+/* Simpler where one of the two is a constant number. */
+static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_type type)
+{
+    const int is_min = record->opcode == HAL_IR_MIN;
+    const uint32_t width = 8 * hal_type_size(type);
+    const uint32_t a = l->ids[record->a], b = l->ids[record->b];
+    const hal_ir_record *ra = &l->ir->records[record->a], *rb = &l->ir->records[record->b];
+    if (rb->opcode == HAL_IR_CONSTANT || ra->opcode == HAL_IR_CONSTANT) {
+        const int second = rb->opcode == HAL_IR_CONSTANT;
+        const uint64_t bits = l->ir->constants[second ? rb->aux : ra->aux];
+        const uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000u : UINT64_C(0x7ff0000000000000);
+        if ((bits & ((UINT64_C(1) << (width - 1)) - 1)) <= infinity) {
+            return extreme_with_constant(l, is_min, type, second ? a : b, second ? b : a, bits);
+        }
+    }
+    return float_extreme(l, is_min, type, a, b);
+}
+
+static uint32_t float_compare(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
+{
+    const uint32_t instruction = opcode == HAL_IR_EQ   ? SPV_OP_F_ORD_EQUAL
+                                 : opcode == HAL_IR_NE ? SPV_OP_F_UNORD_NOT_EQUAL
+                                 : opcode == HAL_IR_LT ? SPV_OP_F_ORD_LESS_THAN
+                                                       : SPV_OP_F_ORD_LESS_THAN_EQUAL;
+    return RESULT(&l->writer, instruction, lower_bool(l), a, b);
 }
 
 static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type type)
@@ -93,81 +150,21 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
     }
 }
 
-/* On the bits, because a driver's own negation may change a NaN or a denormal. */
-static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
+static uint32_t integer_compare(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)
 {
-    const uint32_t width = 8 * hal_type_size(type);
-    const uint64_t sign = UINT64_C(1) << (width - 1);
-    const uint32_t bits = lower_bits(l, type, a);
-    const uint32_t changed = opcode == HAL_IR_NEG
-                                 ? RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, width), bits,
-                                          lower_number(l, width, sign))
-                                 : RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, width), bits,
-                                          lower_number(l, width, sign - 1));
-    return lower_from_bits(l, type, changed);
-}
-
-/* Simpler where one of the two is a constant number. */
-static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_type type)
-{
-    const int is_min = record->opcode == HAL_IR_MIN;
-    const uint32_t width = 8 * hal_type_size(type);
-    const uint32_t a = l->ids[record->a], b = l->ids[record->b];
-    const hal_ir_record *ra = &l->ir->records[record->a], *rb = &l->ir->records[record->b];
-    if (rb->opcode == HAL_IR_CONSTANT || ra->opcode == HAL_IR_CONSTANT) {
-        const int second = rb->opcode == HAL_IR_CONSTANT;
-        const uint64_t bits = l->ir->constants[second ? rb->aux : ra->aux];
-        const uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000u : UINT64_C(0x7ff0000000000000);
-        if ((bits & ((UINT64_C(1) << (width - 1)) - 1)) <= infinity) {
-            return extreme_with_constant(l, is_min, type, second ? a : b, second ? b : a, bits);
-        }
-    }
-    return float_extreme(l, is_min, type, a, b);
-}
-
-/* NaN if either is; the signs of zeros that are equal are joined: or for min, and for max. */
-static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
-    const uint32_t less =
-        RESULT(w, is_min ? SPV_OP_F_ORD_LESS_THAN : SPV_OP_F_ORD_GREATER_THAN, lower_bool(l), a, b);
-    const uint32_t equal = RESULT(w, SPV_OP_F_ORD_EQUAL, lower_bool(l), a, b);
-    const uint32_t nan = RESULT(w, SPV_OP_F_UNORD_NOT_EQUAL, lower_bool(l), a, a);
-    const uint32_t joined = lower_from_bits(
-        l, type,
-        RESULT(w, is_min ? SPV_OP_BITWISE_OR : SPV_OP_BITWISE_AND, lower_int(l, width),
-               lower_bits(l, type, a), lower_bits(l, type, b)));
-    const uint32_t either = RESULT(w, SPV_OP_LOGICAL_OR, lower_bool(l), less, nan);
-    const uint32_t chosen = lower_select(l, t, either, a, b);
-    return lower_select(l, t, equal, joined, chosen);
-}
-
-/* One comparison and a choice: which of the two keeps NaN and takes the right one of two zeros. */
-static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
-                                      uint32_t constant, uint64_t bits)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t t = lower_type(l, type);
-    const int negative = (int)(bits >> (8 * hal_type_size(type) - 1) & 1);
-    if (is_min == negative) { /* x where it is smaller (greater) or NaN, else the constant */
-        const uint32_t mine =
-            RESULT(w, is_min ? SPV_OP_F_UNORD_LESS_THAN : SPV_OP_F_UNORD_GREATER_THAN,
-                   lower_bool(l), x, constant);
-        return lower_select(l, t, mine, x, constant);
-    }
-    const uint32_t beyond = RESULT(w, is_min ? SPV_OP_F_ORD_GREATER_THAN : SPV_OP_F_ORD_LESS_THAN,
-                                   lower_bool(l), x, constant);
-    return lower_select(l, t, beyond, constant, x);
-}
-
-static uint32_t float_compare(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
-{
-    const uint32_t instruction = opcode == HAL_IR_EQ   ? SPV_OP_F_ORD_EQUAL
-                                 : opcode == HAL_IR_NE ? SPV_OP_F_UNORD_NOT_EQUAL
-                                 : opcode == HAL_IR_LT ? SPV_OP_F_ORD_LESS_THAN
-                                                       : SPV_OP_F_ORD_LESS_THAN_EQUAL;
+    const int is_signed = hal_type_is_signed(type);
+    const uint32_t instruction =
+        opcode == HAL_IR_EQ   ? SPV_OP_I_EQUAL
+        : opcode == HAL_IR_NE ? SPV_OP_I_NOT_EQUAL
+        : opcode == HAL_IR_LT ? (is_signed ? SPV_OP_S_LESS_THAN : SPV_OP_U_LESS_THAN)
+                              : (is_signed ? SPV_OP_S_LESS_THAN_EQUAL : SPV_OP_U_LESS_THAN_EQUAL);
     return RESULT(&l->writer, instruction, lower_bool(l), a, b);
+}
+
+static uint32_t integer_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
+{
+    const uint32_t less = integer_compare(l, HAL_IR_LT, type, a, b);
+    return lower_select(l, lower_type(l, type), less, is_min ? a : b, is_min ? b : a);
 }
 
 static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_type type)
@@ -229,41 +226,31 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
     }
 }
 
-static uint32_t integer_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
+uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
 {
-    const uint32_t less = integer_compare(l, HAL_IR_LT, type, a, b);
-    return lower_select(l, lower_type(l, type), less, is_min ? a : b, is_min ? b : a);
-}
-
-static uint32_t integer_compare(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)
-{
-    const int is_signed = hal_type_is_signed(type);
-    const uint32_t instruction =
-        opcode == HAL_IR_EQ   ? SPV_OP_I_EQUAL
-        : opcode == HAL_IR_NE ? SPV_OP_I_NOT_EQUAL
-        : opcode == HAL_IR_LT ? (is_signed ? SPV_OP_S_LESS_THAN : SPV_OP_U_LESS_THAN)
-                              : (is_signed ? SPV_OP_S_LESS_THAN_EQUAL : SPV_OP_U_LESS_THAN_EQUAL);
-    return RESULT(&l->writer, instruction, lower_bool(l), a, b);
-}
-
-static uint32_t bool_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
-{
-    const uint32_t t = lower_bool(l);
-    switch (opcode) {
-    case HAL_IR_NOT:
-        return RESULT(&l->writer, SPV_OP_LOGICAL_NOT, t, a);
-    case HAL_IR_AND:
-        return RESULT(&l->writer, SPV_OP_LOGICAL_AND, t, a, b);
-    case HAL_IR_OR:
-        return RESULT(&l->writer, SPV_OP_LOGICAL_OR, t, a, b);
-    case HAL_IR_EQ:
-        return RESULT(&l->writer, SPV_OP_LOGICAL_EQUAL, t, a, b);
-    case HAL_IR_XOR:
-    case HAL_IR_NE:
-        return RESULT(&l->writer, SPV_OP_LOGICAL_NOT_EQUAL, t, a, b);
-    default:
-        lower_fail(l, HAL_ERROR_UNSUPPORTED, "opcode number %u has no lowering of bool to SPIR-V",
-                   (unsigned)opcode);
-        return 0;
+    if (record->a == HAL_IR_NONE) {
+        return unsupported(l, record);
     }
+    if (record->opcode == HAL_IR_SELECT) {
+        return lower_select(l, lower_type(l, record->type), l->ids[record->a], l->ids[record->b],
+                            l->ids[record->c]);
+    }
+    const hal_type type = l->ir->records[record->a].type;
+    if (type == HAL_TYPE_BOOL) {
+        return bool_operation(l, record->opcode, l->ids[record->a],
+                              record->b == HAL_IR_NONE ? 0 : l->ids[record->b]);
+    }
+    return hal_type_is_float(type) ? float_operation(l, record, type)
+                                   : integer_operation(l, record, type);
+}
+
+uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)
+{
+    const uint32_t t = lower_type(l, type);
+    if (opcode == HAL_IR_ADD) {
+        return hal_type_is_float(type) ? lower_exact(l, RESULT(&l->writer, SPV_OP_F_ADD, t, a, b))
+                                       : RESULT(&l->writer, SPV_OP_I_ADD, t, a, b);
+    }
+    return hal_type_is_float(type) ? float_extreme(l, opcode == HAL_IR_MIN, type, a, b)
+                                   : integer_extreme(l, opcode == HAL_IR_MIN, type, a, b);
 }

@@ -2,61 +2,6 @@
  * Called for CAST and NARROW, and by lower_memory.c. */
 #include "lower_state.h"
 
-static uint32_t to_bool(lower *l, hal_type from, uint32_t value);
-static uint32_t from_bool(lower *l, hal_type to, uint32_t value);
-static uint32_t float_to_integer(lower *l, hal_type from, hal_type to, uint32_t value);
-static uint32_t integer_to_float(lower *l, hal_type from, hal_type to, uint32_t value);
-static uint32_t resize(lower *l, hal_type from, hal_type to, uint32_t value);
-static uint32_t half_from_float(lower *l, uint32_t value);
-static uint32_t half_to_float(lower *l, uint32_t half);
-static uint32_t bfloat_from_float(lower *l, uint32_t value);
-
-static uint32_t and_u32(lower *l, uint32_t a, uint32_t mask)
-{
-    return RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, 32), a, lower_u32(l, mask));
-}
-
-static uint32_t or_u32(lower *l, uint32_t a, uint32_t b)
-{
-    return RESULT(&l->writer, SPV_OP_BITWISE_OR, lower_int(l, 32), a, b);
-}
-
-static uint32_t add_u32(lower *l, uint32_t a, uint32_t b)
-{
-    return RESULT(&l->writer, SPV_OP_I_ADD, lower_int(l, 32), a, b);
-}
-
-static uint32_t shift(lower *l, uint32_t opcode, uint32_t a, uint32_t by)
-{
-    return RESULT(&l->writer, opcode, lower_int(l, 32), a, lower_u32(l, by));
-}
-
-static uint32_t below(lower *l, uint32_t a, uint32_t limit)
-{
-    return RESULT(&l->writer, SPV_OP_U_LESS_THAN, lower_bool(l), a, lower_u32(l, limit));
-}
-
-uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value)
-{
-    if (from == to) {
-        return value;
-    }
-    if (to == HAL_TYPE_BOOL) {
-        return to_bool(l, from, value);
-    }
-    if (from == HAL_TYPE_BOOL) {
-        return from_bool(l, to, value);
-    }
-    if (hal_type_is_float(from) && hal_type_is_float(to)) {
-        return RESULT(&l->writer, SPV_OP_F_CONVERT, lower_type(l, to), value);
-    }
-    if (hal_type_is_float(from)) {
-        return float_to_integer(l, from, to, value);
-    }
-    return hal_type_is_float(to) ? integer_to_float(l, from, to, value)
-                                 : resize(l, from, to, value);
-}
-
 /* By the bits, so that a denormal is not zero where a driver flushes it. */
 static uint32_t to_bool(lower *l, hal_type from, uint32_t value)
 {
@@ -118,6 +63,121 @@ static uint32_t resize(lower *l, hal_type from, hal_type to, uint32_t value)
                   lower_type(l, to), value);
 }
 
+static uint32_t and_u32(lower *l, uint32_t a, uint32_t mask)
+{
+    return RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, 32), a, lower_u32(l, mask));
+}
+
+static uint32_t shift(lower *l, uint32_t opcode, uint32_t a, uint32_t by)
+{
+    return RESULT(&l->writer, opcode, lower_int(l, 32), a, lower_u32(l, by));
+}
+
+static uint32_t add_u32(lower *l, uint32_t a, uint32_t b)
+{
+    return RESULT(&l->writer, SPV_OP_I_ADD, lower_int(l, 32), a, b);
+}
+
+static uint32_t below(lower *l, uint32_t a, uint32_t limit)
+{
+    return RESULT(&l->writer, SPV_OP_U_LESS_THAN, lower_bool(l), a, lower_u32(l, limit));
+}
+
+static uint32_t or_u32(lower *l, uint32_t a, uint32_t b)
+{
+    return RESULT(&l->writer, SPV_OP_BITWISE_OR, lower_int(l, 32), a, b);
+}
+
+/* To nearest even; a NaN stays one. Without conversions of the device's own: in integers, and below
+ * 2^-14 in units of 2^-24, as one half plus the value has them. */
+static uint32_t half_from_float(lower *l, uint32_t value)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
+    if (l->target->half_rounds) {
+        spirv_capability(w, SPV_CAPABILITY_INT16);
+        const uint32_t half = RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 16), value);
+        const uint32_t bits = RESULT(w, SPV_OP_BITCAST, lower_int(l, 16), half);
+        return RESULT(w, SPV_OP_U_CONVERT, u32, bits);
+    }
+    const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
+    const uint32_t sign = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16), 0x8000);
+    const uint32_t size = and_u32(l, bits, 0x7fffffff);
+    const uint32_t magnitude = RESULT(w, SPV_OP_BITCAST, f32, size);
+    const uint32_t lifted = lower_exact(
+        l, RESULT(w, SPV_OP_F_ADD, f32, magnitude, lower_constant(l, HAL_TYPE_F32, 0x3f000000)));
+    const uint32_t denormal =
+        add_u32(l, RESULT(w, SPV_OP_BITCAST, u32, lifted), lower_u32(l, 0u - 0x3f000000u));
+    const uint32_t odd = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, size, 13), 1);
+    const uint32_t rounded = add_u32(l, add_u32(l, size, lower_u32(l, 0xfffu - (112u << 23))), odd);
+    const uint32_t normal = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, rounded, 13);
+    const uint32_t nan =
+        RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l), size, lower_u32(l, 0x7f800000));
+    const uint32_t special = lower_select(l, u32, nan, lower_u32(l, 0x7e00), lower_u32(l, 0x7c00));
+    const uint32_t finite = lower_select(l, u32, below(l, size, 0x38800000), denormal, normal);
+    return or_u32(l, sign, lower_select(l, u32, below(l, size, 0x477ff000), finite, special));
+}
+
+static uint32_t bfloat_from_float(lower *l, uint32_t value)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t u32 = lower_int(l, 32);
+    const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
+    const uint32_t high = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16);
+    const uint32_t odd = and_u32(l, high, 1);
+    const uint32_t rounded = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL,
+                                   add_u32(l, add_u32(l, bits, lower_u32(l, 0x7fff)), odd), 16);
+    const uint32_t nan = RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l),
+                                and_u32(l, bits, 0x7fffffff), lower_u32(l, 0x7f800000));
+    return lower_select(l, u32, nan, or_u32(l, high, lower_u32(l, 0x40)), rounded);
+}
+
+/* Exactly. A denormal half is its fraction times 2^-24. */
+static uint32_t half_to_float(lower *l, uint32_t half)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
+    if (l->target->half_converts) {
+        spirv_capability(w, SPV_CAPABILITY_INT16);
+        const uint32_t bits = RESULT(w, SPV_OP_U_CONVERT, lower_int(l, 16), half);
+        return RESULT(w, SPV_OP_F_CONVERT, f32,
+                      RESULT(w, SPV_OP_BITCAST, lower_float(l, 16), bits));
+    }
+    const uint32_t size = and_u32(l, half, 0x7fff);
+    const uint32_t sign = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, and_u32(l, half, 0x8000), 16);
+    const uint32_t placed = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, size, 13);
+    const uint32_t normal = add_u32(l, placed, lower_u32(l, 112u << 23));
+    const uint32_t special = or_u32(l, placed, lower_u32(l, 0x7f800000));
+    const uint32_t scaled =
+        lower_exact(l, RESULT(w, SPV_OP_F_MUL, f32, RESULT(w, SPV_OP_CONVERT_U_TO_F, f32, size),
+                              lower_constant(l, HAL_TYPE_F32, 0x33800000)));
+    const uint32_t denormal = RESULT(w, SPV_OP_BITCAST, u32, scaled);
+    const uint32_t finite = lower_select(l, u32, below(l, size, 0x400), denormal, normal);
+    const uint32_t all = lower_select(l, u32, below(l, size, 0x7c00), finite, special);
+    return RESULT(w, SPV_OP_BITCAST, f32, or_u32(l, sign, all));
+}
+
+uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value)
+{
+    if (from == to) {
+        return value;
+    }
+    if (to == HAL_TYPE_BOOL) {
+        return to_bool(l, from, value);
+    }
+    if (from == HAL_TYPE_BOOL) {
+        return from_bool(l, to, value);
+    }
+    if (hal_type_is_float(from) && hal_type_is_float(to)) {
+        return RESULT(&l->writer, SPV_OP_F_CONVERT, lower_type(l, to), value);
+    }
+    if (hal_type_is_float(from)) {
+        return float_to_integer(l, from, to, value);
+    }
+    return hal_type_is_float(to) ? integer_to_float(l, from, to, value)
+                                 : resize(l, from, to, value);
+}
+
 uint32_t lower_encode(lower *l, hal_type type, uint32_t value)
 {
     switch (type) {
@@ -162,73 +222,4 @@ uint32_t lower_decode(lower *l, hal_type type, uint32_t word)
     default:
         return word;
     }
-}
-
-/* To nearest even; a NaN stays one. Without conversions of the device's own: in integers, and below
- * 2^-14 in units of 2^-24, as one half plus the value has them. */
-static uint32_t half_from_float(lower *l, uint32_t value)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
-    if (l->target->half_rounds) {
-        spirv_capability(w, SPV_CAPABILITY_INT16);
-        const uint32_t half = RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 16), value);
-        const uint32_t bits = RESULT(w, SPV_OP_BITCAST, lower_int(l, 16), half);
-        return RESULT(w, SPV_OP_U_CONVERT, u32, bits);
-    }
-    const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
-    const uint32_t sign = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16), 0x8000);
-    const uint32_t size = and_u32(l, bits, 0x7fffffff);
-    const uint32_t magnitude = RESULT(w, SPV_OP_BITCAST, f32, size);
-    const uint32_t lifted = lower_exact(
-        l, RESULT(w, SPV_OP_F_ADD, f32, magnitude, lower_constant(l, HAL_TYPE_F32, 0x3f000000)));
-    const uint32_t denormal =
-        add_u32(l, RESULT(w, SPV_OP_BITCAST, u32, lifted), lower_u32(l, 0u - 0x3f000000u));
-    const uint32_t odd = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, size, 13), 1);
-    const uint32_t rounded = add_u32(l, add_u32(l, size, lower_u32(l, 0xfffu - (112u << 23))), odd);
-    const uint32_t normal = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, rounded, 13);
-    const uint32_t nan =
-        RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l), size, lower_u32(l, 0x7f800000));
-    const uint32_t special = lower_select(l, u32, nan, lower_u32(l, 0x7e00), lower_u32(l, 0x7c00));
-    const uint32_t finite = lower_select(l, u32, below(l, size, 0x38800000), denormal, normal);
-    return or_u32(l, sign, lower_select(l, u32, below(l, size, 0x477ff000), finite, special));
-}
-
-/* Exactly. A denormal half is its fraction times 2^-24. */
-static uint32_t half_to_float(lower *l, uint32_t half)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
-    if (l->target->half_converts) {
-        spirv_capability(w, SPV_CAPABILITY_INT16);
-        const uint32_t bits = RESULT(w, SPV_OP_U_CONVERT, lower_int(l, 16), half);
-        return RESULT(w, SPV_OP_F_CONVERT, f32,
-                      RESULT(w, SPV_OP_BITCAST, lower_float(l, 16), bits));
-    }
-    const uint32_t size = and_u32(l, half, 0x7fff);
-    const uint32_t sign = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, and_u32(l, half, 0x8000), 16);
-    const uint32_t placed = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, size, 13);
-    const uint32_t normal = add_u32(l, placed, lower_u32(l, 112u << 23));
-    const uint32_t special = or_u32(l, placed, lower_u32(l, 0x7f800000));
-    const uint32_t scaled =
-        lower_exact(l, RESULT(w, SPV_OP_F_MUL, f32, RESULT(w, SPV_OP_CONVERT_U_TO_F, f32, size),
-                              lower_constant(l, HAL_TYPE_F32, 0x33800000)));
-    const uint32_t denormal = RESULT(w, SPV_OP_BITCAST, u32, scaled);
-    const uint32_t finite = lower_select(l, u32, below(l, size, 0x400), denormal, normal);
-    const uint32_t all = lower_select(l, u32, below(l, size, 0x7c00), finite, special);
-    return RESULT(w, SPV_OP_BITCAST, f32, or_u32(l, sign, all));
-}
-
-static uint32_t bfloat_from_float(lower *l, uint32_t value)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t u32 = lower_int(l, 32);
-    const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
-    const uint32_t high = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16);
-    const uint32_t odd = and_u32(l, high, 1);
-    const uint32_t rounded = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL,
-                                   add_u32(l, add_u32(l, bits, lower_u32(l, 0x7fff)), odd), 16);
-    const uint32_t nan = RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l),
-                                and_u32(l, bits, 0x7fffffff), lower_u32(l, 0x7f800000));
-    return lower_select(l, u32, nan, or_u32(l, high, lower_u32(l, 0x40)), rounded);
 }

@@ -1,35 +1,17 @@
 /* Division and remainder with the corners that the IR decides, and the high half of products. */
 #include "lower_state.h"
 
-static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, int may_be_zero,
-                              int may_be_minus_one);
-static uint32_t unsigned_high_64(lower *l, uint32_t a, uint32_t b);
+/* What depends on the type: bits of the type, of its fraction, and how far a remainder can be
+ * shifted in 64 bits. */
+typedef struct float_format {
+    uint32_t width, fraction, step;
+} float_format;
 
-/* x / 0 = x % 0 = 0, and the smallest by -1 wraps; a constant divisor needs none of the guards. */
-uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
-{
-    spirv_writer *w = &l->writer;
-    const hal_type type = record->type;
-    const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
-    const uint32_t a = l->ids[record->a], b = l->ids[record->b];
-    const hal_ir_record *divisor = &l->ir->records[record->b];
-    const int constant = divisor->opcode == HAL_IR_CONSTANT;
-    const uint64_t value = constant ? l->ir->constants[divisor->aux] : 0;
-    const uint64_t minus_one = width == 64 ? UINT64_MAX : UINT32_MAX;
-    const int may_be_zero = !constant || value == 0;
-    const uint32_t quotient = safe_quotient(
-        l, type, a, b, may_be_zero, hal_type_is_signed(type) && (!constant || value == minus_one));
-    if (record->opcode == HAL_IR_DIV) {
-        return quotient;
-    }
-    /* The driver's own remainder says nothing of negative operands. */
-    const uint32_t rest = RESULT(w, SPV_OP_I_SUB, t, a, RESULT(w, SPV_OP_I_MUL, t, quotient, b));
-    if (!may_be_zero) {
-        return rest;
-    }
-    const uint32_t zero = lower_number(l, width, 0);
-    return lower_select(l, t, RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b, zero), zero, rest);
-}
+/* A float without its sign, taken apart: fraction * 2^exponent, of the same scale for all. */
+typedef struct float_parts {
+    uint32_t exponent; /* u32; 1 for denormals */
+    uint32_t fraction; /* u64 */
+} float_parts;
 
 static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, int may_be_zero,
                               int may_be_minus_one)
@@ -51,19 +33,6 @@ static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, i
     return may_be_zero ? lower_select(l, t, is_zero, zero, quotient) : quotient;
 }
 
-/* ---- Division and square root of floats ---- */
-
-static uint32_t f32_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
-{
-    return lower_exact(l, RESULT(&l->writer, opcode, lower_float(l, 32), a, b));
-}
-
-static uint32_t f32_fma(lower *l, uint32_t a, uint32_t b, uint32_t c)
-{
-    return lower_exact(l,
-                       lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
-}
-
 /* 1 where the exponent is so far from both ends that no step of divide_by_fma leaves the range. */
 static uint32_t is_moderate(lower *l, uint32_t value)
 {
@@ -74,6 +43,17 @@ static uint32_t is_moderate(lower *l, uint32_t value)
     const uint32_t above = RESULT(w, SPV_OP_I_SUB, u32, size, lower_u32(l, (uint32_t)LEAST << 23));
     return RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), above,
                   lower_u32(l, (uint32_t)(MOST + 1 - LEAST) << 23));
+}
+
+static uint32_t f32_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
+{
+    return lower_exact(l, RESULT(&l->writer, opcode, lower_float(l, 32), a, b));
+}
+
+static uint32_t f32_fma(lower *l, uint32_t a, uint32_t b, uint32_t c)
+{
+    return lower_exact(l,
+                       lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
 }
 
 /* The driver's reciprocal, made better once, gives a quotient; what is left of the dividend makes
@@ -108,55 +88,9 @@ static uint32_t through_double(lower *l, uint32_t a, uint32_t b)
     return RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 32), wide);
 }
 
-uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b)
-{
-    spirv_writer *w = &l->writer;
-    if (type != HAL_TYPE_F32 || !l->target->repairs_division) {
-        return lower_exact(l, RESULT(w, SPV_OP_F_DIV, lower_type(l, type), a, b));
-    }
-    const uint32_t yes = spirv_id(w), no = spirv_id(w), merge = spirv_id(w);
-    const uint32_t a_is = is_moderate(l, a), b_is = is_moderate(l, b);
-    lower_branch_if(l, RESULT(w, SPV_OP_LOGICAL_AND, lower_bool(l), a_is, b_is), yes, no, merge);
-    lower_begin(l, yes);
-    const uint32_t quotient = divide_by_fma(l, a, b);
-    lower_branch(l, merge);
-    lower_begin(l, no);
-    const uint32_t rounded = through_double(l, a, b);
-    lower_branch(l, merge);
-    lower_begin(l, merge);
-    return lower_phi(l, lower_float(l, 32), quotient, yes, rounded, no);
-}
-
-uint32_t lower_square_root(lower *l, hal_type type, uint32_t a)
-{
-    if (type == HAL_TYPE_F32 && l->target->repairs_division) {
-        return through_double(l, a, 0);
-    }
-    return lower_glsl(l, SPV_GLSL_SQRT, lower_type(l, type), &a, 1);
-}
-
-/* ---- fmod ---- */
-
-/* What depends on the type: bits of the type, of its fraction, and how far a remainder can be
- * shifted in 64 bits. */
-typedef struct float_format {
-    uint32_t width, fraction, step;
-} float_format;
-
-/* A float without its sign, taken apart: fraction * 2^exponent, of the same scale for all. */
-typedef struct float_parts {
-    uint32_t exponent; /* u32; 1 for denormals */
-    uint32_t fraction; /* u64 */
-} float_parts;
-
 static uint32_t widen(lower *l, uint32_t width, uint32_t value)
 {
     return width == 64 ? value : RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 64), value);
-}
-
-static uint32_t narrow(lower *l, uint32_t width, uint32_t value)
-{
-    return width == 64 ? value : RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, width), value);
 }
 
 static float_parts take_apart(lower *l, const float_format *f, uint32_t magnitude)
@@ -208,6 +142,11 @@ static uint32_t reduce(lower *l, const float_format *f, const float_parts *a, co
     return rest;
 }
 
+static uint32_t narrow(lower *l, uint32_t width, uint32_t value)
+{
+    return width == 64 ? value : RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, width), value);
+}
+
 /* fraction * 2^exponent as bits of the type: shifts the highest bit to its place, as far as the
  * exponent allows, by powers of two from the largest. */
 static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction, uint32_t exponent)
@@ -230,6 +169,81 @@ static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction,
     const uint32_t sum = RESULT(w, SPV_OP_I_ADD, u64, fraction, placed);
     const uint32_t none = RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), fraction, lower_u64(l, 0));
     return narrow(l, f->width, lower_select(l, u64, none, lower_u64(l, 0), sum));
+}
+
+/* From products of halves, since not every driver has products of 128 bits. */
+static uint32_t unsigned_high_64(lower *l, uint32_t a, uint32_t b)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t u64 = lower_int(l, 64), mask = lower_u64(l, UINT32_MAX);
+    const uint32_t by = lower_u32(l, 32);
+    const uint32_t a0 = RESULT(w, SPV_OP_BITWISE_AND, u64, a, mask);
+    const uint32_t b0 = RESULT(w, SPV_OP_BITWISE_AND, u64, b, mask);
+    const uint32_t a1 = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, a, by);
+    const uint32_t b1 = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, b, by);
+    const uint32_t low = RESULT(w, SPV_OP_I_MUL, u64, a0, b0);
+    const uint32_t cross = RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a1, b0),
+                                  RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, low, by));
+    const uint32_t cross_low = RESULT(w, SPV_OP_BITWISE_AND, u64, cross, mask);
+    const uint32_t middle =
+        RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a0, b1), cross_low);
+    const uint32_t top = RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a1, b1),
+                                RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, cross, by));
+    return RESULT(w, SPV_OP_I_ADD, u64, top,
+                  RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, middle, by));
+}
+
+/* x / 0 = x % 0 = 0, and the smallest by -1 wraps; a constant divisor needs none of the guards. */
+uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
+{
+    spirv_writer *w = &l->writer;
+    const hal_type type = record->type;
+    const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
+    const uint32_t a = l->ids[record->a], b = l->ids[record->b];
+    const hal_ir_record *divisor = &l->ir->records[record->b];
+    const int constant = divisor->opcode == HAL_IR_CONSTANT;
+    const uint64_t value = constant ? l->ir->constants[divisor->aux] : 0;
+    const uint64_t minus_one = width == 64 ? UINT64_MAX : UINT32_MAX;
+    const int may_be_zero = !constant || value == 0;
+    const uint32_t quotient = safe_quotient(
+        l, type, a, b, may_be_zero, hal_type_is_signed(type) && (!constant || value == minus_one));
+    if (record->opcode == HAL_IR_DIV) {
+        return quotient;
+    }
+    /* The driver's own remainder says nothing of negative operands. */
+    const uint32_t rest = RESULT(w, SPV_OP_I_SUB, t, a, RESULT(w, SPV_OP_I_MUL, t, quotient, b));
+    if (!may_be_zero) {
+        return rest;
+    }
+    const uint32_t zero = lower_number(l, width, 0);
+    return lower_select(l, t, RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), b, zero), zero, rest);
+}
+
+uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b)
+{
+    spirv_writer *w = &l->writer;
+    if (type != HAL_TYPE_F32 || !l->target->repairs_division) {
+        return lower_exact(l, RESULT(w, SPV_OP_F_DIV, lower_type(l, type), a, b));
+    }
+    const uint32_t yes = spirv_id(w), no = spirv_id(w), merge = spirv_id(w);
+    const uint32_t a_is = is_moderate(l, a), b_is = is_moderate(l, b);
+    lower_branch_if(l, RESULT(w, SPV_OP_LOGICAL_AND, lower_bool(l), a_is, b_is), yes, no, merge);
+    lower_begin(l, yes);
+    const uint32_t quotient = divide_by_fma(l, a, b);
+    lower_branch(l, merge);
+    lower_begin(l, no);
+    const uint32_t rounded = through_double(l, a, b);
+    lower_branch(l, merge);
+    lower_begin(l, merge);
+    return lower_phi(l, lower_float(l, 32), quotient, yes, rounded, no);
+}
+
+uint32_t lower_square_root(lower *l, hal_type type, uint32_t a)
+{
+    if (type == HAL_TYPE_F32 && l->target->repairs_division) {
+        return through_double(l, a, 0);
+    }
+    return lower_glsl(l, SPV_GLSL_SQRT, lower_type(l, type), &a, 1);
 }
 
 /* By integers, exactly, as C's fmod: NaN for an infinite or NaN dividend and a zero or NaN divisor,
@@ -271,7 +285,7 @@ uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b)
     return lower_from_bits(l, type, lower_phi(l, t, early, before, signed_size, from));
 }
 
-/* ---- High products ---- */
+
 
 uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b)
 {
@@ -296,26 +310,4 @@ uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b)
         }
     }
     return high;
-}
-
-/* From products of halves, since not every driver has products of 128 bits. */
-static uint32_t unsigned_high_64(lower *l, uint32_t a, uint32_t b)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t u64 = lower_int(l, 64), mask = lower_u64(l, UINT32_MAX);
-    const uint32_t by = lower_u32(l, 32);
-    const uint32_t a0 = RESULT(w, SPV_OP_BITWISE_AND, u64, a, mask);
-    const uint32_t b0 = RESULT(w, SPV_OP_BITWISE_AND, u64, b, mask);
-    const uint32_t a1 = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, a, by);
-    const uint32_t b1 = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, b, by);
-    const uint32_t low = RESULT(w, SPV_OP_I_MUL, u64, a0, b0);
-    const uint32_t cross = RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a1, b0),
-                                  RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, low, by));
-    const uint32_t cross_low = RESULT(w, SPV_OP_BITWISE_AND, u64, cross, mask);
-    const uint32_t middle =
-        RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a0, b1), cross_low);
-    const uint32_t top = RESULT(w, SPV_OP_I_ADD, u64, RESULT(w, SPV_OP_I_MUL, u64, a1, b1),
-                                RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, cross, by));
-    return RESULT(w, SPV_OP_I_ADD, u64, top,
-                  RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, middle, by));
 }

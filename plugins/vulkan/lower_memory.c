@@ -18,30 +18,33 @@ typedef struct plan {
     uint32_t address; /* of a binding */
 } plan;
 
-static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width);
-static guarded begin_guard(lower *l, const hal_ir_record *record);
-static uint32_t end_guard(lower *l, const guarded *guard);
-static void load(lower *l, uint32_t index);
-static void store(lower *l, const hal_ir_record *record);
-static uint32_t atomic(lower *l, const hal_ir_record *record);
-static uint32_t pointer_to(lower *l, const plan *p, uint32_t part);
-static uint32_t address_of(lower *l, const hal_ir_record *record);
-static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands[2]);
-static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces);
-static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *pieces);
-static uint32_t piece_element(lower *l, const plan *p, const uint32_t *pieces, uint32_t element);
-static void join_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces);
-
-void lower_memory(lower *l, uint32_t index)
+/* base + index * size, kept for further accesses with the same index, + imm * size. */
+static uint32_t address_of(lower *l, const hal_ir_record *record)
 {
-    const hal_ir_record *record = &l->ir->records[index];
-    if (record->opcode == HAL_IR_LOAD) {
-        load(l, index);
-    } else if (record->opcode == HAL_IR_STORE) {
-        store(l, record);
-    } else {
-        l->ids[index] = atomic(l, record);
+    spirv_writer *w = &l->writer;
+    const uint32_t u64 = lower_int(l, 64);
+    const uint32_t size = hal_type_size(l->ir->memories[record->aux].type);
+    lower_address *known =
+        &l->addresses[(record->a * 31 + record->aux) * 0x9e3779b1u >> 26 & (LOWER_ADDRESSES - 1)];
+    if (known->id == 0 || known->memory != record->aux || known->index != record->a ||
+        known->depth > l->depth || l->open_blocks[known->depth] != known->block) {
+        const hal_type type = l->ir->records[record->a].type;
+        const uint32_t index = lower_cast(l, type, HAL_TYPE_I64, l->ids[record->a]);
+        const uint32_t bytes =
+            size == 1 ? index : RESULT(w, SPV_OP_I_MUL, u64, index, lower_u64(l, size));
+        *known = (lower_address){
+            .memory = record->aux,
+            .index = record->a,
+            .depth = l->depth,
+            .block = l->open_blocks[l->depth],
+            .id = RESULT(w, SPV_OP_I_ADD, u64, l->bindings[record->aux], bytes),
+        };
     }
+    if (record->imm == 0) {
+        return known->id;
+    }
+    const uint64_t distance = (uint64_t)((int64_t)record->imm * (int64_t)size);
+    return RESULT(w, SPV_OP_I_ADD, u64, known->id, lower_u64(l, distance));
 }
 
 static void require_small(lower *l, uint32_t bytes, int shared)
@@ -55,20 +58,6 @@ static void require_small(lower *l, uint32_t bytes, int shared)
     } else {
         spirv_capability(&l->writer, bytes == 1 ? SPV_CAPABILITY_INT8 : SPV_CAPABILITY_INT16);
     }
-}
-
-lower_access lower_access_of(lower *l, hal_type type, uint32_t width)
-{
-    const uint32_t bytes = hal_type_size(type), all = bytes * width;
-    lower_access access = {.count = width, .bytes = bytes};
-    if (bytes >= 4) {
-        access.type = lower_type(l, type);
-    } else {
-        access.bytes = all >= 4 ? 4 : all;
-        access.count = all >= 4 ? all / 4 : 1;
-        access.type = lower_int(l, 8 * access.bytes);
-    }
-    return access;
 }
 
 static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width)
@@ -103,6 +92,48 @@ static guarded begin_guard(lower *l, const hal_ir_record *record)
     return guard;
 }
 
+static uint32_t pointer_to(lower *l, const plan *p, uint32_t part)
+{
+    if (hal_ir_is_shared(l->ir, p->record->aux)) {
+        return lower_shared_pointer(l, p->record, p->class, part, &p->access);
+    }
+    const uint32_t type = lower_vector(l, p->access.type, p->access.count);
+    return RESULT(&l->writer, SPV_OP_CONVERT_U_TO_PTR,
+                  lower_pointer(l, SPV_STORAGE_PHYSICAL_STORAGE_BUFFER, type), p->address);
+}
+
+/* Operands of a load or store; gives their number. */
+static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands[2])
+{
+    const uint32_t memory = p->record->aux;
+    if (hal_ir_is_shared(l->ir, memory)) {
+        operands[0] = SPV_ACCESS_NON_PRIVATE;
+        return 1;
+    }
+    const int passed_on =
+        !l->private_access && (l->ir->memories[memory].access & HAL_ACCESS_WRITE) != 0;
+    operands[0] = SPV_ACCESS_ALIGNED | (passed_on ? (uint32_t)SPV_ACCESS_NON_PRIVATE : 0);
+    operands[1] = hal_type_size(p->type) << p->class;
+    return 2;
+}
+
+static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
+{
+    spirv_writer *w = &l->writer;
+    const lower_access *access = &p->access;
+    uint32_t operands[3] = {pointer_to(l, p, part)};
+    const uint32_t count = 1 + memory_operands(l, p, operands + 1);
+    const uint32_t all =
+        spirv_result(w, SPV_OP_LOAD, lower_vector(l, access->type, access->count), operands, count);
+    for (uint32_t i = 0; i < access->count; i++) {
+        pieces[i] =
+            access->count == 1 ? all : RESULT(w, SPV_OP_COMPOSITE_EXTRACT, access->type, all, i);
+        if (access->bytes < 4) {
+            pieces[i] = RESULT(w, SPV_OP_U_CONVERT, lower_int(l, 32), pieces[i]);
+        }
+    }
+}
+
 /* Gives the label where the access was made. */
 static uint32_t end_guard(lower *l, const guarded *guard)
 {
@@ -117,6 +148,24 @@ static uint32_t end_guard(lower *l, const guarded *guard)
 static uint32_t zero_of(lower *l, hal_type type)
 {
     return hal_type_size(type) < 4 ? lower_u32(l, 0) : lower_constant(l, type, 0);
+}
+
+/* Where an element lies in the pieces of all parts: which piece, and how far up. */
+static uint32_t piece_of(const plan *p, uint32_t element, uint32_t *shift)
+{
+    const uint32_t each = p->access.bytes / hal_type_size(p->type); /* elements of a piece */
+    *shift = each <= 1 ? 0 : element % each * 8 * hal_type_size(p->type);
+    return each <= 1 ? element : element / each;
+}
+
+static uint32_t piece_element(lower *l, const plan *p, const uint32_t *pieces, uint32_t element)
+{
+    uint32_t by = 0, piece = pieces[piece_of(p, element, &by)];
+    if (by > 0) {
+        piece = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 32), piece,
+                       lower_u32(l, by));
+    }
+    return lower_decode(l, p->type, piece);
 }
 
 static void load(lower *l, uint32_t index)
@@ -145,6 +194,36 @@ static void load(lower *l, uint32_t index)
     for (uint32_t i = 0; i < record->width; i++) {
         l->parts[l->part_count++] = piece_element(l, &p, pieces, i);
     }
+}
+
+static void join_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces)
+{
+    const uint32_t u32 = lower_int(l, 32);
+    for (uint32_t i = 0; i < 1u << p->class; i++) {
+        uint32_t by = 0, *piece = &pieces[piece_of(p, i, &by)];
+        if (by == 0) {
+            *piece = elements[i];
+            continue;
+        }
+        const uint32_t up =
+            RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, elements[i], lower_u32(l, by));
+        *piece = RESULT(&l->writer, SPV_OP_BITWISE_OR, u32, *piece, up);
+    }
+}
+
+static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *pieces)
+{
+    spirv_writer *w = &l->writer;
+    const lower_access *access = &p->access;
+    uint32_t operands[4] = {pointer_to(l, p, part), pieces[0]};
+    if (access->count > 1) {
+        operands[1] =
+            spirv_result(w, SPV_OP_COMPOSITE_CONSTRUCT,
+                         lower_vector(l, access->type, access->count), pieces, access->count);
+    } else if (access->bytes < 4) {
+        operands[1] = RESULT(w, SPV_OP_U_CONVERT, access->type, pieces[0]);
+    }
+    spirv_emit(w, SPIRV_BODY, SPV_OP_STORE, operands, 2 + memory_operands(l, p, operands + 2));
 }
 
 /* What is stored is made before the branch. */
@@ -202,121 +281,28 @@ static uint32_t atomic(lower *l, const hal_ir_record *record)
                : lower_phi(l, type, old, inside, zero_of(l, record->type), guard.before);
 }
 
-static uint32_t pointer_to(lower *l, const plan *p, uint32_t part)
+void lower_memory(lower *l, uint32_t index)
 {
-    if (hal_ir_is_shared(l->ir, p->record->aux)) {
-        return lower_shared_pointer(l, p->record, p->class, part, &p->access);
-    }
-    const uint32_t type = lower_vector(l, p->access.type, p->access.count);
-    return RESULT(&l->writer, SPV_OP_CONVERT_U_TO_PTR,
-                  lower_pointer(l, SPV_STORAGE_PHYSICAL_STORAGE_BUFFER, type), p->address);
-}
-
-/* base + index * size, kept for further accesses with the same index, + imm * size. */
-static uint32_t address_of(lower *l, const hal_ir_record *record)
-{
-    spirv_writer *w = &l->writer;
-    const uint32_t u64 = lower_int(l, 64);
-    const uint32_t size = hal_type_size(l->ir->memories[record->aux].type);
-    lower_address *known =
-        &l->addresses[(record->a * 31 + record->aux) * 0x9e3779b1u >> 26 & (LOWER_ADDRESSES - 1)];
-    if (known->id == 0 || known->memory != record->aux || known->index != record->a ||
-        known->depth > l->depth || l->open_blocks[known->depth] != known->block) {
-        const hal_type type = l->ir->records[record->a].type;
-        const uint32_t index = lower_cast(l, type, HAL_TYPE_I64, l->ids[record->a]);
-        const uint32_t bytes =
-            size == 1 ? index : RESULT(w, SPV_OP_I_MUL, u64, index, lower_u64(l, size));
-        *known = (lower_address){
-            .memory = record->aux,
-            .index = record->a,
-            .depth = l->depth,
-            .block = l->open_blocks[l->depth],
-            .id = RESULT(w, SPV_OP_I_ADD, u64, l->bindings[record->aux], bytes),
-        };
-    }
-    if (record->imm == 0) {
-        return known->id;
-    }
-    const uint64_t distance = (uint64_t)((int64_t)record->imm * (int64_t)size);
-    return RESULT(w, SPV_OP_I_ADD, u64, known->id, lower_u64(l, distance));
-}
-
-/* Operands of a load or store; gives their number. */
-static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands[2])
-{
-    const uint32_t memory = p->record->aux;
-    if (hal_ir_is_shared(l->ir, memory)) {
-        operands[0] = SPV_ACCESS_NON_PRIVATE;
-        return 1;
-    }
-    const int passed_on =
-        !l->private_access && (l->ir->memories[memory].access & HAL_ACCESS_WRITE) != 0;
-    operands[0] = SPV_ACCESS_ALIGNED | (passed_on ? (uint32_t)SPV_ACCESS_NON_PRIVATE : 0);
-    operands[1] = hal_type_size(p->type) << p->class;
-    return 2;
-}
-
-static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
-{
-    spirv_writer *w = &l->writer;
-    const lower_access *access = &p->access;
-    uint32_t operands[3] = {pointer_to(l, p, part)};
-    const uint32_t count = 1 + memory_operands(l, p, operands + 1);
-    const uint32_t all =
-        spirv_result(w, SPV_OP_LOAD, lower_vector(l, access->type, access->count), operands, count);
-    for (uint32_t i = 0; i < access->count; i++) {
-        pieces[i] =
-            access->count == 1 ? all : RESULT(w, SPV_OP_COMPOSITE_EXTRACT, access->type, all, i);
-        if (access->bytes < 4) {
-            pieces[i] = RESULT(w, SPV_OP_U_CONVERT, lower_int(l, 32), pieces[i]);
-        }
+    const hal_ir_record *record = &l->ir->records[index];
+    if (record->opcode == HAL_IR_LOAD) {
+        load(l, index);
+    } else if (record->opcode == HAL_IR_STORE) {
+        store(l, record);
+    } else {
+        l->ids[index] = atomic(l, record);
     }
 }
 
-static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *pieces)
+lower_access lower_access_of(lower *l, hal_type type, uint32_t width)
 {
-    spirv_writer *w = &l->writer;
-    const lower_access *access = &p->access;
-    uint32_t operands[4] = {pointer_to(l, p, part), pieces[0]};
-    if (access->count > 1) {
-        operands[1] =
-            spirv_result(w, SPV_OP_COMPOSITE_CONSTRUCT,
-                         lower_vector(l, access->type, access->count), pieces, access->count);
-    } else if (access->bytes < 4) {
-        operands[1] = RESULT(w, SPV_OP_U_CONVERT, access->type, pieces[0]);
+    const uint32_t bytes = hal_type_size(type), all = bytes * width;
+    lower_access access = {.count = width, .bytes = bytes};
+    if (bytes >= 4) {
+        access.type = lower_type(l, type);
+    } else {
+        access.bytes = all >= 4 ? 4 : all;
+        access.count = all >= 4 ? all / 4 : 1;
+        access.type = lower_int(l, 8 * access.bytes);
     }
-    spirv_emit(w, SPIRV_BODY, SPV_OP_STORE, operands, 2 + memory_operands(l, p, operands + 2));
-}
-
-/* Where an element lies in the pieces of all parts: which piece, and how far up. */
-static uint32_t piece_of(const plan *p, uint32_t element, uint32_t *shift)
-{
-    const uint32_t each = p->access.bytes / hal_type_size(p->type); /* elements of a piece */
-    *shift = each <= 1 ? 0 : element % each * 8 * hal_type_size(p->type);
-    return each <= 1 ? element : element / each;
-}
-
-static uint32_t piece_element(lower *l, const plan *p, const uint32_t *pieces, uint32_t element)
-{
-    uint32_t by = 0, piece = pieces[piece_of(p, element, &by)];
-    if (by > 0) {
-        piece = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 32), piece,
-                       lower_u32(l, by));
-    }
-    return lower_decode(l, p->type, piece);
-}
-
-static void join_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces)
-{
-    const uint32_t u32 = lower_int(l, 32);
-    for (uint32_t i = 0; i < 1u << p->class; i++) {
-        uint32_t by = 0, *piece = &pieces[piece_of(p, i, &by)];
-        if (by == 0) {
-            *piece = elements[i];
-            continue;
-        }
-        const uint32_t up =
-            RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, elements[i], lower_u32(l, by));
-        *piece = RESULT(&l->writer, SPV_OP_BITWISE_OR, u32, *piece, up);
-    }
+    return access;
 }

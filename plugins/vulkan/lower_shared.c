@@ -3,24 +3,9 @@
  * declared by the narrowest access, and wider ones take several of those. */
 #include "lower_state.h"
 
-static void note_accesses(lower *l);
-static uint32_t place_arrays(lower *l);
-static uint32_t class_of(uint32_t width);
-static uint32_t declare(lower *l, uint32_t array, uint32_t class, const lower_access *access);
-
-void lower_declare_shared(lower *l)
+static uint32_t class_of(uint32_t width)
 {
-    if (l->ir->memory_count == l->ir->binding_count) {
-        return;
-    }
-    note_accesses(l);
-    const uint32_t bytes = place_arrays(l);
-    l->views = l->target->shared_views && bytes <= l->target->shared_bytes;
-    if (l->views) {
-        spirv_capability(&l->writer, SPV_CAPABILITY_WORKGROUP_LAYOUT);
-        spirv_emit_text(&l->writer, SPIRV_EXTENSIONS, SPV_OP_EXTENSION, NULL, 0,
-                        "SPV_KHR_workgroup_memory_explicit_layout", NULL, 0);
-    }
+    return width >= 8 ? 3 : width >= 4 ? 2 : width >= 2 ? 1 : 0;
 }
 
 static void note_accesses(lower *l)
@@ -67,9 +52,49 @@ static uint32_t place_arrays(lower *l)
     return end;
 }
 
-static uint32_t class_of(uint32_t width)
+/* A variable of an array, seen in vectors of a class. A view is a struct with the array at its
+ * offset; all views begin at the same place, and so overlap. */
+static uint32_t declare(lower *l, uint32_t array, uint32_t class, const lower_access *access)
 {
-    return width >= 8 ? 3 : width >= 4 ? 2 : width >= 2 ? 1 : 0;
+    spirv_writer *w = &l->writer;
+    const hal_ir_memory *memory = &l->ir->memories[l->ir->binding_count + array];
+    const uint32_t type = lower_vector(l, access->type, access->count);
+    const uint32_t length = lower_u32(l, (memory->count + (1u << class) - 1) >> class);
+    uint32_t whole = spirv_id(w);
+    EMIT(w, SPIRV_DECLARATIONS, SPV_OP_TYPE_ARRAY, whole, type, length);
+    if (l->views) {
+        const uint32_t block = spirv_id(w);
+        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, whole, SPV_DECORATION_ARRAY_STRIDE,
+             access->bytes * access->count);
+        EMIT(w, SPIRV_DECORATIONS, SPV_OP_MEMBER_DECORATE, block, 0, SPV_DECORATION_OFFSET,
+             l->shared[array].offset);
+        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, block, SPV_DECORATION_BLOCK);
+        EMIT(w, SPIRV_DECLARATIONS, SPV_OP_TYPE_STRUCT, block, whole);
+        whole = block;
+    }
+    const uint32_t variable = spirv_id(w);
+    EMIT(w, SPIRV_DECLARATIONS, SPV_OP_VARIABLE, lower_pointer(l, SPV_STORAGE_WORKGROUP, whole),
+         variable, SPV_STORAGE_WORKGROUP);
+    if (l->views) {
+        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, variable, SPV_DECORATION_ALIASED);
+    }
+    l->interface[l->interface_count++] = variable;
+    return variable;
+}
+
+void lower_declare_shared(lower *l)
+{
+    if (l->ir->memory_count == l->ir->binding_count) {
+        return;
+    }
+    note_accesses(l);
+    const uint32_t bytes = place_arrays(l);
+    l->views = l->target->shared_views && bytes <= l->target->shared_bytes;
+    if (l->views) {
+        spirv_capability(&l->writer, SPV_CAPABILITY_WORKGROUP_LAYOUT);
+        spirv_emit_text(&l->writer, SPIRV_EXTENSIONS, SPV_OP_EXTENSION, NULL, 0,
+                        "SPV_KHR_workgroup_memory_explicit_layout", NULL, 0);
+    }
 }
 
 uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width)
@@ -105,34 +130,4 @@ uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t cl
     }
     return l->views ? RESULT(w, SPV_OP_ACCESS_CHAIN, pointer, *variable, lower_u32(l, 0), index)
                     : RESULT(w, SPV_OP_ACCESS_CHAIN, pointer, *variable, index);
-}
-
-/* A variable of an array, seen in vectors of a class. A view is a struct with the array at its
- * offset; all views begin at the same place, and so overlap. */
-static uint32_t declare(lower *l, uint32_t array, uint32_t class, const lower_access *access)
-{
-    spirv_writer *w = &l->writer;
-    const hal_ir_memory *memory = &l->ir->memories[l->ir->binding_count + array];
-    const uint32_t type = lower_vector(l, access->type, access->count);
-    const uint32_t length = lower_u32(l, (memory->count + (1u << class) - 1) >> class);
-    uint32_t whole = spirv_id(w);
-    EMIT(w, SPIRV_DECLARATIONS, SPV_OP_TYPE_ARRAY, whole, type, length);
-    if (l->views) {
-        const uint32_t block = spirv_id(w);
-        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, whole, SPV_DECORATION_ARRAY_STRIDE,
-             access->bytes * access->count);
-        EMIT(w, SPIRV_DECORATIONS, SPV_OP_MEMBER_DECORATE, block, 0, SPV_DECORATION_OFFSET,
-             l->shared[array].offset);
-        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, block, SPV_DECORATION_BLOCK);
-        EMIT(w, SPIRV_DECLARATIONS, SPV_OP_TYPE_STRUCT, block, whole);
-        whole = block;
-    }
-    const uint32_t variable = spirv_id(w);
-    EMIT(w, SPIRV_DECLARATIONS, SPV_OP_VARIABLE, lower_pointer(l, SPV_STORAGE_WORKGROUP, whole),
-         variable, SPV_STORAGE_WORKGROUP);
-    if (l->views) {
-        EMIT(w, SPIRV_DECORATIONS, SPV_OP_DECORATE, variable, SPV_DECORATION_ALIASED);
-    }
-    l->interface[l->interface_count++] = variable;
-    return variable;
 }

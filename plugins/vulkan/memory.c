@@ -11,14 +11,128 @@ typedef struct wish {
     VkMemoryPropertyFlags must, should, better, avoid;
 } wish;
 
+static hal_status out_of_memory(hal_plugin_device *device, VkResult result, uint64_t bytes)
+{
+    uint64_t free_bytes = 0, total = 0;
+    vulkan_memory_info(device, &free_bytes, &total);
+    return vulkan_failed(device, result, "allocating %llu bytes (%llu free of %llu)",
+                         (unsigned long long)bytes, (unsigned long long)free_bytes,
+                         (unsigned long long)total);
+}
+
 static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *memory,
-                                uint64_t bytes, VkMemoryRequirements *needs);
-static VkResult take(hal_plugin_device *device, uint32_t kind, hal_plugin_memory *memory,
-                     const VkMemoryRequirements *needs);
-static uint32_t score(const VkMemoryType *type, const wish *wanted);
+                                uint64_t bytes, VkMemoryRequirements *needs)
+{
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = bytes,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    const VkResult result = device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer);
+    if (result != VK_SUCCESS) {
+        return out_of_memory(device, result, bytes);
+    }
+    device->vk.vkGetBufferMemoryRequirements(device->handle, memory->buffer, needs);
+    return HAL_OK;
+}
+
+static wish wish_of(uint32_t kind)
+{
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+                                mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    switch (kind) {
+    case HAL_MEMORY_UPLOAD: /* written in order by the host: need not be cached */
+        return (wish){.must = mapped, .should = 0, .better = 0, .avoid = local | cached};
+    case HAL_MEMORY_DOWNLOAD:
+        return (wish){.must = mapped, .should = cached, .better = 0, .avoid = local};
+    case HAL_MEMORY_SHARED:
+        return (wish){.must = mapped, .should = local, .better = cached, .avoid = 0};
+    default: /* what the host can see as well is often small */
+        return (wish){
+            .must = 0, .should = local, .better = 0, .avoid = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+    }
+}
+
+/* 0: not at all. Types for other processors' protected or lazily made memory are never right. */
+static uint32_t score(const VkMemoryType *type, const wish *wanted)
+{
+    const VkMemoryPropertyFlags has = type->propertyFlags;
+    const VkMemoryPropertyFlags plain =
+        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    if ((has & ~plain) != 0 || (has & wanted->must) != wanted->must) {
+        return 0;
+    }
+    return 1 + ((has & wanted->should) == wanted->should ? 8 : 0) +
+           ((has & wanted->better) == wanted->better ? 4 : 0) +
+           ((has & wanted->avoid) == 0 ? 2 : 0);
+}
+
 static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_memory *memory,
-                          uint64_t bytes);
-static hal_status out_of_memory(hal_plugin_device *device, VkResult result, uint64_t bytes);
+                          uint64_t bytes)
+{
+    const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                             .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = &flags,
+                                       .allocationSize = bytes,
+                                       .memoryTypeIndex = type};
+    const vulkan_functions *vk = &device->vk;
+    VkResult result = vk->vkAllocateMemory(device->handle, &info, NULL, &memory->memory);
+    if (result != VK_SUCCESS) {
+        memory->memory = VK_NULL_HANDLE;
+        return result;
+    }
+    memory->taken = bytes;
+    atomic_fetch_add(&device->allocated[memory->heap], bytes);
+    result = vk->vkBindBufferMemory(device->handle, memory->buffer, memory->memory, 0);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    const VkBufferDeviceAddressInfo place = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                             .buffer = memory->buffer};
+    const VkDeviceAddress address = vk->vkGetBufferDeviceAddress(device->handle, &place);
+    memory->address = (address + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    memory->shift = memory->address - address;
+    if (device->is.memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) {
+        void *pointer = NULL;
+        result = vk->vkMapMemory(device->handle, memory->memory, 0, VK_WHOLE_SIZE, 0, &pointer);
+        memory->mapped = result == VK_SUCCESS ? (uint8_t *)pointer + memory->shift : NULL;
+    }
+    return result;
+}
+
+/* Tries the types of memory, the best first, until one has room. */
+static VkResult take(hal_plugin_device *device, uint32_t kind, hal_plugin_memory *memory,
+                     const VkMemoryRequirements *needs)
+{
+    const VkPhysicalDeviceMemoryProperties *has = &device->is.memory;
+    const wish wanted = wish_of(kind);
+    uint32_t left = needs->memoryTypeBits;
+    VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    for (;;) {
+        uint32_t best = UINT32_MAX, best_score = 0;
+        for (uint32_t i = 0; i < has->memoryTypeCount; i++) {
+            const uint32_t value = left >> i & 1 ? score(&has->memoryTypes[i], &wanted) : 0;
+            if (value > best_score) {
+                best = i;
+                best_score = value;
+            }
+        }
+        if (best == UINT32_MAX) {
+            return result;
+        }
+        left &= ~(1u << best);
+        memory->heap = has->memoryTypes[best].heapIndex;
+        result = take_type(device, best, memory, needs->size);
+        if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+            return result;
+        }
+    }
+}
 
 hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory)
@@ -105,127 +219,4 @@ hal_status vulkan_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
     *total_bytes = total;
     *free_bytes = limit > used ? limit - used : 0;
     return HAL_OK;
-}
-
-static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *memory,
-                                uint64_t bytes, VkMemoryRequirements *needs)
-{
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    const VkResult result = device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer);
-    if (result != VK_SUCCESS) {
-        return out_of_memory(device, result, bytes);
-    }
-    device->vk.vkGetBufferMemoryRequirements(device->handle, memory->buffer, needs);
-    return HAL_OK;
-}
-
-static wish wish_of(uint32_t kind)
-{
-    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-                                cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
-                                mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    switch (kind) {
-    case HAL_MEMORY_UPLOAD: /* written in order by the host: need not be cached */
-        return (wish){.must = mapped, .should = 0, .better = 0, .avoid = local | cached};
-    case HAL_MEMORY_DOWNLOAD:
-        return (wish){.must = mapped, .should = cached, .better = 0, .avoid = local};
-    case HAL_MEMORY_SHARED:
-        return (wish){.must = mapped, .should = local, .better = cached, .avoid = 0};
-    default: /* what the host can see as well is often small */
-        return (wish){
-            .must = 0, .should = local, .better = 0, .avoid = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
-    }
-}
-
-/* Tries the types of memory, the best first, until one has room. */
-static VkResult take(hal_plugin_device *device, uint32_t kind, hal_plugin_memory *memory,
-                     const VkMemoryRequirements *needs)
-{
-    const VkPhysicalDeviceMemoryProperties *has = &device->is.memory;
-    const wish wanted = wish_of(kind);
-    uint32_t left = needs->memoryTypeBits;
-    VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    for (;;) {
-        uint32_t best = UINT32_MAX, best_score = 0;
-        for (uint32_t i = 0; i < has->memoryTypeCount; i++) {
-            const uint32_t value = left >> i & 1 ? score(&has->memoryTypes[i], &wanted) : 0;
-            if (value > best_score) {
-                best = i;
-                best_score = value;
-            }
-        }
-        if (best == UINT32_MAX) {
-            return result;
-        }
-        left &= ~(1u << best);
-        memory->heap = has->memoryTypes[best].heapIndex;
-        result = take_type(device, best, memory, needs->size);
-        if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) {
-            return result;
-        }
-    }
-}
-
-/* 0: not at all. Types for other processors' protected or lazily made memory are never right. */
-static uint32_t score(const VkMemoryType *type, const wish *wanted)
-{
-    const VkMemoryPropertyFlags has = type->propertyFlags;
-    const VkMemoryPropertyFlags plain =
-        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    if ((has & ~plain) != 0 || (has & wanted->must) != wanted->must) {
-        return 0;
-    }
-    return 1 + ((has & wanted->should) == wanted->should ? 8 : 0) +
-           ((has & wanted->better) == wanted->better ? 4 : 0) +
-           ((has & wanted->avoid) == 0 ? 2 : 0);
-}
-
-static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_memory *memory,
-                          uint64_t bytes)
-{
-    const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                             .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                       .pNext = &flags,
-                                       .allocationSize = bytes,
-                                       .memoryTypeIndex = type};
-    const vulkan_functions *vk = &device->vk;
-    VkResult result = vk->vkAllocateMemory(device->handle, &info, NULL, &memory->memory);
-    if (result != VK_SUCCESS) {
-        memory->memory = VK_NULL_HANDLE;
-        return result;
-    }
-    memory->taken = bytes;
-    atomic_fetch_add(&device->allocated[memory->heap], bytes);
-    result = vk->vkBindBufferMemory(device->handle, memory->buffer, memory->memory, 0);
-    if (result != VK_SUCCESS) {
-        return result;
-    }
-    const VkBufferDeviceAddressInfo place = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
-                                             .buffer = memory->buffer};
-    const VkDeviceAddress address = vk->vkGetBufferDeviceAddress(device->handle, &place);
-    memory->address = (address + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    memory->shift = memory->address - address;
-    if (device->is.memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) {
-        void *pointer = NULL;
-        result = vk->vkMapMemory(device->handle, memory->memory, 0, VK_WHOLE_SIZE, 0, &pointer);
-        memory->mapped = result == VK_SUCCESS ? (uint8_t *)pointer + memory->shift : NULL;
-    }
-    return result;
-}
-
-static hal_status out_of_memory(hal_plugin_device *device, VkResult result, uint64_t bytes)
-{
-    uint64_t free_bytes = 0, total = 0;
-    vulkan_memory_info(device, &free_bytes, &total);
-    return vulkan_failed(device, result, "allocating %llu bytes (%llu free of %llu)",
-                         (unsigned long long)bytes, (unsigned long long)free_bytes,
-                         (unsigned long long)total);
 }

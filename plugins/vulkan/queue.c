@@ -11,73 +11,6 @@ enum { MAX_WAITS = 64 };
  * this time of looking. A processor that is the device has better to do. */
 enum { SPIN_NS = 100000 };
 
-static VkResult make_timeline(hal_plugin_device *device, VkSemaphore *timeline);
-static VkResult make_times(hal_plugin_queue *queue);
-static void reset_time(hal_plugin_queue *queue, uint64_t value);
-static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,
-                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
-static VkResult watch(hal_plugin_queue *queue, uint64_t value, uint64_t nanoseconds);
-static void let_go(hal_plugin_queue *queue);
-static void note_reached(hal_plugin_queue *queue, uint64_t value);
-
-hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
-{
-    *queue = NULL;
-    const hal_status status = vulkan_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_plugin_queue *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a queue",
-                           device->is.info.name);
-    }
-    made->device = device;
-    made->lane = &device->lanes[atomic_fetch_add(&device->next_lane, 1) % device->lane_count];
-    /* A device without hardware has no timelines, and nothing is ever submitted to it. */
-    VkResult result = VK_SUCCESS;
-    if (!device->is.is_null) {
-        result = make_timeline(device, &made->timeline);
-        result = result == VK_SUCCESS ? make_times(made) : result;
-    }
-    if (result != VK_SUCCESS) {
-        vulkan_queue_destroy(device, made);
-        return vulkan_failed(device, result, "making a queue");
-    }
-    *queue = made;
-    return HAL_OK;
-}
-
-void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
-{
-    if (queue == NULL) {
-        return;
-    }
-    if (queue->submitted > 0) {
-        vulkan_queue_wait(queue, queue->submitted, UINT64_MAX);
-    }
-    let_go(queue);
-    vulkan_slot_release_all(queue);
-    device->vk.vkDestroyQueryPool(device->handle, queue->times, NULL);
-    device->vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
-    free(queue);
-}
-
-/* Batches that waited for the timeline are done, and Mesa's queues still look at it for a moment: a
- * loop of queues that end behind such a batch crashed one run in six on lavapipe. */
-static void let_go(hal_plugin_queue *queue)
-{
-    hal_plugin_device *device = queue->device;
-    const uint32_t followers = atomic_load(&queue->followers);
-    for (uint32_t i = 0; i < device->lane_count; i++) {
-        if (followers >> i & 1) {
-            pthread_mutex_lock(&device->lanes[i].lock);
-            device->vk.vkQueueWaitIdle(device->lanes[i].handle);
-            pthread_mutex_unlock(&device->lanes[i].lock);
-        }
-    }
-}
-
 static VkResult make_timeline(hal_plugin_device *device, VkSemaphore *timeline)
 {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -98,24 +31,19 @@ static VkResult make_times(hal_plugin_queue *queue)
     return queue->device->vk.vkCreateQueryPool(queue->device->handle, &info, NULL, &queue->times);
 }
 
-hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
-                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+/* Batches that waited for the timeline are done, and Mesa's queues still look at it for a moment: a
+ * loop of queues that end behind such a batch crashed one run in six on lavapipe. */
+static void let_go(hal_plugin_queue *queue)
 {
     hal_plugin_device *device = queue->device;
-    vulkan_slot *slot = NULL;
-    hal_status status = vulkan_check_runs(device);
-    status = status == HAL_OK ? vulkan_slot_take(queue, &slot) : status;
-    if (status != HAL_OK) {
-        return status;
+    const uint32_t followers = atomic_load(&queue->followers);
+    for (uint32_t i = 0; i < device->lane_count; i++) {
+        if (followers >> i & 1) {
+            pthread_mutex_lock(&device->lanes[i].lock);
+            device->vk.vkQueueWaitIdle(device->lanes[i].handle);
+            pthread_mutex_unlock(&device->lanes[i].lock);
+        }
     }
-    reset_time(queue, value);
-    status = vulkan_record(queue, slot, batch, value);
-    status = status == HAL_OK ? submit(queue, slot, waits, wait_count, value) : status;
-    if (status == HAL_OK) {
-        queue->submitted = value;
-    }
-    vulkan_slot_give_back(queue, slot, status == HAL_OK ? value : 0);
-    return status;
 }
 
 /* Makes a batch's place among the times free: by the host, which costs the device nothing, once the
@@ -174,33 +102,6 @@ static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,
     return result == VK_SUCCESS ? HAL_OK : vulkan_failed(device, result, "submitting a batch");
 }
 
-hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
-{
-    hal_plugin_device *device = queue->device;
-    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
-        return HAL_OK;
-    }
-    const hal_status status = vulkan_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
-    const uint64_t spin = device->is.info.kind == HAL_DEVICE_SOFTWARE ? 0 : SPIN_NS;
-    VkResult result = watch(queue, value, timeout_ns < spin ? timeout_ns : spin);
-    if (result == VK_TIMEOUT && timeout_ns > spin) {
-        const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                                          .semaphoreCount = 1,
-                                          .pSemaphores = &queue->timeline,
-                                          .pValues = &value};
-        result = device->vk.vkWaitSemaphores(device->handle, &info, timeout_ns - spin);
-    }
-    if (result == VK_SUCCESS) {
-        note_reached(queue, value);
-        return HAL_OK;
-    }
-    return result == VK_TIMEOUT ? HAL_ERROR_TIMEOUT
-                                : vulkan_failed(device, result, "waiting for a batch");
-}
-
 /* Looks at the timeline once, and again until the time is up. */
 static VkResult watch(hal_plugin_queue *queue, uint64_t value, uint64_t nanoseconds)
 {
@@ -226,6 +127,96 @@ static void note_reached(hal_plugin_queue *queue, uint64_t value)
            !atomic_compare_exchange_weak_explicit(&queue->reached, &known, value,
                                                   memory_order_release, memory_order_relaxed)) {
     }
+}
+
+hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    *queue = NULL;
+    const hal_status status = vulkan_check(device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_plugin_queue *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a queue",
+                           device->is.info.name);
+    }
+    made->device = device;
+    made->lane = &device->lanes[atomic_fetch_add(&device->next_lane, 1) % device->lane_count];
+    /* A device without hardware has no timelines, and nothing is ever submitted to it. */
+    VkResult result = VK_SUCCESS;
+    if (!device->is.is_null) {
+        result = make_timeline(device, &made->timeline);
+        result = result == VK_SUCCESS ? make_times(made) : result;
+    }
+    if (result != VK_SUCCESS) {
+        vulkan_queue_destroy(device, made);
+        return vulkan_failed(device, result, "making a queue");
+    }
+    *queue = made;
+    return HAL_OK;
+}
+
+void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue == NULL) {
+        return;
+    }
+    if (queue->submitted > 0) {
+        vulkan_queue_wait(queue, queue->submitted, UINT64_MAX);
+    }
+    let_go(queue);
+    vulkan_slot_release_all(queue);
+    device->vk.vkDestroyQueryPool(device->handle, queue->times, NULL);
+    device->vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
+    free(queue);
+}
+
+hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    vulkan_slot *slot = NULL;
+    hal_status status = vulkan_check_runs(device);
+    status = status == HAL_OK ? vulkan_slot_take(queue, &slot) : status;
+    if (status != HAL_OK) {
+        return status;
+    }
+    reset_time(queue, value);
+    status = vulkan_record(queue, slot, batch, value);
+    status = status == HAL_OK ? submit(queue, slot, waits, wait_count, value) : status;
+    if (status == HAL_OK) {
+        queue->submitted = value;
+    }
+    vulkan_slot_give_back(queue, slot, status == HAL_OK ? value : 0);
+    return status;
+}
+
+hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_plugin_device *device = queue->device;
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
+        return HAL_OK;
+    }
+    const hal_status status = vulkan_check(device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const uint64_t spin = device->is.info.kind == HAL_DEVICE_SOFTWARE ? 0 : SPIN_NS;
+    VkResult result = watch(queue, value, timeout_ns < spin ? timeout_ns : spin);
+    if (result == VK_TIMEOUT && timeout_ns > spin) {
+        const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                          .semaphoreCount = 1,
+                                          .pSemaphores = &queue->timeline,
+                                          .pValues = &value};
+        result = device->vk.vkWaitSemaphores(device->handle, &info, timeout_ns - spin);
+    }
+    if (result == VK_SUCCESS) {
+        note_reached(queue, value);
+        return HAL_OK;
+    }
+    return result == VK_TIMEOUT ? HAL_ERROR_TIMEOUT
+                                : vulkan_failed(device, result, "waiting for a batch");
 }
 
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,

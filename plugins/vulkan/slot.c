@@ -6,9 +6,49 @@
 
 enum { FIRST_ARGUMENTS = 1 << 16 };
 
-static hal_status make(hal_plugin_queue *queue, vulkan_slot **slot);
-static void release(hal_plugin_queue *queue, vulkan_slot *slot);
-static int is_done(hal_plugin_queue *queue, const vulkan_slot *slot);
+static int is_done(hal_plugin_queue *queue, const vulkan_slot *slot)
+{
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= slot->value) {
+        return 1;
+    }
+    return vulkan_queue_wait(queue, slot->value, 0) == HAL_OK;
+}
+
+static void release(hal_plugin_queue *queue, vulkan_slot *slot)
+{
+    hal_plugin_device *device = queue->device;
+    device->vk.vkDestroyCommandPool(device->handle, slot->pool, NULL);
+    vulkan_memory_free(device, slot->arguments);
+    free(slot);
+}
+
+static hal_status make(hal_plugin_queue *queue, vulkan_slot **slot)
+{
+    hal_plugin_device *device = queue->device;
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
+                                          .queueFamilyIndex = device->is.family};
+    vulkan_slot *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
+                           device->is.info.name);
+    }
+    VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &made->pool);
+    if (result == VK_SUCCESS) {
+        const VkCommandBufferAllocateInfo buffer = {
+            .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+            .commandPool = made->pool,
+            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+            .commandBufferCount = 1};
+        result = device->vk.vkAllocateCommandBuffers(device->handle, &buffer, &made->commands);
+    }
+    if (result != VK_SUCCESS) {
+        release(queue, made);
+        return vulkan_failed(device, result, "making a command buffer");
+    }
+    *slot = made;
+    return HAL_OK;
+}
 
 hal_status vulkan_slot_take(hal_plugin_queue *queue, vulkan_slot **slot)
 {
@@ -62,48 +102,4 @@ void vulkan_slot_release_all(hal_plugin_queue *queue)
         release(queue, slot);
     }
     queue->newest = NULL;
-}
-
-static hal_status make(hal_plugin_queue *queue, vulkan_slot **slot)
-{
-    hal_plugin_device *device = queue->device;
-    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
-                                          .queueFamilyIndex = device->is.family};
-    vulkan_slot *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
-                           device->is.info.name);
-    }
-    VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &made->pool);
-    if (result == VK_SUCCESS) {
-        const VkCommandBufferAllocateInfo buffer = {
-            .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-            .commandPool = made->pool,
-            .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-            .commandBufferCount = 1};
-        result = device->vk.vkAllocateCommandBuffers(device->handle, &buffer, &made->commands);
-    }
-    if (result != VK_SUCCESS) {
-        release(queue, made);
-        return vulkan_failed(device, result, "making a command buffer");
-    }
-    *slot = made;
-    return HAL_OK;
-}
-
-static void release(hal_plugin_queue *queue, vulkan_slot *slot)
-{
-    hal_plugin_device *device = queue->device;
-    device->vk.vkDestroyCommandPool(device->handle, slot->pool, NULL);
-    vulkan_memory_free(device, slot->arguments);
-    free(slot);
-}
-
-static int is_done(hal_plugin_queue *queue, const vulkan_slot *slot)
-{
-    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= slot->value) {
-        return 1;
-    }
-    return vulkan_queue_wait(queue, slot->value, 0) == HAL_OK;
 }

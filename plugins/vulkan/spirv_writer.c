@@ -6,11 +6,79 @@
 
 enum { FIRST_CAPACITY = 256, HEADER_WORDS = 5 };
 
-static uint32_t *reserve(spirv_writer *writer, spirv_section section, uint32_t count);
-static int grow_unique(spirv_writer *writer);
-static uint32_t hash_of(uint32_t opcode, uint32_t type, const uint32_t *operands, uint32_t count);
+/* Room for `count` more words, or null. */
+static uint32_t *reserve(spirv_writer *writer, spirv_section section, uint32_t count)
+{
+    spirv_words *words = &writer->sections[section];
+    if (count >= 1u << 16) { /* longer than an instruction may be */
+        writer->failed = 1;
+    }
+    if (writer->failed) {
+        return NULL;
+    }
+    if (words->count + count > words->capacity) {
+        uint32_t capacity = words->capacity == 0 ? FIRST_CAPACITY : 2 * words->capacity;
+        capacity = capacity < words->count + count ? words->count + count : capacity;
+        uint32_t *data = realloc(words->data, capacity * sizeof *data);
+        if (data == NULL) {
+            writer->failed = 1;
+            return NULL;
+        }
+        words->data = data;
+        words->capacity = capacity;
+    }
+    words->count += count;
+    return words->data + words->count - count;
+}
+
+static uint32_t hash_of(uint32_t opcode, uint32_t type, const uint32_t *operands, uint32_t count)
+{
+    uint32_t hash = (opcode * 31 + type) * 0x9e3779b1u;
+    for (uint32_t i = 0; i < count; i++) {
+        hash = (hash ^ operands[i]) * 0x85ebca6bu;
+        hash ^= hash >> 15;
+    }
+    return hash ^ hash >> 13;
+}
+
+static int grow_unique(spirv_writer *writer)
+{
+    const spirv_words *declared = &writer->sections[SPIRV_DECLARATIONS];
+    const uint32_t old = writer->unique_capacity;
+    const uint32_t capacity = old == 0 ? FIRST_CAPACITY : 2 * old;
+    uint32_t *table = writer->failed ? NULL : calloc(capacity, sizeof *table);
+    if (table == NULL) {
+        writer->failed = 1;
+        return 0;
+    }
+    for (uint32_t i = 0; i < old; i++) {
+        if (writer->unique[i] == 0) {
+            continue;
+        }
+        const uint32_t *place = declared->data + writer->unique[i] - 1;
+        const uint32_t opcode = place[0] & 0xffff, length = place[0] >> 16;
+        const int typed = opcode >= SPV_OP_CONSTANT_TRUE;
+        uint32_t at = hash_of(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
+                              length - (typed ? 3 : 2)) &
+                      (capacity - 1);
+        while (table[at] != 0) {
+            at = (at + 1) & (capacity - 1);
+        }
+        table[at] = writer->unique[i];
+    }
+    free(writer->unique);
+    writer->unique = table;
+    writer->unique_capacity = capacity;
+    return 1;
+}
+
 static int same(const uint32_t *place, uint32_t opcode, uint32_t type, const uint32_t *operands,
-                uint32_t count);
+                uint32_t count)
+{
+    const uint32_t before = type != 0 ? 3 : 2;
+    return place[0] == ((count + before) << 16 | opcode) && (type == 0 || place[1] == type) &&
+           (count == 0 || memcmp(place + before, operands, count * sizeof *operands) == 0);
+}
 
 uint32_t spirv_id(spirv_writer *writer)
 {
@@ -140,78 +208,4 @@ void spirv_release(spirv_writer *writer)
     }
     free(writer->unique);
     *writer = (spirv_writer){0};
-}
-
-/* Room for `count` more words, or null. */
-static uint32_t *reserve(spirv_writer *writer, spirv_section section, uint32_t count)
-{
-    spirv_words *words = &writer->sections[section];
-    if (count >= 1u << 16) { /* longer than an instruction may be */
-        writer->failed = 1;
-    }
-    if (writer->failed) {
-        return NULL;
-    }
-    if (words->count + count > words->capacity) {
-        uint32_t capacity = words->capacity == 0 ? FIRST_CAPACITY : 2 * words->capacity;
-        capacity = capacity < words->count + count ? words->count + count : capacity;
-        uint32_t *data = realloc(words->data, capacity * sizeof *data);
-        if (data == NULL) {
-            writer->failed = 1;
-            return NULL;
-        }
-        words->data = data;
-        words->capacity = capacity;
-    }
-    words->count += count;
-    return words->data + words->count - count;
-}
-
-static int grow_unique(spirv_writer *writer)
-{
-    const spirv_words *declared = &writer->sections[SPIRV_DECLARATIONS];
-    const uint32_t old = writer->unique_capacity;
-    const uint32_t capacity = old == 0 ? FIRST_CAPACITY : 2 * old;
-    uint32_t *table = writer->failed ? NULL : calloc(capacity, sizeof *table);
-    if (table == NULL) {
-        writer->failed = 1;
-        return 0;
-    }
-    for (uint32_t i = 0; i < old; i++) {
-        if (writer->unique[i] == 0) {
-            continue;
-        }
-        const uint32_t *place = declared->data + writer->unique[i] - 1;
-        const uint32_t opcode = place[0] & 0xffff, length = place[0] >> 16;
-        const int typed = opcode >= SPV_OP_CONSTANT_TRUE;
-        uint32_t at = hash_of(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
-                              length - (typed ? 3 : 2)) &
-                      (capacity - 1);
-        while (table[at] != 0) {
-            at = (at + 1) & (capacity - 1);
-        }
-        table[at] = writer->unique[i];
-    }
-    free(writer->unique);
-    writer->unique = table;
-    writer->unique_capacity = capacity;
-    return 1;
-}
-
-static uint32_t hash_of(uint32_t opcode, uint32_t type, const uint32_t *operands, uint32_t count)
-{
-    uint32_t hash = (opcode * 31 + type) * 0x9e3779b1u;
-    for (uint32_t i = 0; i < count; i++) {
-        hash = (hash ^ operands[i]) * 0x85ebca6bu;
-        hash ^= hash >> 15;
-    }
-    return hash ^ hash >> 13;
-}
-
-static int same(const uint32_t *place, uint32_t opcode, uint32_t type, const uint32_t *operands,
-                uint32_t count)
-{
-    const uint32_t before = type != 0 ? 3 : 2;
-    return place[0] == ((count + before) << 16 | opcode) && (type == 0 || place[1] == type) &&
-           (count == 0 || memcmp(place + before, operands, count * sizeof *operands) == 0);
 }

@@ -7,7 +7,23 @@
 
 static const hal_host *the_host;
 
-static hal_status status_of(VkResult result);
+static hal_status status_of(VkResult result)
+{
+    switch (result) {
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_TOO_MANY_OBJECTS:
+        return HAL_ERROR_OUT_OF_MEMORY;
+    case VK_ERROR_INCOMPATIBLE_DRIVER:
+        return HAL_ERROR_DRIVER_MISSING;
+    case VK_ERROR_EXTENSION_NOT_PRESENT:
+    case VK_ERROR_FEATURE_NOT_PRESENT:
+        return HAL_ERROR_UNSUPPORTED;
+    default:
+        return HAL_ERROR_INTERNAL;
+    }
+}
 
 void vulkan_set_host(const hal_host *host)
 {
@@ -69,24 +85,6 @@ hal_status vulkan_check_runs(const hal_plugin_device *device)
                        "%s is a device without hardware (%s is set): it makes kernels, and has no "
                        "memory and runs nothing",
                        device->is.info.name, device->is.quirks->null_variable);
-}
-
-static hal_status status_of(VkResult result)
-{
-    switch (result) {
-    case VK_ERROR_OUT_OF_HOST_MEMORY:
-    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-    case VK_ERROR_OUT_OF_POOL_MEMORY:
-    case VK_ERROR_TOO_MANY_OBJECTS:
-        return HAL_ERROR_OUT_OF_MEMORY;
-    case VK_ERROR_INCOMPATIBLE_DRIVER:
-        return HAL_ERROR_DRIVER_MISSING;
-    case VK_ERROR_EXTENSION_NOT_PRESENT:
-    case VK_ERROR_FEATURE_NOT_PRESENT:
-        return HAL_ERROR_UNSUPPORTED;
-    default:
-        return HAL_ERROR_INTERNAL;
-    }
 }
 
 const char *vulkan_result_name(VkResult result)

@@ -30,31 +30,6 @@ typedef struct place {
         }                                                                                         \
     } while (0)
 
-static void open_place(const char *plugin, place *p);
-static void close_place(place *p);
-static void move_in_rings(place *places);
-static void transfer(place *from, place *to, bool with_point);
-static void step(place *p, double by);
-static void compute_at_once(place *places);
-static void *multiply(void *user);
-static void same_bits(place *places);
-
-int main(void)
-{
-    place places[PLACES];
-    for (int i = 0; i < PLACES; i++) {
-        open_place(plugins[i], &places[i]);
-    }
-    move_in_rings(places);
-    compute_at_once(places);
-    same_bits(places);
-    for (int i = 0; i < PLACES; i++) {
-        close_place(&places[i]);
-    }
-    puts("data moved between three plugins' devices");
-    return 0;
-}
-
 static void open_place(const char *plugin, place *p)
 {
     const int64_t count = COUNT;
@@ -69,12 +44,29 @@ static void open_place(const char *plugin, place *p)
     CHECK(ops_tensor_create(p->ops, HAL_TYPE_F32, 1, &count, &p->vector));
 }
 
-static void close_place(place *p)
+/* vector += by, recorded. */
+static void step(place *p, double by)
 {
-    ops_tensor_release(&p->vector);
-    ops_context_destroy(p->ops);
-    hal_queue_destroy(p->queue);
-    hal_device_release(p->device);
+    const int64_t one = 1, count = COUNT;
+    ops_tensor number, wide;
+    const float value = (float)by;
+    CHECK(ops_tensor_from_host(p->ops, HAL_TYPE_F32, 1, &one, &value, &number));
+    CHECK(ops_tensor_broadcast(&number, 1, &count, &wide));
+    CHECK(ops_binary(p->ops, OPS_ADD, &p->vector, &wide, &p->vector));
+    ops_tensor_release(&number);
+}
+
+/* A point of one plugin's queue that another one's waits for changes nothing, and must not hang. */
+static void transfer(place *from, place *to, bool with_point)
+{
+    if (with_point) {
+        hal_point point;
+        CHECK(hal_queue_flush(from->queue, &point));
+        CHECK(hal_queue_wait_point(to->queue, point));
+        step(to, 0.0); /* stands behind the point */
+    }
+    CHECK(hal_queue_transfer(from->queue, from->vector.buffer, 0, to->queue, to->vector.buffer, 0,
+                             COUNT * sizeof(float)));
 }
 
 /* Whole numbers go round and round, and grow by another number at each device. */
@@ -100,46 +92,6 @@ static void move_in_rings(place *places)
                     (double)((float)(i % 4099) + grown));
             exit(1);
         }
-    }
-}
-
-/* A point of one plugin's queue that another one's waits for changes nothing, and must not hang. */
-static void transfer(place *from, place *to, bool with_point)
-{
-    if (with_point) {
-        hal_point point;
-        CHECK(hal_queue_flush(from->queue, &point));
-        CHECK(hal_queue_wait_point(to->queue, point));
-        step(to, 0.0); /* stands behind the point */
-    }
-    CHECK(hal_queue_transfer(from->queue, from->vector.buffer, 0, to->queue, to->vector.buffer, 0,
-                             COUNT * sizeof(float)));
-}
-
-/* vector += by, recorded. */
-static void step(place *p, double by)
-{
-    const int64_t one = 1, count = COUNT;
-    ops_tensor number, wide;
-    const float value = (float)by;
-    CHECK(ops_tensor_from_host(p->ops, HAL_TYPE_F32, 1, &one, &value, &number));
-    CHECK(ops_tensor_broadcast(&number, 1, &count, &wide));
-    CHECK(ops_binary(p->ops, OPS_ADD, &p->vector, &wide, &p->vector));
-    ops_tensor_release(&number);
-}
-
-/* All devices compile and compute at the same time, each from a thread of its own. */
-static void compute_at_once(place *places)
-{
-    pthread_t threads[PLACES];
-    for (int i = 0; i < PLACES; i++) {
-        if (pthread_create(&threads[i], NULL, multiply, &places[i]) != 0) {
-            fprintf(stderr, "no thread\n");
-            exit(1);
-        }
-    }
-    for (int i = 0; i < PLACES; i++) {
-        pthread_join(threads[i], NULL);
     }
 }
 
@@ -180,6 +132,21 @@ static void *multiply(void *user)
     return NULL;
 }
 
+/* All devices compile and compute at the same time, each from a thread of its own. */
+static void compute_at_once(place *places)
+{
+    pthread_t threads[PLACES];
+    for (int i = 0; i < PLACES; i++) {
+        if (pthread_create(&threads[i], NULL, multiply, &places[i]) != 0) {
+            fprintf(stderr, "no thread\n");
+            exit(1);
+        }
+    }
+    for (int i = 0; i < PLACES; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
 /* Devices that claim the same exactness give the same bits of a transcendental function. */
 static void same_bits(place *places)
 {
@@ -203,4 +170,28 @@ static void same_bits(place *places)
             }
         }
     }
+}
+
+static void close_place(place *p)
+{
+    ops_tensor_release(&p->vector);
+    ops_context_destroy(p->ops);
+    hal_queue_destroy(p->queue);
+    hal_device_release(p->device);
+}
+
+int main(void)
+{
+    place places[PLACES];
+    for (int i = 0; i < PLACES; i++) {
+        open_place(plugins[i], &places[i]);
+    }
+    move_in_rings(places);
+    compute_at_once(places);
+    same_bits(places);
+    for (int i = 0; i < PLACES; i++) {
+        close_place(&places[i]);
+    }
+    puts("data moved between three plugins' devices");
+    return 0;
 }

@@ -8,9 +8,30 @@
 
 #include "ir/legalise.h"
 
-static hal_device_info device(uint8_t lacks);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static hal_device_info device(uint8_t lacks)
+{
+    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2;
+    const uint32_t halves = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                            HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    return (hal_device_info){.size = sizeof(hal_device_info),
+                             .name = "Fuzzed",
+                             .subgroup_width = lacks & 1 ? 0 : 32,
+                             .max_group_items = UINT32_MAX,
+                             .max_group_size = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                             .shared_bytes = UINT32_MAX,
+                             .max_bindings = HAL_IR_MAX_BINDINGS,
+                             .max_vector_bytes = lacks & 2 ? 4 : 64,
+                             .storage_types = lacks & 4 ? all & ~halves : all,
+                             .arithmetic_types = all,
+                             .exactness = lacks & 8 ? 0 : 15,
+                             .abilities = lacks & 16 ? HAL_ABILITY_FAST_MATH
+                                                     : HAL_ABILITY_ASYNC_COPY |
+                                                           HAL_ABILITY_ATOMIC_64,
+                             .math_f32 = lacks & 32 ? 0 : UINT32_MAX,
+                             .math_f64 = lacks & 64 ? 0 : UINT32_MAX};
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -37,27 +58,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hal_ir_kernel_destroy(legal);
     hal_ir_kernel_destroy(again);
     return 0;
-}
-
-static hal_device_info device(uint8_t lacks)
-{
-    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2;
-    const uint32_t halves = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
-                            HAL_TYPE_BIT(HAL_TYPE_BOOL);
-    return (hal_device_info){.size = sizeof(hal_device_info),
-                             .name = "Fuzzed",
-                             .subgroup_width = lacks & 1 ? 0 : 32,
-                             .max_group_items = UINT32_MAX,
-                             .max_group_size = {UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                             .shared_bytes = UINT32_MAX,
-                             .max_bindings = HAL_IR_MAX_BINDINGS,
-                             .max_vector_bytes = lacks & 2 ? 4 : 64,
-                             .storage_types = lacks & 4 ? all & ~halves : all,
-                             .arithmetic_types = all,
-                             .exactness = lacks & 8 ? 0 : 15,
-                             .abilities = lacks & 16 ? HAL_ABILITY_FAST_MATH
-                                                     : HAL_ABILITY_ASYNC_COPY |
-                                                           HAL_ABILITY_ATOMIC_64,
-                             .math_f32 = lacks & 32 ? 0 : UINT32_MAX,
-                             .math_f64 = lacks & 64 ? 0 : UINT32_MAX};
 }

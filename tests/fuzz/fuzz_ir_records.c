@@ -45,90 +45,16 @@ typedef struct {
     int8_t value;
 } change;
 
-static void apply(hal_ir_kernel *kernel, hal_ir_record *records, change wanted);
-static void change_kernel(hal_ir_kernel *kernel, uint8_t field, uint32_t value);
-static void must_read_back(const hal_ir_kernel *kernel);
-static void *exact_copy(const void *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Nothing gives NULL. */
+static void *exact_copy(const void *data, size_t size)
 {
-    static hal_ir_kernel *good;
-    if (!good && hal_ir_parse(good_text, strlen(good_text), &good) != HAL_OK) {
-        abort();
+    void *copy = size ? malloc(size) : NULL;
+    if (copy) {
+        memcpy(copy, data, size);
     }
-    hal_ir_kernel kernel = *good;
-    hal_ir_record *records = exact_copy(good->records, good->record_count * sizeof(*records));
-    for (size_t i = 0; i + sizeof(change) <= size; i += sizeof(change)) {
-        change next;
-        memcpy(&next, data + i, sizeof(next));
-        apply(&kernel, records, next);
-    }
-    kernel.records = exact_copy(records, kernel.record_count * sizeof(*records));
-    kernel.memories = exact_copy(good->memories, kernel.memory_count * sizeof(*good->memories));
-    kernel.scalars = exact_copy(good->scalars, kernel.scalar_count * sizeof(*good->scalars));
-    kernel.constants = exact_copy(good->constants, kernel.constant_count * sizeof(uint64_t));
-    kernel.names = exact_copy(good->names, kernel.name_bytes);
-    if (hal_ir_verify(&kernel) == HAL_OK) {
-        must_read_back(&kernel);
-    }
-    free((void *)kernel.records);
-    free((void *)kernel.memories);
-    free((void *)kernel.scalars);
-    free((void *)kernel.constants);
-    free((void *)kernel.names);
-    free(records);
-    return 0;
-}
-
-static void apply(hal_ir_kernel *kernel, hal_ir_record *records, change wanted)
-{
-    /* Small values are near numbers; the rest are none, bits and the ends of the range. */
-    const uint32_t value = wanted.value == -1    ? HAL_IR_NONE
-                           : wanted.value == -2  ? INT32_MAX
-                           : wanted.value < -100 ? UINT32_C(1) << (wanted.value & 31)
-                                                 : (uint32_t)(int32_t)wanted.value;
-    if (wanted.record >= kernel->record_count) {
-        change_kernel(kernel, wanted.field, value);
-        return;
-    }
-    hal_ir_record *record = &records[wanted.record];
-    switch (wanted.field % 11) {
-    case 0:
-        record->opcode = (uint16_t)value;
-        break;
-    case 1:
-        record->type = (uint8_t)value;
-        break;
-    case 2:
-        record->width = (uint8_t)value;
-        break;
-    case 3:
-        record->a = value;
-        break;
-    case 4:
-        record->b = value;
-        break;
-    case 5:
-        record->c = value;
-        break;
-    case 6:
-        record->d = value;
-        break;
-    case 7:
-        record->aux = value;
-        break;
-    case 8:
-        record->imm = (int32_t)value;
-        break;
-    case 9:
-        record->flags = value;
-        break;
-    default:
-        *record = records[(uint8_t)wanted.value % kernel->record_count];
-        break;
-    }
+    return copy;
 }
 
 /* Counts only shrink: hal_ir_verify takes them for those of the arrays. */
@@ -180,6 +106,55 @@ static void change_kernel(hal_ir_kernel *kernel, uint8_t field, uint32_t value)
     }
 }
 
+static void apply(hal_ir_kernel *kernel, hal_ir_record *records, change wanted)
+{
+    /* Small values are near numbers; the rest are none, bits and the ends of the range. */
+    const uint32_t value = wanted.value == -1    ? HAL_IR_NONE
+                           : wanted.value == -2  ? INT32_MAX
+                           : wanted.value < -100 ? UINT32_C(1) << (wanted.value & 31)
+                                                 : (uint32_t)(int32_t)wanted.value;
+    if (wanted.record >= kernel->record_count) {
+        change_kernel(kernel, wanted.field, value);
+        return;
+    }
+    hal_ir_record *record = &records[wanted.record];
+    switch (wanted.field % 11) {
+    case 0:
+        record->opcode = (uint16_t)value;
+        break;
+    case 1:
+        record->type = (uint8_t)value;
+        break;
+    case 2:
+        record->width = (uint8_t)value;
+        break;
+    case 3:
+        record->a = value;
+        break;
+    case 4:
+        record->b = value;
+        break;
+    case 5:
+        record->c = value;
+        break;
+    case 6:
+        record->d = value;
+        break;
+    case 7:
+        record->aux = value;
+        break;
+    case 8:
+        record->imm = (int32_t)value;
+        break;
+    case 9:
+        record->flags = value;
+        break;
+    default:
+        *record = records[(uint8_t)wanted.value % kernel->record_count];
+        break;
+    }
+}
+
 static void must_read_back(const hal_ir_kernel *kernel)
 {
     char *text = NULL;
@@ -198,12 +173,32 @@ static void must_read_back(const hal_ir_kernel *kernel)
     hal_ir_kernel_destroy(copy);
 }
 
-/* Nothing gives NULL. */
-static void *exact_copy(const void *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    void *copy = size ? malloc(size) : NULL;
-    if (copy) {
-        memcpy(copy, data, size);
+    static hal_ir_kernel *good;
+    if (!good && hal_ir_parse(good_text, strlen(good_text), &good) != HAL_OK) {
+        abort();
     }
-    return copy;
+    hal_ir_kernel kernel = *good;
+    hal_ir_record *records = exact_copy(good->records, good->record_count * sizeof(*records));
+    for (size_t i = 0; i + sizeof(change) <= size; i += sizeof(change)) {
+        change next;
+        memcpy(&next, data + i, sizeof(next));
+        apply(&kernel, records, next);
+    }
+    kernel.records = exact_copy(records, kernel.record_count * sizeof(*records));
+    kernel.memories = exact_copy(good->memories, kernel.memory_count * sizeof(*good->memories));
+    kernel.scalars = exact_copy(good->scalars, kernel.scalar_count * sizeof(*good->scalars));
+    kernel.constants = exact_copy(good->constants, kernel.constant_count * sizeof(uint64_t));
+    kernel.names = exact_copy(good->names, kernel.name_bytes);
+    if (hal_ir_verify(&kernel) == HAL_OK) {
+        must_read_back(&kernel);
+    }
+    free((void *)kernel.records);
+    free((void *)kernel.memories);
+    free((void *)kernel.scalars);
+    free((void *)kernel.constants);
+    free((void *)kernel.names);
+    free(records);
+    return 0;
 }

@@ -26,49 +26,14 @@ static hal_queue *queue;
 static ops_context *context;
 static const mock_state *mock;
 
-static void open_context(void);
-static void call(machine *m);
-static ops_array *make(machine *m, uint32_t what, int *is_far);
-static ops_array *make_view(machine *m, uint32_t what, ops_array *x);
-static void place(machine *m, ops_array *made, int is_far, int may_be_far);
-static void read_one(machine *m);
-static void toggle_recording(machine *m);
-static uint32_t next(machine *m);
-static int64_t next_length(machine *m);
-static uint32_t next_shape(machine *m, int64_t *shape);
-static uint32_t pick(machine *m, int *is_far);
-static ops_array *operand(machine *m, int *is_far);
-static void must(int holds);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void must(int holds)
 {
-    static const int64_t shape[2] = {3, 4};
-    machine m = {.data = data, .end = data + size};
-    ops_array_statistics statistics;
-    open_context();
-    m.spare = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
-    must(m.spare != NULL);
-    for (int i = 0; i < MOST_CALLS && m.data < m.end; i++) {
-        call(&m);
+    if (!holds) {
+        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
+        abort();
     }
-    if (m.recording) {
-        toggle_recording(&m);
-    }
-    ops_context_set_fusion(context, 1);
-    for (; m.scopes > 0; m.scopes--) {
-        must(ops_scope_end(context) == HAL_OK);
-    }
-    for (int i = 0; i < POOL; i++) {
-        ops_array_release(m.pool[i]);
-    }
-    ops_array_release(m.spare);
-    ops_context_statistics(context, &statistics);
-    must(statistics.arrays == 0 && statistics.deferred == 0);
-    must(hal_queue_wait(queue, HAL_WAIT_FOREVER) == HAL_OK);
-    must(mock->misuses == 0 && mock->problem[0] == 0);
-    return 0;
 }
 
 static void open_context(void)
@@ -85,46 +50,132 @@ static void open_context(void)
     }
 }
 
-static void call(machine *m)
+static uint32_t next(machine *m)
 {
-    const uint32_t what = next(m) % 24;
+    return m->data < m->end ? *m->data++ : 0;
+}
+
+/* A place of the pool. */
+static uint32_t pick(machine *m, int *is_far)
+{
+    const uint32_t at = next(m) % POOL;
+    *is_far |= m->is_far[at];
+    return at;
+}
+
+/* A graph of one array of the pool, if it can be had, launched once. */
+static void toggle_recording(machine *m)
+{
+    ops_graph *graph = NULL;
+    ops_array *output = NULL;
     int is_far = 0;
+    if (!m->recording) {
+        m->recording = ops_graph_begin(context) == HAL_OK;
+        return;
+    }
+    m->recording = 0;
+    ops_array *x = m->pool[pick(m, &is_far)];
+    if (ops_graph_end(context, NULL, 0, &x, is_far ? 0 : 1, &graph) != HAL_OK) {
+        must(hal_status_message()[0] != 0);
+    } else {
+        must(ops_graph_launch(graph, NULL, 0, &output, 1) == HAL_OK);
+        ops_array_release(output);
+    }
+    ops_graph_destroy(graph);
+}
+
+static void read_one(machine *m)
+{
+    static uint8_t elements[MOST_ELEMENTS * 8];
+    int is_far = 0;
+    ops_array *x = m->pool[pick(m, &is_far)];
+    if (is_far || !x) {
+        return;
+    }
+    const uint64_t bytes = (uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x));
+    const hal_status status = ops_array_read(x, elements, bytes);
+    if (status) {
+        must(hal_status_message()[0] != 0);
+        /* Only what was made for a graph cannot be read, or while one is recorded. */
+        must(status == HAL_ERROR_INVALID_STATE || status == HAL_ERROR_UNSUPPORTED);
+    }
+}
+
+/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far
+ * arrays are none to compute with. */
+static ops_array *operand(machine *m, int *is_far)
+{
+    int far = 0;
+    if (m->data < m->end && *m->data == 255) {
+        m->data++;
+        m->is_null_given = 1;
+        return NULL;
+    }
+    ops_array *x = m->pool[pick(m, &far)];
+    if (!x || (far && m->unfused)) {
+        return m->spare;
+    }
+    *is_far |= far;
+    return x;
+}
+
+static int64_t next_length(machine *m)
+{
+    static const int64_t odd[] = {-1,
+                                  -2,
+                                  INT64_MIN,
+                                  INT64_MAX,
+                                  INT32_MAX,
+                                  INT32_MIN,
+                                  INT64_C(1) << 31,
+                                  INT64_C(1) << 32,
+                                  100000,
+                                  65536,
+                                  INT64_C(3) << 40,
+                                  INT64_C(1) << 61,
+                                  -3,
+                                  1000,
+                                  (INT64_C(1) << 62) - 1,
+                                  64};
+    const uint32_t byte = next(m);
+    return byte >= 240 ? odd[byte - 240] : (int64_t)(byte % 8);
+}
+
+static uint32_t next_shape(machine *m, int64_t *shape)
+{
+    const uint32_t rank = next(m) % 11;
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = next_length(m);
+    }
+    return rank;
+}
+
+static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
+{
+    int64_t shape[16];
+    uint32_t axes[8];
     switch (what) {
-    case 0:
-        if (m->scopes < 8) {
-            must(ops_scope_begin(context) == HAL_OK);
-            m->scopes++;
+    case 16: {
+        const uint32_t axis = next(m) % 9;
+        const int64_t start = next_length(m), count = next_length(m);
+        return ops_array_slice(x, axis, start, count, next_length(m));
+    }
+    case 17:
+        for (uint32_t i = 0; i < 8; i++) {
+            axes[i] = next(m) % 9;
         }
-        break;
-    case 1:
-        if (m->scopes > 0) {
-            must(ops_scope_end(context) == HAL_OK);
-            m->scopes--;
-        } else {
-            must(ops_scope_end(context) == HAL_ERROR_INVALID_STATE);
-        }
-        break;
-    case 2:
-        m->unfused = next(m) % 2 == 0;
-        ops_context_set_fusion(context, !m->unfused);
-        break;
-    case 3:
-        toggle_recording(m);
-        break;
-    case 4:
-    case 5:
-        read_one(m);
-        break;
+        return ops_array_permute(x, axes);
+    case 18: {
+        const uint32_t axis = next(m) % 9;
+        return ops_array_transpose(x, axis, next(m) % 9);
+    }
+    case 19: {
+        const uint32_t rank = next_shape(m, shape);
+        return ops_array_broadcast(x, rank, shape);
+    }
     default: {
-        m->is_null_given = 0;
-        ops_array *made = make(m, what, &is_far);
-        if (!made) {
-            must(m->is_null_given || hal_status_message()[0] != 0);
-        } else {
-            /* Views and constants of any size hold no memory and take no time. */
-            place(m, made, is_far, what == 6 || (what >= 16 && what < 20));
-        }
-        break;
+        const uint32_t rank = next_shape(m, shape);
+        return ops_array_reshape(x, rank, shape);
     }
     }
 }
@@ -184,36 +235,6 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
     }
 }
 
-static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
-{
-    int64_t shape[16];
-    uint32_t axes[8];
-    switch (what) {
-    case 16: {
-        const uint32_t axis = next(m) % 9;
-        const int64_t start = next_length(m), count = next_length(m);
-        return ops_array_slice(x, axis, start, count, next_length(m));
-    }
-    case 17:
-        for (uint32_t i = 0; i < 8; i++) {
-            axes[i] = next(m) % 9;
-        }
-        return ops_array_permute(x, axes);
-    case 18: {
-        const uint32_t axis = next(m) % 9;
-        return ops_array_transpose(x, axis, next(m) % 9);
-    }
-    case 19: {
-        const uint32_t rank = next_shape(m, shape);
-        return ops_array_broadcast(x, rank, shape);
-    }
-    default: {
-        const uint32_t rank = next_shape(m, shape);
-        return ops_array_reshape(x, rank, shape);
-    }
-    }
-}
-
 /* Puts an array into the pool in place of another one, or releases it. */
 static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 {
@@ -231,110 +252,75 @@ static void place(machine *m, ops_array *made, int is_far, int may_be_far)
     m->is_far[at] = is_far != 0;
 }
 
-static void read_one(machine *m)
+static void call(machine *m)
 {
-    static uint8_t elements[MOST_ELEMENTS * 8];
+    const uint32_t what = next(m) % 24;
     int is_far = 0;
-    ops_array *x = m->pool[pick(m, &is_far)];
-    if (is_far || !x) {
-        return;
+    switch (what) {
+    case 0:
+        if (m->scopes < 8) {
+            must(ops_scope_begin(context) == HAL_OK);
+            m->scopes++;
+        }
+        break;
+    case 1:
+        if (m->scopes > 0) {
+            must(ops_scope_end(context) == HAL_OK);
+            m->scopes--;
+        } else {
+            must(ops_scope_end(context) == HAL_ERROR_INVALID_STATE);
+        }
+        break;
+    case 2:
+        m->unfused = next(m) % 2 == 0;
+        ops_context_set_fusion(context, !m->unfused);
+        break;
+    case 3:
+        toggle_recording(m);
+        break;
+    case 4:
+    case 5:
+        read_one(m);
+        break;
+    default: {
+        m->is_null_given = 0;
+        ops_array *made = make(m, what, &is_far);
+        if (!made) {
+            must(m->is_null_given || hal_status_message()[0] != 0);
+        } else {
+            /* Views and constants of any size hold no memory and take no time. */
+            place(m, made, is_far, what == 6 || (what >= 16 && what < 20));
+        }
+        break;
     }
-    const uint64_t bytes = (uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x));
-    const hal_status status = ops_array_read(x, elements, bytes);
-    if (status) {
-        must(hal_status_message()[0] != 0);
-        /* Only what was made for a graph cannot be read, or while one is recorded. */
-        must(status == HAL_ERROR_INVALID_STATE || status == HAL_ERROR_UNSUPPORTED);
     }
 }
 
-/* A graph of one array of the pool, if it can be had, launched once. */
-static void toggle_recording(machine *m)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ops_graph *graph = NULL;
-    ops_array *output = NULL;
-    int is_far = 0;
-    if (!m->recording) {
-        m->recording = ops_graph_begin(context) == HAL_OK;
-        return;
+    static const int64_t shape[2] = {3, 4};
+    machine m = {.data = data, .end = data + size};
+    ops_array_statistics statistics;
+    open_context();
+    m.spare = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
+    must(m.spare != NULL);
+    for (int i = 0; i < MOST_CALLS && m.data < m.end; i++) {
+        call(&m);
     }
-    m->recording = 0;
-    ops_array *x = m->pool[pick(m, &is_far)];
-    if (ops_graph_end(context, NULL, 0, &x, is_far ? 0 : 1, &graph) != HAL_OK) {
-        must(hal_status_message()[0] != 0);
-    } else {
-        must(ops_graph_launch(graph, NULL, 0, &output, 1) == HAL_OK);
-        ops_array_release(output);
+    if (m.recording) {
+        toggle_recording(&m);
     }
-    ops_graph_destroy(graph);
-}
-
-static uint32_t next(machine *m)
-{
-    return m->data < m->end ? *m->data++ : 0;
-}
-
-static int64_t next_length(machine *m)
-{
-    static const int64_t odd[] = {-1,
-                                  -2,
-                                  INT64_MIN,
-                                  INT64_MAX,
-                                  INT32_MAX,
-                                  INT32_MIN,
-                                  INT64_C(1) << 31,
-                                  INT64_C(1) << 32,
-                                  100000,
-                                  65536,
-                                  INT64_C(3) << 40,
-                                  INT64_C(1) << 61,
-                                  -3,
-                                  1000,
-                                  (INT64_C(1) << 62) - 1,
-                                  64};
-    const uint32_t byte = next(m);
-    return byte >= 240 ? odd[byte - 240] : (int64_t)(byte % 8);
-}
-
-static uint32_t next_shape(machine *m, int64_t *shape)
-{
-    const uint32_t rank = next(m) % 11;
-    for (uint32_t i = 0; i < rank; i++) {
-        shape[i] = next_length(m);
+    ops_context_set_fusion(context, 1);
+    for (; m.scopes > 0; m.scopes--) {
+        must(ops_scope_end(context) == HAL_OK);
     }
-    return rank;
-}
-
-/* A place of the pool. */
-static uint32_t pick(machine *m, int *is_far)
-{
-    const uint32_t at = next(m) % POOL;
-    *is_far |= m->is_far[at];
-    return at;
-}
-
-/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far
- * arrays are none to compute with. */
-static ops_array *operand(machine *m, int *is_far)
-{
-    int far = 0;
-    if (m->data < m->end && *m->data == 255) {
-        m->data++;
-        m->is_null_given = 1;
-        return NULL;
+    for (int i = 0; i < POOL; i++) {
+        ops_array_release(m.pool[i]);
     }
-    ops_array *x = m->pool[pick(m, &far)];
-    if (!x || (far && m->unfused)) {
-        return m->spare;
-    }
-    *is_far |= far;
-    return x;
-}
-
-static void must(int holds)
-{
-    if (!holds) {
-        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
-        abort();
-    }
+    ops_array_release(m.spare);
+    ops_context_statistics(context, &statistics);
+    must(statistics.arrays == 0 && statistics.deferred == 0);
+    must(hal_queue_wait(queue, HAL_WAIT_FOREVER) == HAL_OK);
+    must(mock->misuses == 0 && mock->problem[0] == 0);
+    return 0;
 }

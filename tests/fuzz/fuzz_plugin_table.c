@@ -31,40 +31,14 @@ static mock_state *mock;
 static answer answered;
 static const hal_plugin *table, *older;
 
-static void find_mock(void);
-static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES]);
-static void *entry_of(void);
-static void describe(source *from);
-static void change_info(source *from, hal_device_info *info);
-static void change_number(source *from, hal_device_info *info);
-static int take(source *from);
-static void work(const hal_device_info *info, uint32_t what);
-static void compute(hal_queue *queue, uint32_t what);
-static void forget_devices(void);
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
-static const hal_plugin *query(uint32_t host_abi, const hal_host *host);
-static uint32_t next(source *from);
-static uint64_t next_number(source *from);
-static void next_text(source *from, char text[TEXT_BYTES]);
-static void must(int holds);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void must(int holds)
 {
-    source from = {data, data + size};
-    char texts[4][TEXT_BYTES];
-    find_mock();
-    hal_plugin *made = make_table(&from, texts);
-    describe(&from);
-    table = next(&from) % 8 ? made : NULL;
-    older = next(&from) % 2 ? made : NULL;
-    const int taken = take(&from);
-    free(made);
-    if (taken) {
-        work(&answered.info, next(&from));
+    if (!holds) {
+        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
+        abort();
     }
-    return 0;
 }
 
 static void find_mock(void)
@@ -76,6 +50,40 @@ static void find_mock(void)
         mock = dlsym(library, MOCK_STATE_SYMBOL);
         must(mock != NULL);
     }
+}
+
+static uint32_t next(source *from)
+{
+    return from->data < from->end ? *from->data++ : 0;
+}
+
+/* Some address that is no null: no entry but `enumerate` is called. */
+static void *entry_of(void)
+{
+    static char place;
+    return &place;
+}
+
+static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const uint32_t stride = answered.stride < STRIDE_MOST ? answered.stride : STRIDE_MOST;
+    answered.info.size = answered.stride;
+    *count = answered.count;
+    answered.count += answered.growth;
+    for (uint32_t i = 0; i < *count && i < capacity; i++) {
+        memcpy((char *)infos + (size_t)i * stride, &answered.info,
+               stride < sizeof *infos ? stride : sizeof *infos);
+    }
+    return answered.status;
+}
+
+static void next_text(source *from, char text[TEXT_BYTES])
+{
+    uint32_t length = next(from) % TEXT_BYTES;
+    for (uint32_t i = 0; i < length; i++) {
+        text[i] = (char)next(from);
+    }
+    text[length] = 0;
 }
 
 /* A table whose memory ends where it says that it ends; its entries are there or not. */
@@ -116,40 +124,16 @@ static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
     return made;
 }
 
-/* Some address that is no null: no entry but `enumerate` is called. */
-static void *entry_of(void)
+/* A small number, a power of two, one beside it, or all bits. */
+static uint64_t next_number(source *from)
 {
-    static char place;
-    return &place;
-}
-
-static void describe(source *from)
-{
-    const uint32_t choice = next(from);
-    answered = (answer){.info = mock->infos[3], .count = 1, .stride = sizeof(hal_device_info)};
-    answered.status = choice % 16 == 15 ? (hal_status)(int32_t)next_number(from) : HAL_OK;
-    if (choice % 8 == 7) {
-        answered.count = (uint32_t)next_number(from);
-        answered.growth = next(from) % 3;
-    }
-    if (choice % 8 == 6) {
-        answered.stride = (uint32_t)next_number(from);
-    }
-    change_info(from, &answered.info);
-}
-
-/* The numbers of a description: each is a word of 32 bits, the sizes of memory are two. */
-static void change_info(source *from, hal_device_info *info)
-{
-    for (uint32_t changes = next(from) % 12; changes > 0; changes--) {
-        change_number(from, info);
-    }
-    if (next(from) % 4 == 0) { /* texts that do not end */
-        memset(info->name, 'x', sizeof info->name);
-        memset(info->id, 'y', sizeof info->id);
-        memset(info->driver, 'z', sizeof info->driver);
-        memset(info->architecture, 'w', sizeof info->architecture);
-    }
+    const uint32_t byte = next(from);
+    const uint64_t power = UINT64_C(1) << (byte % 64);
+    return byte < 64    ? byte
+           : byte < 128 ? power
+           : byte < 192 ? power - 1
+           : byte < 255 ? power + 1
+                        : UINT64_MAX;
 }
 
 static void change_number(source *from, hal_device_info *info)
@@ -167,6 +151,41 @@ static void change_number(source *from, hal_device_info *info)
         const uint32_t word = (uint32_t)number;
         memcpy((char *)&info->binding_alignment + 4 * at, &word, sizeof word);
     }
+}
+
+/* The numbers of a description: each is a word of 32 bits, the sizes of memory are two. */
+static void change_info(source *from, hal_device_info *info)
+{
+    for (uint32_t changes = next(from) % 12; changes > 0; changes--) {
+        change_number(from, info);
+    }
+    if (next(from) % 4 == 0) { /* texts that do not end */
+        memset(info->name, 'x', sizeof info->name);
+        memset(info->id, 'y', sizeof info->id);
+        memset(info->driver, 'z', sizeof info->driver);
+        memset(info->architecture, 'w', sizeof info->architecture);
+    }
+}
+
+static void describe(source *from)
+{
+    const uint32_t choice = next(from);
+    answered = (answer){.info = mock->infos[3], .count = 1, .stride = sizeof(hal_device_info)};
+    answered.status = choice % 16 == 15 ? (hal_status)(int32_t)next_number(from) : HAL_OK;
+    if (choice % 8 == 7) {
+        answered.count = (uint32_t)next_number(from);
+        answered.growth = next(from) % 3;
+    }
+    if (choice % 8 == 6) {
+        answered.stride = (uint32_t)next_number(from);
+    }
+    change_info(from, &answered.info);
+}
+
+static const hal_plugin *query(uint32_t host_abi, const hal_host *host)
+{
+    must(host && host->size == sizeof *host);
+    return host_abi == HAL_PLUGIN_ABI ? table : older;
 }
 
 /* Whether table and devices were taken. */
@@ -195,28 +214,19 @@ static int take(source *from)
     return status == HAL_OK;
 }
 
-/* The mock plugin's first device takes the description and gets something to do. */
-static void work(const hal_device_info *info, uint32_t what)
+/* The registry asks the mock plugin for its devices anew; none is open. */
+static void forget_devices(void)
 {
-    hal_device *device = NULL;
-    hal_queue *queue = NULL;
-    forget_devices();
-    mock->infos[0] = *info;
-    mock->device_count = 1;
-    if (hal_device_open("mock:0", &device) != HAL_OK) {
-        must(hal_status_message()[0] != 0);
-        return;
-    }
-    must(hal_queue_create(device, &queue) == HAL_OK);
-    compute(queue, what);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    if (mock->misuses || mock->problem[0]) {
-        fprintf(stderr, "The mock plugin: %s%s\n", mock->misuse, mock->problem);
-        abort();
-    }
-    must(mock->live_devices == 0 && mock->live_queues == 0 && mock->live_kernels == 0 &&
-         mock->live_memories == 0);
+    hal_strings paths = {0};
+    hal_modules modules = {0};
+    hal_registry_lock();
+    must(hal_registry_find("mock", &paths, &modules) == HAL_OK && modules.count == 1);
+    modules.items[0]->enumerated = 0;
+    free(modules.items[0]->infos);
+    modules.items[0]->infos = NULL;
+    hal_registry_unlock();
+    free(modules.items);
+    hal_strings_free(&paths);
 }
 
 /* One operation of each family, as each takes its own kernels. */
@@ -246,70 +256,43 @@ static void compute(hal_queue *queue, uint32_t what)
     ops_context_destroy(context);
 }
 
-/* The registry asks the mock plugin for its devices anew; none is open. */
-static void forget_devices(void)
+/* The mock plugin's first device takes the description and gets something to do. */
+static void work(const hal_device_info *info, uint32_t what)
 {
-    hal_strings paths = {0};
-    hal_modules modules = {0};
-    hal_registry_lock();
-    must(hal_registry_find("mock", &paths, &modules) == HAL_OK && modules.count == 1);
-    modules.items[0]->enumerated = 0;
-    free(modules.items[0]->infos);
-    modules.items[0]->infos = NULL;
-    hal_registry_unlock();
-    free(modules.items);
-    hal_strings_free(&paths);
-}
-
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
-{
-    const uint32_t stride = answered.stride < STRIDE_MOST ? answered.stride : STRIDE_MOST;
-    answered.info.size = answered.stride;
-    *count = answered.count;
-    answered.count += answered.growth;
-    for (uint32_t i = 0; i < *count && i < capacity; i++) {
-        memcpy((char *)infos + (size_t)i * stride, &answered.info,
-               stride < sizeof *infos ? stride : sizeof *infos);
+    hal_device *device = NULL;
+    hal_queue *queue = NULL;
+    forget_devices();
+    mock->infos[0] = *info;
+    mock->device_count = 1;
+    if (hal_device_open("mock:0", &device) != HAL_OK) {
+        must(hal_status_message()[0] != 0);
+        return;
     }
-    return answered.status;
-}
-
-static const hal_plugin *query(uint32_t host_abi, const hal_host *host)
-{
-    must(host && host->size == sizeof *host);
-    return host_abi == HAL_PLUGIN_ABI ? table : older;
-}
-
-static uint32_t next(source *from)
-{
-    return from->data < from->end ? *from->data++ : 0;
-}
-
-/* A small number, a power of two, one beside it, or all bits. */
-static uint64_t next_number(source *from)
-{
-    const uint32_t byte = next(from);
-    const uint64_t power = UINT64_C(1) << (byte % 64);
-    return byte < 64    ? byte
-           : byte < 128 ? power
-           : byte < 192 ? power - 1
-           : byte < 255 ? power + 1
-                        : UINT64_MAX;
-}
-
-static void next_text(source *from, char text[TEXT_BYTES])
-{
-    uint32_t length = next(from) % TEXT_BYTES;
-    for (uint32_t i = 0; i < length; i++) {
-        text[i] = (char)next(from);
-    }
-    text[length] = 0;
-}
-
-static void must(int holds)
-{
-    if (!holds) {
-        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
+    must(hal_queue_create(device, &queue) == HAL_OK);
+    compute(queue, what);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    if (mock->misuses || mock->problem[0]) {
+        fprintf(stderr, "The mock plugin: %s%s\n", mock->misuse, mock->problem);
         abort();
     }
+    must(mock->live_devices == 0 && mock->live_queues == 0 && mock->live_kernels == 0 &&
+         mock->live_memories == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    source from = {data, data + size};
+    char texts[4][TEXT_BYTES];
+    find_mock();
+    hal_plugin *made = make_table(&from, texts);
+    describe(&from);
+    table = next(&from) % 8 ? made : NULL;
+    older = next(&from) % 2 ? made : NULL;
+    const int taken = take(&from);
+    free(made);
+    if (taken) {
+        work(&answered.info, next(&from));
+    }
+    return 0;
 }

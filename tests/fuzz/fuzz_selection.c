@@ -26,33 +26,14 @@ typedef struct choice {
     uint32_t plugin, index;
 } choice;
 
-static void search(const char *path);
-static void make_path(uint32_t bits, reach *reached);
-static void add(reach *reached, uint32_t plugin);
-static void open_one(const char *selection, const reach *reached, int by_variable);
-static choice model(const char *selection, const reach *reached);
-static choice model_item(char *item, const reach *reached);
-static choice model_id(const char *id, const reach *reached);
-static void must(int holds);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void must(int holds)
 {
-    char text[TEXT_BYTES];
-    if (size < 2 || size > TEXT_BYTES) {
-        return 0;
+    if (!holds) {
+        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
+        abort();
     }
-    memcpy(text, data + 2, size - 2);
-    text[size - 2] = 0;
-    if (data[0] % 8 == 7) {
-        search(text);
-    } else {
-        reach reached = {0};
-        make_path(data[1], &reached);
-        open_one(text, &reached, data[0] % 2);
-    }
-    return 0;
 }
 
 /* The files that a path names are listed; none is opened, as they may be anything. */
@@ -69,6 +50,13 @@ static void search(const char *path)
     must(hal_search_files(&paths, "mock", &files) == HAL_OK);
     hal_strings_free(&files);
     hal_strings_free(&paths);
+}
+
+static void add(reach *reached, uint32_t plugin)
+{
+    if (reached->count == 0 || (reached->count == 1 && reached->plugins[0] != plugin)) {
+        reached->plugins[reached->count++] = plugin;
+    }
 }
 
 static void make_path(uint32_t bits, reach *reached)
@@ -90,48 +78,16 @@ static void make_path(uint32_t bits, reach *reached)
     setenv("HAL_PLUGIN_PATH", path, 1);
 }
 
-static void add(reach *reached, uint32_t plugin)
+static choice model_id(const char *id, const reach *reached)
 {
-    if (reached->count == 0 || (reached->count == 1 && reached->plugins[0] != plugin)) {
-        reached->plugins[reached->count++] = plugin;
-    }
-}
-
-static void open_one(const char *selection, const reach *reached, int by_variable)
-{
-    hal_device *device = NULL;
-    setenv("HAL_BACKEND", by_variable ? selection : "mock_two:1", 1);
-    const hal_status status = hal_device_open(by_variable ? NULL : selection, &device);
-    const choice meant =
-        model(by_variable && !selection[0] ? "auto" : selection, reached);
-    if (meant.is_found) {
-        must(status == HAL_OK);
-        must(strcmp(hal_device_plugin_name(device), names[meant.plugin]) == 0);
-        must(hal_device_index(device) == meant.index);
-    } else if (status != HAL_OK) {
-        must(device == NULL && hal_status_message()[0] != 0);
-    } else {
-        /* Only what is beside the library, of which the model knows nothing. */
-        must(strncmp(hal_device_plugin_name(device), "mock", 4) != 0);
-    }
-    hal_device_release(device);
-}
-
-/* The device of the first item that means one. */
-static choice model(const char *selection, const reach *reached)
-{
-    char copy[TEXT_BYTES];
-    snprintf(copy, sizeof copy, "%s", selection);
-    for (char *item = copy; item;) {
-        char *comma = strchr(item, ',');
-        if (comma) {
-            *comma = 0;
+    for (uint32_t i = 0; i < reached->count; i++) {
+        for (uint32_t d = 0; d < DEVICES; d++) {
+            char text[64];
+            snprintf(text, sizeof text, "%s-id-%u", names[reached->plugins[i]], d);
+            if (strcasecmp(text, id) == 0) {
+                return (choice){1, reached->plugins[i], d};
+            }
         }
-        const choice found = model_item(item, reached);
-        if (found.is_found) {
-            return found;
-        }
-        item = comma ? comma + 1 : NULL;
     }
     return (choice){0};
 }
@@ -181,24 +137,59 @@ static choice model_item(char *item, const reach *reached)
     return nothing;
 }
 
-static choice model_id(const char *id, const reach *reached)
+/* The device of the first item that means one. */
+static choice model(const char *selection, const reach *reached)
 {
-    for (uint32_t i = 0; i < reached->count; i++) {
-        for (uint32_t d = 0; d < DEVICES; d++) {
-            char text[64];
-            snprintf(text, sizeof text, "%s-id-%u", names[reached->plugins[i]], d);
-            if (strcasecmp(text, id) == 0) {
-                return (choice){1, reached->plugins[i], d};
-            }
+    char copy[TEXT_BYTES];
+    snprintf(copy, sizeof copy, "%s", selection);
+    for (char *item = copy; item;) {
+        char *comma = strchr(item, ',');
+        if (comma) {
+            *comma = 0;
         }
+        const choice found = model_item(item, reached);
+        if (found.is_found) {
+            return found;
+        }
+        item = comma ? comma + 1 : NULL;
     }
     return (choice){0};
 }
 
-static void must(int holds)
+static void open_one(const char *selection, const reach *reached, int by_variable)
 {
-    if (!holds) {
-        fprintf(stderr, "The last message of hal: %s\n", hal_status_message());
-        abort();
+    hal_device *device = NULL;
+    setenv("HAL_BACKEND", by_variable ? selection : "mock_two:1", 1);
+    const hal_status status = hal_device_open(by_variable ? NULL : selection, &device);
+    const choice meant =
+        model(by_variable && !selection[0] ? "auto" : selection, reached);
+    if (meant.is_found) {
+        must(status == HAL_OK);
+        must(strcmp(hal_device_plugin_name(device), names[meant.plugin]) == 0);
+        must(hal_device_index(device) == meant.index);
+    } else if (status != HAL_OK) {
+        must(device == NULL && hal_status_message()[0] != 0);
+    } else {
+        /* Only what is beside the library, of which the model knows nothing. */
+        must(strncmp(hal_device_plugin_name(device), "mock", 4) != 0);
     }
+    hal_device_release(device);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[TEXT_BYTES];
+    if (size < 2 || size > TEXT_BYTES) {
+        return 0;
+    }
+    memcpy(text, data + 2, size - 2);
+    text[size - 2] = 0;
+    if (data[0] % 8 == 7) {
+        search(text);
+    } else {
+        reach reached = {0};
+        make_path(data[1], &reached);
+        open_one(text, &reached, data[0] % 2);
+    }
+    return 0;
 }

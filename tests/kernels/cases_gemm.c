@@ -3,67 +3,6 @@
 #include "corpus_cases.h"
 
 static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
-                    int transpose_b);
-static void variants(corpus *c);
-static void steps(corpus *c, ops_expression *epilogue);
-static void parts(corpus *c, ops_expression *epilogue);
-static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a);
-static hal_status make_epilogue(ops_expression **expression);
-
-void cases_gemm(corpus *c)
-{
-    static const int64_t sizes[][3] = {{2048, 2048, 2048}, {512, 512, 512}, {256, 256, 256},
-                                       {128, 128, 128},    {33, 65, 127},   {1, 4096, 4096},
-                                       {64, 64, 65536}};
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
-    for (int t = 0; t < (c->all ? 4 : 1); t++) {
-        for (int s = 0; s < 7 && corpus_computes(c, types[t]); s++) {
-            for (int turn = 0; turn < (c->all ? 4 : 1) && !c->failed; turn++) {
-                product(c, types[t], sizes[s], turn & 1, turn >> 1);
-            }
-        }
-    }
-    if (!c->failed) {
-        variants(c);
-    }
-    for (int t = 0; t < 3 && !c->failed; t++) {
-        for (int turn = 0; turn < (c->all ? 4 : 2) && !c->failed; turn++) {
-            classes(c, types[t], turn & 1, turn >> 1);
-        }
-    }
-}
-
-/* The classes of precision that may use matrix units, on whole and on ragged shapes. */
-static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
-{
-    static const int64_t sizes[4][3] = {
-        {1024, 1024, 1024}, {1000, 1016, 1048}, {512, 512, 512}, {256, 256, 256}};
-    static const struct {
-        const char *name;
-        uint32_t precision;
-    } kinds[2] = {{"accurate", HAL_GEMM_ACCURATE}, {"fast", HAL_GEMM_FAST}};
-    for (int i = 0; i < 8 && !c->failed; i++) {
-        const int64_t *size = sizes[i % 4];
-        const int64_t m = size[0], n = size[1], k = size[2];
-        corpus_case(c, "gemm_%s_%s_%c%c_%lld", kinds[i / 4].name, hal_type_name(type),
-                    transpose_a ? 't' : 'n', transpose_b ? 't' : 'n', (long long)m);
-        ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
-        ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
-        const ops_tensor y = corpus_matrix(c, type, m, n);
-        const ops_gemm_options options = {.alpha = 1.0, .precision = kinds[i / 4].precision};
-        if (!c->failed && transpose_a) {
-            corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
-        }
-        if (!c->failed && transpose_b) {
-            corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
-        }
-        if (!c->failed) {
-            corpus_did(c, ops_gemm(c->ops, &options, &a, &b, &y));
-        }
-    }
-}
-
-static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,
                     int transpose_b)
 {
     const int64_t m = size[0], n = size[1], k = size[2];
@@ -80,6 +19,68 @@ static void product(corpus *c, hal_type type, const int64_t size[3], int transpo
     }
     if (!c->failed) {
         corpus_did(c, ops_gemm(c->ops, NULL, &a, &b, &y));
+    }
+}
+
+/* relu(value + bias). */
+static hal_status make_epilogue(ops_expression **expression)
+{
+    hal_ir_builder *b = NULL;
+    const hal_status status = hal_ir_builder_create_fragment("bias_relu", &b);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    const hal_ir_value bias = hal_ir_input(b, 4, HAL_TYPE_F32);
+    hal_ir_output(b, 0, ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, bias)));
+    return ops_expression_create(b, expression);
+}
+
+/* Layers of recurrent networks: few rows of every width, and weights that lie the other way. */
+static void steps(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t sizes[][3] = {
+        {1, 16, 16},    {1, 128, 128},  {1, 512, 512}, {16, 512, 512}, {64, 16, 16},  {64, 64, 64},
+        {64, 128, 128}, {64, 512, 512}, {512, 1, 512}, {1, 500, 1001}, {64, 300, 200}};
+    for (int i = 0; i < 2 * 11 && !c->failed; i += c->all ? 1 : 5) {
+        const int64_t m = sizes[i / 2][0], n = sizes[i / 2][1], k = sizes[i / 2][2];
+        corpus_case(c, "gemm_step_%c_%lldx%lldx%lld", i % 2 ? 't' : 'n', (long long)m, (long long)n,
+                    (long long)k);
+        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, m, k);
+        ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, i % 2 ? n : k, i % 2 ? k : n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const ops_gemm_options fused = {
+            .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        if (!c->failed && i % 2) {
+            corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
+        }
+    }
+}
+
+/* Products in parts of k, and what adds the parts: with beta and an epilogue, in several sizes. */
+static void parts(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t sizes[][3] = {{64, 64, 65536}, {16, 12, 40003}, {500, 120, 8200}};
+    for (int i = 0; i < 3 && !c->failed; i++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        corpus_case(c, "gemm_parts_%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+        ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, k, m);
+        const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, k, n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const ops_gemm_options fused = {
+            .alpha = 2.0, .beta = 0.5, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        if (!c->failed) {
+            corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
+            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
+        }
     }
 }
 
@@ -125,64 +126,55 @@ static void variants(corpus *c)
     }
 }
 
-/* Products in parts of k, and what adds the parts: with beta and an epilogue, in several sizes. */
-static void parts(corpus *c, ops_expression *epilogue)
+/* The classes of precision that may use matrix units, on whole and on ragged shapes. */
+static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
 {
-    static const int64_t sizes[][3] = {{64, 64, 65536}, {16, 12, 40003}, {500, 120, 8200}};
-    for (int i = 0; i < 3 && !c->failed; i++) {
-        const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
-        corpus_case(c, "gemm_parts_%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
-        ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, k, m);
-        const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, k, n);
-        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
-        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
-        const ops_gemm_options fused = {
-            .alpha = 2.0, .beta = 0.5, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
-        if (!c->failed) {
+    static const int64_t sizes[4][3] = {
+        {1024, 1024, 1024}, {1000, 1016, 1048}, {512, 512, 512}, {256, 256, 256}};
+    static const struct {
+        const char *name;
+        uint32_t precision;
+    } kinds[2] = {{"accurate", HAL_GEMM_ACCURATE}, {"fast", HAL_GEMM_FAST}};
+    for (int i = 0; i < 8 && !c->failed; i++) {
+        const int64_t *size = sizes[i % 4];
+        const int64_t m = size[0], n = size[1], k = size[2];
+        corpus_case(c, "gemm_%s_%s_%c%c_%lld", kinds[i / 4].name, hal_type_name(type),
+                    transpose_a ? 't' : 'n', transpose_b ? 't' : 'n', (long long)m);
+        ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
+        ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
+        const ops_tensor y = corpus_matrix(c, type, m, n);
+        const ops_gemm_options options = {.alpha = 1.0, .precision = kinds[i / 4].precision};
+        if (!c->failed && transpose_a) {
             corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
-            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
         }
-    }
-}
-
-/* Layers of recurrent networks: few rows of every width, and weights that lie the other way. */
-static void steps(corpus *c, ops_expression *epilogue)
-{
-    static const int64_t sizes[][3] = {
-        {1, 16, 16},    {1, 128, 128},  {1, 512, 512}, {16, 512, 512}, {64, 16, 16},  {64, 64, 64},
-        {64, 128, 128}, {64, 512, 512}, {512, 1, 512}, {1, 500, 1001}, {64, 300, 200}};
-    for (int i = 0; i < 2 * 11 && !c->failed; i += c->all ? 1 : 5) {
-        const int64_t m = sizes[i / 2][0], n = sizes[i / 2][1], k = sizes[i / 2][2];
-        corpus_case(c, "gemm_step_%c_%lldx%lldx%lld", i % 2 ? 't' : 'n', (long long)m, (long long)n,
-                    (long long)k);
-        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, m, k);
-        ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, i % 2 ? n : k, i % 2 ? k : n);
-        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
-        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
-        const ops_gemm_options fused = {
-            .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
-        if (!c->failed && i % 2) {
+        if (!c->failed && transpose_b) {
             corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
         }
         if (!c->failed) {
-            corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
+            corpus_did(c, ops_gemm(c->ops, &options, &a, &b, &y));
         }
     }
 }
 
-/* relu(value + bias). */
-static hal_status make_epilogue(ops_expression **expression)
+void cases_gemm(corpus *c)
 {
-    hal_ir_builder *b = NULL;
-    const hal_status status = hal_ir_builder_create_fragment("bias_relu", &b);
-    if (status != HAL_OK) {
-        return status;
+    static const int64_t sizes[][3] = {{2048, 2048, 2048}, {512, 512, 512}, {256, 256, 256},
+                                       {128, 128, 128},    {33, 65, 127},   {1, 4096, 4096},
+                                       {64, 64, 65536}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
+    for (int t = 0; t < (c->all ? 4 : 1); t++) {
+        for (int s = 0; s < 7 && corpus_computes(c, types[t]); s++) {
+            for (int turn = 0; turn < (c->all ? 4 : 1) && !c->failed; turn++) {
+                product(c, types[t], sizes[s], turn & 1, turn >> 1);
+            }
+        }
     }
-    const hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
-    for (uint32_t i = 1; i < 4; i++) {
-        hal_ir_input(b, i, HAL_TYPE_U32);
+    if (!c->failed) {
+        variants(c);
     }
-    const hal_ir_value bias = hal_ir_input(b, 4, HAL_TYPE_F32);
-    hal_ir_output(b, 0, ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, bias)));
-    return ops_expression_create(b, expression);
+    for (int t = 0; t < 3 && !c->failed; t++) {
+        for (int turn = 0; turn < (c->all ? 4 : 2) && !c->failed; turn++) {
+            classes(c, types[t], turn & 1, turn >> 1);
+        }
+    }
 }

@@ -1,18 +1,6 @@
 /* cases_index.c: transposing, picking and placing elements. Called by corpus.c. */
 #include "corpus_cases.h"
 
-static void copies(corpus *c, hal_type type);
-static void picks(corpus *c, hal_type type, hal_type index);
-
-void cases_index(corpus *c)
-{
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U8, HAL_TYPE_BF16, HAL_TYPE_U64};
-    for (int t = 0; t < (c->all ? 4 : 1) && !c->failed; t++) {
-        copies(c, types[t]);
-        picks(c, types[t], t % 2 == 0 ? HAL_TYPE_I32 : HAL_TYPE_I64);
-    }
-}
-
 /* The axes of a tensor of rank 3 in other orders, and two parts one after the other. */
 static void copies(corpus *c, hal_type type)
 {
@@ -51,5 +39,14 @@ static void picks(corpus *c, hal_type type, hal_type index)
     if (!c->failed) {
         corpus_did(c, ops_one_hot(c->ops, &indices, &rows));
         corpus_did(c, ops_iota(c->ops, 0.0, 1.0, &counts));
+    }
+}
+
+void cases_index(corpus *c)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U8, HAL_TYPE_BF16, HAL_TYPE_U64};
+    for (int t = 0; t < (c->all ? 4 : 1) && !c->failed; t++) {
+        copies(c, types[t]);
+        picks(c, types[t], t % 2 == 0 ? HAL_TYPE_I32 : HAL_TYPE_I64);
     }
 }

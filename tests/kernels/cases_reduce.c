@@ -4,8 +4,24 @@
 static const char *const names[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min", "argmax"};
 
 static void reduce(corpus *c, ops_reduction kind, hal_type type, const int64_t shape[2],
-                   uint32_t axis);
-static void softmax(corpus *c, hal_type type, const int64_t shape[2], uint32_t axis);
+                   uint32_t axis)
+{
+    corpus_case(c, "%s_%s_%lldx%lld_axis%u", names[kind], hal_type_name(type), (long long)shape[0],
+                (long long)shape[1], axis);
+    const ops_tensor x = corpus_tensor(c, type, 2, shape);
+    const ops_tensor y = corpus_vector(
+        c, kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type, shape[1 - axis]);
+    corpus_did(c, ops_reduce(c->ops, kind, axis, &x, &y, NULL));
+}
+
+static void softmax(corpus *c, hal_type type, const int64_t shape[2], uint32_t axis)
+{
+    corpus_case(c, "softmax_%s_%lldx%lld_axis%u", hal_type_name(type), (long long)shape[0],
+                (long long)shape[1], axis);
+    const ops_tensor x = corpus_tensor(c, type, 2, shape);
+    corpus_did(c, ops_softmax(c->ops, axis, &x, &x));
+    corpus_did(c, ops_log_softmax(c->ops, axis, &x, &x));
+}
 
 void cases_reduce(corpus *c)
 {
@@ -26,24 +42,4 @@ void cases_reduce(corpus *c)
             }
         }
     }
-}
-
-static void reduce(corpus *c, ops_reduction kind, hal_type type, const int64_t shape[2],
-                   uint32_t axis)
-{
-    corpus_case(c, "%s_%s_%lldx%lld_axis%u", names[kind], hal_type_name(type), (long long)shape[0],
-                (long long)shape[1], axis);
-    const ops_tensor x = corpus_tensor(c, type, 2, shape);
-    const ops_tensor y = corpus_vector(
-        c, kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type, shape[1 - axis]);
-    corpus_did(c, ops_reduce(c->ops, kind, axis, &x, &y, NULL));
-}
-
-static void softmax(corpus *c, hal_type type, const int64_t shape[2], uint32_t axis)
-{
-    corpus_case(c, "softmax_%s_%lldx%lld_axis%u", hal_type_name(type), (long long)shape[0],
-                (long long)shape[1], axis);
-    const ops_tensor x = corpus_tensor(c, type, 2, shape);
-    corpus_did(c, ops_softmax(c->ops, axis, &x, &x));
-    corpus_did(c, ops_log_softmax(c->ops, axis, &x, &x));
 }

@@ -10,10 +10,65 @@
 #include "corpus_cases.h"
 #include "recorder.h"
 
-static recorder_state *find_recorder(corpus *c);
-static bool run(corpus *c, const char *device);
-static void take(void *user, const hal_ir_kernel *kernel);
-static void release_tensors(corpus *c);
+/* The state of the plugin that hal is going to load: the loader gives the same one twice. */
+static recorder_state *find_recorder(corpus *c)
+{
+    void *library = dlopen(RECORDER_FOLDER "/hal_recorder.so", RTLD_NOW | RTLD_LOCAL);
+    recorder_state *state = library == NULL ? NULL : dlsym(library, RECORDER_STATE_SYMBOL);
+    if (state == NULL) {
+        snprintf(c->message, c->bytes, "%s", dlerror());
+    }
+    return state;
+}
+
+static void take(void *user, const hal_ir_kernel *kernel)
+{
+    corpus *c = user;
+    char name[96];
+    if (c->made++ == 0) {
+        snprintf(name, sizeof name, "%s", c->label);
+    } else {
+        snprintf(name, sizeof name, "%s_%d", c->label, c->made);
+    }
+    c->visit(c->user, name, kernel);
+}
+
+static void release_tensors(corpus *c)
+{
+    for (int i = 0; i < c->tensor_count; i++) {
+        ops_tensor_release(&c->tensors[i]);
+    }
+    c->tensor_count = 0;
+}
+
+static bool run(corpus *c, const char *device)
+{
+    char selection[64];
+    hal_device *opened = NULL;
+    hal_queue *queue = NULL;
+    snprintf(selection, sizeof selection, "recorder:%s", device);
+    snprintf(c->label, sizeof c->label, "device %s", device);
+    corpus_did(c, hal_device_open(selection, &opened));
+    if (!c->failed) {
+        c->info = hal_device_get_info(opened);
+        corpus_did(c, hal_queue_create(opened, &queue));
+    }
+    if (!c->failed) {
+        corpus_did(c, ops_context_create(queue, &c->ops));
+    }
+    if (!c->failed) {
+        cases_pointwise(c);
+        cases_reduce(c);
+        cases_gemm(c);
+        cases_index(c);
+        cases_network(c);
+    }
+    release_tensors(c);
+    ops_context_destroy(c->ops);
+    hal_queue_destroy(queue);
+    hal_device_release(opened);
+    return !c->failed;
+}
 
 bool corpus_make(const char *device, bool all, corpus_visit visit, void *user, char *message,
                  size_t bytes)
@@ -85,64 +140,4 @@ bool corpus_computes(const corpus *c, hal_type type)
         return false;
     }
     return (c->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(type))) != 0;
-}
-
-/* The state of the plugin that hal is going to load: the loader gives the same one twice. */
-static recorder_state *find_recorder(corpus *c)
-{
-    void *library = dlopen(RECORDER_FOLDER "/hal_recorder.so", RTLD_NOW | RTLD_LOCAL);
-    recorder_state *state = library == NULL ? NULL : dlsym(library, RECORDER_STATE_SYMBOL);
-    if (state == NULL) {
-        snprintf(c->message, c->bytes, "%s", dlerror());
-    }
-    return state;
-}
-
-static bool run(corpus *c, const char *device)
-{
-    char selection[64];
-    hal_device *opened = NULL;
-    hal_queue *queue = NULL;
-    snprintf(selection, sizeof selection, "recorder:%s", device);
-    snprintf(c->label, sizeof c->label, "device %s", device);
-    corpus_did(c, hal_device_open(selection, &opened));
-    if (!c->failed) {
-        c->info = hal_device_get_info(opened);
-        corpus_did(c, hal_queue_create(opened, &queue));
-    }
-    if (!c->failed) {
-        corpus_did(c, ops_context_create(queue, &c->ops));
-    }
-    if (!c->failed) {
-        cases_pointwise(c);
-        cases_reduce(c);
-        cases_gemm(c);
-        cases_index(c);
-        cases_network(c);
-    }
-    release_tensors(c);
-    ops_context_destroy(c->ops);
-    hal_queue_destroy(queue);
-    hal_device_release(opened);
-    return !c->failed;
-}
-
-static void take(void *user, const hal_ir_kernel *kernel)
-{
-    corpus *c = user;
-    char name[96];
-    if (c->made++ == 0) {
-        snprintf(name, sizeof name, "%s", c->label);
-    } else {
-        snprintf(name, sizeof name, "%s_%d", c->label, c->made);
-    }
-    c->visit(c->user, name, kernel);
-}
-
-static void release_tensors(corpus *c)
-{
-    for (int i = 0; i < c->tensor_count; i++) {
-        ops_tensor_release(&c->tensors[i]);
-    }
-    c->tensor_count = 0;
 }

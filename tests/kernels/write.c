@@ -24,13 +24,6 @@ typedef struct writer {
     char slowest[96];
 } writer;
 
-static const language *find_language(const char *name);
-static void write_kernel(void *user, const char *name, const hal_ir_kernel *kernel);
-static hal_status create(hal_device *device, const hal_ir_kernel *kernel, char *message,
-                         size_t bytes);
-static bool write_file(const writer *w, const char *name, const void *data, size_t length);
-static double now_ms(void);
-
 static const char usage[] =
     "usage: kernel-corpus [--device NAME] [--short] [--filter TEXT] LANGUAGE FOLDER\n"
     "       kernel-corpus [--device NAME] [--short] [--filter TEXT] --create SELECTION\n"
@@ -41,6 +34,94 @@ static const char usage[] =
     "                  says the name of each on standard error before\n"
     "Exit status: 0 all written or made, 1 a kernel could not be, 2 wrong usage, 77 there is no\n"
     "such language in this build, or no such device.\n";
+
+static const language *find_language(const char *name)
+{
+    size_t count;
+    const language *known = languages(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return &known[i];
+        }
+    }
+    return NULL;
+}
+
+static double now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
+}
+
+static hal_status create(hal_device *device, const hal_ir_kernel *kernel, char *message,
+                         size_t bytes)
+{
+    hal_kernel *made = NULL;
+    const hal_status status = hal_kernel_create(device, kernel, &made);
+    snprintf(message, bytes, "%s", status == HAL_OK ? "" : hal_status_message());
+    hal_kernel_release(made);
+    return status;
+}
+
+/* A name that is there already would be a kernel that nobody compiles. */
+static bool write_file(const writer *w, const char *name, const void *data, size_t length)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.%s", w->folder, name, w->language->suffix);
+    FILE *file = fopen(path, "wbx");
+    bool well = file != NULL && fwrite(data, 1, length, file) == length;
+    if (file != NULL) {
+        well = fclose(file) == 0 && well;
+    }
+    if (!well) {
+        fprintf(stderr, "kernel-corpus: %s: %s\n", path, strerror(errno));
+    }
+    return well;
+}
+
+static void write_kernel(void *user, const char *name, const hal_ir_kernel *kernel)
+{
+    writer *w = user;
+    char message[1024] = "";
+    size_t length = 0;
+    if (w->filter != NULL && strstr(name, w->filter) == NULL) {
+        return;
+    }
+    if (w->target != NULL) {
+        fprintf(stderr, "kernel %s\n", name);
+    }
+    double taken = 1e9;
+    void *data = NULL;
+    hal_status status = HAL_OK;
+    /* The shortest of a few: the machine may have been at something else. */
+    for (int i = 0; i < (w->target == NULL ? LOWERINGS : 1); i++) {
+        const double start = now_ms();
+        if (w->target != NULL) {
+            status = create(w->target, kernel, message, sizeof message);
+        } else {
+            free(data);
+            data = w->language->lower(kernel, &length, message, sizeof message);
+        }
+        taken = now_ms() - start < taken ? now_ms() - start : taken;
+    }
+    if (status == HAL_ERROR_UNSUPPORTED) {
+        w->unsupported++;
+    } else if (w->target != NULL ? status == HAL_OK
+                                 : data != NULL && write_file(w, name, data, length)) {
+        w->written++;
+    } else {
+        fprintf(stderr, "kernel-corpus: %s: %s\n", name, message);
+        w->failed++;
+    }
+    free(data);
+    w->most_records = kernel->record_count > w->most_records ? kernel->record_count
+                                                             : w->most_records;
+    if (taken > w->slowest_ms) {
+        w->slowest_ms = taken;
+        snprintf(w->slowest, sizeof w->slowest, "%s", name);
+    }
+}
 
 int main(int count, char **arguments)
 {
@@ -89,92 +170,4 @@ int main(int count, char **arguments)
            w.unsupported, w.most_records, w.slowest, w.slowest_ms);
     hal_device_release(w.target);
     return made && w.failed == 0 && w.written > 0 ? 0 : 1;
-}
-
-static const language *find_language(const char *name)
-{
-    size_t count;
-    const language *known = languages(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            return &known[i];
-        }
-    }
-    return NULL;
-}
-
-static void write_kernel(void *user, const char *name, const hal_ir_kernel *kernel)
-{
-    writer *w = user;
-    char message[1024] = "";
-    size_t length = 0;
-    if (w->filter != NULL && strstr(name, w->filter) == NULL) {
-        return;
-    }
-    if (w->target != NULL) {
-        fprintf(stderr, "kernel %s\n", name);
-    }
-    double taken = 1e9;
-    void *data = NULL;
-    hal_status status = HAL_OK;
-    /* The shortest of a few: the machine may have been at something else. */
-    for (int i = 0; i < (w->target == NULL ? LOWERINGS : 1); i++) {
-        const double start = now_ms();
-        if (w->target != NULL) {
-            status = create(w->target, kernel, message, sizeof message);
-        } else {
-            free(data);
-            data = w->language->lower(kernel, &length, message, sizeof message);
-        }
-        taken = now_ms() - start < taken ? now_ms() - start : taken;
-    }
-    if (status == HAL_ERROR_UNSUPPORTED) {
-        w->unsupported++;
-    } else if (w->target != NULL ? status == HAL_OK
-                                 : data != NULL && write_file(w, name, data, length)) {
-        w->written++;
-    } else {
-        fprintf(stderr, "kernel-corpus: %s: %s\n", name, message);
-        w->failed++;
-    }
-    free(data);
-    w->most_records = kernel->record_count > w->most_records ? kernel->record_count
-                                                             : w->most_records;
-    if (taken > w->slowest_ms) {
-        w->slowest_ms = taken;
-        snprintf(w->slowest, sizeof w->slowest, "%s", name);
-    }
-}
-
-static hal_status create(hal_device *device, const hal_ir_kernel *kernel, char *message,
-                         size_t bytes)
-{
-    hal_kernel *made = NULL;
-    const hal_status status = hal_kernel_create(device, kernel, &made);
-    snprintf(message, bytes, "%s", status == HAL_OK ? "" : hal_status_message());
-    hal_kernel_release(made);
-    return status;
-}
-
-/* A name that is there already would be a kernel that nobody compiles. */
-static bool write_file(const writer *w, const char *name, const void *data, size_t length)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", w->folder, name, w->language->suffix);
-    FILE *file = fopen(path, "wbx");
-    bool well = file != NULL && fwrite(data, 1, length, file) == length;
-    if (file != NULL) {
-        well = fclose(file) == 0 && well;
-    }
-    if (!well) {
-        fprintf(stderr, "kernel-corpus: %s: %s\n", path, strerror(errno));
-    }
-    return well;
-}
-
-static double now_ms(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
 }

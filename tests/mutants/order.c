@@ -26,8 +26,6 @@ typedef struct timeline {
     uint32_t device; /* number of the device */
 } timeline;
 
-static hal_status run_first(hal_plugin_queue *queue, timeline *line);
-
 /* Guards all timelines. Whoever holds it may run batches, which wait for others. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
@@ -38,21 +36,7 @@ static struct {
     uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
 } faults;
 
-static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
-{
-    hal_status status = HAL_OK;
-    const timeline *own = wrap_find(queue);
-    for (uint32_t i = 0; i < batch->wait_count && status == HAL_OK; i++) {
-        timeline *other = wrap_find(batch->waits[i].queue);
-        if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
-            continue;
-        }
-        while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
-            status = run_first(batch->waits[i].queue, other);
-        }
-    }
-    return status;
-}
+static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch);
 
 static hal_status run_first(hal_plugin_queue *queue, timeline *line)
 {
@@ -71,6 +55,22 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line)
     wrap_batch_free(&batch->batch);
     free(batch->waits);
     free(batch);
+    return status;
+}
+
+static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
+{
+    hal_status status = HAL_OK;
+    const timeline *own = wrap_find(queue);
+    for (uint32_t i = 0; i < batch->wait_count && status == HAL_OK; i++) {
+        timeline *other = wrap_find(batch->waits[i].queue);
+        if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
+            continue;
+        }
+        while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
+            status = run_first(batch->waits[i].queue, other);
+        }
+    }
     return status;
 }
 
@@ -188,7 +188,7 @@ static void wait_early(hal_plugin *table)
     deferred(table);
 }
 
-/* ---- Two devices that reach one another ---- */
+
 
 static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
@@ -241,7 +241,7 @@ static void two_waits(hal_plugin *table)
     two(table);
 }
 
-/* ---- Time ---- */
+
 
 /* The time since the queue was made, not since the first point. */
 static hal_status elapsed_since_start(hal_plugin_queue *queue, uint64_t first, uint64_t second,

@@ -1,23 +1,29 @@
 /* spoil.c: wrong in one cell; spoil.h says who calls it. */
 #include "spoil.h"
 
-static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
-                      const hal_ir_record *record);
 static int memory_matches(const spoil_cell *cell, const hal_ir_kernel *kernel,
-                          const hal_ir_record *record);
-static int shares_type(const hal_ir_kernel *kernel, uint32_t type);
-static uint64_t bits_to_flip(const spoil_cell *cell);
-
-void spoil_witness(void *user, const hal_ir_kernel *kernel, const hal_ir_record *record,
-                   uint64_t *values, uint32_t width)
+                          const hal_ir_record *record)
 {
-    spoil_cell *cell = user;
-    if (record->opcode == cell->opcode && is_of_cell(cell, kernel, record)) {
-        atomic_fetch_add(&cell->hits, 1);
-        for (uint32_t i = 0; i < width; i++) {
-            values[i] ^= bits_to_flip(cell);
+    if (kernel->memories[record->aux].type != cell->type ||
+        hal_ir_is_shared(kernel, record->aux) != (cell->shared != 0)) {
+        return 0;
+    }
+    if (record->opcode == HAL_IR_ASYNC_COPY) {
+        return 1;
+    }
+    return record->opcode == HAL_IR_ATOMIC
+               ? record->flags == cell->kind
+               : record->width == cell->width && (record->b != HAL_IR_NONE) == (cell->guarded != 0);
+}
+
+static int shares_type(const hal_ir_kernel *kernel, uint32_t type)
+{
+    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+        if (kernel->memories[i].type == type) {
+            return 1;
         }
     }
+    return 0;
 }
 
 static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
@@ -57,31 +63,6 @@ static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
     }
 }
 
-static int memory_matches(const spoil_cell *cell, const hal_ir_kernel *kernel,
-                          const hal_ir_record *record)
-{
-    if (kernel->memories[record->aux].type != cell->type ||
-        hal_ir_is_shared(kernel, record->aux) != (cell->shared != 0)) {
-        return 0;
-    }
-    if (record->opcode == HAL_IR_ASYNC_COPY) {
-        return 1;
-    }
-    return record->opcode == HAL_IR_ATOMIC
-               ? record->flags == cell->kind
-               : record->width == cell->width && (record->b != HAL_IR_NONE) == (cell->guarded != 0);
-}
-
-static int shares_type(const hal_ir_kernel *kernel, uint32_t type)
-{
-    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
-        if (kernel->memories[i].type == type) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* What becomes a 16-bit float is an f32 still, whose last bits do not count; a matrix product may
  * be off by its last bits. */
 static uint64_t bits_to_flip(const spoil_cell *cell)
@@ -90,4 +71,16 @@ static uint64_t bits_to_flip(const spoil_cell *cell)
     const int becomes = cell->opcode == HAL_IR_STORE || cell->opcode == HAL_IR_NARROW ||
                         cell->opcode == HAL_IR_ASYNC_COPY;
     return (small && becomes) || cell->opcode == HAL_IR_MATRIX_MULTIPLY ? UINT64_C(1) << 16 : 1;
+}
+
+void spoil_witness(void *user, const hal_ir_kernel *kernel, const hal_ir_record *record,
+                   uint64_t *values, uint32_t width)
+{
+    spoil_cell *cell = user;
+    if (record->opcode == cell->opcode && is_of_cell(cell, kernel, record)) {
+        atomic_fetch_add(&cell->hits, 1);
+        for (uint32_t i = 0; i < width; i++) {
+            values[i] ^= bits_to_flip(cell);
+        }
+    }
 }

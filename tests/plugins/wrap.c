@@ -14,14 +14,33 @@ typedef struct kept {
     max_align_t data[];
 } kept;
 
-static void read_name(void);
-static void *copy_of(const void *source, size_t bytes, size_t more);
-
 static const hal_plugin *inside;
 static const hal_host *services;
 static char name[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static kept *all;
+
+static void read_name(void)
+{
+    Dl_info here;
+    if (name[0] != '\0' || dladdr(&all, &here) == 0) {
+        return;
+    }
+    const char *slash = strrchr(here.dli_fname, '/');
+    const char *base = slash != NULL ? slash + 1 : here.dli_fname;
+    base += strncmp(base, "hal_", 4) == 0 ? 4 : 0;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
+}
+
+/* At least a byte, so that null always means that there is no memory. */
+static void *copy_of(const void *source, size_t bytes, size_t more)
+{
+    void *copy = malloc(bytes + more + 1);
+    if (copy != NULL && bytes > 0) {
+        memcpy(copy, source, bytes);
+    }
+    return copy;
+}
 
 hal_plugin *wrap_open(const char *path, uint32_t host_abi, const hal_host *host)
 {
@@ -63,18 +82,6 @@ const char *wrap_name(void)
 {
     read_name();
     return name;
-}
-
-static void read_name(void)
-{
-    Dl_info here;
-    if (name[0] != '\0' || dladdr(&all, &here) == 0) {
-        return;
-    }
-    const char *slash = strrchr(here.dli_fname, '/');
-    const char *base = slash != NULL ? slash + 1 : here.dli_fname;
-    base += strncmp(base, "hal_", 4) == 0 ? 4 : 0;
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
 }
 
 bool wrap_batch_copy(wrap_batch *copy, const hal_batch *batch)
@@ -210,14 +217,4 @@ void wrap_drop(const void *object)
     }
     pthread_mutex_unlock(&lock);
     free(found);
-}
-
-/* At least a byte, so that null always means that there is no memory. */
-static void *copy_of(const void *source, size_t bytes, size_t more)
-{
-    void *copy = malloc(bytes + more + 1);
-    if (copy != NULL && bytes > 0) {
-        memcpy(copy, source, bytes);
-    }
-    return copy;
 }

@@ -11,9 +11,6 @@
 
 #define LINE_BYTES 2048
 
-static uint32_t level_of_variable(void);
-static void write_line(uint32_t level, const char *message);
-
 /* The level asked for plus 1; 0 as long as nobody has read the variable. */
 static _Atomic uint32_t wanted;
 
@@ -22,6 +19,33 @@ static _Atomic int errors_wanted; /* in any case */
 static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_log_callback callback;
 static void *callback_user;
+
+static uint32_t level_of_variable(void)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug"};
+    const char *value = getenv("HAL_LOG");
+    for (uint32_t i = 0; value && i < sizeof names / sizeof *names; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            return HAL_LOG_ERROR + i;
+        }
+    }
+    return 0;
+}
+
+static void write_line(uint32_t level, const char *message)
+{
+    static const char *const names[] = {"", "error", "warn", "info", "debug"};
+    pthread_mutex_lock(&callback_lock);
+    const hal_log_callback function = callback;
+    void *user = callback_user;
+    pthread_mutex_unlock(&callback_lock);
+    if (function) {
+        function(user, level, message);
+    } else {
+        const char *name = level <= HAL_LOG_DEBUG ? names[level] : "debug";
+        fprintf(stderr, "halyard %s: %s\n", name, message);
+    }
+}
 
 void hal_log_set_callback(hal_log_callback new_callback, void *user, uint32_t level)
 {
@@ -71,31 +95,4 @@ void hal_log(uint32_t level, const char *format, ...)
 void hal_log_dump(const char *text)
 {
     write_line(HAL_LOG_INFO, text);
-}
-
-static uint32_t level_of_variable(void)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    const char *value = getenv("HAL_LOG");
-    for (uint32_t i = 0; value && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            return HAL_LOG_ERROR + i;
-        }
-    }
-    return 0;
-}
-
-static void write_line(uint32_t level, const char *message)
-{
-    static const char *const names[] = {"", "error", "warn", "info", "debug"};
-    pthread_mutex_lock(&callback_lock);
-    const hal_log_callback function = callback;
-    void *user = callback_user;
-    pthread_mutex_unlock(&callback_lock);
-    if (function) {
-        function(user, level, message);
-    } else {
-        const char *name = level <= HAL_LOG_DEBUG ? names[level] : "debug";
-        fprintf(stderr, "halyard %s: %s\n", name, message);
-    }
 }

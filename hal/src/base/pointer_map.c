@@ -9,9 +9,40 @@ struct hal_pointer_entry {
     void *value;
 };
 
-static uint32_t find(const hal_pointer_map *map, const void *key);
-static uint32_t home_of(const hal_pointer_map *map, const void *key);
-static int grow(hal_pointer_map *map);
+static uint32_t home_of(const hal_pointer_map *map, const void *key)
+{
+    const uint64_t mixed = ((uint64_t)(uintptr_t)key >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> 32) & (map->capacity - 1);
+}
+
+/* The place of a key, or the free one where it would go. */
+static uint32_t find(const hal_pointer_map *map, const void *key)
+{
+    uint32_t i = home_of(map, key);
+    while (map->entries[i].key && map->entries[i].key != key) {
+        i = (i + 1) & (map->capacity - 1);
+    }
+    return i;
+}
+
+static int grow(hal_pointer_map *map)
+{
+    const uint64_t capacity = map->capacity ? 2 * (uint64_t)map->capacity : 64;
+    hal_pointer_map larger = {.capacity = (uint32_t)capacity};
+    larger.entries = capacity <= UINT32_MAX ? calloc(capacity, sizeof *larger.entries) : NULL;
+    if (!larger.entries) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < map->capacity; i++) {
+        if (map->entries[i].key) {
+            larger.entries[find(&larger, map->entries[i].key)] = map->entries[i];
+        }
+    }
+    larger.count = map->count;
+    free(map->entries);
+    *map = larger;
+    return 1;
+}
 
 void *hal_pointer_map_get(const hal_pointer_map *map, const void *key)
 {
@@ -55,39 +86,4 @@ void hal_pointer_map_free(hal_pointer_map *map)
 {
     free(map->entries);
     memset(map, 0, sizeof *map);
-}
-
-/* The place of a key, or the free one where it would go. */
-static uint32_t find(const hal_pointer_map *map, const void *key)
-{
-    uint32_t i = home_of(map, key);
-    while (map->entries[i].key && map->entries[i].key != key) {
-        i = (i + 1) & (map->capacity - 1);
-    }
-    return i;
-}
-
-static uint32_t home_of(const hal_pointer_map *map, const void *key)
-{
-    const uint64_t mixed = ((uint64_t)(uintptr_t)key >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & (map->capacity - 1);
-}
-
-static int grow(hal_pointer_map *map)
-{
-    const uint64_t capacity = map->capacity ? 2 * (uint64_t)map->capacity : 64;
-    hal_pointer_map larger = {.capacity = (uint32_t)capacity};
-    larger.entries = capacity <= UINT32_MAX ? calloc(capacity, sizeof *larger.entries) : NULL;
-    if (!larger.entries) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < map->capacity; i++) {
-        if (map->entries[i].key) {
-            larger.entries[find(&larger, map->entries[i].key)] = map->entries[i];
-        }
-    }
-    larger.count = map->count;
-    free(map->entries);
-    *map = larger;
-    return 1;
 }

@@ -7,7 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int reserve(hal_text *text, size_t more);
+static int reserve(hal_text *text, size_t more)
+{
+    if (text->capacity - text->length >= more) {
+        return 1;
+    }
+    size_t capacity = text->capacity ? text->capacity : 128;
+    while (capacity - text->length < more) {
+        capacity *= 2;
+    }
+    char *data = realloc(text->data, capacity);
+    if (!data) {
+        return 0;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return 1;
+}
 
 void hal_text_add(hal_text *text, const char *format, ...)
 {
@@ -54,22 +70,4 @@ int hal_list_has(const char *list, const char *word)
         }
     }
     return 0;
-}
-
-static int reserve(hal_text *text, size_t more)
-{
-    if (text->capacity - text->length >= more) {
-        return 1;
-    }
-    size_t capacity = text->capacity ? text->capacity : 128;
-    while (capacity - text->length < more) {
-        capacity *= 2;
-    }
-    char *data = realloc(text->data, capacity);
-    if (!data) {
-        return 0;
-    }
-    text->data = data;
-    text->capacity = capacity;
-    return 1;
 }

@@ -6,7 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int grow(void **array, uint32_t *capacity, uint32_t count, uint32_t more, size_t bytes);
+static int grow(void **array, uint32_t *capacity, uint32_t count, uint32_t more, size_t bytes)
+{
+    if (*capacity - count >= more) {
+        return 1;
+    }
+    uint64_t wanted = *capacity ? *capacity : 32;
+    while (wanted - count < more) {
+        wanted *= 2;
+    }
+    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
+    if (!larger) {
+        return 0;
+    }
+    *array = larger;
+    *capacity = (uint32_t)wanted;
+    return 1;
+}
 
 hal_recording *hal_recording_create(void)
 {
@@ -82,22 +98,4 @@ hal_batch hal_recording_view(const hal_recording *recording)
         .bindings = recording->bindings,
         .scalars = recording->scalars,
     };
-}
-
-static int grow(void **array, uint32_t *capacity, uint32_t count, uint32_t more, size_t bytes)
-{
-    if (*capacity - count >= more) {
-        return 1;
-    }
-    uint64_t wanted = *capacity ? *capacity : 32;
-    while (wanted - count < more) {
-        wanted *= 2;
-    }
-    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
-    if (!larger) {
-        return 0;
-    }
-    *array = larger;
-    *capacity = (uint32_t)wanted;
-    return 1;
 }

@@ -9,8 +9,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory);
-static hal_status come_after(hal_queue *queue, hal_memory *memory);
+/* Puts an idle block in the place of one that still belongs to others' work; what a new buffer
+ * holds is not defined, so nothing is lost. Unlocks the uses of `memory`. */
+static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory)
+{
+    hal_pool *pool = &buffer->device->pool;
+    hal_memory *idle = NULL;
+    const hal_status status = hal_pool_take(pool, buffer->kind, buffer->bytes, 1, &idle);
+    if (status == HAL_OK) {
+        atomic_store(&buffer->memory, idle);
+    }
+    pthread_mutex_unlock(&memory->uses.lock);
+    if (status == HAL_OK) {
+        hal_pool_give(pool, memory);
+    }
+    return status;
+}
+
+/* Makes the queue's batch wait for the work of the memory's earlier owners. Needs the uses' lock.
+ * INVALID_STATE, without a message: some of that work has not been handed over yet. */
+static hal_status come_after(hal_queue *queue, hal_memory *memory)
+{
+    hal_uses *uses = &memory->uses;
+    for (uint32_t i = 0; i < uses->count; i++) {
+        const hal_use use = uses->items[i];
+        if (use.queue != queue && !hal_queue_has_submitted(use.queue, use.value)) {
+            return HAL_ERROR_INVALID_STATE;
+        }
+    }
+    for (uint32_t i = 0; i < uses->count; i++) {
+        if (uses->items[i].queue != queue) {
+            const hal_status status = hal_queue_add_wait(queue, uses->items[i]);
+            if (status != HAL_OK) {
+                return status;
+            }
+        }
+    }
+    uses->count = 0;
+    return HAL_OK;
+}
 
 hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, hal_buffer **buffer)
 {
@@ -259,44 +296,4 @@ int hal_buffer_is_mapped_kind(const hal_buffer *buffer)
 {
     return buffer->kind != HAL_MEMORY_DEVICE ||
            (buffer->device->info.abilities & HAL_ABILITY_MAP_DEVICE) != 0;
-}
-
-/* Puts an idle block in the place of one that still belongs to others' work; what a new buffer
- * holds is not defined, so nothing is lost. Unlocks the uses of `memory`. */
-static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory)
-{
-    hal_pool *pool = &buffer->device->pool;
-    hal_memory *idle = NULL;
-    const hal_status status = hal_pool_take(pool, buffer->kind, buffer->bytes, 1, &idle);
-    if (status == HAL_OK) {
-        atomic_store(&buffer->memory, idle);
-    }
-    pthread_mutex_unlock(&memory->uses.lock);
-    if (status == HAL_OK) {
-        hal_pool_give(pool, memory);
-    }
-    return status;
-}
-
-/* Makes the queue's batch wait for the work of the memory's earlier owners. Needs the uses' lock.
- * INVALID_STATE, without a message: some of that work has not been handed over yet. */
-static hal_status come_after(hal_queue *queue, hal_memory *memory)
-{
-    hal_uses *uses = &memory->uses;
-    for (uint32_t i = 0; i < uses->count; i++) {
-        const hal_use use = uses->items[i];
-        if (use.queue != queue && !hal_queue_has_submitted(use.queue, use.value)) {
-            return HAL_ERROR_INVALID_STATE;
-        }
-    }
-    for (uint32_t i = 0; i < uses->count; i++) {
-        if (uses->items[i].queue != queue) {
-            const hal_status status = hal_queue_add_wait(queue, uses->items[i]);
-            if (status != HAL_OK) {
-                return status;
-            }
-        }
-    }
-    uses->count = 0;
-    return HAL_OK;
 }

@@ -15,15 +15,94 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status open_item(const char *item, hal_device **device);
-static hal_status open_candidate(const hal_candidate *candidate, hal_device **device);
-static hal_status make_device(const hal_candidate *candidate, hal_device **device);
-static void close_device(hal_device *device);
-
 /* Under the registry's lock. */
 static hal_device *open_devices;
 
 static _Thread_local const hal_device *working_for;
+
+static hal_status make_device(const hal_candidate *candidate, hal_device **device)
+{
+    hal_module *module = candidate->module;
+    hal_device *made = calloc(1, sizeof *made);
+    if (!made) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "opening %s:%u: no host memory",
+                        module->table.name, candidate->index);
+    }
+    atomic_init(&made->references, 1);
+    made->generation = hal_host_generation();
+    made->index = candidate->index;
+    made->module = module;
+    made->plugin = &module->table;
+    made->info = module->infos[candidate->index];
+    snprintf(made->identity, sizeof made->identity, "%s %s %s %s", module->table.name,
+             module->table.build_id, made->info.driver, made->info.architecture);
+    const hal_device *before = hal_device_enter(made);
+    hal_event event = {.kind = HAL_EVENT_OPEN, .device = made};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = made->plugin->device_open(candidate->index, &made->handle);
+        status = hal_host_made(status, made->handle);
+    }
+    hal_event_end(&event, status);
+    hal_device_enter(before);
+    if (status != HAL_OK) {
+        const hal_status failed = hal_device_failed(made, status, "opening %s", made->info.name);
+        free(made);
+        return failed;
+    }
+    hal_pool_begin(&made->pool, made);
+    hal_kernel_table_begin(&made->kernels);
+    made->next = open_devices;
+    open_devices = made;
+    hal_log(HAL_LOG_INFO, "opened %s:%u, %s", module->table.name, made->index, made->info.name);
+    *device = made;
+    return HAL_OK;
+}
+
+static hal_status open_candidate(const hal_candidate *candidate, hal_device **device)
+{
+    for (hal_device *open = open_devices; open; open = open->next) {
+        if (open->module == candidate->module && open->index == candidate->index &&
+            !hal_device_is_foreign(open) && !atomic_load(&open->lost)) {
+            *device = hal_device_hold(open);
+            return HAL_OK;
+        }
+    }
+    return make_device(candidate, device);
+}
+
+static hal_status open_item(const char *item, hal_device **device)
+{
+    hal_candidates found = {0};
+    hal_status status = hal_selection_match(item, &found);
+    hal_text tried = {0};
+    hal_status first = HAL_OK;
+    for (uint32_t i = 0; status == HAL_OK && !*device && i < found.count; i++) {
+        const hal_status opened = open_candidate(&found.items[i], device);
+        if (opened != HAL_OK) {
+            first = first ? first : opened;
+            hal_text_add(&tried, "%s%s", tried.length ? "; then " : "", hal_status_message());
+        }
+    }
+    if (status == HAL_OK && !*device) {
+        status = hal_fail(first, "%s", hal_text_get(&tried));
+    }
+    hal_text_free(&tried);
+    free(found.items);
+    return status;
+}
+
+static void close_device(hal_device *device)
+{
+    hal_kernel_table_end(device);
+    hal_pool_end(&device->pool);
+    hal_event event = {.kind = HAL_EVENT_CLOSE, .device = device};
+    hal_event_begin(&event);
+    device->plugin->device_close(device->handle);
+    hal_event_end(&event, HAL_OK);
+    hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
+    hal_check_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
+}
 
 hal_status hal_device_open(const char *selection, hal_device **device)
 {
@@ -224,88 +303,4 @@ const hal_device *hal_device_enter(const hal_device *device)
 const hal_device *hal_device_of_id(const char *id)
 {
     return working_for && strcmp(working_for->info.id, id) == 0 ? working_for : NULL;
-}
-
-static hal_status open_item(const char *item, hal_device **device)
-{
-    hal_candidates found = {0};
-    hal_status status = hal_selection_match(item, &found);
-    hal_text tried = {0};
-    hal_status first = HAL_OK;
-    for (uint32_t i = 0; status == HAL_OK && !*device && i < found.count; i++) {
-        const hal_status opened = open_candidate(&found.items[i], device);
-        if (opened != HAL_OK) {
-            first = first ? first : opened;
-            hal_text_add(&tried, "%s%s", tried.length ? "; then " : "", hal_status_message());
-        }
-    }
-    if (status == HAL_OK && !*device) {
-        status = hal_fail(first, "%s", hal_text_get(&tried));
-    }
-    hal_text_free(&tried);
-    free(found.items);
-    return status;
-}
-
-static hal_status open_candidate(const hal_candidate *candidate, hal_device **device)
-{
-    for (hal_device *open = open_devices; open; open = open->next) {
-        if (open->module == candidate->module && open->index == candidate->index &&
-            !hal_device_is_foreign(open) && !atomic_load(&open->lost)) {
-            *device = hal_device_hold(open);
-            return HAL_OK;
-        }
-    }
-    return make_device(candidate, device);
-}
-
-static hal_status make_device(const hal_candidate *candidate, hal_device **device)
-{
-    hal_module *module = candidate->module;
-    hal_device *made = calloc(1, sizeof *made);
-    if (!made) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "opening %s:%u: no host memory",
-                        module->table.name, candidate->index);
-    }
-    atomic_init(&made->references, 1);
-    made->generation = hal_host_generation();
-    made->index = candidate->index;
-    made->module = module;
-    made->plugin = &module->table;
-    made->info = module->infos[candidate->index];
-    snprintf(made->identity, sizeof made->identity, "%s %s %s %s", module->table.name,
-             module->table.build_id, made->info.driver, made->info.architecture);
-    const hal_device *before = hal_device_enter(made);
-    hal_event event = {.kind = HAL_EVENT_OPEN, .device = made};
-    hal_status status = hal_event_begin(&event);
-    if (status == HAL_OK) {
-        status = made->plugin->device_open(candidate->index, &made->handle);
-        status = hal_host_made(status, made->handle);
-    }
-    hal_event_end(&event, status);
-    hal_device_enter(before);
-    if (status != HAL_OK) {
-        const hal_status failed = hal_device_failed(made, status, "opening %s", made->info.name);
-        free(made);
-        return failed;
-    }
-    hal_pool_begin(&made->pool, made);
-    hal_kernel_table_begin(&made->kernels);
-    made->next = open_devices;
-    open_devices = made;
-    hal_log(HAL_LOG_INFO, "opened %s:%u, %s", module->table.name, made->index, made->info.name);
-    *device = made;
-    return HAL_OK;
-}
-
-static void close_device(hal_device *device)
-{
-    hal_kernel_table_end(device);
-    hal_pool_end(&device->pool);
-    hal_event event = {.kind = HAL_EVENT_CLOSE, .device = device};
-    hal_event_begin(&event);
-    device->plugin->device_close(device->handle);
-    hal_event_end(&event, HAL_OK);
-    hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
-    hal_check_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
 }

@@ -33,20 +33,241 @@ struct hal_graph {
     uint32_t slot_count;
 };
 
-static hal_status begin(hal_queue *queue);
+static hal_status begin(hal_queue *queue)
+{
+    hal_status status = hal_queue_check(queue, "hal_graph_begin");
+    if (status == HAL_OK) {
+        status = hal_queue_flush(queue, NULL);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_graph *graph = calloc(1, sizeof *graph);
+    if (!graph) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
+    }
+    graph->device = hal_device_hold(queue->device);
+    queue->graph = graph;
+    return HAL_OK;
+}
+
+static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count)
+{
+    const uint32_t ranges = graph->range_count;
+    graph->slots = malloc((ranges ? ranges : 1) * sizeof *graph->slots);
+    graph->slot_bytes = calloc(slot_count ? slot_count : 1, sizeof *graph->slot_bytes);
+    if (!graph->slots || !graph->slot_bytes) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_end: no host memory");
+    }
+    graph->slot_count = slot_count;
+    for (uint32_t i = 0; i < ranges; i++) {
+        graph->slots[i] = NO_SLOT;
+    }
+    for (uint32_t s = 0; s < slot_count; s++) {
+        int used = 0;
+        for (uint32_t i = 0; slots[s] && i < ranges; i++) {
+            if (graph->ranges[i].buffer == slots[s]) {
+                if (graph->slots[i] != NO_SLOT) {
+                    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                                    "hal_graph_end: slots[%u] and slots[%u] are the same buffer",
+                                    graph->slots[i], s);
+                }
+                graph->slots[i] = s;
+                used = 1;
+            }
+        }
+        if (!used) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "hal_graph_end: slots[%u] is %s", s,
+                            slots[s] ? "a buffer that no command of the graph uses" : "null");
+        }
+        graph->slot_bytes[s] = slots[s]->bytes;
+    }
+    return HAL_OK;
+}
+
+static void free_graph(hal_graph *graph)
+{
+    if (!graph || hal_device_is_foreign(graph->device)) {
+        return;
+    }
+    for (uint32_t i = 0; i < graph->command_count; i++) {
+        hal_kernel_drop(graph->commands[i].action.kernel);
+    }
+    for (uint32_t i = 0; i < graph->range_count; i++) {
+        hal_buffer_drop(graph->ranges[i].buffer);
+    }
+    hal_device_drop(graph->device);
+    free(graph->commands);
+    free(graph->ranges);
+    free(graph->slots);
+    free(graph->scalars);
+    free(graph->slot_bytes);
+    hal_check_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
+}
+
 static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
-                      hal_graph **graph);
-static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
-                         uint32_t buffer_count);
-static void free_graph(hal_graph *graph);
-static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes);
-static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count);
+                      hal_graph **graph)
+{
+    if (graph) {
+        *graph = NULL;
+    }
+    if (!queue || !queue->graph) {
+        return hal_fail(queue ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_graph_end: %s",
+                        queue ? "no graph is being recorded; call hal_graph_begin first"
+                              : "queue is null");
+    }
+    hal_graph *made = queue->graph;
+    queue->graph = NULL;
+    hal_status status = HAL_OK;
+    if (!graph || (slot_count > 0 && !slots)) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_end: %s is null",
+                          graph ? "slots" : "graph");
+    } else {
+        status = find_slots(made, slots, slot_count);
+    }
+    if (status != HAL_OK) {
+        free_graph(made);
+        return status;
+    }
+    *graph = made;
+    return HAL_OK;
+}
+
+static hal_range range_of(const hal_graph *graph, uint32_t index, hal_buffer *const *buffers)
+{
+    hal_range range = graph->ranges[index];
+    const uint32_t slot = graph->slots[index];
+    if (buffers && slot != NO_SLOT && buffers[slot]) {
+        range.buffer = buffers[slot];
+    }
+    return range;
+}
+
+/* Other buffers in the slots may meet in one command. */
+static hal_status check_overlaps(const hal_graph *graph, hal_buffer *const *buffers)
+{
+    for (uint32_t c = 0; c < graph->command_count; c++) {
+        const kept *command = &graph->commands[c];
+        for (uint32_t i = 1; i < command->action.range_count; i++) {
+            const hal_range one = range_of(graph, command->range_first + i, buffers);
+            for (uint32_t j = 0; one.buffer && j < i; j++) {
+                const hal_range other = range_of(graph, command->range_first + j, buffers);
+                const uint8_t *access = command->action.access;
+                if (one.buffer == other.buffer && one.length > 0 && other.length > 0 &&
+                    one.offset < other.offset + other.length &&
+                    other.offset < one.offset + one.length &&
+                    ((access[i] | access[j]) & HAL_ACCESS_WRITE)) {
+                    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                                    "hal_graph_launch: with these buffers, bindings %u and %u of "
+                                    "command %u overlap and one of them is written",
+                                    j, i, c);
+                }
+            }
+        }
+    }
+    return HAL_OK;
+}
+
 static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
-                               hal_buffer *const *buffers, uint32_t buffer_count);
-static hal_status check_overlaps(const hal_graph *graph, hal_buffer *const *buffers);
-static hal_range range_of(const hal_graph *graph, uint32_t index, hal_buffer *const *buffers);
-static hal_status record_all(hal_queue *queue, const hal_graph *graph,
-                             hal_buffer *const *buffers);
+                               hal_buffer *const *buffers, uint32_t buffer_count)
+{
+    if (!graph) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_launch: graph is null");
+    }
+    if (graph->device != queue->device) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_graph_launch: the graph is of device %s:%u, the queue of %s:%u",
+                        graph->device->plugin->name, graph->device->index,
+                        queue->device->plugin->name, queue->device->index);
+    }
+    if (buffer_count != 0 && (buffer_count != graph->slot_count || !buffers)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_graph_launch: the graph has %u slots, %u buffers are given%s",
+                        graph->slot_count, buffer_count, buffers ? "" : ", and buffers is null");
+    }
+    for (uint32_t s = 0; s < buffer_count; s++) {
+        if (buffers[s] && buffers[s]->device != queue->device) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "hal_graph_launch: buffers[%u] is of another device", s);
+        }
+        if (buffers[s] && buffers[s]->bytes < graph->slot_bytes[s]) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "hal_graph_launch: buffers[%u] has %llu bytes, the one it stands for "
+                            "has %llu",
+                            s, (unsigned long long)buffers[s]->bytes,
+                            (unsigned long long)graph->slot_bytes[s]);
+        }
+    }
+    return buffer_count ? check_overlaps(graph, buffers) : HAL_OK;
+}
+
+static hal_status record_all(hal_queue *queue, const hal_graph *graph, hal_buffer *const *buffers)
+{
+    hal_recording *recording = queue->recording;
+    const uint32_t commands = recording->command_count;
+    const uint32_t bindings = recording->binding_count;
+    const uint32_t scalars = recording->scalar_bytes;
+    hal_status status = HAL_OK;
+    for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
+        const kept *command = &graph->commands[c];
+        hal_range ranges[HAL_IR_MAX_BINDINGS];
+        for (uint32_t i = 0; i < command->action.range_count; i++) {
+            ranges[i] = range_of(graph, command->range_first + i, buffers);
+        }
+        hal_action action = command->action;
+        action.ranges = ranges;
+        action.scalars = graph->scalars + command->scalar_first;
+        status = hal_queue_record(queue, &action);
+    }
+    if (status != HAL_OK) {
+        recording->command_count = commands;
+        recording->binding_count = bindings;
+        recording->scalar_bytes = scalars;
+        hal_hazards_force(&queue->hazards);
+    }
+    return status;
+}
+
+static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
+                         uint32_t buffer_count)
+{
+    hal_status status = hal_queue_check(queue, "hal_graph_launch");
+    if (status == HAL_OK) {
+        status = check_launch(queue, graph, buffers, buffer_count);
+    }
+    if (status != HAL_OK || graph->command_count == 0) {
+        return status;
+    }
+    hal_buffer *const *given = buffer_count ? buffers : NULL;
+    /* The launch is one piece: what does not fit begins a batch of its own. */
+    if (queue->recording->command_count + (uint64_t)graph->command_count >
+        queue->batch_most) {
+        status = hal_queue_flush(queue, NULL);
+    } else {
+        status = hal_queue_make_room(queue);
+    }
+    return status == HAL_OK ? record_all(queue, graph, given) : status;
+}
+
+static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes)
+{
+    if (needed <= *capacity) {
+        return HAL_OK;
+    }
+    uint64_t wanted = *capacity ? *capacity : 32;
+    while (wanted < needed) {
+        wanted *= 2;
+    }
+    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
+    if (!larger) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to keep a graph's command");
+    }
+    *array = larger;
+    *capacity = (uint32_t)wanted;
+    return HAL_OK;
+}
 
 hal_status hal_graph_begin(hal_queue *queue)
 {
@@ -152,240 +373,4 @@ void hal_graph_abandon(hal_queue *queue)
 {
     free_graph(queue->graph);
     queue->graph = NULL;
-}
-
-static hal_status begin(hal_queue *queue)
-{
-    hal_status status = hal_queue_check(queue, "hal_graph_begin");
-    if (status == HAL_OK) {
-        status = hal_queue_flush(queue, NULL);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_graph *graph = calloc(1, sizeof *graph);
-    if (!graph) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
-    }
-    graph->device = hal_device_hold(queue->device);
-    queue->graph = graph;
-    return HAL_OK;
-}
-
-static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
-                      hal_graph **graph)
-{
-    if (graph) {
-        *graph = NULL;
-    }
-    if (!queue || !queue->graph) {
-        return hal_fail(queue ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_end: %s",
-                        queue ? "no graph is being recorded; call hal_graph_begin first"
-                              : "queue is null");
-    }
-    hal_graph *made = queue->graph;
-    queue->graph = NULL;
-    hal_status status = HAL_OK;
-    if (!graph || (slot_count > 0 && !slots)) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_end: %s is null",
-                          graph ? "slots" : "graph");
-    } else {
-        status = find_slots(made, slots, slot_count);
-    }
-    if (status != HAL_OK) {
-        free_graph(made);
-        return status;
-    }
-    *graph = made;
-    return HAL_OK;
-}
-
-static void free_graph(hal_graph *graph)
-{
-    if (!graph || hal_device_is_foreign(graph->device)) {
-        return;
-    }
-    for (uint32_t i = 0; i < graph->command_count; i++) {
-        hal_kernel_drop(graph->commands[i].action.kernel);
-    }
-    for (uint32_t i = 0; i < graph->range_count; i++) {
-        hal_buffer_drop(graph->ranges[i].buffer);
-    }
-    hal_device_drop(graph->device);
-    free(graph->commands);
-    free(graph->ranges);
-    free(graph->slots);
-    free(graph->scalars);
-    free(graph->slot_bytes);
-    hal_check_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
-}
-
-static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
-                         uint32_t buffer_count)
-{
-    hal_status status = hal_queue_check(queue, "hal_graph_launch");
-    if (status == HAL_OK) {
-        status = check_launch(queue, graph, buffers, buffer_count);
-    }
-    if (status != HAL_OK || graph->command_count == 0) {
-        return status;
-    }
-    hal_buffer *const *given = buffer_count ? buffers : NULL;
-    /* The launch is one piece: what does not fit begins a batch of its own. */
-    if (queue->recording->command_count + (uint64_t)graph->command_count >
-        queue->batch_most) {
-        status = hal_queue_flush(queue, NULL);
-    } else {
-        status = hal_queue_make_room(queue);
-    }
-    return status == HAL_OK ? record_all(queue, graph, given) : status;
-}
-
-static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes)
-{
-    if (needed <= *capacity) {
-        return HAL_OK;
-    }
-    uint64_t wanted = *capacity ? *capacity : 32;
-    while (wanted < needed) {
-        wanted *= 2;
-    }
-    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
-    if (!larger) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to keep a graph's command");
-    }
-    *array = larger;
-    *capacity = (uint32_t)wanted;
-    return HAL_OK;
-}
-
-static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count)
-{
-    const uint32_t ranges = graph->range_count;
-    graph->slots = malloc((ranges ? ranges : 1) * sizeof *graph->slots);
-    graph->slot_bytes = calloc(slot_count ? slot_count : 1, sizeof *graph->slot_bytes);
-    if (!graph->slots || !graph->slot_bytes) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_end: no host memory");
-    }
-    graph->slot_count = slot_count;
-    for (uint32_t i = 0; i < ranges; i++) {
-        graph->slots[i] = NO_SLOT;
-    }
-    for (uint32_t s = 0; s < slot_count; s++) {
-        int used = 0;
-        for (uint32_t i = 0; slots[s] && i < ranges; i++) {
-            if (graph->ranges[i].buffer == slots[s]) {
-                if (graph->slots[i] != NO_SLOT) {
-                    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                    "hal_graph_end: slots[%u] and slots[%u] are the same buffer",
-                                    graph->slots[i], s);
-                }
-                graph->slots[i] = s;
-                used = 1;
-            }
-        }
-        if (!used) {
-            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_end: slots[%u] is %s", s,
-                            slots[s] ? "a buffer that no command of the graph uses" : "null");
-        }
-        graph->slot_bytes[s] = slots[s]->bytes;
-    }
-    return HAL_OK;
-}
-
-static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
-                               hal_buffer *const *buffers, uint32_t buffer_count)
-{
-    if (!graph) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_launch: graph is null");
-    }
-    if (graph->device != queue->device) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_launch: the graph is of device %s:%u, the queue of %s:%u",
-                        graph->device->plugin->name, graph->device->index,
-                        queue->device->plugin->name, queue->device->index);
-    }
-    if (buffer_count != 0 && (buffer_count != graph->slot_count || !buffers)) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_launch: the graph has %u slots, %u buffers are given%s",
-                        graph->slot_count, buffer_count, buffers ? "" : ", and buffers is null");
-    }
-    for (uint32_t s = 0; s < buffer_count; s++) {
-        if (buffers[s] && buffers[s]->device != queue->device) {
-            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_launch: buffers[%u] is of another device", s);
-        }
-        if (buffers[s] && buffers[s]->bytes < graph->slot_bytes[s]) {
-            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_launch: buffers[%u] has %llu bytes, the one it stands for "
-                            "has %llu",
-                            s, (unsigned long long)buffers[s]->bytes,
-                            (unsigned long long)graph->slot_bytes[s]);
-        }
-    }
-    return buffer_count ? check_overlaps(graph, buffers) : HAL_OK;
-}
-
-/* Other buffers in the slots may meet in one command. */
-static hal_status check_overlaps(const hal_graph *graph, hal_buffer *const *buffers)
-{
-    for (uint32_t c = 0; c < graph->command_count; c++) {
-        const kept *command = &graph->commands[c];
-        for (uint32_t i = 1; i < command->action.range_count; i++) {
-            const hal_range one = range_of(graph, command->range_first + i, buffers);
-            for (uint32_t j = 0; one.buffer && j < i; j++) {
-                const hal_range other = range_of(graph, command->range_first + j, buffers);
-                const uint8_t *access = command->action.access;
-                if (one.buffer == other.buffer && one.length > 0 && other.length > 0 &&
-                    one.offset < other.offset + other.length &&
-                    other.offset < one.offset + one.length &&
-                    ((access[i] | access[j]) & HAL_ACCESS_WRITE)) {
-                    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                    "hal_graph_launch: with these buffers, bindings %u and %u of "
-                                    "command %u overlap and one of them is written",
-                                    j, i, c);
-                }
-            }
-        }
-    }
-    return HAL_OK;
-}
-
-static hal_range range_of(const hal_graph *graph, uint32_t index, hal_buffer *const *buffers)
-{
-    hal_range range = graph->ranges[index];
-    const uint32_t slot = graph->slots[index];
-    if (buffers && slot != NO_SLOT && buffers[slot]) {
-        range.buffer = buffers[slot];
-    }
-    return range;
-}
-
-static hal_status record_all(hal_queue *queue, const hal_graph *graph, hal_buffer *const *buffers)
-{
-    hal_recording *recording = queue->recording;
-    const uint32_t commands = recording->command_count;
-    const uint32_t bindings = recording->binding_count;
-    const uint32_t scalars = recording->scalar_bytes;
-    hal_status status = HAL_OK;
-    for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
-        const kept *command = &graph->commands[c];
-        hal_range ranges[HAL_IR_MAX_BINDINGS];
-        for (uint32_t i = 0; i < command->action.range_count; i++) {
-            ranges[i] = range_of(graph, command->range_first + i, buffers);
-        }
-        hal_action action = command->action;
-        action.ranges = ranges;
-        action.scalars = graph->scalars + command->scalar_first;
-        status = hal_queue_record(queue, &action);
-    }
-    if (status != HAL_OK) {
-        recording->command_count = commands;
-        recording->binding_count = bindings;
-        recording->scalar_bytes = scalars;
-        hal_hazards_force(&queue->hazards);
-    }
-    return status;
 }

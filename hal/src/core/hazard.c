@@ -5,10 +5,47 @@
 
 #define FEW 8 /* ranges that are looked through faster than filters are kept */
 
-static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range);
-static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range);
-static void filter(hal_hazards *hazards);
-static uint32_t filter_bit(const hal_memory *memory);
+/* One of 256 bits. */
+static uint32_t filter_bit(const hal_memory *memory)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+
+/* Makes the filters tell of all known ranges. */
+static void filter(hal_hazards *hazards)
+{
+    if (hazards->filtered == hazards->first) {
+        memset(hazards->reads, 0, sizeof hazards->reads);
+        memset(hazards->writes, 0, sizeof hazards->writes);
+    }
+    for (; hazards->filtered < hazards->end; hazards->filtered++) {
+        const hal_hazard_range *range = &hazards->ranges[hazards->filtered];
+        const uint32_t bit = filter_bit(range->memory);
+        const uint64_t mask = UINT64_C(1) << (bit & 63);
+        hazards->writes[bit >> 6] |= range->access & HAL_ACCESS_WRITE ? mask : 0;
+        hazards->reads[bit >> 6] |= range->access & HAL_ACCESS_READ ? mask : 0;
+    }
+}
+
+static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
+{
+    const uint32_t bit = filter_bit(range->memory), word = bit >> 6;
+    const uint64_t reads = range->access & HAL_ACCESS_WRITE ? hazards->reads[word] : 0;
+    return (hazards->writes[word] | reads) >> (bit & 63) & 1;
+}
+
+/* What was touched last is the likeliest. */
+static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range)
+{
+    const hal_hazard_range *first = hazards->ranges + hazards->first;
+    for (const hal_hazard_range *other = hazards->ranges + hazards->end; other-- != first;) {
+        if (other->memory == range->memory && other->begin < range->end &&
+            range->begin < other->end && ((other->access | range->access) & HAL_ACCESS_WRITE)) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 int hal_hazards_note(hal_hazards *hazards, uint32_t count)
 {
@@ -52,46 +89,4 @@ void hal_hazards_clear(hal_hazards *hazards)
 {
     hazards->first = hazards->filtered = hazards->end = 0;
     hazards->forced = 0;
-}
-
-/* What was touched last is the likeliest. */
-static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range)
-{
-    const hal_hazard_range *first = hazards->ranges + hazards->first;
-    for (const hal_hazard_range *other = hazards->ranges + hazards->end; other-- != first;) {
-        if (other->memory == range->memory && other->begin < range->end &&
-            range->begin < other->end && ((other->access | range->access) & HAL_ACCESS_WRITE)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
-{
-    const uint32_t bit = filter_bit(range->memory), word = bit >> 6;
-    const uint64_t reads = range->access & HAL_ACCESS_WRITE ? hazards->reads[word] : 0;
-    return (hazards->writes[word] | reads) >> (bit & 63) & 1;
-}
-
-/* Makes the filters tell of all known ranges. */
-static void filter(hal_hazards *hazards)
-{
-    if (hazards->filtered == hazards->first) {
-        memset(hazards->reads, 0, sizeof hazards->reads);
-        memset(hazards->writes, 0, sizeof hazards->writes);
-    }
-    for (; hazards->filtered < hazards->end; hazards->filtered++) {
-        const hal_hazard_range *range = &hazards->ranges[hazards->filtered];
-        const uint32_t bit = filter_bit(range->memory);
-        const uint64_t mask = UINT64_C(1) << (bit & 63);
-        hazards->writes[bit >> 6] |= range->access & HAL_ACCESS_WRITE ? mask : 0;
-        hazards->reads[bit >> 6] |= range->access & HAL_ACCESS_READ ? mask : 0;
-    }
-}
-
-/* One of 256 bits. */
-static uint32_t filter_bit(const hal_memory *memory)
-{
-    return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }

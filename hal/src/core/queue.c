@@ -18,22 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void destroy(hal_queue *queue);
-static void dispose_of(void *queue);
-static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most);
-static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
-                              hal_plugin_wait *waits, uint32_t *count);
-static hal_status flush(hal_queue *queue, int waits_count, hal_point *point);
-static hal_status flush_traced(hal_queue *queue);
-static void limit_batch(hal_queue *queue, uint32_t commands);
-static hal_queue *new_queue(void);
-static void put_aside(hal_queue *queue);
-static void begin_batch(hal_queue *queue);
-static hal_status hand_over(hal_queue *queue);
-static void stand_in(hal_queue *queue, uint64_t value, hal_status status);
-static void close_queue(hal_queue *queue);
-static void settle(hal_queue *queue);
-
 /* A batch that uses this part of the device's memory is flushed: memory that was released can only
  * go back to the device once the batch is on its way. */
 #define MEMORY_PART 8
@@ -46,6 +30,242 @@ static hal_queue *idle_queues;
 
 static _Atomic uint64_t last_serial;
 static _Thread_local const hal_queue *recent;
+
+static void put_aside(hal_queue *queue)
+{
+    hal_recording_destroy(queue->recording);
+    queue->recording = NULL;
+    pthread_mutex_lock(&idle_lock);
+    queue->next = idle_queues;
+    idle_queues = queue;
+    pthread_mutex_unlock(&idle_lock);
+}
+
+/* A queue that was destroyed lives on under another name and counts from where it ended, so that
+ * its points, and waits and uses that still name it, stay true. */
+static hal_queue *new_queue(void)
+{
+    pthread_mutex_lock(&idle_lock);
+    hal_queue *queue = idle_queues;
+    if (queue) {
+        idle_queues = queue->next;
+    }
+    pthread_mutex_unlock(&idle_lock);
+    if (!queue) {
+        queue = calloc(1, sizeof *queue);
+        if (!queue) {
+            return NULL;
+        }
+        atomic_store(&queue->closing, 1);
+        hal_uses_begin(&queue->followers);
+    }
+    queue->recording = hal_recording_create();
+    if (!queue->recording) {
+        put_aside(queue);
+        return NULL;
+    }
+    return queue;
+}
+
+/* What an empty batch may grow to. While traced that is nothing, so that its first command leads to
+ * flush_traced before it is recorded. */
+static void limit_batch(hal_queue *queue, uint32_t commands)
+{
+    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : commands;
+}
+
+static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
+{
+    first = first ? first : HAL_QUEUE_BATCH_FIRST;
+    most = most ? most : HAL_QUEUE_BATCH_COMMANDS;
+    if (!queue || first > most) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_set_batch: %s", queue ? "first is above most" : "queue is null");
+    }
+    queue->batch_first = first;
+    queue->batch_most = most;
+    limit_batch(queue, first);
+    return HAL_OK;
+}
+
+static void begin_batch(hal_queue *queue)
+{
+    queue->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+    queue->memory_bytes = 0;
+    hal_hazards_clear(&queue->hazards);
+    hal_recording_clear(queue->recording);
+    limit_batch(queue, queue->batch_limit);
+}
+
+/* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise,
+ * and what it uses must not go before. */
+static void settle(hal_queue *queue)
+{
+    atomic_fetch_add(&queue->visitors, 1);
+    const uint64_t value = atomic_load(&queue->submitted);
+    uint64_t reached = atomic_load(&queue->reached);
+    if (!atomic_load(&queue->closing) && reached < value && queue->base < value) {
+        queue->device->plugin->wait(queue->handle, value - queue->base, LOST_WAIT_NS);
+        while (reached < value &&
+               !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
+        }
+    }
+    atomic_fetch_sub(&queue->visitors, 1);
+}
+
+static void close_queue(hal_queue *queue)
+{
+    hal_point_drop_held(queue);
+    if (atomic_load(&queue->device->lost)) {
+        settle(queue);
+    }
+    /* Uses may name the batch that was never flushed: it counts as reached too. */
+    const uint64_t last = atomic_load(&queue->flushed) + 1;
+    atomic_store(&queue->submitted, last);
+    atomic_store(&queue->reached, last);
+    atomic_store(&queue->flushed, last);
+    atomic_store(&queue->closing, 1);
+    while (atomic_load(&queue->visitors) > 0) {
+        sched_yield();
+    }
+    for (uint32_t i = 0; i < queue->followers.count; i++) {
+        const hal_use follower = queue->followers.items[i];
+        hal_queue_wait_submitted(follower.queue, follower.value);
+    }
+    queue->followers.count = 0;
+    if (hal_layers_on(HAL_LAYER_TRACE)) {
+        hal_trace_closing(queue);
+    }
+    hal_staging_end(queue);
+    queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
+    queue->handle = NULL;
+    while (queue->spare) {
+        hal_recording *next = queue->spare->next;
+        hal_recording_destroy(queue->spare);
+        queue->spare = next;
+    }
+}
+
+static void dispose_of(void *queue)
+{
+    put_aside(queue);
+}
+
+static void destroy(hal_queue *queue)
+{
+    if (!queue || hal_device_is_foreign(queue->device)) {
+        return;
+    }
+    hal_device *device = queue->device;
+    if (queue->graph) {
+        hal_graph_abandon(queue);
+    }
+    /* First what is held: its failure would keep what was recorded behind it from being flushed. */
+    hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
+    if (hal_point_take_failure(queue) != HAL_OK) {
+        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
+    }
+    if (hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_OK) {
+        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
+        /* What was flushed before the failure may still be under way. */
+        hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
+    }
+    close_queue(queue);
+    hal_point_advance();
+    hal_check_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
+    hal_device_drop(device);
+}
+
+/* An empty batch in the place of one that the plugin did not take: what that was to use is free
+ * once all before it has run, and not only when the queue goes on. The failure's message stays. */
+static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
+{
+    char message[HAL_MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s", hal_status_message());
+    hal_recording_clear(queue->recording);
+    hal_queue_submit(queue, queue->recording, value);
+    hal_fail(status, "%s", message);
+}
+
+/* Submits the present batch, or has it held when it must come after another device's work. */
+static hal_status hand_over(hal_queue *queue)
+{
+    hal_recording *recording = queue->recording;
+    const uint64_t value = hal_queue_next_value(queue);
+    hal_status status = HAL_OK;
+    if (atomic_load_explicit(&queue->held_count, memory_order_acquire) == 0 &&
+        hal_queue_is_ready(queue, recording)) {
+        status = hal_queue_submit(queue, recording, value);
+        if (status != HAL_OK && !atomic_load(&queue->device->lost)) {
+            stand_in(queue, value, status);
+        }
+    } else {
+        hal_recording *next = hal_point_spare(queue);
+        if (!next) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_flush: no host memory");
+        }
+        queue->recording = next;
+        hal_point_hold(queue, recording, value);
+    }
+    if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
+        atomic_store_explicit(&queue->flushed, value, memory_order_release);
+    }
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_flushed(queue, value, status);
+    }
+    begin_batch(queue);
+    return status;
+}
+
+/* `waits_count`: a batch of waits alone is one too. */
+static hal_status flush(hal_queue *queue, int waits_count, hal_point *point)
+{
+    hal_status status = hal_queue_check(queue, "hal_queue_flush");
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_point_advance();
+    status = hal_point_take_failure(queue);
+    const hal_recording *recording = queue->recording;
+    if (status == HAL_OK &&
+        (recording->command_count > 0 || (waits_count && recording->wait_count > 0))) {
+        status = hand_over(queue);
+    }
+    hal_kernel_sweep(queue->device);
+    if (point) {
+        *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
+    }
+    return status;
+}
+
+/* While traced, a batch is one command, so that the device's time between two of them is that of a
+ * kernel. */
+static hal_status flush_traced(hal_queue *queue)
+{
+    const hal_status status =
+        queue->recording->command_count > 0 ? hal_queue_flush(queue, NULL) : HAL_OK;
+    queue->batch_limit = 1;
+    hal_trace_recording(queue);
+    return status;
+}
+
+/* The queues that are waited for must not go while the plugin looks at them, nor as long as the
+ * batch is under way: they note who follows them. */
+static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
+                              hal_plugin_wait *waits, uint32_t *count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < recording->wait_count; i++) {
+        const hal_use wait = recording->waits[i];
+        atomic_fetch_add(&wait.queue->visitors, 1);
+        if (status != HAL_OK || atomic_load(&wait.queue->closing)) {
+            continue;
+        }
+        status = hal_queue_add_follower(wait.queue, (hal_use){queue, value});
+        waits[(*count)++] = (hal_plugin_wait){wait.queue->handle, wait.value - wait.queue->base};
+    }
+    return status;
+}
 
 hal_status hal_queue_create(hal_device *device, hal_queue **queue)
 {
@@ -153,42 +373,10 @@ hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most)
                : status;
 }
 
-static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
-{
-    first = first ? first : HAL_QUEUE_BATCH_FIRST;
-    most = most ? most : HAL_QUEUE_BATCH_COMMANDS;
-    if (!queue || first > most) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_set_batch: %s", queue ? "first is above most" : "queue is null");
-    }
-    queue->batch_first = first;
-    queue->batch_most = most;
-    limit_batch(queue, first);
-    return HAL_OK;
-}
-
 void hal_queue_went_idle(hal_queue *queue)
 {
     hal_staging_end(queue);
     limit_batch(queue, queue->batch_first);
-}
-
-/* What an empty batch may grow to. While traced that is nothing, so that its first command leads to
- * flush_traced before it is recorded. */
-static void limit_batch(hal_queue *queue, uint32_t commands)
-{
-    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : commands;
-}
-
-/* While traced, a batch is one command, so that the device's time between two of them is that of a
- * kernel. */
-static hal_status flush_traced(hal_queue *queue)
-{
-    const hal_status status =
-        queue->recording->command_count > 0 ? hal_queue_flush(queue, NULL) : HAL_OK;
-    queue->batch_limit = 1;
-    hal_trace_recording(queue);
-    return status;
 }
 
 hal_status hal_queue_check(const hal_queue *queue, const char *what)
@@ -363,208 +551,4 @@ hal_status hal_queue_submit(hal_queue *queue, hal_recording *recording, uint64_t
         atomic_store_explicit(&queue->submitted, value, memory_order_release);
     }
     return status;
-}
-
-/* The queues that are waited for must not go while the plugin looks at them, nor as long as the
- * batch is under way: they note who follows them. */
-static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, uint64_t value,
-                              hal_plugin_wait *waits, uint32_t *count)
-{
-    hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < recording->wait_count; i++) {
-        const hal_use wait = recording->waits[i];
-        atomic_fetch_add(&wait.queue->visitors, 1);
-        if (status != HAL_OK || atomic_load(&wait.queue->closing)) {
-            continue;
-        }
-        status = hal_queue_add_follower(wait.queue, (hal_use){queue, value});
-        waits[(*count)++] = (hal_plugin_wait){wait.queue->handle, wait.value - wait.queue->base};
-    }
-    return status;
-}
-
-/* `waits_count`: a batch of waits alone is one too. */
-static hal_status flush(hal_queue *queue, int waits_count, hal_point *point)
-{
-    hal_status status = hal_queue_check(queue, "hal_queue_flush");
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_point_advance();
-    status = hal_point_take_failure(queue);
-    const hal_recording *recording = queue->recording;
-    if (status == HAL_OK &&
-        (recording->command_count > 0 || (waits_count && recording->wait_count > 0))) {
-        status = hand_over(queue);
-    }
-    hal_kernel_sweep(queue->device);
-    if (point) {
-        *point = (hal_point){queue, atomic_load_explicit(&queue->flushed, memory_order_relaxed)};
-    }
-    return status;
-}
-
-static void destroy(hal_queue *queue)
-{
-    if (!queue || hal_device_is_foreign(queue->device)) {
-        return;
-    }
-    hal_device *device = queue->device;
-    if (queue->graph) {
-        hal_graph_abandon(queue);
-    }
-    /* First what is held: its failure would keep what was recorded behind it from being flushed. */
-    hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
-    if (hal_point_take_failure(queue) != HAL_OK) {
-        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
-    }
-    if (hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_OK) {
-        hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
-        /* What was flushed before the failure may still be under way. */
-        hal_point_wait((hal_point){queue, atomic_load(&queue->flushed)}, HAL_WAIT_FOREVER);
-    }
-    close_queue(queue);
-    hal_point_advance();
-    hal_check_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
-    hal_device_drop(device);
-}
-
-/* A queue that was destroyed lives on under another name and counts from where it ended, so that
- * its points, and waits and uses that still name it, stay true. */
-static hal_queue *new_queue(void)
-{
-    pthread_mutex_lock(&idle_lock);
-    hal_queue *queue = idle_queues;
-    if (queue) {
-        idle_queues = queue->next;
-    }
-    pthread_mutex_unlock(&idle_lock);
-    if (!queue) {
-        queue = calloc(1, sizeof *queue);
-        if (!queue) {
-            return NULL;
-        }
-        atomic_store(&queue->closing, 1);
-        hal_uses_begin(&queue->followers);
-    }
-    queue->recording = hal_recording_create();
-    if (!queue->recording) {
-        put_aside(queue);
-        return NULL;
-    }
-    return queue;
-}
-
-static void put_aside(hal_queue *queue)
-{
-    hal_recording_destroy(queue->recording);
-    queue->recording = NULL;
-    pthread_mutex_lock(&idle_lock);
-    queue->next = idle_queues;
-    idle_queues = queue;
-    pthread_mutex_unlock(&idle_lock);
-}
-
-static void dispose_of(void *queue)
-{
-    put_aside(queue);
-}
-
-static void begin_batch(hal_queue *queue)
-{
-    queue->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
-    queue->memory_bytes = 0;
-    hal_hazards_clear(&queue->hazards);
-    hal_recording_clear(queue->recording);
-    limit_batch(queue, queue->batch_limit);
-}
-
-/* Submits the present batch, or has it held when it must come after another device's work. */
-static hal_status hand_over(hal_queue *queue)
-{
-    hal_recording *recording = queue->recording;
-    const uint64_t value = hal_queue_next_value(queue);
-    hal_status status = HAL_OK;
-    if (atomic_load_explicit(&queue->held_count, memory_order_acquire) == 0 &&
-        hal_queue_is_ready(queue, recording)) {
-        status = hal_queue_submit(queue, recording, value);
-        if (status != HAL_OK && !atomic_load(&queue->device->lost)) {
-            stand_in(queue, value, status);
-        }
-    } else {
-        hal_recording *next = hal_point_spare(queue);
-        if (!next) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_flush: no host memory");
-        }
-        queue->recording = next;
-        hal_point_hold(queue, recording, value);
-    }
-    if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
-        atomic_store_explicit(&queue->flushed, value, memory_order_release);
-    }
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_flushed(queue, value, status);
-    }
-    begin_batch(queue);
-    return status;
-}
-
-/* An empty batch in the place of one that the plugin did not take: what that was to use is free
- * once all before it has run, and not only when the queue goes on. The failure's message stays. */
-static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
-{
-    char message[HAL_MESSAGE_BYTES];
-    snprintf(message, sizeof message, "%s", hal_status_message());
-    hal_recording_clear(queue->recording);
-    hal_queue_submit(queue, queue->recording, value);
-    hal_fail(status, "%s", message);
-}
-
-/* Nothing comes of a lost device's work, but it may be under way until its plugin says otherwise,
- * and what it uses must not go before. */
-static void settle(hal_queue *queue)
-{
-    atomic_fetch_add(&queue->visitors, 1);
-    const uint64_t value = atomic_load(&queue->submitted);
-    uint64_t reached = atomic_load(&queue->reached);
-    if (!atomic_load(&queue->closing) && reached < value && queue->base < value) {
-        queue->device->plugin->wait(queue->handle, value - queue->base, LOST_WAIT_NS);
-        while (reached < value &&
-               !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
-        }
-    }
-    atomic_fetch_sub(&queue->visitors, 1);
-}
-
-static void close_queue(hal_queue *queue)
-{
-    hal_point_drop_held(queue);
-    if (atomic_load(&queue->device->lost)) {
-        settle(queue);
-    }
-    /* Uses may name the batch that was never flushed: it counts as reached too. */
-    const uint64_t last = atomic_load(&queue->flushed) + 1;
-    atomic_store(&queue->submitted, last);
-    atomic_store(&queue->reached, last);
-    atomic_store(&queue->flushed, last);
-    atomic_store(&queue->closing, 1);
-    while (atomic_load(&queue->visitors) > 0) {
-        sched_yield();
-    }
-    for (uint32_t i = 0; i < queue->followers.count; i++) {
-        const hal_use follower = queue->followers.items[i];
-        hal_queue_wait_submitted(follower.queue, follower.value);
-    }
-    queue->followers.count = 0;
-    if (hal_layers_on(HAL_LAYER_TRACE)) {
-        hal_trace_closing(queue);
-    }
-    hal_staging_end(queue);
-    queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
-    queue->handle = NULL;
-    while (queue->spare) {
-        hal_recording *next = queue->spare->next;
-        hal_recording_destroy(queue->spare);
-        queue->spare = next;
-    }
 }

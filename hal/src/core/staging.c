@@ -24,8 +24,43 @@ struct hal_staging {
     uint64_t used; /* bytes of the current chunk */
 };
 
-static hal_status free_chunk(hal_queue *queue, struct hal_staging *staging);
-static int make_chunk(hal_queue *queue, chunk *at);
+/* 0 when it cannot be had: who needs memory says why. */
+static int make_chunk(hal_queue *queue, chunk *at)
+{
+    hal_buffer *made = NULL;
+    if (hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, CHUNK_BYTES, &made) != HAL_OK) {
+        return 0;
+    }
+    hal_buffer_set_label(made, "staging");
+    void *pointer = hal_buffer_idle_pointer(made);
+    if (!pointer) {
+        hal_buffer_release(made);
+        return 0;
+    }
+    *at = (chunk){.buffer = made, .pointer = pointer};
+    return 1;
+}
+
+/* Makes the current chunk, or waits until the device has read what was written to it before. The
+ * ring ends before one that cannot be had, and goes on at its first. */
+static hal_status free_chunk(hal_queue *queue, struct hal_staging *staging)
+{
+    chunk *at = &staging->chunks[staging->current];
+    if (!at->buffer && !make_chunk(queue, at)) {
+        staging->count = staging->current;
+        staging->current = 0;
+        at = staging->chunks;
+    }
+    if (staging->count == 0 || at->last == 0) {
+        return HAL_OK;
+    }
+    hal_point point = {queue, at->last};
+    hal_status status = HAL_OK;
+    if (at->last == hal_queue_next_value(queue)) {
+        status = hal_queue_flush(queue, &point);
+    }
+    return status == HAL_OK ? hal_point_wait(point, HAL_WAIT_FOREVER) : status;
+}
 
 hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, void **pointer)
 {
@@ -74,42 +109,4 @@ void hal_staging_end(hal_queue *queue)
     }
     free(staging);
     queue->staging = NULL;
-}
-
-/* Makes the current chunk, or waits until the device has read what was written to it before. The
- * ring ends before one that cannot be had, and goes on at its first. */
-static hal_status free_chunk(hal_queue *queue, struct hal_staging *staging)
-{
-    chunk *at = &staging->chunks[staging->current];
-    if (!at->buffer && !make_chunk(queue, at)) {
-        staging->count = staging->current;
-        staging->current = 0;
-        at = staging->chunks;
-    }
-    if (staging->count == 0 || at->last == 0) {
-        return HAL_OK;
-    }
-    hal_point point = {queue, at->last};
-    hal_status status = HAL_OK;
-    if (at->last == hal_queue_next_value(queue)) {
-        status = hal_queue_flush(queue, &point);
-    }
-    return status == HAL_OK ? hal_point_wait(point, HAL_WAIT_FOREVER) : status;
-}
-
-/* 0 when it cannot be had: who needs memory says why. */
-static int make_chunk(hal_queue *queue, chunk *at)
-{
-    hal_buffer *made = NULL;
-    if (hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, CHUNK_BYTES, &made) != HAL_OK) {
-        return 0;
-    }
-    hal_buffer_set_label(made, "staging");
-    void *pointer = hal_buffer_idle_pointer(made);
-    if (!pointer) {
-        hal_buffer_release(made);
-        return 0;
-    }
-    *at = (chunk){.buffer = made, .pointer = pointer};
-    return 1;
 }

@@ -15,61 +15,93 @@
 #define PIECE (UINT64_C(16) << 20) /* staged at a time */
 #define PIECES_UNDER_WAY 4
 
-static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
-                              const void *data, uint64_t bytes);
-static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                             uint64_t bytes);
-static hal_status transfer(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
 static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
-                             uint64_t bytes, const char *what, const char *name);
-static hal_status write_piece(hal_queue *queue, hal_range target, const void *data);
-static hal_status write_alone(hal_queue *queue, hal_range target, const void *data);
-static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
-                               hal_buffer **staging);
-static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
-static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                             uint64_t bytes);
-static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target);
-static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
-static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, hal_range target);
-
-hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
-                           uint64_t bytes)
+                             uint64_t bytes, const char *what, const char *name)
 {
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
-    if (status == HAL_OK) {
-        status = write_range(queue, buffer, offset, data, bytes);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
-    }
-    return status;
-}
-
-hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                          uint64_t bytes)
-{
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
-    if (status == HAL_OK) {
-        status = read_range(queue, buffer, offset, data, bytes);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
-    }
-    return status;
-}
-
-hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint64_t source_offset,
-                              hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
-                              uint64_t bytes)
-{
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
+    const hal_status status = hal_queue_check(queue, what);
     if (status != HAL_OK) {
         return status;
     }
-    status = hal_check_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
-    if (status == HAL_OK) {
-        status = transfer(source_queue, (hal_range){source, source_offset, bytes}, target_queue,
-                          (hal_range){target, target_offset, bytes});
-        hal_check_leave(HAL_OBJECT_QUEUE, target_queue, status);
+    if (!buffer) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", what, name);
     }
-    return hal_check_leave(HAL_OBJECT_QUEUE, source_queue, status);
+    if (buffer->device != queue->device) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: %s \"%s\" is of device %s:%u, the queue of %s:%u", what, name,
+                        buffer->label, buffer->device->plugin->name, buffer->device->index,
+                        queue->device->plugin->name, queue->device->index);
+    }
+    if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: offset %llu and %llu bytes reach beyond the %llu bytes of %s \"%s\"",
+                        what, (unsigned long long)offset, (unsigned long long)bytes,
+                        (unsigned long long)buffer->bytes, name, buffer->label);
+    }
+    return HAL_OK;
+}
+
+/* Where memory is out, the queue's own work is waited for: it may be what holds the memory. */
+static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
+                               hal_buffer **staging)
+{
+    hal_status status = hal_buffer_create(queue->device, kind, bytes, staging);
+    if (status == HAL_ERROR_OUT_OF_MEMORY) {
+        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+        if (status == HAL_OK) {
+            status = hal_buffer_create(queue->device, kind, bytes, staging);
+        }
+    }
+    return status;
+}
+
+static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target)
+{
+    const hal_range ranges[2] = {source, target};
+    const hal_action action = {.kind = HAL_COMMAND_COPY,
+                               .range_count = 2,
+                               .grid = {1, 1, 1},
+                               .ranges = ranges,
+                               .access = hal_copy_access};
+    const hal_status status = hal_queue_make_room(queue);
+    return status == HAL_OK ? hal_queue_record(queue, &action) : status;
+}
+
+/* Through memory of its own. */
+static hal_status write_alone(hal_queue *queue, hal_range target, const void *data)
+{
+    hal_buffer *staging = NULL;
+    void *pointer = NULL;
+    hal_status status = make_staging(queue, HAL_MEMORY_UPLOAD, target.length, &staging);
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(staging, &pointer);
+    }
+    if (status == HAL_OK) {
+        memcpy(pointer, data, target.length);
+        hal_buffer_map_end(staging);
+        status = record_copy(queue, (hal_range){staging, 0, target.length}, target);
+    }
+    hal_buffer_release(staging);
+    return status;
+}
+
+static hal_status write_piece(hal_queue *queue, hal_range target, const void *data)
+{
+    hal_range staged = {0};
+    void *pointer = NULL;
+    if (target.length <= HAL_STAGING_MOST) {
+        const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    if (!pointer) {
+        return write_alone(queue, target, data);
+    }
+    memcpy(pointer, data, target.length);
+    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_host_access(queue, &staged, HAL_ACCESS_WRITE);
+    }
+    return record_copy(queue, staged, target);
 }
 
 static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
@@ -113,145 +145,6 @@ static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t off
     return status;
 }
 
-static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                             uint64_t bytes)
-{
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
-    if (status == HAL_OK) {
-        status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
-    }
-    if (status == HAL_OK && bytes > 0 && !data) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
-    }
-    const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
-    if (mapped) { /* nothing will be recorded that comes after what the queue waits for */
-        status = hal_queue_flush_waits(queue, NULL);
-    }
-    if (status == HAL_OK && (mapped || bytes == 0)) {
-        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
-    }
-    if (status != HAL_OK || bytes == 0) {
-        return status;
-    }
-    if (mapped) {
-        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
-        }
-        return read_mapped(buffer, offset, data, bytes);
-    }
-    for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
-        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
-        status = read_piece(queue, buffer, offset + done, (char *)data + done, length);
-        done += length;
-    }
-    return status;
-}
-
-static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
-                           hal_range to)
-{
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
-    if (status == HAL_OK) {
-        status = hal_check_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
-    }
-    if (status == HAL_OK) {
-        status = check_side(source_queue, from.buffer, from.offset, from.length,
-                            "hal_queue_transfer", "source");
-    }
-    if (status == HAL_OK) {
-        status = check_side(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
-                            "target");
-    }
-    if (status != HAL_OK || from.length == 0) {
-        return status;
-    }
-    if (from.buffer == to.buffer && from.offset < to.offset + to.length &&
-        to.offset < from.offset + from.length) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_transfer: source and target overlap");
-    }
-    return hal_device_reaches(source_queue->device, target_queue->device)
-               ? copy_across(source_queue, from, target_queue, to)
-               : copy_staged(source_queue, from, target_queue, to);
-}
-
-static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
-                             uint64_t bytes, const char *what, const char *name)
-{
-    const hal_status status = hal_queue_check(queue, what);
-    if (status != HAL_OK) {
-        return status;
-    }
-    if (!buffer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", what, name);
-    }
-    if (buffer->device != queue->device) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "%s: %s \"%s\" is of device %s:%u, the queue of %s:%u", what, name,
-                        buffer->label, buffer->device->plugin->name, buffer->device->index,
-                        queue->device->plugin->name, queue->device->index);
-    }
-    if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "%s: offset %llu and %llu bytes reach beyond the %llu bytes of %s \"%s\"",
-                        what, (unsigned long long)offset, (unsigned long long)bytes,
-                        (unsigned long long)buffer->bytes, name, buffer->label);
-    }
-    return HAL_OK;
-}
-
-static hal_status write_piece(hal_queue *queue, hal_range target, const void *data)
-{
-    hal_range staged = {0};
-    void *pointer = NULL;
-    if (target.length <= HAL_STAGING_MOST) {
-        const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
-        if (status != HAL_OK) {
-            return status;
-        }
-    }
-    if (!pointer) {
-        return write_alone(queue, target, data);
-    }
-    memcpy(pointer, data, target.length);
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_host_access(queue, &staged, HAL_ACCESS_WRITE);
-    }
-    return record_copy(queue, staged, target);
-}
-
-/* Through memory of its own. */
-static hal_status write_alone(hal_queue *queue, hal_range target, const void *data)
-{
-    hal_buffer *staging = NULL;
-    void *pointer = NULL;
-    hal_status status = make_staging(queue, HAL_MEMORY_UPLOAD, target.length, &staging);
-    if (status == HAL_OK) {
-        status = hal_buffer_map_begin(staging, &pointer);
-    }
-    if (status == HAL_OK) {
-        memcpy(pointer, data, target.length);
-        hal_buffer_map_end(staging);
-        status = record_copy(queue, (hal_range){staging, 0, target.length}, target);
-    }
-    hal_buffer_release(staging);
-    return status;
-}
-
-/* Where memory is out, the queue's own work is waited for: it may be what holds the memory. */
-static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
-                               hal_buffer **staging)
-{
-    hal_status status = hal_buffer_create(queue->device, kind, bytes, staging);
-    if (status == HAL_ERROR_OUT_OF_MEMORY) {
-        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
-        if (status == HAL_OK) {
-            status = hal_buffer_create(queue->device, kind, bytes, staging);
-        }
-    }
-    return status;
-}
-
 static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
 {
     void *pointer = NULL;
@@ -289,16 +182,38 @@ static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     return status;
 }
 
-static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target)
+static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                             uint64_t bytes)
 {
-    const hal_range ranges[2] = {source, target};
-    const hal_action action = {.kind = HAL_COMMAND_COPY,
-                               .range_count = 2,
-                               .grid = {1, 1, 1},
-                               .ranges = ranges,
-                               .access = hal_copy_access};
-    const hal_status status = hal_queue_make_room(queue);
-    return status == HAL_OK ? hal_queue_record(queue, &action) : status;
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
+    if (status == HAL_OK) {
+        status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
+    }
+    if (status == HAL_OK && bytes > 0 && !data) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
+    }
+    const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
+    if (mapped) { /* nothing will be recorded that comes after what the queue waits for */
+        status = hal_queue_flush_waits(queue, NULL);
+    }
+    if (status == HAL_OK && (mapped || bytes == 0)) {
+        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    }
+    if (status != HAL_OK || bytes == 0) {
+        return status;
+    }
+    if (mapped) {
+        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
+            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
+        }
+        return read_mapped(buffer, offset, data, bytes);
+    }
+    for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
+        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
+        status = read_piece(queue, buffer, offset + done, (char *)data + done, length);
+        done += length;
+    }
+    return status;
 }
 
 /* The source's queue copies, after the work of both queues so far. An empty batch of the target's
@@ -356,4 +271,71 @@ static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, 
     }
     free(data);
     return status;
+}
+
+static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
+                           hal_range to)
+{
+    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
+    if (status == HAL_OK) {
+        status = hal_check_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
+    }
+    if (status == HAL_OK) {
+        status = check_side(source_queue, from.buffer, from.offset, from.length,
+                            "hal_queue_transfer", "source");
+    }
+    if (status == HAL_OK) {
+        status = check_side(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
+                            "target");
+    }
+    if (status != HAL_OK || from.length == 0) {
+        return status;
+    }
+    if (from.buffer == to.buffer && from.offset < to.offset + to.length &&
+        to.offset < from.offset + from.length) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_transfer: source and target overlap");
+    }
+    return hal_device_reaches(source_queue->device, target_queue->device)
+               ? copy_across(source_queue, from, target_queue, to)
+               : copy_staged(source_queue, from, target_queue, to);
+}
+
+hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
+                           uint64_t bytes)
+{
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
+    if (status == HAL_OK) {
+        status = write_range(queue, buffer, offset, data, bytes);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+    }
+    return status;
+}
+
+hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+                          uint64_t bytes)
+{
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
+    if (status == HAL_OK) {
+        status = read_range(queue, buffer, offset, data, bytes);
+        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+    }
+    return status;
+}
+
+hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint64_t source_offset,
+                              hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
+                              uint64_t bytes)
+{
+    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
+    if (status != HAL_OK) {
+        return status;
+    }
+    status = hal_check_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
+    if (status == HAL_OK) {
+        status = transfer(source_queue, (hal_range){source, source_offset, bytes}, target_queue,
+                          (hal_range){target, target_offset, bytes});
+        hal_check_leave(HAL_OBJECT_QUEUE, target_queue, status);
+    }
+    return hal_check_leave(HAL_OBJECT_QUEUE, source_queue, status);
 }

@@ -34,19 +34,246 @@ struct hal_ir_builder {
     char message[HAL_MESSAGE_BYTES];
 };
 
-static int usable(hal_ir_builder *b);
 static int reserve(hal_ir_builder *b, void **array, uint32_t *capacity, uint32_t needed,
-                   size_t size);
-static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset);
-static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset);
+                   size_t size)
+{
+    if (needed <= *capacity) {
+        return 1;
+    }
+    const uint32_t larger = needed < 16 ? 16 : 2 * needed;
+    void *memory = realloc(*array, larger * size);
+    if (memory == NULL) {
+        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes",
+                            larger * size);
+        return 0;
+    }
+    *array = memory;
+    *capacity = larger;
+    return 1;
+}
+
+static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
+{
+    const uint32_t bytes = (uint32_t)strlen(name) + 1;
+    if (!reserve(b, (void **)&b->names, &b->name_capacity, b->view.name_bytes + bytes, 1)) {
+        return 0;
+    }
+    b->view.names = b->names;
+    *offset = b->view.name_bytes;
+    memcpy(b->names + *offset, name, bytes);
+    b->view.name_bytes += bytes;
+    return 1;
+}
+
+/* The records with those that lead in front, operands renumbered. */
+static hal_ir_record *ordered_records(const hal_ir_builder *b)
+{
+    const uint32_t count = b->view.record_count;
+    hal_ir_record *ordered = malloc(count * sizeof *ordered);
+    uint32_t *renamed = malloc(count * sizeof *renamed);
+    if (ordered == NULL || renamed == NULL) {
+        free(ordered);
+        free(renamed);
+        return NULL;
+    }
+    uint32_t next = 0;
+    for (int front = 1; front >= 0; front--) {
+        for (uint32_t i = 0; i < count; i++) {
+            const uint8_t traits = hal_ir_info_of(b->records[i].opcode)->traits;
+            if (((traits & HAL_IR_TRAIT_LEADING) != 0) != front) {
+                continue;
+            }
+            hal_ir_record record = b->records[i];
+            hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
+            for (uint32_t k = 0; k < 4; k++) {
+                if (*operands[k] != HAL_IR_NONE) {
+                    *operands[k] = renamed[*operands[k]];
+                }
+            }
+            renamed[i] = next;
+            ordered[next++] = record;
+        }
+    }
+    free(renamed);
+    return ordered;
+}
+
+static int usable(hal_ir_builder *b)
+{
+    if (b == NULL) {
+        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
+        return 0;
+    }
+    if (b->finished && b->status == HAL_OK) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_STATE, "the builder was finished before");
+    }
+    return b->status == HAL_OK;
+}
+
+/* Adds the name of a memory or a scalar, which no other has. */
+static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
+{
+    if (name == NULL || !hal_ir_is_name(name)) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: the name `%.*s` is not a letter or _ followed by letters, "
+                            "digits and _",
+                            what, (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
+        return 0;
+    }
+    const hal_ir_kernel *view = &b->view;
+    int taken = 0;
+    for (uint32_t i = 0; i < view->memory_count; i++) {
+        taken |= strcmp(b->names + b->memories[i].name, name) == 0;
+    }
+    for (uint32_t i = 0; i < view->scalar_count; i++) {
+        taken |= strcmp(b->names + b->scalars[i].name, name) == 0;
+    }
+    if (taken) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: the name %s is taken by another binding, shared array or scalar",
+                            what, name);
+        return 0;
+    }
+    return add_name(b, name, offset);
+}
+
 static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const char *name,
-                                   hal_ir_memory memory);
-static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record);
-static int operands_seen(hal_ir_builder *b, const hal_ir_record *record);
-static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record);
-static uint32_t hash_bits(uint64_t bits);
-static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used);
-static hal_ir_record *ordered_records(const hal_ir_builder *b);
+                                   hal_ir_memory memory)
+{
+    if (b->view.flags & HAL_IR_FRAGMENT) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s: a fragment has no memory", what);
+        return HAL_IR_NONE;
+    }
+    if (!declare_name(b, what, name, &memory.name)) {
+        return HAL_IR_NONE;
+    }
+    if (memory.type == HAL_TYPE_NONE || memory.type >= HAL_TYPE_COUNT) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s %s: %u is no type", what, name,
+                            memory.type);
+        return HAL_IR_NONE;
+    }
+    if (!reserve(b, (void **)&b->memories, &b->memory_capacity, b->view.memory_count + 1,
+                 sizeof *b->memories)) {
+        return HAL_IR_NONE;
+    }
+    b->view.memories = b->memories;
+    b->memories[b->view.memory_count] = memory;
+    return b->view.memory_count++;
+}
+
+static uint32_t hash_bits(uint64_t bits)
+{
+    return (uint32_t)((bits ^ bits >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* Keeps a table of slots at most half full. The entries are found again through what they index,
+ * so a larger table is filled from the records or constants themselves. */
+static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used)
+{
+    if (*slot_count != 0 && used < *slot_count / 2) {
+        return 1;
+    }
+    const uint32_t larger = *slot_count == 0 ? 64 : 2 * *slot_count;
+    uint32_t *fresh = calloc(larger, sizeof *fresh);
+    if (fresh == NULL) {
+        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+        return 0;
+    }
+    for (uint32_t i = 0; i < *slot_count; i++) {
+        const uint32_t entry = (*slots)[i];
+        if (entry == 0) {
+            continue;
+        }
+        uint64_t key;
+        if (slots == &b->constant_slots) {
+            key = b->constants[entry - 1];
+        } else {
+            const hal_ir_record *r = &b->records[entry - 1];
+            const hal_type type = hal_ir_info_of(r->opcode)->result == '=' ? r->type : 0;
+            key = (uint64_t)r->opcode << 40 | (uint64_t)type << 32 | r->aux;
+        }
+        uint32_t slot = hash_bits(key) & (larger - 1);
+        while (fresh[slot] != 0) {
+            slot = (slot + 1) & (larger - 1);
+        }
+        fresh[slot] = entry;
+    }
+    free(*slots);
+    *slots = fresh;
+    *slot_count = larger;
+    return 1;
+}
+
+/* A record that stands at the front, made once: constant, scalar, id, input. */
+static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record)
+{
+    if (!usable(b) || !rehash(b, &b->leading_slots, &b->leading_slot_count, b->leading_count)) {
+        return HAL_IR_NONE;
+    }
+    const uint64_t key =
+        (uint64_t)record->opcode << 40 | (uint64_t)record->type << 32 | record->aux;
+    const uint32_t mask = b->leading_slot_count - 1;
+    uint32_t slot = hash_bits(key) & mask;
+    for (; b->leading_slots[slot] != 0; slot = (slot + 1) & mask) {
+        const hal_ir_value value = b->leading_slots[slot] - 1;
+        const hal_ir_record *made = &b->records[value];
+        if (made->opcode == record->opcode && made->aux == record->aux &&
+            (record->type == HAL_TYPE_NONE || made->type == record->type)) {
+            return value;
+        }
+    }
+    const hal_ir_value value = hal_ir_append(b, *record);
+    if (value != HAL_IR_NONE) {
+        b->places[value] = (hal_ir_place){0, 0};
+        b->leading_slots[slot] = value + 1;
+        b->leading_count++;
+    }
+    return value;
+}
+
+/* Whether every operand that there is was made in a block that is still open. */
+static int operands_seen(hal_ir_builder *b, const hal_ir_record *record)
+{
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    for (uint32_t i = 0; i < count; i++) {
+        if (operands[i] < b->view.record_count &&
+            !hal_ir_scope_sees(&b->scope, b->places[operands[i]])) {
+            const char *name = hal_ir_opcode_name(record->opcode);
+            hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR,
+                                "%s: operand %%%u (%s) was made in a block that has ended; carry "
+                                "it out in a var",
+                                name == NULL ? "?" : name, operands[i],
+                                hal_ir_opcode_name(b->records[operands[i]].opcode));
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Appends a checked record and passes its blocks. */
+static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
+{
+    const uint32_t index = b->view.record_count;
+    if (index >= HAL_IR_MAX_RECORDS) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "more than %u records", HAL_IR_MAX_RECORDS);
+        return HAL_IR_NONE;
+    }
+    if (!reserve(b, (void **)&b->records, &b->record_capacity, index + 1, sizeof *b->records) ||
+        !reserve(b, (void **)&b->places, &b->place_capacity, index + 1, sizeof *b->places)) {
+        return HAL_IR_NONE;
+    }
+    b->view.records = b->records;
+    b->records[index] = *record;
+    hal_ir_problem problem;
+    if (!hal_ir_scope_pass(&b->scope, b->records, index, &b->places[index], &problem)) {
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "%s: %s", hal_ir_opcode_name(record->opcode),
+                            problem.text);
+        return HAL_IR_NONE;
+    }
+    b->view.record_count++;
+    return index;
+}
 
 hal_status hal_ir_builder_create(const char *name, hal_ir_builder **builder)
 {
@@ -538,245 +765,4 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     record.type = type;
     record.width = (uint8_t)width;
     return add_record(builder, &record);
-}
-
-static int usable(hal_ir_builder *b)
-{
-    if (b == NULL) {
-        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
-        return 0;
-    }
-    if (b->finished && b->status == HAL_OK) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_STATE, "the builder was finished before");
-    }
-    return b->status == HAL_OK;
-}
-
-static int reserve(hal_ir_builder *b, void **array, uint32_t *capacity, uint32_t needed,
-                   size_t size)
-{
-    if (needed <= *capacity) {
-        return 1;
-    }
-    const uint32_t larger = needed < 16 ? 16 : 2 * needed;
-    void *memory = realloc(*array, larger * size);
-    if (memory == NULL) {
-        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes",
-                            larger * size);
-        return 0;
-    }
-    *array = memory;
-    *capacity = larger;
-    return 1;
-}
-
-/* Adds the name of a memory or a scalar, which no other has. */
-static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
-{
-    if (name == NULL || !hal_ir_is_name(name)) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: the name `%.*s` is not a letter or _ followed by letters, "
-                            "digits and _",
-                            what, (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
-        return 0;
-    }
-    const hal_ir_kernel *view = &b->view;
-    int taken = 0;
-    for (uint32_t i = 0; i < view->memory_count; i++) {
-        taken |= strcmp(b->names + b->memories[i].name, name) == 0;
-    }
-    for (uint32_t i = 0; i < view->scalar_count; i++) {
-        taken |= strcmp(b->names + b->scalars[i].name, name) == 0;
-    }
-    if (taken) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: the name %s is taken by another binding, shared array or scalar",
-                            what, name);
-        return 0;
-    }
-    return add_name(b, name, offset);
-}
-
-static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
-{
-    const uint32_t bytes = (uint32_t)strlen(name) + 1;
-    if (!reserve(b, (void **)&b->names, &b->name_capacity, b->view.name_bytes + bytes, 1)) {
-        return 0;
-    }
-    b->view.names = b->names;
-    *offset = b->view.name_bytes;
-    memcpy(b->names + *offset, name, bytes);
-    b->view.name_bytes += bytes;
-    return 1;
-}
-
-static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const char *name,
-                                   hal_ir_memory memory)
-{
-    if (b->view.flags & HAL_IR_FRAGMENT) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s: a fragment has no memory", what);
-        return HAL_IR_NONE;
-    }
-    if (!declare_name(b, what, name, &memory.name)) {
-        return HAL_IR_NONE;
-    }
-    if (memory.type == HAL_TYPE_NONE || memory.type >= HAL_TYPE_COUNT) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s %s: %u is no type", what, name,
-                            memory.type);
-        return HAL_IR_NONE;
-    }
-    if (!reserve(b, (void **)&b->memories, &b->memory_capacity, b->view.memory_count + 1,
-                 sizeof *b->memories)) {
-        return HAL_IR_NONE;
-    }
-    b->view.memories = b->memories;
-    b->memories[b->view.memory_count] = memory;
-    return b->view.memory_count++;
-}
-
-/* Appends a checked record and passes its blocks. */
-static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
-{
-    const uint32_t index = b->view.record_count;
-    if (index >= HAL_IR_MAX_RECORDS) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "more than %u records", HAL_IR_MAX_RECORDS);
-        return HAL_IR_NONE;
-    }
-    if (!reserve(b, (void **)&b->records, &b->record_capacity, index + 1, sizeof *b->records) ||
-        !reserve(b, (void **)&b->places, &b->place_capacity, index + 1, sizeof *b->places)) {
-        return HAL_IR_NONE;
-    }
-    b->view.records = b->records;
-    b->records[index] = *record;
-    hal_ir_problem problem;
-    if (!hal_ir_scope_pass(&b->scope, b->records, index, &b->places[index], &problem)) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "%s: %s", hal_ir_opcode_name(record->opcode),
-                            problem.text);
-        return HAL_IR_NONE;
-    }
-    b->view.record_count++;
-    return index;
-}
-
-/* Whether every operand that there is was made in a block that is still open. */
-static int operands_seen(hal_ir_builder *b, const hal_ir_record *record)
-{
-    hal_ir_value operands[4];
-    const uint32_t count = hal_ir_operands(record, operands);
-    for (uint32_t i = 0; i < count; i++) {
-        if (operands[i] < b->view.record_count &&
-            !hal_ir_scope_sees(&b->scope, b->places[operands[i]])) {
-            const char *name = hal_ir_opcode_name(record->opcode);
-            hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR,
-                                "%s: operand %%%u (%s) was made in a block that has ended; carry "
-                                "it out in a var",
-                                name == NULL ? "?" : name, operands[i],
-                                hal_ir_opcode_name(b->records[operands[i]].opcode));
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* A record that stands at the front, made once: constant, scalar, id, input. */
-static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record)
-{
-    if (!usable(b) || !rehash(b, &b->leading_slots, &b->leading_slot_count, b->leading_count)) {
-        return HAL_IR_NONE;
-    }
-    const uint64_t key =
-        (uint64_t)record->opcode << 40 | (uint64_t)record->type << 32 | record->aux;
-    const uint32_t mask = b->leading_slot_count - 1;
-    uint32_t slot = hash_bits(key) & mask;
-    for (; b->leading_slots[slot] != 0; slot = (slot + 1) & mask) {
-        const hal_ir_value value = b->leading_slots[slot] - 1;
-        const hal_ir_record *made = &b->records[value];
-        if (made->opcode == record->opcode && made->aux == record->aux &&
-            (record->type == HAL_TYPE_NONE || made->type == record->type)) {
-            return value;
-        }
-    }
-    const hal_ir_value value = hal_ir_append(b, *record);
-    if (value != HAL_IR_NONE) {
-        b->places[value] = (hal_ir_place){0, 0};
-        b->leading_slots[slot] = value + 1;
-        b->leading_count++;
-    }
-    return value;
-}
-
-static uint32_t hash_bits(uint64_t bits)
-{
-    return (uint32_t)((bits ^ bits >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
-/* Keeps a table of slots at most half full. The entries are found again through what they index,
- * so a larger table is filled from the records or constants themselves. */
-static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used)
-{
-    if (*slot_count != 0 && used < *slot_count / 2) {
-        return 1;
-    }
-    const uint32_t larger = *slot_count == 0 ? 64 : 2 * *slot_count;
-    uint32_t *fresh = calloc(larger, sizeof *fresh);
-    if (fresh == NULL) {
-        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-        return 0;
-    }
-    for (uint32_t i = 0; i < *slot_count; i++) {
-        const uint32_t entry = (*slots)[i];
-        if (entry == 0) {
-            continue;
-        }
-        uint64_t key;
-        if (slots == &b->constant_slots) {
-            key = b->constants[entry - 1];
-        } else {
-            const hal_ir_record *r = &b->records[entry - 1];
-            const hal_type type = hal_ir_info_of(r->opcode)->result == '=' ? r->type : 0;
-            key = (uint64_t)r->opcode << 40 | (uint64_t)type << 32 | r->aux;
-        }
-        uint32_t slot = hash_bits(key) & (larger - 1);
-        while (fresh[slot] != 0) {
-            slot = (slot + 1) & (larger - 1);
-        }
-        fresh[slot] = entry;
-    }
-    free(*slots);
-    *slots = fresh;
-    *slot_count = larger;
-    return 1;
-}
-
-/* The records with those that lead in front, operands renumbered. */
-static hal_ir_record *ordered_records(const hal_ir_builder *b)
-{
-    const uint32_t count = b->view.record_count;
-    hal_ir_record *ordered = malloc(count * sizeof *ordered);
-    uint32_t *renamed = malloc(count * sizeof *renamed);
-    if (ordered == NULL || renamed == NULL) {
-        free(ordered);
-        free(renamed);
-        return NULL;
-    }
-    uint32_t next = 0;
-    for (int front = 1; front >= 0; front--) {
-        for (uint32_t i = 0; i < count; i++) {
-            const uint8_t traits = hal_ir_info_of(b->records[i].opcode)->traits;
-            if (((traits & HAL_IR_TRAIT_LEADING) != 0) != front) {
-                continue;
-            }
-            hal_ir_record record = b->records[i];
-            hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
-            for (uint32_t k = 0; k < 4; k++) {
-                if (*operands[k] != HAL_IR_NONE) {
-                    *operands[k] = renamed[*operands[k]];
-                }
-            }
-            renamed[i] = next;
-            ordered[next++] = record;
-        }
-    }
-    free(renamed);
-    return ordered;
 }

@@ -4,14 +4,87 @@
 
 #include <stdlib.h>
 
+static int usable(hal_ir_builder *builder)
+{
+    if (builder == NULL) {
+        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
+        return 0;
+    }
+    return hal_ir_builder_status(builder) == HAL_OK;
+}
+
+/* An operation whose syntax takes just these operands. */
 static hal_ir_value operate(hal_ir_builder *builder, uint32_t opcode, const char *operands,
-                            hal_ir_value x, hal_ir_value y, hal_ir_value z, uint32_t flags);
-static int usable(hal_ir_builder *builder);
-static int is_known(hal_ir_builder *builder, hal_ir_memory_id memory, const char *opcode);
-static hal_ir_value simple(hal_ir_builder *builder, uint32_t opcode);
+                            hal_ir_value x, hal_ir_value y, hal_ir_value z, uint32_t flags)
+{
+    if (!usable(builder)) {
+        return HAL_IR_NONE;
+    }
+    const hal_ir_info *info = hal_ir_info_of(opcode);
+    if (info == NULL) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "there is no opcode %u", opcode);
+        return HAL_IR_NONE;
+    }
+    const uint32_t expected = (info->operands[0] != '-') + (info->operands[1] != '-') +
+                              (info->operands[2] != '-') + (info->operands[3] != '-');
+    const uint32_t given = operands[1] == 0 ? 1 : operands[3] == 0 ? 2 : 3;
+    if (given != expected) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s takes %u operands, not %u",
+                            info->name, expected, given);
+        return HAL_IR_NONE;
+    }
+    hal_ir_record record = hal_ir_blank(opcode);
+    record.a = x;
+    record.b = y;
+    record.c = z;
+    record.flags = flags;
+    return hal_ir_append(builder, record);
+}
+
+static int is_known(hal_ir_builder *builder, hal_ir_memory_id memory, const char *opcode)
+{
+    const hal_ir_kernel *view = hal_ir_builder_view(builder);
+    if (memory >= view->memory_count) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: memory %u was not declared on this builder", opcode, memory);
+        return 0;
+    }
+    return 1;
+}
+
+static hal_ir_value simple(hal_ir_builder *builder, uint32_t opcode)
+{
+    return hal_ir_append(builder, hal_ir_blank(opcode));
+}
+
+/* One record of a fragment with its operands replaced; NONE after an error. */
 static hal_ir_value splice_record(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                                   uint32_t index, const hal_ir_value *values,
-                                  const hal_ir_value *inputs);
+                                  const hal_ir_value *inputs)
+{
+    hal_ir_record record = fragment->records[index];
+    if (record.opcode == HAL_IR_CONSTANT) {
+        return hal_ir_constant_of(builder, record.type, fragment->constants[record.aux]);
+    }
+    if (record.opcode == HAL_IR_INPUT) {
+        const hal_ir_value input = inputs[record.aux];
+        if (hal_ir_type_of(builder, input) != record.type) {
+            hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                                "splice: input %u of fragment %s has type %s, not %s", record.aux,
+                                fragment->names + fragment->name, hal_type_name(record.type),
+                                hal_type_name(hal_ir_type_of(builder, input)));
+            return HAL_IR_NONE;
+        }
+        return input;
+    }
+    hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
+    for (uint32_t k = 0; k < 4; k++) {
+        if (*operands[k] != HAL_IR_NONE) {
+            *operands[k] = values[*operands[k]];
+        }
+    }
+    return hal_ir_append(builder, record);
+}
 
 hal_ir_value hal_ir_unary(hal_ir_builder *builder, uint32_t opcode, hal_ir_value x)
 {
@@ -315,86 +388,4 @@ void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
         }
     }
     free(values);
-}
-
-/* One record of a fragment with its operands replaced; NONE after an error. */
-static hal_ir_value splice_record(hal_ir_builder *builder, const hal_ir_kernel *fragment,
-                                  uint32_t index, const hal_ir_value *values,
-                                  const hal_ir_value *inputs)
-{
-    hal_ir_record record = fragment->records[index];
-    if (record.opcode == HAL_IR_CONSTANT) {
-        return hal_ir_constant_of(builder, record.type, fragment->constants[record.aux]);
-    }
-    if (record.opcode == HAL_IR_INPUT) {
-        const hal_ir_value input = inputs[record.aux];
-        if (hal_ir_type_of(builder, input) != record.type) {
-            hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                                "splice: input %u of fragment %s has type %s, not %s", record.aux,
-                                fragment->names + fragment->name, hal_type_name(record.type),
-                                hal_type_name(hal_ir_type_of(builder, input)));
-            return HAL_IR_NONE;
-        }
-        return input;
-    }
-    hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
-    for (uint32_t k = 0; k < 4; k++) {
-        if (*operands[k] != HAL_IR_NONE) {
-            *operands[k] = values[*operands[k]];
-        }
-    }
-    return hal_ir_append(builder, record);
-}
-
-/* An operation whose syntax takes just these operands. */
-static hal_ir_value operate(hal_ir_builder *builder, uint32_t opcode, const char *operands,
-                            hal_ir_value x, hal_ir_value y, hal_ir_value z, uint32_t flags)
-{
-    if (!usable(builder)) {
-        return HAL_IR_NONE;
-    }
-    const hal_ir_info *info = hal_ir_info_of(opcode);
-    if (info == NULL) {
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "there is no opcode %u", opcode);
-        return HAL_IR_NONE;
-    }
-    const uint32_t expected = (info->operands[0] != '-') + (info->operands[1] != '-') +
-                              (info->operands[2] != '-') + (info->operands[3] != '-');
-    const uint32_t given = operands[1] == 0 ? 1 : operands[3] == 0 ? 2 : 3;
-    if (given != expected) {
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s takes %u operands, not %u",
-                            info->name, expected, given);
-        return HAL_IR_NONE;
-    }
-    hal_ir_record record = hal_ir_blank(opcode);
-    record.a = x;
-    record.b = y;
-    record.c = z;
-    record.flags = flags;
-    return hal_ir_append(builder, record);
-}
-
-static int usable(hal_ir_builder *builder)
-{
-    if (builder == NULL) {
-        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
-        return 0;
-    }
-    return hal_ir_builder_status(builder) == HAL_OK;
-}
-
-static int is_known(hal_ir_builder *builder, hal_ir_memory_id memory, const char *opcode)
-{
-    const hal_ir_kernel *view = hal_ir_builder_view(builder);
-    if (memory >= view->memory_count) {
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: memory %u was not declared on this builder", opcode, memory);
-        return 0;
-    }
-    return 1;
-}
-
-static hal_ir_value simple(hal_ir_builder *builder, uint32_t opcode)
-{
-    return hal_ir_append(builder, hal_ir_blank(opcode));
 }

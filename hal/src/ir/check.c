@@ -16,84 +16,6 @@ typedef struct check {
     hal_ir_problem *problem;
 } check;
 
-static int check_place(check *c);
-static int check_fields(check *c);
-static int check_number(check *c, const char *field, uint32_t value, uint32_t limit);
-static int check_operand(check *c, uint32_t slot);
-static int check_scalar_operand(check *c, uint32_t slot, char rule);
-static int check_common(check *c, uint32_t slot, hal_type type);
-static int check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
-                          const char *why);
-static int check_stored(check *c, uint32_t slot, const hal_ir_record *made);
-static int check_pack(check *c, hal_type *type);
-static int check_memory(check *c);
-static int check_specifics(check *c);
-static int check_matrices(check *c);
-static int result_of(check *c, hal_type *type, uint32_t *width);
-static int is_width(uint32_t width, int vector);
-static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot);
-static int is_value_type(hal_type type);
-
-int hal_ir_complain(hal_ir_problem *problem, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof problem->text, format, arguments);
-    va_end(arguments);
-    return 0;
-}
-
-int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
-                        hal_type *type, uint32_t *width, hal_ir_problem *problem)
-{
-    check c = {kernel, count, record, hal_ir_info_of(record->opcode), HAL_TYPE_NONE, problem};
-    if (c.info == NULL) {
-        return hal_ir_complain(problem, "there is no opcode %u", record->opcode);
-    }
-    if (!check_place(&c) || !check_fields(&c)) {
-        return 0;
-    }
-    for (uint32_t slot = 0; slot < 4; slot++) {
-        if (!check_operand(&c, slot)) {
-            return 0;
-        }
-    }
-    return result_of(&c, type, width) && check_specifics(&c);
-}
-
-int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
-                      hal_ir_place *place, hal_ir_problem *problem)
-{
-    const uint32_t opcode = records[index].opcode;
-    if (hal_ir_closes_block(opcode)) {
-        if (scope->depth == 0) {
-            return hal_ir_complain(problem, "there is no open block");
-        }
-        const uint32_t opener = records[scope->opener[scope->depth]].opcode;
-        if (opcode == HAL_IR_ELSE && opener != HAL_IR_IF) {
-            return hal_ir_complain(problem, "the innermost open block is of %s, not of if",
-                                   hal_ir_opcode_name(opener));
-        }
-        scope->depth--;
-    }
-    if (hal_ir_opens_block(opcode)) {
-        if (scope->depth == HAL_IR_MAX_DEPTH) {
-            return hal_ir_complain(problem, "more than %u blocks inside one another",
-                                   HAL_IR_MAX_DEPTH);
-        }
-        scope->depth++;
-        scope->block[scope->depth] = ++scope->blocks;
-        scope->opener[scope->depth] = index;
-    }
-    *place = (hal_ir_place){scope->block[scope->depth], scope->depth};
-    return 1;
-}
-
-int hal_ir_scope_sees(const hal_ir_scope *scope, hal_ir_place place)
-{
-    return place.depth <= scope->depth && scope->block[place.depth] == place.block;
-}
-
 /* Kernels and fragments differ in what may stand in them. */
 static int check_place(check *c)
 {
@@ -104,6 +26,38 @@ static int check_place(check *c)
     }
     if (!fragment && (c->info->traits & HAL_IR_TRAIT_NO_KERNEL)) {
         return hal_ir_complain(c->problem, "only fragments have inputs and outputs");
+    }
+    return 1;
+}
+
+static int check_number(check *c, const char *field, uint32_t value, uint32_t limit)
+{
+    if (value >= limit) {
+        return hal_ir_complain(c->problem, "%s %u is out of range, there are %u", field, value,
+                               limit);
+    }
+    return 1;
+}
+
+/* Whether memory `aux` may be touched in this way. */
+static int check_memory(check *c)
+{
+    const hal_ir_kernel *kernel = c->kernel;
+    if (!check_number(c, "memory", c->record->aux, kernel->memory_count)) {
+        return 0;
+    }
+    const hal_ir_memory *memory = &kernel->memories[c->record->aux];
+    if ((c->info->traits & HAL_IR_TRAIT_READS) && !(memory->access & HAL_ACCESS_READ)) {
+        return hal_ir_complain(c->problem, "binding %s is declared for writing only",
+                               kernel->names + memory->name);
+    }
+    if ((c->info->traits & HAL_IR_TRAIT_WRITES) && !(memory->access & HAL_ACCESS_WRITE)) {
+        return hal_ir_complain(c->problem, "binding %s is declared for reading only",
+                               kernel->names + memory->name);
+    }
+    if (c->record->opcode == HAL_IR_ATOMIC && !(c->info->types & HAL_TYPE_BIT(memory->type))) {
+        return hal_ir_complain(c->problem, "atomics take memory of i32, u32, i64, u64; %s has %s",
+                               kernel->names + memory->name, hal_type_name(memory->type));
     }
     return 1;
 }
@@ -168,13 +122,68 @@ static int check_fields(check *c)
     return 1;
 }
 
-static int check_number(check *c, const char *field, uint32_t value, uint32_t limit)
+static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot)
 {
-    if (value >= limit) {
-        return hal_ir_complain(c->problem, "%s %u is out of range, there are %u", field, value,
-                               limit);
+    return slot == 0 ? record->a : slot == 1 ? record->b : slot == 2 ? record->c : record->d;
+}
+
+static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
+{
+    const hal_type memory = c->kernel->memories[c->record->aux].type;
+    if (made->type != hal_type_of_value(memory)) {
+        return hal_ir_complain(c->problem, "operand %c has type %s, memory of %s takes %s",
+                               'a' + slot, hal_type_name(made->type), hal_type_name(memory),
+                               hal_type_name(hal_type_of_value(memory)));
     }
     return 1;
+}
+
+static int check_common(check *c, uint32_t slot, hal_type type)
+{
+    if (!(c->info->types & HAL_TYPE_BIT(type))) {
+        return hal_ir_complain(c->problem, "operand %c has type %s, which %s does not take",
+                               'a' + slot, hal_type_name(type), c->info->name);
+    }
+    if (c->common != HAL_TYPE_NONE && c->common != type) {
+        return hal_ir_complain(c->problem, "operands have types %s and %s, they must be the same",
+                               hal_type_name(c->common), hal_type_name(type));
+    }
+    c->common = type;
+    return 1;
+}
+
+static int check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
+                          const char *why)
+{
+    return type == expected ||
+           hal_ir_complain(c->problem, "operand %c has type %s, %s takes %s", 'a' + slot,
+                           hal_type_name(type), why, hal_type_name(expected));
+}
+
+static int check_scalar_operand(check *c, uint32_t slot, char rule)
+{
+    const hal_ir_record *records = c->kernel->records;
+    const hal_type type = records[operand_of(c->record, slot)].type;
+    switch (rule) {
+    case 'T':
+        return check_common(c, slot, type);
+    case 'B':
+    case 'g':
+        return check_expected(c, slot, type, HAL_TYPE_BOOL,
+                              rule == 'g' ? "a guard" : "a condition");
+    case 'U':
+        return check_expected(c, slot, type, HAL_TYPE_U32, "a lane");
+    case 'I':
+        return hal_type_is_integer(type) ||
+               hal_ir_complain(c->problem, "operand %c has type %s, an index is an integer",
+                               'a' + slot, hal_type_name(type));
+    case 'v':
+        return check_expected(c, slot, type, records[c->record->a].type, "this var");
+    default: /* 'M' */
+        return check_expected(c, slot, type,
+                              hal_type_of_value(c->kernel->memories[c->record->aux].type),
+                              "this memory");
+    }
 }
 
 static int check_operand(check *c, uint32_t slot)
@@ -226,63 +235,9 @@ static int check_operand(check *c, uint32_t slot)
     return check_scalar_operand(c, slot, rule);
 }
 
-static int check_scalar_operand(check *c, uint32_t slot, char rule)
+static int is_width(uint32_t width, int vector)
 {
-    const hal_ir_record *records = c->kernel->records;
-    const hal_type type = records[operand_of(c->record, slot)].type;
-    switch (rule) {
-    case 'T':
-        return check_common(c, slot, type);
-    case 'B':
-    case 'g':
-        return check_expected(c, slot, type, HAL_TYPE_BOOL,
-                              rule == 'g' ? "a guard" : "a condition");
-    case 'U':
-        return check_expected(c, slot, type, HAL_TYPE_U32, "a lane");
-    case 'I':
-        return hal_type_is_integer(type) ||
-               hal_ir_complain(c->problem, "operand %c has type %s, an index is an integer",
-                               'a' + slot, hal_type_name(type));
-    case 'v':
-        return check_expected(c, slot, type, records[c->record->a].type, "this var");
-    default: /* 'M' */
-        return check_expected(c, slot, type,
-                              hal_type_of_value(c->kernel->memories[c->record->aux].type),
-                              "this memory");
-    }
-}
-
-static int check_common(check *c, uint32_t slot, hal_type type)
-{
-    if (!(c->info->types & HAL_TYPE_BIT(type))) {
-        return hal_ir_complain(c->problem, "operand %c has type %s, which %s does not take",
-                               'a' + slot, hal_type_name(type), c->info->name);
-    }
-    if (c->common != HAL_TYPE_NONE && c->common != type) {
-        return hal_ir_complain(c->problem, "operands have types %s and %s, they must be the same",
-                               hal_type_name(c->common), hal_type_name(type));
-    }
-    c->common = type;
-    return 1;
-}
-
-static int check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
-                          const char *why)
-{
-    return type == expected ||
-           hal_ir_complain(c->problem, "operand %c has type %s, %s takes %s", 'a' + slot,
-                           hal_type_name(type), why, hal_type_name(expected));
-}
-
-static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
-{
-    const hal_type memory = c->kernel->memories[c->record->aux].type;
-    if (made->type != hal_type_of_value(memory)) {
-        return hal_ir_complain(c->problem, "operand %c has type %s, memory of %s takes %s",
-                               'a' + slot, hal_type_name(made->type), hal_type_name(memory),
-                               hal_type_name(hal_type_of_value(memory)));
-    }
-    return 1;
+    return (width == 1 && !vector) || width == 2 || width == 4 || width == 8;
 }
 
 /* Two or four scalars of one type, or two vectors of width 4. */
@@ -311,27 +266,84 @@ static int check_pack(check *c, hal_type *type)
     return 1;
 }
 
-/* Whether memory `aux` may be touched in this way. */
-static int check_memory(check *c)
+static int is_value_type(hal_type type)
+{
+    return type != HAL_TYPE_NONE && type < HAL_TYPE_COUNT && hal_type_of_value(type) == type;
+}
+
+static int result_of(check *c, hal_type *type, uint32_t *width)
 {
     const hal_ir_kernel *kernel = c->kernel;
-    if (!check_number(c, "memory", c->record->aux, kernel->memory_count)) {
-        return 0;
+    const hal_ir_record *record = c->record;
+    *type = HAL_TYPE_NONE;
+    *width = 1;
+    switch (c->info->result) {
+    case 'T':
+        *type = c->common;
+        return 1;
+    case 'b':
+        *type = HAL_TYPE_BOOL;
+        return 1;
+    case 'u':
+        *type = HAL_TYPE_U32;
+        return 1;
+    case 'f':
+        *type = HAL_TYPE_F32;
+        *width = 4;
+        return 1;
+    case 'v':
+    case 'e':
+        *type = kernel->records[record->a].type;
+        return 1;
+    case 'p':
+        *width = record->width;
+        return check_pack(c, type);
+    case 'm':
+        *type = hal_type_of_value(kernel->memories[record->aux].type);
+        *width = record->opcode == HAL_IR_ATOMIC ? 1 : record->width;
+        return is_width(*width, 0) ||
+               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
+    case '=':
+        *type = record->type;
+        return (is_value_type(*type) && (c->info->types & HAL_TYPE_BIT(*type))) ||
+               hal_ir_complain(c->problem, "the result cannot be of type %s",
+                               *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
+    case 's':
+        *width = kernel->records[record->c].width;
+        return 1;
+    case 'w':
+        *width = record->width;
+        return is_width(*width, 0) ||
+               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
+    default:
+        *width = 0;
+        return 1;
     }
-    const hal_ir_memory *memory = &kernel->memories[c->record->aux];
-    if ((c->info->traits & HAL_IR_TRAIT_READS) && !(memory->access & HAL_ACCESS_READ)) {
-        return hal_ir_complain(c->problem, "binding %s is declared for writing only",
-                               kernel->names + memory->name);
+}
+
+/* Tiles of one shape, in groups of whole subgroups. */
+static int check_matrices(check *c)
+{
+    static const struct {
+        hal_type type;
+        uint8_t width;
+    } tiles[3] = {{HAL_TYPE_U32, 4}, {HAL_TYPE_U32, 2}, {HAL_TYPE_F32, 4}};
+    const hal_type type = (hal_type)c->record->aux;
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        const hal_ir_record *made = &c->kernel->records[operand_of(c->record, slot)];
+        if (made->type != tiles[slot].type || made->width != tiles[slot].width) {
+            return hal_ir_complain(c->problem, "operand %c is %s of width %u, a tile has %s of %u",
+                                   'a' + slot, hal_type_name(made->type), made->width,
+                                   hal_type_name(tiles[slot].type), tiles[slot].width);
+        }
     }
-    if ((c->info->traits & HAL_IR_TRAIT_WRITES) && !(memory->access & HAL_ACCESS_WRITE)) {
-        return hal_ir_complain(c->problem, "binding %s is declared for reading only",
-                               kernel->names + memory->name);
+    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16 && type != HAL_TYPE_F32) {
+        return hal_ir_complain(c->problem, "matrices are of f16, bf16 or f32, not %s",
+                               hal_type_name(type));
     }
-    if (c->record->opcode == HAL_IR_ATOMIC && !(c->info->types & HAL_TYPE_BIT(memory->type))) {
-        return hal_ir_complain(c->problem, "atomics take memory of i32, u32, i64, u64; %s has %s",
-                               kernel->names + memory->name, hal_type_name(memory->type));
-    }
-    return 1;
+    return hal_ir_group_items(c->kernel) % HAL_IR_MATRIX_LANES == 0 ||
+           hal_ir_complain(c->problem, "a group of %u work-items has a subgroup of less than %u",
+                           hal_ir_group_items(c->kernel), HAL_IR_MATRIX_LANES);
 }
 
 /* Rules of single opcodes that the table has no letter for. */
@@ -389,92 +401,62 @@ static int check_specifics(check *c)
     }
 }
 
-/* Tiles of one shape, in groups of whole subgroups. */
-static int check_matrices(check *c)
+int hal_ir_complain(hal_ir_problem *problem, const char *format, ...)
 {
-    static const struct {
-        hal_type type;
-        uint8_t width;
-    } tiles[3] = {{HAL_TYPE_U32, 4}, {HAL_TYPE_U32, 2}, {HAL_TYPE_F32, 4}};
-    const hal_type type = (hal_type)c->record->aux;
-    for (uint32_t slot = 0; slot < 3; slot++) {
-        const hal_ir_record *made = &c->kernel->records[operand_of(c->record, slot)];
-        if (made->type != tiles[slot].type || made->width != tiles[slot].width) {
-            return hal_ir_complain(c->problem, "operand %c is %s of width %u, a tile has %s of %u",
-                                   'a' + slot, hal_type_name(made->type), made->width,
-                                   hal_type_name(tiles[slot].type), tiles[slot].width);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
+                        hal_type *type, uint32_t *width, hal_ir_problem *problem)
+{
+    check c = {kernel, count, record, hal_ir_info_of(record->opcode), HAL_TYPE_NONE, problem};
+    if (c.info == NULL) {
+        return hal_ir_complain(problem, "there is no opcode %u", record->opcode);
+    }
+    if (!check_place(&c) || !check_fields(&c)) {
+        return 0;
+    }
+    for (uint32_t slot = 0; slot < 4; slot++) {
+        if (!check_operand(&c, slot)) {
+            return 0;
         }
     }
-    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16 && type != HAL_TYPE_F32) {
-        return hal_ir_complain(c->problem, "matrices are of f16, bf16 or f32, not %s",
-                               hal_type_name(type));
+    return result_of(&c, type, width) && check_specifics(&c);
+}
+
+int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
+                      hal_ir_place *place, hal_ir_problem *problem)
+{
+    const uint32_t opcode = records[index].opcode;
+    if (hal_ir_closes_block(opcode)) {
+        if (scope->depth == 0) {
+            return hal_ir_complain(problem, "there is no open block");
+        }
+        const uint32_t opener = records[scope->opener[scope->depth]].opcode;
+        if (opcode == HAL_IR_ELSE && opener != HAL_IR_IF) {
+            return hal_ir_complain(problem, "the innermost open block is of %s, not of if",
+                                   hal_ir_opcode_name(opener));
+        }
+        scope->depth--;
     }
-    return hal_ir_group_items(c->kernel) % HAL_IR_MATRIX_LANES == 0 ||
-           hal_ir_complain(c->problem, "a group of %u work-items has a subgroup of less than %u",
-                           hal_ir_group_items(c->kernel), HAL_IR_MATRIX_LANES);
-}
-
-static int result_of(check *c, hal_type *type, uint32_t *width)
-{
-    const hal_ir_kernel *kernel = c->kernel;
-    const hal_ir_record *record = c->record;
-    *type = HAL_TYPE_NONE;
-    *width = 1;
-    switch (c->info->result) {
-    case 'T':
-        *type = c->common;
-        return 1;
-    case 'b':
-        *type = HAL_TYPE_BOOL;
-        return 1;
-    case 'u':
-        *type = HAL_TYPE_U32;
-        return 1;
-    case 'f':
-        *type = HAL_TYPE_F32;
-        *width = 4;
-        return 1;
-    case 'v':
-    case 'e':
-        *type = kernel->records[record->a].type;
-        return 1;
-    case 'p':
-        *width = record->width;
-        return check_pack(c, type);
-    case 'm':
-        *type = hal_type_of_value(kernel->memories[record->aux].type);
-        *width = record->opcode == HAL_IR_ATOMIC ? 1 : record->width;
-        return is_width(*width, 0) ||
-               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
-    case '=':
-        *type = record->type;
-        return (is_value_type(*type) && (c->info->types & HAL_TYPE_BIT(*type))) ||
-               hal_ir_complain(c->problem, "the result cannot be of type %s",
-                               *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
-    case 's':
-        *width = kernel->records[record->c].width;
-        return 1;
-    case 'w':
-        *width = record->width;
-        return is_width(*width, 0) ||
-               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
-    default:
-        *width = 0;
-        return 1;
+    if (hal_ir_opens_block(opcode)) {
+        if (scope->depth == HAL_IR_MAX_DEPTH) {
+            return hal_ir_complain(problem, "more than %u blocks inside one another",
+                                   HAL_IR_MAX_DEPTH);
+        }
+        scope->depth++;
+        scope->block[scope->depth] = ++scope->blocks;
+        scope->opener[scope->depth] = index;
     }
+    *place = (hal_ir_place){scope->block[scope->depth], scope->depth};
+    return 1;
 }
 
-static int is_width(uint32_t width, int vector)
+int hal_ir_scope_sees(const hal_ir_scope *scope, hal_ir_place place)
 {
-    return (width == 1 && !vector) || width == 2 || width == 4 || width == 8;
-}
-
-static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot)
-{
-    return slot == 0 ? record->a : slot == 1 ? record->b : slot == 2 ? record->c : record->d;
-}
-
-static int is_value_type(hal_type type)
-{
-    return type != HAL_TYPE_NONE && type < HAL_TYPE_COUNT && hal_type_of_value(type) == type;
+    return place.depth <= scope->depth && scope->block[place.depth] == place.block;
 }

@@ -15,8 +15,32 @@ typedef struct hasher {
     uint32_t count;
 } hasher;
 
-static void put(hasher *h, uint32_t word);
-static void put_record(hasher *h, const hal_ir_kernel *kernel, const hal_ir_record *record);
+static void put(hasher *h, uint32_t word)
+{
+    if (h->count == BATCH_WORDS) {
+        XXH3_128bits_update(&h->state, h->words, sizeof h->words);
+        h->count = 0;
+    }
+    h->words[h->count++] = word;
+}
+
+/* A constant counts by its bits, not by its place in the pool. */
+static void put_record(hasher *h, const hal_ir_kernel *kernel, const hal_ir_record *record)
+{
+    put(h, (uint32_t)record->opcode << 16 | (uint32_t)record->type << 8 | record->width);
+    if (record->opcode == HAL_IR_CONSTANT) {
+        put(h, (uint32_t)kernel->constants[record->aux]);
+        put(h, (uint32_t)(kernel->constants[record->aux] >> 32));
+        return;
+    }
+    put(h, record->a);
+    put(h, record->b);
+    put(h, record->c);
+    put(h, record->d);
+    put(h, record->aux);
+    put(h, (uint32_t)record->imm);
+    put(h, record->flags);
+}
 
 void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2])
 {
@@ -50,31 +74,4 @@ void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2])
     const XXH128_hash_t digest = XXH3_128bits_digest(&h.state);
     hash[0] = digest.low64;
     hash[1] = digest.high64;
-}
-
-/* A constant counts by its bits, not by its place in the pool. */
-static void put_record(hasher *h, const hal_ir_kernel *kernel, const hal_ir_record *record)
-{
-    put(h, (uint32_t)record->opcode << 16 | (uint32_t)record->type << 8 | record->width);
-    if (record->opcode == HAL_IR_CONSTANT) {
-        put(h, (uint32_t)kernel->constants[record->aux]);
-        put(h, (uint32_t)(kernel->constants[record->aux] >> 32));
-        return;
-    }
-    put(h, record->a);
-    put(h, record->b);
-    put(h, record->c);
-    put(h, record->d);
-    put(h, record->aux);
-    put(h, (uint32_t)record->imm);
-    put(h, record->flags);
-}
-
-static void put(hasher *h, uint32_t word)
-{
-    if (h->count == BATCH_WORDS) {
-        XXH3_128bits_update(&h->state, h->words, sizeof h->words);
-        h->count = 0;
-    }
-    h->words[h->count++] = word;
 }

@@ -7,8 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t array_bytes(uint32_t count, size_t size);
-static void *take(char **at, const void *source, uint32_t count, size_t size);
+/* Bytes of an array with what keeps the next one aligned. */
+static size_t array_bytes(uint32_t count, size_t size)
+{
+    return (count * size + 7) / 8 * 8;
+}
+
+/* Copies an array to *at and moves *at behind it. */
+static void *take(char **at, const void *source, uint32_t count, size_t size)
+{
+    void *target = *at;
+    if (count > 0) {
+        memcpy(target, source, count * size);
+    }
+    *at += array_bytes(count, size);
+    return target;
+}
 
 hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
 {
@@ -49,21 +63,4 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
 void hal_ir_kernel_destroy(hal_ir_kernel *kernel)
 {
     free(kernel);
-}
-
-/* Bytes of an array with what keeps the next one aligned. */
-static size_t array_bytes(uint32_t count, size_t size)
-{
-    return (count * size + 7) / 8 * 8;
-}
-
-/* Copies an array to *at and moves *at behind it. */
-static void *take(char **at, const void *source, uint32_t count, size_t size)
-{
-    void *target = *at;
-    if (count > 0) {
-        memcpy(target, source, count * size);
-    }
-    *at += array_bytes(count, size);
-    return target;
 }

@@ -9,42 +9,116 @@
 
 #include <stdlib.h>
 
-static hal_status check_limits(const hal_ir_kernel *ir, const hal_device_info *info);
-static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *info);
-static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
-                         hal_ir_kernel **made);
-static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record);
-static hal_status drop_dead(const hal_ir_kernel *from, const hal_device_info *info,
-                            hal_ir_kernel **made);
-static hal_status find_live(const hal_ir_kernel *from, uint8_t *live);
-static void enliven(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_value value);
-
-hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
-                           hal_ir_kernel **legal)
+static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record)
 {
-    hal_ir_kernel *expanded = NULL, *lowered = NULL, *made = NULL;
-    *legal = NULL;
-    hal_status status = expand(ir, info, &expanded);
-    if (status == HAL_OK) {
-        status = hal_ir_lower(expanded, info, &lowered);
+    const hal_device_info *info = r->info;
+    const int is_f32 = record->type == HAL_TYPE_F32;
+    const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
+    const int fast = (record->flags & HAL_IR_FAST) && is_f32 &&
+                     (info->abilities & HAL_ABILITY_FAST_MATH);
+    if (!fast && !(claims >> (record->opcode - HAL_IR_MATH_FIRST) & 1)) {
+        return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
+                                  hal_ir_rewrite_operand(r, record->b));
     }
-    if (status == HAL_OK) {
-        status = drop_dead(lowered, info, &made);
-    }
-    if (status == HAL_OK) {
-        status = check_limits(made, info);
-    }
-    if (status == HAL_OK) {
-        status = check_types(made, info);
-    }
-    hal_ir_kernel_destroy(expanded);
-    hal_ir_kernel_destroy(lowered);
+    hal_ir_record kept = *record;
+    kept.flags = fast ? HAL_IR_FAST : 0;
+    return hal_ir_rewrite_copy(r, &kept);
+}
+
+/* The pass over the transcendental functions. */
+static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
+                         hal_ir_kernel **made)
+{
+    hal_ir_rewrite r;
+    const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
     if (status != HAL_OK) {
-        hal_ir_kernel_destroy(made);
         return status;
     }
-    *legal = made;
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        const hal_ir_record *record = &from->records[i];
+        r.values[i] = hal_ir_is_math(record->opcode) ? expand_record(&r, record)
+                                                     : hal_ir_rewrite_copy(&r, record);
+    }
+    return hal_ir_rewrite_end(&r, made);
+}
+
+static void enliven(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_value value)
+{
+    if (!live[value]) {
+        live[value] = 1;
+        work[(*pending)++] = value;
+    }
+}
+
+/* Live are records with effects and what they use; a variable is live when it is read, and then
+ * so is what sets it. Inputs of fragments stay, for their numbers count. */
+static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
+{
+    const uint32_t count = from->record_count;
+    uint32_t *work = malloc((count + 1) * sizeof *work);
+    uint32_t *sets = malloc((count + 1) * sizeof *sets); /* the SET before, of the same variable */
+    uint32_t *last = malloc((count + 1) * sizeof *last); /* the last SET of each VAR */
+    uint32_t pending = 0;
+    if (work == NULL || sets == NULL || last == NULL) {
+        free(work);
+        free(sets);
+        free(last);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
+                        from->names + from->name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_ir_record *record = &from->records[i];
+        const uint32_t opcode = record->opcode;
+        last[i] = HAL_IR_NONE;
+        if (opcode == HAL_IR_SET) {
+            sets[i] = last[record->a];
+            last[record->a] = i;
+        } else if (opcode != HAL_IR_VAR &&
+                   !(hal_ir_info_of(opcode)->traits & HAL_IR_TRAIT_PURE)) {
+            enliven(live, work, &pending, i);
+        }
+    }
+    while (pending > 0) {
+        const uint32_t index = work[--pending];
+        const hal_ir_record *record = &from->records[index];
+        hal_ir_value operands[4];
+        const uint32_t operand_count = hal_ir_operands(record, operands);
+        for (uint32_t k = 0; k < operand_count; k++) {
+            enliven(live, work, &pending, operands[k]);
+        }
+        for (uint32_t set = record->opcode == HAL_IR_VAR ? last[index] : HAL_IR_NONE;
+             set != HAL_IR_NONE; set = sets[set]) {
+            enliven(live, work, &pending, set);
+        }
+    }
+    free(work);
+    free(sets);
+    free(last);
     return HAL_OK;
+}
+
+/* The pass that leaves out what nobody uses. */
+static hal_status drop_dead(const hal_ir_kernel *from, const hal_device_info *info,
+                            hal_ir_kernel **made)
+{
+    hal_ir_rewrite r;
+    uint8_t *live = calloc(from->record_count + 1, 1);
+    if (live == NULL) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
+                        from->names + from->name);
+    }
+    hal_status status = find_live(from, live);
+    if (status == HAL_OK) {
+        status = hal_ir_rewrite_begin(&r, from, info, NULL);
+    }
+    if (status == HAL_OK) {
+        for (uint32_t i = 0; i < from->record_count; i++) {
+            r.values[i] = live[i] ? hal_ir_rewrite_copy(&r, &from->records[i]) : HAL_IR_NONE;
+        }
+        status = hal_ir_rewrite_end(&r, made);
+    }
+    free(live);
+    return status;
 }
 
 static hal_status check_limits(const hal_ir_kernel *ir, const hal_device_info *info)
@@ -115,114 +189,30 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     return HAL_OK;
 }
 
-/* The pass over the transcendental functions. */
-static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
-                         hal_ir_kernel **made)
+hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
+                           hal_ir_kernel **legal)
 {
-    hal_ir_rewrite r;
-    const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
+    hal_ir_kernel *expanded = NULL, *lowered = NULL, *made = NULL;
+    *legal = NULL;
+    hal_status status = expand(ir, info, &expanded);
+    if (status == HAL_OK) {
+        status = hal_ir_lower(expanded, info, &lowered);
+    }
+    if (status == HAL_OK) {
+        status = drop_dead(lowered, info, &made);
+    }
+    if (status == HAL_OK) {
+        status = check_limits(made, info);
+    }
+    if (status == HAL_OK) {
+        status = check_types(made, info);
+    }
+    hal_ir_kernel_destroy(expanded);
+    hal_ir_kernel_destroy(lowered);
     if (status != HAL_OK) {
+        hal_ir_kernel_destroy(made);
         return status;
     }
-    for (uint32_t i = 0; i < from->record_count; i++) {
-        const hal_ir_record *record = &from->records[i];
-        r.values[i] = hal_ir_is_math(record->opcode) ? expand_record(&r, record)
-                                                     : hal_ir_rewrite_copy(&r, record);
-    }
-    return hal_ir_rewrite_end(&r, made);
-}
-
-static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record)
-{
-    const hal_device_info *info = r->info;
-    const int is_f32 = record->type == HAL_TYPE_F32;
-    const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
-    const int fast = (record->flags & HAL_IR_FAST) && is_f32 &&
-                     (info->abilities & HAL_ABILITY_FAST_MATH);
-    if (!fast && !(claims >> (record->opcode - HAL_IR_MATH_FIRST) & 1)) {
-        return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
-                                  hal_ir_rewrite_operand(r, record->b));
-    }
-    hal_ir_record kept = *record;
-    kept.flags = fast ? HAL_IR_FAST : 0;
-    return hal_ir_rewrite_copy(r, &kept);
-}
-
-/* The pass that leaves out what nobody uses. */
-static hal_status drop_dead(const hal_ir_kernel *from, const hal_device_info *info,
-                            hal_ir_kernel **made)
-{
-    hal_ir_rewrite r;
-    uint8_t *live = calloc(from->record_count + 1, 1);
-    if (live == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
-                        from->names + from->name);
-    }
-    hal_status status = find_live(from, live);
-    if (status == HAL_OK) {
-        status = hal_ir_rewrite_begin(&r, from, info, NULL);
-    }
-    if (status == HAL_OK) {
-        for (uint32_t i = 0; i < from->record_count; i++) {
-            r.values[i] = live[i] ? hal_ir_rewrite_copy(&r, &from->records[i]) : HAL_IR_NONE;
-        }
-        status = hal_ir_rewrite_end(&r, made);
-    }
-    free(live);
-    return status;
-}
-
-/* Live are records with effects and what they use; a variable is live when it is read, and then
- * so is what sets it. Inputs of fragments stay, for their numbers count. */
-static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
-{
-    const uint32_t count = from->record_count;
-    uint32_t *work = malloc((count + 1) * sizeof *work);
-    uint32_t *sets = malloc((count + 1) * sizeof *sets); /* the SET before, of the same variable */
-    uint32_t *last = malloc((count + 1) * sizeof *last); /* the last SET of each VAR */
-    uint32_t pending = 0;
-    if (work == NULL || sets == NULL || last == NULL) {
-        free(work);
-        free(sets);
-        free(last);
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
-                        from->names + from->name);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const hal_ir_record *record = &from->records[i];
-        const uint32_t opcode = record->opcode;
-        last[i] = HAL_IR_NONE;
-        if (opcode == HAL_IR_SET) {
-            sets[i] = last[record->a];
-            last[record->a] = i;
-        } else if (opcode != HAL_IR_VAR &&
-                   !(hal_ir_info_of(opcode)->traits & HAL_IR_TRAIT_PURE)) {
-            enliven(live, work, &pending, i);
-        }
-    }
-    while (pending > 0) {
-        const uint32_t index = work[--pending];
-        const hal_ir_record *record = &from->records[index];
-        hal_ir_value operands[4];
-        const uint32_t operand_count = hal_ir_operands(record, operands);
-        for (uint32_t k = 0; k < operand_count; k++) {
-            enliven(live, work, &pending, operands[k]);
-        }
-        for (uint32_t set = record->opcode == HAL_IR_VAR ? last[index] : HAL_IR_NONE;
-             set != HAL_IR_NONE; set = sets[set]) {
-            enliven(live, work, &pending, set);
-        }
-    }
-    free(work);
-    free(sets);
-    free(last);
+    *legal = made;
     return HAL_OK;
-}
-
-static void enliven(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_value value)
-{
-    if (!live[value]) {
-        live[value] = 1;
-        work[(*pending)++] = value;
-    }
 }

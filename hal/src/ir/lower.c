@@ -6,104 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index);
-static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record);
-static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index);
-static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record);
-static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record);
-static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index);
-static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record);
-static uint32_t widest(const hal_ir_rewrite *r, uint32_t memory, uint32_t width);
-static int moved_offset(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum);
-static hal_ir_value moved_index(hal_ir_rewrite *r, hal_ir_value index, uint32_t by);
-static hal_ir_value *split(hal_ir_rewrite *r, uint32_t index);
-static void elements_of(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value elements[8]);
-static hal_type legal_type(const hal_ir_rewrite *r, uint32_t memory);
-
-hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
-                        hal_ir_kernel **made)
+static hal_type legal_type(const hal_ir_rewrite *r, uint32_t memory)
 {
-    hal_ir_rewrite r;
-    hal_status status = hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage);
-    if (status != HAL_OK) {
-        return status;
-    }
-    if (info->subgroup_width == 0) {
-        hal_ir_lower_subgroup_begin(&r);
-    }
-    for (uint32_t i = 0; i < from->record_count; i++) {
-        r.values[i] = lower_record(&r, i);
-    }
-    return hal_ir_rewrite_end(&r, made);
+    return hal_ir_lower_storage(r->info, r->from->memories[memory].type);
 }
 
-static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
+/* The most elements, up to `width`, that one access of the device moves. */
+static uint32_t widest(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
 {
-    const hal_ir_record *record = &r->from->records[index];
-    const hal_device_info *info = r->info;
-    const int async = (info->abilities & HAL_ABILITY_ASYNC_COPY) != 0;
-    switch (record->opcode) {
-    case HAL_IR_LOAD:
-        return lower_load(r, index);
-    case HAL_IR_STORE:
-        lower_store(r, record);
-        return HAL_IR_NONE;
-    case HAL_IR_ASYNC_COPY:
-        lower_async_copy(r, record);
-        return HAL_IR_NONE;
-    case HAL_IR_ASYNC_COMMIT:
-    case HAL_IR_ASYNC_WAIT:
-        return async ? hal_ir_rewrite_copy(r, record) : HAL_IR_NONE;
-    case HAL_IR_PACK:
-        return lower_pack(r, index);
-    case HAL_IR_EXTRACT:
-        if (r->splits[record->a] != HAL_IR_NONE) {
-            return r->elements[r->splits[record->a] + (uint32_t)record->imm];
-        }
-        return hal_ir_rewrite_copy(r, record);
-    case HAL_IR_NARROW:
-        if (!(info->storage_types & HAL_TYPE_BIT(record->aux))) {
-            return hal_ir_lower_narrow(r->to, (hal_type)record->aux, r->values[record->a]);
-        }
-        return hal_ir_rewrite_copy(r, record);
-    case HAL_IR_FMA:
-        return lower_fma(r, record);
-    case HAL_IR_LANE_ID:
-    case HAL_IR_SHUFFLE:
-    case HAL_IR_SHUFFLE_XOR:
-    case HAL_IR_SUBGROUP_REDUCE:
-        return info->subgroup_width == 0 ? hal_ir_lower_subgroup(r, record)
-                                         : hal_ir_rewrite_copy(r, record);
-    case HAL_IR_MATRIX_MULTIPLY:
-        return lower_matrix(r, record);
-    default:
-        return hal_ir_rewrite_copy(r, record);
+    const uint32_t bytes = hal_type_size(legal_type(r, memory));
+    while (width > 1 && width * bytes > r->info->max_vector_bytes) {
+        width /= 2;
     }
+    return width;
 }
 
-/* There is nothing that stands in for matrix units: programs ask for them where they are. */
-static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
+static int moved_offset(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
 {
-    const hal_device_info *info = r->info;
-    hal_ir_value tiles[3] = {record->a, record->b, record->c};
-    if (!(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
-        info->subgroup_width != HAL_IR_MATRIX_LANES) {
+    if (offset > INT32_MAX - 8) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
-                            "matrix_multiply of %s: %s has no such matrix unit",
-                            hal_type_name((hal_type)record->aux), info->name);
-        return HAL_IR_NONE;
+                            "an access with the immediate offset %d cannot be split", offset);
+        return 0;
     }
-    for (int i = 0; i < 3; i++) {
-        hal_ir_value elements[8];
-        const uint32_t width = r->from->records[tiles[i]].width;
-        if (r->splits[tiles[i]] == HAL_IR_NONE) {
-            tiles[i] = r->values[tiles[i]];
-        } else {
-            elements_of(r, tiles[i], elements);
-            tiles[i] = hal_ir_pack(r->to, width, elements);
+    *sum = offset + (int32_t)by;
+    return 1;
+}
+
+/* Room for the elements of a vector that does not exist as such. */
+static hal_ir_value *split(hal_ir_rewrite *r, uint32_t index)
+{
+    if (r->element_count + 8 > r->element_capacity) {
+        const uint32_t larger = r->element_capacity == 0 ? 64 : 2 * r->element_capacity;
+        hal_ir_value *elements = realloc(r->elements, larger * sizeof *elements);
+        if (elements == NULL) {
+            hal_ir_builder_fail(r->to, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+            return NULL;
         }
+        r->elements = elements;
+        r->element_capacity = larger;
     }
-    return hal_ir_matrix_multiply(r->to, (hal_type)record->aux, tiles[0], tiles[1], tiles[2]);
+    r->splits[index] = r->element_count;
+    r->element_count += 8;
+    return r->elements + r->splits[index];
 }
 
 static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
@@ -139,6 +83,20 @@ static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
     return HAL_IR_NONE;
 }
 
+static void elements_of(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value elements[8])
+{
+    const uint32_t width = r->from->records[vector].width;
+    if (r->splits[vector] != HAL_IR_NONE) {
+        memcpy(elements, r->elements + r->splits[vector], width * sizeof *elements);
+    } else if (width == 1) {
+        elements[0] = r->values[vector];
+    } else {
+        for (uint32_t i = 0; i < width; i++) {
+            elements[i] = hal_ir_extract(r->to, r->values[vector], i);
+        }
+    }
+}
+
 static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_type type = r->from->memories[record->aux].type;
@@ -163,6 +121,15 @@ static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
         hal_ir_store_wide(r->to, record->aux, r->values[record->a], offset,
                           hal_ir_rewrite_operand(r, record->b), value);
     }
+}
+
+static hal_ir_value moved_index(hal_ir_rewrite *r, hal_ir_value index, uint32_t by)
+{
+    if (by == 0) {
+        return index;
+    }
+    const hal_ir_value distance = hal_ir_number(r->to, hal_ir_type_of(r->to, index), by);
+    return hal_ir_add(r->to, index, distance);
 }
 
 /* Parts, or loads and stores where there are no asynchronous copies. Elements are moved as memory
@@ -225,69 +192,88 @@ static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record)
     return is_f64 ? hal_ir_lower_fma_f64(r->to, x, y, z) : hal_ir_lower_fma(r->to, x, y, z);
 }
 
-/* The most elements, up to `width`, that one access of the device moves. */
-static uint32_t widest(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
+/* There is nothing that stands in for matrix units: programs ask for them where they are. */
+static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
 {
-    const uint32_t bytes = hal_type_size(legal_type(r, memory));
-    while (width > 1 && width * bytes > r->info->max_vector_bytes) {
-        width /= 2;
-    }
-    return width;
-}
-
-static int moved_offset(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
-{
-    if (offset > INT32_MAX - 8) {
+    const hal_device_info *info = r->info;
+    hal_ir_value tiles[3] = {record->a, record->b, record->c};
+    if (!(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
+        info->subgroup_width != HAL_IR_MATRIX_LANES) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
-                            "an access with the immediate offset %d cannot be split", offset);
-        return 0;
+                            "matrix_multiply of %s: %s has no such matrix unit",
+                            hal_type_name((hal_type)record->aux), info->name);
+        return HAL_IR_NONE;
     }
-    *sum = offset + (int32_t)by;
-    return 1;
-}
-
-static hal_ir_value moved_index(hal_ir_rewrite *r, hal_ir_value index, uint32_t by)
-{
-    if (by == 0) {
-        return index;
-    }
-    const hal_ir_value distance = hal_ir_number(r->to, hal_ir_type_of(r->to, index), by);
-    return hal_ir_add(r->to, index, distance);
-}
-
-/* Room for the elements of a vector that does not exist as such. */
-static hal_ir_value *split(hal_ir_rewrite *r, uint32_t index)
-{
-    if (r->element_count + 8 > r->element_capacity) {
-        const uint32_t larger = r->element_capacity == 0 ? 64 : 2 * r->element_capacity;
-        hal_ir_value *elements = realloc(r->elements, larger * sizeof *elements);
-        if (elements == NULL) {
-            hal_ir_builder_fail(r->to, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-            return NULL;
-        }
-        r->elements = elements;
-        r->element_capacity = larger;
-    }
-    r->splits[index] = r->element_count;
-    r->element_count += 8;
-    return r->elements + r->splits[index];
-}
-
-static void elements_of(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value elements[8])
-{
-    const uint32_t width = r->from->records[vector].width;
-    if (r->splits[vector] != HAL_IR_NONE) {
-        memcpy(elements, r->elements + r->splits[vector], width * sizeof *elements);
-    } else if (width == 1) {
-        elements[0] = r->values[vector];
-    } else {
-        for (uint32_t i = 0; i < width; i++) {
-            elements[i] = hal_ir_extract(r->to, r->values[vector], i);
+    for (int i = 0; i < 3; i++) {
+        hal_ir_value elements[8];
+        const uint32_t width = r->from->records[tiles[i]].width;
+        if (r->splits[tiles[i]] == HAL_IR_NONE) {
+            tiles[i] = r->values[tiles[i]];
+        } else {
+            elements_of(r, tiles[i], elements);
+            tiles[i] = hal_ir_pack(r->to, width, elements);
         }
     }
+    return hal_ir_matrix_multiply(r->to, (hal_type)record->aux, tiles[0], tiles[1], tiles[2]);
 }
 
-static hal_type legal_type(const hal_ir_rewrite *r, uint32_t memory)
+static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
 {
-    return hal_ir_lower_storage(r->info, r->from->memories[memory].type);
+    const hal_ir_record *record = &r->from->records[index];
+    const hal_device_info *info = r->info;
+    const int async = (info->abilities & HAL_ABILITY_ASYNC_COPY) != 0;
+    switch (record->opcode) {
+    case HAL_IR_LOAD:
+        return lower_load(r, index);
+    case HAL_IR_STORE:
+        lower_store(r, record);
+        return HAL_IR_NONE;
+    case HAL_IR_ASYNC_COPY:
+        lower_async_copy(r, record);
+        return HAL_IR_NONE;
+    case HAL_IR_ASYNC_COMMIT:
+    case HAL_IR_ASYNC_WAIT:
+        return async ? hal_ir_rewrite_copy(r, record) : HAL_IR_NONE;
+    case HAL_IR_PACK:
+        return lower_pack(r, index);
+    case HAL_IR_EXTRACT:
+        if (r->splits[record->a] != HAL_IR_NONE) {
+            return r->elements[r->splits[record->a] + (uint32_t)record->imm];
+        }
+        return hal_ir_rewrite_copy(r, record);
+    case HAL_IR_NARROW:
+        if (!(info->storage_types & HAL_TYPE_BIT(record->aux))) {
+            return hal_ir_lower_narrow(r->to, (hal_type)record->aux, r->values[record->a]);
+        }
+        return hal_ir_rewrite_copy(r, record);
+    case HAL_IR_FMA:
+        return lower_fma(r, record);
+    case HAL_IR_LANE_ID:
+    case HAL_IR_SHUFFLE:
+    case HAL_IR_SHUFFLE_XOR:
+    case HAL_IR_SUBGROUP_REDUCE:
+        return info->subgroup_width == 0 ? hal_ir_lower_subgroup(r, record)
+                                         : hal_ir_rewrite_copy(r, record);
+    case HAL_IR_MATRIX_MULTIPLY:
+        return lower_matrix(r, record);
+    default:
+        return hal_ir_rewrite_copy(r, record);
+    }
+}
+
+hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
+                        hal_ir_kernel **made)
+{
+    hal_ir_rewrite r;
+    hal_status status = hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage);
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (info->subgroup_width == 0) {
+        hal_ir_lower_subgroup_begin(&r);
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        r.values[i] = lower_record(&r, i);
+    }
+    return hal_ir_rewrite_end(&r, made);
 }

@@ -6,31 +6,152 @@
 #include <stdio.h>
 #include <string.h>
 
-static hal_ir_value half_to_float(hal_ir_builder *b, hal_ir_value half);
-static hal_ir_value float_to_half(hal_ir_builder *b, hal_ir_value x);
-static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x);
-static hal_ir_memory_id declare_exchange(hal_ir_rewrite *r, const char *base, hal_type type);
-static hal_ir_value as_bits(hal_ir_rewrite *r, hal_ir_value x);
-static hal_ir_value exchange_load(hal_ir_rewrite *r, hal_type type, hal_ir_value item,
-                                  uint32_t offset, hal_ir_value guard);
-static hal_ir_value reduce(hal_ir_rewrite *r, const hal_ir_record *record);
+static hal_ir_value left_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
+{
+    return hal_ir_shl(b, x, hal_ir_u32(b, count));
+}
+
+static hal_ir_value and_with(hal_ir_builder *b, hal_ir_value x, uint32_t mask)
+{
+    return hal_ir_and(b, x, hal_ir_u32(b, mask));
+}
 
 /* Short names for what is written most. */
 static hal_ir_value u32(hal_ir_builder *b, uint32_t value)
 {
     return hal_ir_u32(b, value);
 }
-static hal_ir_value and_with(hal_ir_builder *b, hal_ir_value x, uint32_t mask)
+
+static hal_ir_value half_to_float(hal_ir_builder *b, hal_ir_value half)
 {
-    return hal_ir_and(b, x, hal_ir_u32(b, mask));
+    const hal_ir_value sign = left_by(b, and_with(b, half, 0x8000), 16);
+    const hal_ir_value magnitude = and_with(b, half, 0x7fff);
+    const hal_ir_value moved = left_by(b, magnitude, 13);
+    const hal_ir_value normal = hal_ir_add(b, moved, u32(b, 112u << 23));
+    const hal_ir_value special = hal_ir_or(b, moved, u32(b, 0x7f800000));
+    /* Denormal halves are whole numbers of 2^-24, which f32 holds as normal numbers. */
+    const hal_ir_value count = hal_ir_cast(b, HAL_TYPE_F32, magnitude);
+    const hal_ir_value scaled = hal_ir_mul(b, count, hal_ir_f32(b, 0x1p-24f));
+    const hal_ir_value denormal = hal_ir_bitcast(b, HAL_TYPE_U32, scaled);
+    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x400));
+    const hal_ir_value is_special = hal_ir_ge(b, magnitude, u32(b, 0x7c00));
+    const hal_ir_value large = hal_ir_select(b, is_special, special, normal);
+    const hal_ir_value bits = hal_ir_select(b, is_denormal, denormal, large);
+    const hal_ir_value with_sign = hal_ir_or(b, bits, sign);
+    return hal_ir_bitcast(b, HAL_TYPE_F32, with_sign);
 }
+
 static hal_ir_value right_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
 {
     return hal_ir_shr(b, x, hal_ir_u32(b, count));
 }
-static hal_ir_value left_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
+
+/* To nearest even; a NaN becomes quiet and keeps its highest bits. */
+static hal_ir_value float_to_half(hal_ir_builder *b, hal_ir_value x)
 {
-    return hal_ir_shl(b, x, hal_ir_u32(b, count));
+    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
+    const hal_ir_value sign = and_with(b, right_by(b, bits, 16), 0x8000);
+    const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
+    const hal_ir_value shifted = right_by(b, magnitude, 13);
+    const hal_ir_value payload = and_with(b, shifted, 0x1ff);
+    const hal_ir_value nan = hal_ir_or(b, payload, u32(b, 0x7e00));
+    /* Below 2^-14 a half counts in units of 2^-24, as 0.5 plus it does in f32. */
+    const hal_ir_value absolute = hal_ir_bitcast(b, HAL_TYPE_F32, magnitude);
+    const hal_ir_value above_half = hal_ir_add(b, absolute, hal_ir_f32(b, 0.5f));
+    const hal_ir_value half_bits = hal_ir_bitcast(b, HAL_TYPE_U32, above_half);
+    const hal_ir_value denormal = hal_ir_sub(b, half_bits, u32(b, 0x3f000000));
+    const hal_ir_value last = and_with(b, shifted, 1);
+    const hal_ir_value nearly = hal_ir_add(b, magnitude, u32(b, 0xfff - (112u << 23)));
+    const hal_ir_value rounded = hal_ir_add(b, nearly, last);
+    const hal_ir_value normal = right_by(b, rounded, 13);
+    const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
+    const hal_ir_value is_large = hal_ir_ge(b, magnitude, u32(b, 0x477ff000));
+    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x38800000));
+    const hal_ir_value finite = hal_ir_select(b, is_denormal, denormal, normal);
+    const hal_ir_value number = hal_ir_select(b, is_large, u32(b, 0x7c00), finite);
+    const hal_ir_value any = hal_ir_select(b, is_nan, nan, number);
+    return hal_ir_or(b, any, sign);
+}
+
+static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x)
+{
+    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
+    const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
+    const hal_ir_value high = right_by(b, bits, 16);
+    const hal_ir_value nan = hal_ir_or(b, high, u32(b, 0x40));
+    const hal_ir_value last = and_with(b, high, 1);
+    const hal_ir_value nearly = hal_ir_add(b, bits, u32(b, 0x7fff));
+    const hal_ir_value rounded = hal_ir_add(b, nearly, last);
+    const hal_ir_value number = right_by(b, rounded, 16);
+    const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
+    return hal_ir_select(b, is_nan, nan, number);
+}
+
+/* A shared array with one place for each work-item, under a name that is free. */
+static hal_ir_memory_id declare_exchange(hal_ir_rewrite *r, const char *base, hal_type type)
+{
+    const hal_ir_kernel *from = r->from;
+    char name[HAL_IR_MAX_NAME + 1];
+    uint32_t number = 0;
+    int taken = 1;
+    snprintf(name, sizeof name, "%s", base);
+    while (taken) {
+        taken = 0;
+        for (uint32_t i = 0; i < from->memory_count; i++) {
+            taken |= strcmp(from->names + from->memories[i].name, name) == 0;
+        }
+        for (uint32_t i = 0; i < from->scalar_count; i++) {
+            taken |= strcmp(from->names + from->scalars[i].name, name) == 0;
+        }
+        if (taken) {
+            snprintf(name, sizeof name, "%s_%u", base, ++number);
+        }
+    }
+    return hal_ir_shared(r->to, name, type, hal_ir_group_items(from));
+}
+
+static hal_ir_value as_bits(hal_ir_rewrite *r, hal_ir_value x)
+{
+    const hal_type type = hal_ir_type_of(r->to, x);
+    return hal_ir_bitcast(r->to, hal_type_size(type) == 8 ? HAL_TYPE_U64 : HAL_TYPE_U32, x);
+}
+
+static hal_ir_value exchange_load(hal_ir_rewrite *r, hal_type type, hal_ir_value item,
+                                  uint32_t offset, hal_ir_value guard)
+{
+    const hal_ir_memory_id exchange = hal_type_size(type) == 8 ? r->exchange_64 : r->exchange_32;
+    const hal_ir_value bits =
+        hal_ir_load_wide(r->to, exchange, item, (int32_t)offset, 1, guard);
+    return hal_ir_bitcast(r->to, type, bits);
+}
+
+/* The tree of a butterfly over all lanes of the subgroup, by each work-item for itself; lanes that
+ * are not there take no part. */
+static hal_ir_value reduce(hal_ir_rewrite *r, const hal_ir_record *record)
+{
+    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    hal_ir_builder *b = r->to;
+    const uint32_t items = hal_ir_group_items(r->from);
+    const uint32_t lanes = items < HAL_IR_EMULATED_SUBGROUP ? items : HAL_IR_EMULATED_SUBGROUP;
+    const int some_short = items % lanes != 0;
+    hal_ir_value values[HAL_IR_EMULATED_SUBGROUP], there[HAL_IR_EMULATED_SUBGROUP];
+    for (uint32_t i = 0; i < lanes; i++) {
+        there[i] = HAL_IR_NONE;
+        if (some_short && i > 0) {
+            const hal_ir_value number = hal_ir_add(b, r->lane_zero, u32(b, i));
+            there[i] = hal_ir_lt(b, number, u32(b, items));
+        }
+        values[i] = exchange_load(r, record->type, r->lane_zero, i, there[i]);
+    }
+    for (uint32_t distance = 1; distance < lanes; distance *= 2) {
+        for (uint32_t i = 0; i + distance < lanes; i += 2 * distance) {
+            const hal_ir_value both =
+                hal_ir_binary(b, opcodes[record->aux], values[i], values[i + distance]);
+            const hal_ir_value second = there[i + distance];
+            values[i] = second == HAL_IR_NONE ? both : hal_ir_select(b, second, both, values[i]);
+        }
+    }
+    return values[0];
 }
 
 hal_type hal_ir_lower_storage(const hal_device_info *info, hal_type type)
@@ -164,131 +285,4 @@ hal_ir_value hal_ir_lower_subgroup(hal_ir_rewrite *r, const hal_ir_record *recor
     }
     hal_ir_barrier(b); /* the next exchange writes where this one reads */
     return result;
-}
-
-/* The tree of a butterfly over all lanes of the subgroup, by each work-item for itself; lanes that
- * are not there take no part. */
-static hal_ir_value reduce(hal_ir_rewrite *r, const hal_ir_record *record)
-{
-    static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
-    hal_ir_builder *b = r->to;
-    const uint32_t items = hal_ir_group_items(r->from);
-    const uint32_t lanes = items < HAL_IR_EMULATED_SUBGROUP ? items : HAL_IR_EMULATED_SUBGROUP;
-    const int some_short = items % lanes != 0;
-    hal_ir_value values[HAL_IR_EMULATED_SUBGROUP], there[HAL_IR_EMULATED_SUBGROUP];
-    for (uint32_t i = 0; i < lanes; i++) {
-        there[i] = HAL_IR_NONE;
-        if (some_short && i > 0) {
-            const hal_ir_value number = hal_ir_add(b, r->lane_zero, u32(b, i));
-            there[i] = hal_ir_lt(b, number, u32(b, items));
-        }
-        values[i] = exchange_load(r, record->type, r->lane_zero, i, there[i]);
-    }
-    for (uint32_t distance = 1; distance < lanes; distance *= 2) {
-        for (uint32_t i = 0; i + distance < lanes; i += 2 * distance) {
-            const hal_ir_value both =
-                hal_ir_binary(b, opcodes[record->aux], values[i], values[i + distance]);
-            const hal_ir_value second = there[i + distance];
-            values[i] = second == HAL_IR_NONE ? both : hal_ir_select(b, second, both, values[i]);
-        }
-    }
-    return values[0];
-}
-
-static hal_ir_value exchange_load(hal_ir_rewrite *r, hal_type type, hal_ir_value item,
-                                  uint32_t offset, hal_ir_value guard)
-{
-    const hal_ir_memory_id exchange = hal_type_size(type) == 8 ? r->exchange_64 : r->exchange_32;
-    const hal_ir_value bits =
-        hal_ir_load_wide(r->to, exchange, item, (int32_t)offset, 1, guard);
-    return hal_ir_bitcast(r->to, type, bits);
-}
-
-static hal_ir_value as_bits(hal_ir_rewrite *r, hal_ir_value x)
-{
-    const hal_type type = hal_ir_type_of(r->to, x);
-    return hal_ir_bitcast(r->to, hal_type_size(type) == 8 ? HAL_TYPE_U64 : HAL_TYPE_U32, x);
-}
-
-/* A shared array with one place for each work-item, under a name that is free. */
-static hal_ir_memory_id declare_exchange(hal_ir_rewrite *r, const char *base, hal_type type)
-{
-    const hal_ir_kernel *from = r->from;
-    char name[HAL_IR_MAX_NAME + 1];
-    uint32_t number = 0;
-    int taken = 1;
-    snprintf(name, sizeof name, "%s", base);
-    while (taken) {
-        taken = 0;
-        for (uint32_t i = 0; i < from->memory_count; i++) {
-            taken |= strcmp(from->names + from->memories[i].name, name) == 0;
-        }
-        for (uint32_t i = 0; i < from->scalar_count; i++) {
-            taken |= strcmp(from->names + from->scalars[i].name, name) == 0;
-        }
-        if (taken) {
-            snprintf(name, sizeof name, "%s_%u", base, ++number);
-        }
-    }
-    return hal_ir_shared(r->to, name, type, hal_ir_group_items(from));
-}
-
-static hal_ir_value half_to_float(hal_ir_builder *b, hal_ir_value half)
-{
-    const hal_ir_value sign = left_by(b, and_with(b, half, 0x8000), 16);
-    const hal_ir_value magnitude = and_with(b, half, 0x7fff);
-    const hal_ir_value moved = left_by(b, magnitude, 13);
-    const hal_ir_value normal = hal_ir_add(b, moved, u32(b, 112u << 23));
-    const hal_ir_value special = hal_ir_or(b, moved, u32(b, 0x7f800000));
-    /* Denormal halves are whole numbers of 2^-24, which f32 holds as normal numbers. */
-    const hal_ir_value count = hal_ir_cast(b, HAL_TYPE_F32, magnitude);
-    const hal_ir_value scaled = hal_ir_mul(b, count, hal_ir_f32(b, 0x1p-24f));
-    const hal_ir_value denormal = hal_ir_bitcast(b, HAL_TYPE_U32, scaled);
-    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x400));
-    const hal_ir_value is_special = hal_ir_ge(b, magnitude, u32(b, 0x7c00));
-    const hal_ir_value large = hal_ir_select(b, is_special, special, normal);
-    const hal_ir_value bits = hal_ir_select(b, is_denormal, denormal, large);
-    const hal_ir_value with_sign = hal_ir_or(b, bits, sign);
-    return hal_ir_bitcast(b, HAL_TYPE_F32, with_sign);
-}
-
-/* To nearest even; a NaN becomes quiet and keeps its highest bits. */
-static hal_ir_value float_to_half(hal_ir_builder *b, hal_ir_value x)
-{
-    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
-    const hal_ir_value sign = and_with(b, right_by(b, bits, 16), 0x8000);
-    const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
-    const hal_ir_value shifted = right_by(b, magnitude, 13);
-    const hal_ir_value payload = and_with(b, shifted, 0x1ff);
-    const hal_ir_value nan = hal_ir_or(b, payload, u32(b, 0x7e00));
-    /* Below 2^-14 a half counts in units of 2^-24, as 0.5 plus it does in f32. */
-    const hal_ir_value absolute = hal_ir_bitcast(b, HAL_TYPE_F32, magnitude);
-    const hal_ir_value above_half = hal_ir_add(b, absolute, hal_ir_f32(b, 0.5f));
-    const hal_ir_value half_bits = hal_ir_bitcast(b, HAL_TYPE_U32, above_half);
-    const hal_ir_value denormal = hal_ir_sub(b, half_bits, u32(b, 0x3f000000));
-    const hal_ir_value last = and_with(b, shifted, 1);
-    const hal_ir_value nearly = hal_ir_add(b, magnitude, u32(b, 0xfff - (112u << 23)));
-    const hal_ir_value rounded = hal_ir_add(b, nearly, last);
-    const hal_ir_value normal = right_by(b, rounded, 13);
-    const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
-    const hal_ir_value is_large = hal_ir_ge(b, magnitude, u32(b, 0x477ff000));
-    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x38800000));
-    const hal_ir_value finite = hal_ir_select(b, is_denormal, denormal, normal);
-    const hal_ir_value number = hal_ir_select(b, is_large, u32(b, 0x7c00), finite);
-    const hal_ir_value any = hal_ir_select(b, is_nan, nan, number);
-    return hal_ir_or(b, any, sign);
-}
-
-static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x)
-{
-    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
-    const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
-    const hal_ir_value high = right_by(b, bits, 16);
-    const hal_ir_value nan = hal_ir_or(b, high, u32(b, 0x40));
-    const hal_ir_value last = and_with(b, high, 1);
-    const hal_ir_value nearly = hal_ir_add(b, bits, u32(b, 0x7fff));
-    const hal_ir_value rounded = hal_ir_add(b, nearly, last);
-    const hal_ir_value number = right_by(b, rounded, 16);
-    const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
-    return hal_ir_select(b, is_nan, nan, number);
 }

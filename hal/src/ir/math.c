@@ -3,6 +3,11 @@
 #include "math.h"
 #include "internal.h"
 
+static int is_fragment(const hal_ir_builder *builder)
+{
+    return (hal_ir_builder_view(builder)->flags & HAL_IR_FRAGMENT) != 0;
+}
+
 #define MATH_CONTEXT hal_ir_builder *m
 #define MATH_PASS    m
 #define MATH_BOOL    hal_ir_value
@@ -93,8 +98,6 @@
 #define MATH_RARE2_F64(result, condition, function, x, y)                                          \
     MATH_RARE(result, condition, function(m, x, y))
 
-static int is_fragment(const hal_ir_builder *builder);
-
 #include <hal/ir_math.h>
 
 /* Those of one operand. */
@@ -119,9 +122,4 @@ hal_ir_value hal_ir_expand_math(hal_ir_builder *builder, uint32_t opcode, hal_ty
     hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "opcode %u has no expansion for type %u",
                         opcode, (unsigned)type);
     return HAL_IR_NONE;
-}
-
-static int is_fragment(const hal_ir_builder *builder)
-{
-    return (hal_ir_builder_view(builder)->flags & HAL_IR_FRAGMENT) != 0;
 }

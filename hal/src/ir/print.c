@@ -7,46 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_head(hal_text *text, const hal_ir_kernel *kernel);
-static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t index);
-static void print_part(hal_text *text, const hal_ir_kernel *kernel, const hal_ir_record *record,
-                       char part);
-static void print_place(hal_text *text, const char *memory, hal_ir_value index, int32_t offset);
-static void print_constant(hal_text *text, hal_type type, uint64_t bits);
-static void print_float(hal_text *text, uint64_t bits, int mantissa_bits, int exponent_bits);
-
-hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
-{
-    if (text == NULL || kernel == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "printing an IR kernel: `%s` is null",
-                        text == NULL ? "text" : "kernel");
-    }
-    *text = NULL;
-    hal_status status = hal_ir_verify(kernel);
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_text out = {0};
-    uint32_t depth = 1;
-    print_head(&out, kernel);
-    for (uint32_t i = 0; i < kernel->record_count; i++) {
-        const uint32_t opcode = kernel->records[i].opcode;
-        depth -= hal_ir_closes_block(opcode) ? 1 : 0;
-        for (uint32_t k = 0; k < depth; k++) {
-            hal_text_add(&out, "  ");
-        }
-        print_record(&out, kernel, i);
-        depth += hal_ir_opens_block(opcode) ? 1 : 0;
-    }
-    if (out.failed) {
-        hal_text_free(&out);
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "printing kernel %s: no host memory",
-                        kernel->names + kernel->name);
-    }
-    *text = out.data;
-    return HAL_OK;
-}
-
 static void print_head(hal_text *text, const hal_ir_kernel *kernel)
 {
     static const char *const access[] = {"", "read", "write", "read_write"};
@@ -81,21 +41,71 @@ static void print_head(hal_text *text, const hal_ir_kernel *kernel)
     }
 }
 
-static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t index)
+/* Quarters below a million as decimals, other numbers as hexadecimal floats, NaN with its bits: all
+ * of them exact, and no locale has a say. */
+static void print_float(hal_text *text, uint64_t bits, int mantissa_bits, int exponent_bits)
 {
-    const hal_ir_record *record = &kernel->records[index];
-    const hal_ir_info *info = hal_ir_info_of(record->opcode);
-    if (record->type != HAL_TYPE_NONE) {
-        hal_text_add(text, "%%%u = ", index);
+    static const char *const quarters[4] = {"0", "25", "5", "75"};
+    const uint64_t one = 1;
+    const uint64_t mantissa = bits & ((one << mantissa_bits) - 1);
+    const int limit = (1 << exponent_bits) - 1;
+    const int biased = (int)(bits >> mantissa_bits) & limit;
+    const char *sign = bits >> (mantissa_bits + exponent_bits) ? "-" : "";
+    if (biased == limit && mantissa != 0) {
+        hal_text_add(text, "nan:0x%llx", (unsigned long long)bits);
+        return;
     }
-    hal_text_add(text, "%s", info->name);
-    if (info->syntax[0] != 0 && info->syntax[0] != 'F') {
-        hal_text_add(text, " ");
+    if (biased == limit) {
+        hal_text_add(text, "%sinf", sign);
+        return;
     }
-    for (const char *s = info->syntax; *s != 0; s++) {
-        print_part(text, kernel, record, *s);
+    const int exponent = (biased == 0 ? 1 : biased) - limit / 2;
+    const uint64_t whole = biased == 0 ? mantissa : mantissa | one << mantissa_bits;
+    const int shift = mantissa_bits - exponent - 2; /* the value is whole / 2^shift quarters */
+    if (whole == 0 || (shift >= 0 && shift < 63 && (whole & ((one << shift) - 1)) == 0 &&
+                       whole >> shift < 4000000)) {
+        const uint64_t count = whole == 0 ? 0 : whole >> shift;
+        hal_text_add(text, "%s%llu.%s", sign, (unsigned long long)(count / 4),
+                     quarters[count % 4]);
+        return;
     }
-    hal_text_add(text, "\n");
+    hal_text_add(text, "%s0x%d.%0*llxp%+d", sign, biased == 0 ? 0 : 1, (mantissa_bits + 3) / 4,
+                 (unsigned long long)(mantissa << (mantissa_bits % 4 ? 1 : 0)), exponent);
+}
+
+static void print_constant(hal_text *text, hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        hal_text_add(text, "%s", bits ? "true" : "false");
+        break;
+    case HAL_TYPE_I32:
+        hal_text_add(text, "%d", (int32_t)(uint32_t)bits);
+        break;
+    case HAL_TYPE_I64:
+        hal_text_add(text, "%lld", (long long)bits);
+        break;
+    case HAL_TYPE_F32:
+        print_float(text, bits, 23, 8);
+        break;
+    case HAL_TYPE_F64:
+        print_float(text, bits, 52, 11);
+        break;
+    default:
+        hal_text_add(text, "%llu", (unsigned long long)bits);
+        break;
+    }
+}
+
+/* memory[%index + offset] */
+static void print_place(hal_text *text, const char *memory, hal_ir_value index, int32_t offset)
+{
+    hal_text_add(text, "%s[%%%u", memory, index);
+    if (offset != 0) {
+        hal_text_add(text, " %c %u", offset < 0 ? '-' : '+',
+                     offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+    }
+    hal_text_add(text, "]");
 }
 
 static void print_part(hal_text *text, const hal_ir_kernel *kernel, const hal_ir_record *record,
@@ -178,69 +188,51 @@ static void print_part(hal_text *text, const hal_ir_kernel *kernel, const hal_ir
     }
 }
 
-/* memory[%index + offset] */
-static void print_place(hal_text *text, const char *memory, hal_ir_value index, int32_t offset)
+static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t index)
 {
-    hal_text_add(text, "%s[%%%u", memory, index);
-    if (offset != 0) {
-        hal_text_add(text, " %c %u", offset < 0 ? '-' : '+',
-                     offset < 0 ? 0 - (uint32_t)offset : (uint32_t)offset);
+    const hal_ir_record *record = &kernel->records[index];
+    const hal_ir_info *info = hal_ir_info_of(record->opcode);
+    if (record->type != HAL_TYPE_NONE) {
+        hal_text_add(text, "%%%u = ", index);
     }
-    hal_text_add(text, "]");
+    hal_text_add(text, "%s", info->name);
+    if (info->syntax[0] != 0 && info->syntax[0] != 'F') {
+        hal_text_add(text, " ");
+    }
+    for (const char *s = info->syntax; *s != 0; s++) {
+        print_part(text, kernel, record, *s);
+    }
+    hal_text_add(text, "\n");
 }
 
-static void print_constant(hal_text *text, hal_type type, uint64_t bits)
+hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
 {
-    switch (type) {
-    case HAL_TYPE_BOOL:
-        hal_text_add(text, "%s", bits ? "true" : "false");
-        break;
-    case HAL_TYPE_I32:
-        hal_text_add(text, "%d", (int32_t)(uint32_t)bits);
-        break;
-    case HAL_TYPE_I64:
-        hal_text_add(text, "%lld", (long long)bits);
-        break;
-    case HAL_TYPE_F32:
-        print_float(text, bits, 23, 8);
-        break;
-    case HAL_TYPE_F64:
-        print_float(text, bits, 52, 11);
-        break;
-    default:
-        hal_text_add(text, "%llu", (unsigned long long)bits);
-        break;
+    if (text == NULL || kernel == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "printing an IR kernel: `%s` is null",
+                        text == NULL ? "text" : "kernel");
     }
-}
-
-/* Quarters below a million as decimals, other numbers as hexadecimal floats, NaN with its bits: all
- * of them exact, and no locale has a say. */
-static void print_float(hal_text *text, uint64_t bits, int mantissa_bits, int exponent_bits)
-{
-    static const char *const quarters[4] = {"0", "25", "5", "75"};
-    const uint64_t one = 1;
-    const uint64_t mantissa = bits & ((one << mantissa_bits) - 1);
-    const int limit = (1 << exponent_bits) - 1;
-    const int biased = (int)(bits >> mantissa_bits) & limit;
-    const char *sign = bits >> (mantissa_bits + exponent_bits) ? "-" : "";
-    if (biased == limit && mantissa != 0) {
-        hal_text_add(text, "nan:0x%llx", (unsigned long long)bits);
-        return;
+    *text = NULL;
+    hal_status status = hal_ir_verify(kernel);
+    if (status != HAL_OK) {
+        return status;
     }
-    if (biased == limit) {
-        hal_text_add(text, "%sinf", sign);
-        return;
+    hal_text out = {0};
+    uint32_t depth = 1;
+    print_head(&out, kernel);
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        const uint32_t opcode = kernel->records[i].opcode;
+        depth -= hal_ir_closes_block(opcode) ? 1 : 0;
+        for (uint32_t k = 0; k < depth; k++) {
+            hal_text_add(&out, "  ");
+        }
+        print_record(&out, kernel, i);
+        depth += hal_ir_opens_block(opcode) ? 1 : 0;
     }
-    const int exponent = (biased == 0 ? 1 : biased) - limit / 2;
-    const uint64_t whole = biased == 0 ? mantissa : mantissa | one << mantissa_bits;
-    const int shift = mantissa_bits - exponent - 2; /* the value is whole / 2^shift quarters */
-    if (whole == 0 || (shift >= 0 && shift < 63 && (whole & ((one << shift) - 1)) == 0 &&
-                       whole >> shift < 4000000)) {
-        const uint64_t count = whole == 0 ? 0 : whole >> shift;
-        hal_text_add(text, "%s%llu.%s", sign, (unsigned long long)(count / 4),
-                     quarters[count % 4]);
-        return;
+    if (out.failed) {
+        hal_text_free(&out);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "printing kernel %s: no host memory",
+                        kernel->names + kernel->name);
     }
-    hal_text_add(text, "%s0x%d.%0*llxp%+d", sign, biased == 0 ? 0 : 1, (mantissa_bits + 3) / 4,
-                 (unsigned long long)(mantissa << (mantissa_bits % 4 ? 1 : 0)), exponent);
+    *text = out.data;
+    return HAL_OK;
 }

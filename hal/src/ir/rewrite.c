@@ -7,7 +7,29 @@
 #include <string.h>
 
 static void declare(hal_ir_rewrite *r,
-                    hal_type (*storage)(const hal_device_info *info, hal_type type));
+                    hal_type (*storage)(const hal_device_info *info, hal_type type))
+{
+    const hal_ir_kernel *from = r->from;
+    if (from->flags & HAL_IR_FRAGMENT) {
+        return;
+    }
+    hal_ir_group_size(r->to, from->group_size[0], from->group_size[1], from->group_size[2]);
+    hal_ir_groups_per_unit(r->to, from->groups_per_unit);
+    for (uint32_t i = 0; i < from->memory_count; i++) {
+        const hal_ir_memory *memory = &from->memories[i];
+        const hal_type type = storage == NULL ? memory->type : storage(r->info, memory->type);
+        if (hal_ir_is_shared(from, i)) {
+            hal_ir_shared(r->to, from->names + memory->name, type, memory->count);
+        } else {
+            hal_ir_binding(r->to, from->names + memory->name, type, memory->access);
+        }
+    }
+    for (uint32_t i = 0; i < from->scalar_count; i++) {
+        const hal_ir_scalar *scalar = &from->scalars[i];
+        hal_ir_declare_scalar(r->to, from->names + scalar->name, scalar->type, scalar->offset);
+    }
+    hal_ir_set_scalar_bytes(r->to, from->scalar_bytes);
+}
 
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
@@ -76,29 +98,4 @@ hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made)
     free(r->elements);
     memset(r, 0, sizeof *r);
     return status;
-}
-
-static void declare(hal_ir_rewrite *r,
-                    hal_type (*storage)(const hal_device_info *info, hal_type type))
-{
-    const hal_ir_kernel *from = r->from;
-    if (from->flags & HAL_IR_FRAGMENT) {
-        return;
-    }
-    hal_ir_group_size(r->to, from->group_size[0], from->group_size[1], from->group_size[2]);
-    hal_ir_groups_per_unit(r->to, from->groups_per_unit);
-    for (uint32_t i = 0; i < from->memory_count; i++) {
-        const hal_ir_memory *memory = &from->memories[i];
-        const hal_type type = storage == NULL ? memory->type : storage(r->info, memory->type);
-        if (hal_ir_is_shared(from, i)) {
-            hal_ir_shared(r->to, from->names + memory->name, type, memory->count);
-        } else {
-            hal_ir_binding(r->to, from->names + memory->name, type, memory->access);
-        }
-    }
-    for (uint32_t i = 0; i < from->scalar_count; i++) {
-        const hal_ir_scalar *scalar = &from->scalars[i];
-        hal_ir_declare_scalar(r->to, from->names + scalar->name, scalar->type, scalar->offset);
-    }
-    hal_ir_set_scalar_bytes(r->to, from->scalar_bytes);
 }

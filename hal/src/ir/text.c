@@ -8,11 +8,92 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void skip_blanks(hal_ir_reader *reader);
-static int is_word_character(char c, int number);
-static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value);
-static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *value);
-static int parse_float(const char *word, hal_type type, uint64_t *bits);
+/* Passes blanks and a comment, not the end of the line. */
+static void skip_blanks(hal_ir_reader *reader)
+{
+    while (reader->at < reader->bytes) {
+        const char c = reader->text[reader->at];
+        if (c == ';') {
+            while (reader->at < reader->bytes && reader->text[reader->at] != '\n') {
+                reader->at++;
+            }
+            return;
+        }
+        if (c != ' ' && c != '\t' && c != '\r') {
+            return;
+        }
+        reader->at++;
+    }
+}
+
+static int is_word_character(char c, int number)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || (number && (c == '.' || c == '+' || c == '-' || c == ':'));
+}
+
+static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
+{
+    const int base = word[0] == '0' && (word[1] == 'x' || word[1] == 'X') ? 16 : 10;
+    char *end = NULL;
+    if (word[0] < '0' || word[0] > '9') {
+        return 0; /* strtoull would take a sign or blanks */
+    }
+    errno = 0;
+    const unsigned long long number = strtoull(word, &end, base);
+    *value = number;
+    return errno == 0 && end != word && *end == 0 && number <= limit;
+}
+
+static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *value)
+{
+    uint64_t magnitude = 0;
+    if (word[0] == '-') {
+        if (!parse_unsigned(word + 1, (uint64_t)0 - (uint64_t)low, &magnitude)) {
+            return 0;
+        }
+        *value = (int64_t)(0 - magnitude);
+        return 1;
+    }
+    if (!parse_unsigned(word, (uint64_t)high, &magnitude)) {
+        return 0;
+    }
+    *value = (int64_t)magnitude;
+    return 1;
+}
+
+/* Decimal or hexadecimal, inf, -inf, or nan: and the bits. Read in the C locale whatever the
+ * program's is. */
+static int parse_float(const char *word, hal_type type, uint64_t *bits)
+{
+    const int is_f32 = type == HAL_TYPE_F32;
+    if (strncmp(word, "nan:", 4) == 0) {
+        const uint64_t infinity = is_f32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
+        const uint64_t magnitude = is_f32 ? 0x7fffffff : INT64_MAX;
+        return parse_unsigned(word + 4, is_f32 ? UINT32_MAX : UINT64_MAX, bits) &&
+               (*bits & magnitude) > infinity;
+    }
+    const char *digits = word + (word[0] == '-');
+    const int infinite = strcmp(digits, "inf") == 0;
+    if (!infinite && (digits[0] < '0' || digits[0] > '9')) {
+        return 0;
+    }
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0) {
+        return 0;
+    }
+    char *end = NULL;
+    *bits = 0;
+    if (is_f32) {
+        const float value = strtof_l(word, &end, c_locale);
+        memcpy(bits, &value, sizeof value);
+    } else {
+        const double value = strtod_l(word, &end, c_locale);
+        memcpy(bits, &value, sizeof value);
+    }
+    freelocale(c_locale);
+    return *end == 0;
+}
 
 int hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
 {
@@ -183,91 +264,4 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
         }
     }
     return hal_ir_reader_fail(reader, "`%s` is no type", word);
-}
-
-/* Passes blanks and a comment, not the end of the line. */
-static void skip_blanks(hal_ir_reader *reader)
-{
-    while (reader->at < reader->bytes) {
-        const char c = reader->text[reader->at];
-        if (c == ';') {
-            while (reader->at < reader->bytes && reader->text[reader->at] != '\n') {
-                reader->at++;
-            }
-            return;
-        }
-        if (c != ' ' && c != '\t' && c != '\r') {
-            return;
-        }
-        reader->at++;
-    }
-}
-
-static int is_word_character(char c, int number)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || (number && (c == '.' || c == '+' || c == '-' || c == ':'));
-}
-
-static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
-{
-    const int base = word[0] == '0' && (word[1] == 'x' || word[1] == 'X') ? 16 : 10;
-    char *end = NULL;
-    if (word[0] < '0' || word[0] > '9') {
-        return 0; /* strtoull would take a sign or blanks */
-    }
-    errno = 0;
-    const unsigned long long number = strtoull(word, &end, base);
-    *value = number;
-    return errno == 0 && end != word && *end == 0 && number <= limit;
-}
-
-static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *value)
-{
-    uint64_t magnitude = 0;
-    if (word[0] == '-') {
-        if (!parse_unsigned(word + 1, (uint64_t)0 - (uint64_t)low, &magnitude)) {
-            return 0;
-        }
-        *value = (int64_t)(0 - magnitude);
-        return 1;
-    }
-    if (!parse_unsigned(word, (uint64_t)high, &magnitude)) {
-        return 0;
-    }
-    *value = (int64_t)magnitude;
-    return 1;
-}
-
-/* Decimal or hexadecimal, inf, -inf, or nan: and the bits. Read in the C locale whatever the
- * program's is. */
-static int parse_float(const char *word, hal_type type, uint64_t *bits)
-{
-    const int is_f32 = type == HAL_TYPE_F32;
-    if (strncmp(word, "nan:", 4) == 0) {
-        const uint64_t infinity = is_f32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
-        const uint64_t magnitude = is_f32 ? 0x7fffffff : INT64_MAX;
-        return parse_unsigned(word + 4, is_f32 ? UINT32_MAX : UINT64_MAX, bits) &&
-               (*bits & magnitude) > infinity;
-    }
-    const char *digits = word + (word[0] == '-');
-    const int infinite = strcmp(digits, "inf") == 0;
-    if (!infinite && (digits[0] < '0' || digits[0] > '9')) {
-        return 0;
-    }
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c_locale == (locale_t)0) {
-        return 0;
-    }
-    char *end = NULL;
-    *bits = 0;
-    if (is_f32) {
-        const float value = strtof_l(word, &end, c_locale);
-        memcpy(bits, &value, sizeof value);
-    } else {
-        const double value = strtod_l(word, &end, c_locale);
-        memcpy(bits, &value, sizeof value);
-    }
-    freelocale(c_locale);
-    return *end == 0;
 }

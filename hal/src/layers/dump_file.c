@@ -14,9 +14,37 @@
 
 #define WRITTEN_AT_ONCE (1u << 20)
 
-static int make_room(hal_payload *payload, uint64_t more);
-static hal_status fail(const hal_dump_file *file);
-static hal_status out_of_memory(void);
+static int make_room(hal_payload *payload, uint64_t more)
+{
+    if (payload->capacity - payload->bytes >= more) {
+        return !payload->failed;
+    }
+    const uint64_t wanted = 2 * payload->capacity + more + 64;
+    uint8_t *larger = payload->failed ? NULL : realloc(payload->data, wanted);
+    if (!larger) {
+        payload->failed = 1;
+        return 0;
+    }
+    payload->data = larger;
+    payload->capacity = wanted;
+    return 1;
+}
+
+static hal_status out_of_memory(void)
+{
+    return hal_host_services()->fail(HAL_ERROR_OUT_OF_MEMORY,
+                                     "HAL_DUMP=batch: no host memory for a record");
+}
+
+static hal_status fail(const hal_dump_file *file)
+{
+    hal_text words = {0};
+    hal_text_add(&words, "HAL_DUMP=batch: %s cannot be written: %s; HAL_DUMP_DIR names the folder",
+                 file->path, strerror(errno));
+    const hal_status status = hal_host_services()->fail(HAL_ERROR_IO, hal_text_get(&words));
+    hal_text_free(&words);
+    return status;
+}
 
 void hal_payload_u16(hal_payload *payload, uint16_t value)
 {
@@ -119,36 +147,4 @@ void hal_dump_file_close(hal_dump_file *file)
     hal_payload_free(&file->waiting);
     free(file->path);
     *file = (hal_dump_file){.handle = -1};
-}
-
-static int make_room(hal_payload *payload, uint64_t more)
-{
-    if (payload->capacity - payload->bytes >= more) {
-        return !payload->failed;
-    }
-    const uint64_t wanted = 2 * payload->capacity + more + 64;
-    uint8_t *larger = payload->failed ? NULL : realloc(payload->data, wanted);
-    if (!larger) {
-        payload->failed = 1;
-        return 0;
-    }
-    payload->data = larger;
-    payload->capacity = wanted;
-    return 1;
-}
-
-static hal_status fail(const hal_dump_file *file)
-{
-    hal_text words = {0};
-    hal_text_add(&words, "HAL_DUMP=batch: %s cannot be written: %s; HAL_DUMP_DIR names the folder",
-                 file->path, strerror(errno));
-    const hal_status status = hal_host_services()->fail(HAL_ERROR_IO, hal_text_get(&words));
-    hal_text_free(&words);
-    return status;
-}
-
-static hal_status out_of_memory(void)
-{
-    return hal_host_services()->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                     "HAL_DUMP=batch: no host memory for a record");
 }

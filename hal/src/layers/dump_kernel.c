@@ -5,30 +5,6 @@
 #include <hal/ir_build.h>
 #include <stdlib.h>
 
-static void put_ir(hal_payload *record, const hal_ir_kernel *ir);
-static void put_gemm(hal_payload *record, const hal_kernel_source *source);
-
-void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
-{
-    const hal_ir_kernel *ir = source->ir;
-    if (source->gemm) {
-        hal_payload_u32(record, HAL_DUMP_KERNEL_GEMM);
-        hal_payload_string(record, "gemm");
-        put_gemm(record, source);
-    } else if (source->code) {
-        hal_payload_u32(record, HAL_DUMP_KERNEL_NATIVE);
-        hal_payload_string(record, ir->names + ir->name);
-        hal_payload_string(record, source->format);
-        hal_payload_string(record, source->entry);
-        put_ir(record, ir);
-        hal_payload_bytes(record, source->code, source->bytes);
-    } else {
-        hal_payload_u32(record, HAL_DUMP_KERNEL_IR);
-        hal_payload_string(record, ir->names + ir->name);
-        put_ir(record, source->built);
-    }
-}
-
 static void put_ir(hal_payload *record, const hal_ir_kernel *ir)
 {
     char *text = NULL;
@@ -68,4 +44,25 @@ static void put_gemm(hal_payload *record, const hal_kernel_source *source)
         hal_payload_string(record, "");
     }
     hal_payload_u64(record, *source->workspace_bytes);
+}
+
+void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
+{
+    const hal_ir_kernel *ir = source->ir;
+    if (source->gemm) {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_GEMM);
+        hal_payload_string(record, "gemm");
+        put_gemm(record, source);
+    } else if (source->code) {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_NATIVE);
+        hal_payload_string(record, ir->names + ir->name);
+        hal_payload_string(record, source->format);
+        hal_payload_string(record, source->entry);
+        put_ir(record, ir);
+        hal_payload_bytes(record, source->code, source->bytes);
+    } else {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_IR);
+        hal_payload_string(record, ir->names + ir->name);
+        put_ir(record, source->built);
+    }
 }

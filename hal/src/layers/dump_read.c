@@ -17,8 +17,55 @@ typedef struct load {
     uint64_t bytes; /* of the staging memory that are taken */
 } load;
 
-static hal_status begin(hal_dump_reader *reader);
-static hal_status run(hal_dump_reader *reader, hal_plugin_wait after, load *copies);
+static hal_status begin(hal_dump_reader *reader)
+{
+    hal_device *device = reader->device;
+    const hal_plugin *plugin = device->plugin;
+    const uint64_t largest = device->info.max_allocation;
+    void *view = NULL;
+    reader->staging_bytes = largest < STAGING ? largest : STAGING;
+    hal_status status = plugin->memory_allocate(device->handle, HAL_MEMORY_DOWNLOAD,
+                                                reader->staging_bytes, &reader->staging);
+    if (status != HAL_OK) {
+        reader->staging = NULL;
+    }
+    if (status == HAL_OK) {
+        status = plugin->memory_map(device->handle, reader->staging, &view);
+    }
+    if (status == HAL_OK) {
+        status = plugin->queue_create(device->handle, &reader->queue);
+    }
+    if (status != HAL_OK) {
+        reader->queue = NULL;
+        hal_dump_reader_end(reader);
+    }
+    reader->view = view;
+    reader->value = 0;
+    return status;
+}
+
+static hal_status run(hal_dump_reader *reader, hal_plugin_wait after, load *copies)
+{
+    const hal_plugin *plugin = reader->device->plugin;
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = copies->count,
+                             .binding_count = 2 * copies->count,
+                             .commands = copies->commands,
+                             .bindings = copies->bindings};
+    const uint64_t value = reader->value + 1;
+    hal_status status = plugin->submit(reader->queue, &batch, &after, after.queue ? 1 : 0, value);
+    if (status == HAL_OK) {
+        reader->value = value;
+        status = plugin->wait(reader->queue, value, UINT64_MAX);
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < copies->count; i++) {
+        const hal_binding *staged = &copies->bindings[2 * i + 1];
+        memcpy(copies->to[i], reader->view + staged->offset, staged->length);
+    }
+    copies->count = 0;
+    copies->bytes = 0;
+    return status;
+}
 
 hal_status hal_dump_read(hal_dump_reader *reader, hal_plugin_wait after,
                          const hal_dump_range *ranges, uint32_t count)
@@ -69,54 +116,4 @@ void hal_dump_reader_end(hal_dump_reader *reader)
         plugin->memory_free(reader->device->handle, reader->staging);
     }
     *reader = (hal_dump_reader){.device = reader->device};
-}
-
-static hal_status begin(hal_dump_reader *reader)
-{
-    hal_device *device = reader->device;
-    const hal_plugin *plugin = device->plugin;
-    const uint64_t largest = device->info.max_allocation;
-    void *view = NULL;
-    reader->staging_bytes = largest < STAGING ? largest : STAGING;
-    hal_status status = plugin->memory_allocate(device->handle, HAL_MEMORY_DOWNLOAD,
-                                                reader->staging_bytes, &reader->staging);
-    if (status != HAL_OK) {
-        reader->staging = NULL;
-    }
-    if (status == HAL_OK) {
-        status = plugin->memory_map(device->handle, reader->staging, &view);
-    }
-    if (status == HAL_OK) {
-        status = plugin->queue_create(device->handle, &reader->queue);
-    }
-    if (status != HAL_OK) {
-        reader->queue = NULL;
-        hal_dump_reader_end(reader);
-    }
-    reader->view = view;
-    reader->value = 0;
-    return status;
-}
-
-static hal_status run(hal_dump_reader *reader, hal_plugin_wait after, load *copies)
-{
-    const hal_plugin *plugin = reader->device->plugin;
-    const hal_batch batch = {.size = sizeof batch,
-                             .command_count = copies->count,
-                             .binding_count = 2 * copies->count,
-                             .commands = copies->commands,
-                             .bindings = copies->bindings};
-    const uint64_t value = reader->value + 1;
-    hal_status status = plugin->submit(reader->queue, &batch, &after, after.queue ? 1 : 0, value);
-    if (status == HAL_OK) {
-        reader->value = value;
-        status = plugin->wait(reader->queue, value, UINT64_MAX);
-    }
-    for (uint32_t i = 0; status == HAL_OK && i < copies->count; i++) {
-        const hal_binding *staged = &copies->bindings[2 * i + 1];
-        memcpy(copies->to[i], reader->view + staged->offset, staged->length);
-    }
-    copies->count = 0;
-    copies->bytes = 0;
-    return status;
 }

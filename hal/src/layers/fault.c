@@ -26,40 +26,11 @@ static const struct {
     {"lost", HAL_ERROR_DEVICE_LOST},
 };
 
-static hal_status begin(void);
-static const char *read_fault(const char *text);
-static hal_status before(const hal_event *event);
-static hal_status count(enum fault fault);
-
-const hal_layer hal_layer_fault = {
-    .bit = HAL_LAYER_FAULT,
-    .begin = begin,
-    .before = before,
-};
-
 /* What is asked for, constant once it has been read; 0: nothing. */
 static uint64_t wanted[FAULT_COUNT];
 static int all_later[FAULT_COUNT];
 
 static _Atomic uint64_t counted[FAULT_COUNT];
-
-static hal_status begin(void)
-{
-    const char *text = secure_getenv("HAL_FAULT");
-    const char *at = text ? text : "";
-    do {
-        const char *rest = read_fault(at);
-        if (!rest) {
-            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS has fault, but HAL_FAULT is \"%s\": give it KIND:N, or "
-                            "KIND:N+ for every one from then on, with commas between several; KIND "
-                            "is allocation, compile, submit, wait or lost, N counts from 1",
-                            text ? text : "");
-        }
-        at = rest;
-    } while (*at);
-    return HAL_OK;
-}
 
 /* One item; what follows it, or null when it cannot be read. */
 static const char *read_fault(const char *text)
@@ -84,6 +55,38 @@ static const char *read_fault(const char *text)
     return NULL;
 }
 
+static hal_status begin(void)
+{
+    const char *text = secure_getenv("HAL_FAULT");
+    const char *at = text ? text : "";
+    do {
+        const char *rest = read_fault(at);
+        if (!rest) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "HAL_LAYERS has fault, but HAL_FAULT is \"%s\": give it KIND:N, or "
+                            "KIND:N+ for every one from then on, with commas between several; KIND "
+                            "is allocation, compile, submit, wait or lost, N counts from 1",
+                            text ? text : "");
+        }
+        at = rest;
+    } while (*at);
+    return HAL_OK;
+}
+
+static hal_status count(enum fault fault)
+{
+    const uint64_t number = atomic_fetch_add(&counted[fault], 1) + 1;
+    if (wanted[fault] == 0 || number < wanted[fault] ||
+        (number > wanted[fault] && !all_later[fault])) {
+        return HAL_OK;
+    }
+    char words[96];
+    snprintf(words, sizeof words, "number %llu of its kind, which HAL_FAULT %s:%llu%s lets fail",
+             (unsigned long long)number, faults[fault].name, (unsigned long long)wanted[fault],
+             all_later[fault] ? "+" : "");
+    return hal_host_services()->fail(faults[fault].status, words);
+}
+
 static hal_status before(const hal_event *event)
 {
     switch (event->kind) {
@@ -105,16 +108,8 @@ static hal_status before(const hal_event *event)
     }
 }
 
-static hal_status count(enum fault fault)
-{
-    const uint64_t number = atomic_fetch_add(&counted[fault], 1) + 1;
-    if (wanted[fault] == 0 || number < wanted[fault] ||
-        (number > wanted[fault] && !all_later[fault])) {
-        return HAL_OK;
-    }
-    char words[96];
-    snprintf(words, sizeof words, "number %llu of its kind, which HAL_FAULT %s:%llu%s lets fail",
-             (unsigned long long)number, faults[fault].name, (unsigned long long)wanted[fault],
-             all_later[fault] ? "+" : "");
-    return hal_host_services()->fail(faults[fault].status, words);
-}
+const hal_layer hal_layer_fault = {
+    .bit = HAL_LAYER_FAULT,
+    .begin = begin,
+    .before = before,
+};

@@ -43,23 +43,6 @@ struct hal_queue_trace {
     batch_trace pending[PENDING];
 };
 
-static hal_status begin(void);
-static void after(const hal_event *event, hal_status status);
-static void trace_memory(hal_device *device, uint64_t more, uint64_t now);
-static void trace_submit(const hal_event *event, hal_status status, uint64_t now);
-static void see(hal_queue_trace *trace, uint64_t value, uint64_t now);
-static void harvest(hal_queue *queue, hal_queue_trace *trace);
-static void note_kernel(const hal_kernel *kernel);
-static void name_batch(const hal_recording *recording, char name[NAME_BYTES]);
-static hal_queue_trace *trace_of(hal_queue *queue);
-static uint32_t group_of(hal_device *device);
-
-const hal_layer hal_layer_trace = {
-    .bit = HAL_LAYER_TRACE,
-    .begin = begin,
-    .after = after,
-};
-
 /* Names of the kernels by their plugin's object, groups by device; never emptied, since a device or
  * kernel that is gone leaves its line behind. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -71,27 +54,177 @@ static uint32_t last_line;
 /* What is kept of queues: waits for a queue come from any thread. Taken before the other lock. */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static uint32_t group_of(hal_device *device)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t group = (uint32_t)(uintptr_t)hal_pointer_map_get(&device_groups, device);
+    const int is_new = group == 0;
+    if (is_new) {
+        group = ++last_group;
+        hal_pointer_map_put(&device_groups, device, (void *)(uintptr_t)group);
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_new) {
+        char name[256];
+        snprintf(name, sizeof name, "%s:%u %s", device->plugin->name, device->index,
+                 device->info.name);
+        hal_trace_name((hal_trace_line){group, 0}, name);
+    }
+    return group;
+}
+
+/* What is kept of a queue; null when memory is out. Needs the queues' lock. */
+static hal_queue_trace *trace_of(hal_queue *queue)
+{
+    if (!queue->trace) {
+        queue->trace = calloc(1, sizeof *queue->trace);
+    }
+    hal_queue_trace *trace = queue->trace;
+    const uint32_t group = group_of(queue->device);
+    if (trace && trace->line.group != group) {
+        *trace = (hal_queue_trace){.line.group = group};
+        pthread_mutex_lock(&lock);
+        trace->line.number = ++last_line;
+        pthread_mutex_unlock(&lock);
+        char name[32];
+        snprintf(name, sizeof name, "queue %" PRIu32, trace->line.number);
+        hal_trace_name(trace->line, name);
+    }
+    return trace;
+}
+
+/* The batches up to the one that was seen to be done: each ended as long before the last one as
+ * the device says, and began when the one before it ended, or when it was handed over. Needs the
+ * queues' lock. Threads: the queue's. */
+static void harvest(hal_queue *queue, hal_queue_trace *trace)
+{
+    uint32_t done = 0;
+    while (trace && done < trace->count && trace->pending[done].value <= trace->seen) {
+        done++;
+    }
+    if (done == 0) {
+        return;
+    }
+    const hal_plugin *plugin = queue->device->plugin;
+    const uint64_t now = trace->seen_ns;
+    const uint64_t last = trace->pending[done - 1].value;
+    for (uint32_t i = 0; i < done; i++) {
+        const batch_trace *batch = &trace->pending[i];
+        uint64_t before = 0;
+        if (batch->value < last &&
+            (!plugin->queue_elapsed ||
+             plugin->queue_elapsed(queue->handle, batch->value - queue->base, last - queue->base,
+                                   &before) != HAL_OK)) {
+            continue;
+        }
+        const uint64_t end = before < now ? now - before : 0;
+        uint64_t start = batch->submitted_ns > trace->last_end_ns ? batch->submitted_ns
+                                                                  : trace->last_end_ns;
+        start = start < end ? start : end;
+        hal_trace_slice(trace->line, "device", batch->name, start, end,
+                        "\"commands\":%" PRIu32 ",\"point\":%" PRIu64, batch->commands,
+                        batch->value);
+        trace->last_end_ns = end;
+    }
+    trace->count -= done;
+    memmove(trace->pending, trace->pending + done, trace->count * sizeof *trace->pending);
+}
+
 static hal_status begin(void)
 {
     return hal_trace_open(secure_getenv("HAL_TRACE"));
 }
 
-void hal_trace_recording(hal_queue *queue)
+/* The curve of the device's memory; `more` has just come and is not counted yet. */
+static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
 {
-    pthread_mutex_lock(&queue_lock);
-    hal_queue_trace *trace = trace_of(queue);
-    if (trace) {
-        trace->thread = hal_trace_thread().number;
-        trace->recording_ns = hal_clock_ns();
-    }
-    pthread_mutex_unlock(&queue_lock);
+    hal_pool *pool = &device->pool;
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t in_use = pool->in_use_bytes + more, pooled = pool->pooled_bytes;
+    pthread_mutex_unlock(&pool->lock);
+    hal_trace_counter(group_of(device), "memory", now,
+                      "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
 }
 
-void hal_trace_closing(hal_queue *queue)
+static void note_kernel(const hal_kernel *kernel)
 {
-    pthread_mutex_lock(&queue_lock);
-    harvest(queue, trace_of(queue));
-    pthread_mutex_unlock(&queue_lock);
+    pthread_mutex_lock(&lock);
+    char *name = strdup(kernel->names);
+    char *earlier = hal_pointer_map_get(&kernel_names, kernel->handle);
+    if (name && hal_pointer_map_put(&kernel_names, kernel->handle, name)) {
+        free(earlier);
+    } else {
+        free(name);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void name_batch(const hal_recording *recording, char name[NAME_BYTES])
+{
+    static const char *const kinds[] = {"kernel", "copy", "fill"};
+    if (recording->command_count == 0) {
+        snprintf(name, NAME_BYTES, "nothing");
+        return;
+    }
+    const hal_command *first = &recording->commands[0];
+    const char *what = kinds[first->kind];
+    pthread_mutex_lock(&lock);
+    const char *kernel = first->kernel ? hal_pointer_map_get(&kernel_names, first->kernel) : NULL;
+    what = kernel ? kernel : what;
+    if (recording->command_count == 1) {
+        snprintf(name, NAME_BYTES, "%s", what);
+    } else {
+        snprintf(name, NAME_BYTES, "%.40s and %" PRIu32 " more", what,
+                 recording->command_count - 1);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void see(hal_queue_trace *trace, uint64_t value, uint64_t now)
+{
+    if (trace && value > trace->seen) {
+        trace->seen = value;
+        trace->seen_ns = now;
+    }
+}
+
+/* Needs the queues' lock. */
+static void trace_submit(const hal_event *event, hal_status status, uint64_t now)
+{
+    hal_queue *queue = event->queue;
+    hal_queue_trace *trace = trace_of(queue);
+    const hal_trace_line line = hal_trace_thread();
+    char name[NAME_BYTES];
+    name_batch(event->recording, name);
+    if (trace && trace->recording_ns) {
+        hal_trace_slice(line, "record", name, trace->recording_ns, event->begin_ns, "%s", "");
+        trace->recording_ns = 0;
+    }
+    hal_trace_slice(line, status == HAL_OK ? "flush" : "flush failed", "flush", event->begin_ns,
+                    now, "\"commands\":%" PRIu32 ",\"point\":%" PRIu64,
+                    event->recording->command_count, event->value);
+    trace_memory(event->device, 0, now);
+    if (!trace || status != HAL_OK) {
+        return;
+    }
+    trace->thread = line.number;
+    harvest(queue, trace);
+    batch_trace *batch = &trace->pending[trace->count++];
+    *batch = (batch_trace){.value = event->value,
+                           .submitted_ns = event->begin_ns,
+                           .commands = event->recording->command_count};
+    memcpy(batch->name, name, sizeof name);
+    const hal_device *device = event->device;
+    const int counts = (device->info.abilities & HAL_ABILITY_TIMESTAMPS) != 0 &&
+                       device->plugin->queue_elapsed != NULL;
+    if (!counts || trace->count == PENDING) {
+        const uint64_t value = event->value - queue->base;
+        if (device->plugin->wait(queue->handle, value, UINT64_MAX) == HAL_OK) {
+            see(trace, event->value, hal_clock_ns());
+            harvest(queue, trace);
+        }
+        trace->count = 0;
+    }
 }
 
 static void after(const hal_event *event, hal_status status)
@@ -152,170 +285,26 @@ static void after(const hal_event *event, hal_status status)
     }
 }
 
-/* The curve of the device's memory; `more` has just come and is not counted yet. */
-static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
-{
-    hal_pool *pool = &device->pool;
-    pthread_mutex_lock(&pool->lock);
-    const uint64_t in_use = pool->in_use_bytes + more, pooled = pool->pooled_bytes;
-    pthread_mutex_unlock(&pool->lock);
-    hal_trace_counter(group_of(device), "memory", now,
-                      "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
-}
+const hal_layer hal_layer_trace = {
+    .bit = HAL_LAYER_TRACE,
+    .begin = begin,
+    .after = after,
+};
 
-/* Needs the queues' lock. */
-static void trace_submit(const hal_event *event, hal_status status, uint64_t now)
+void hal_trace_recording(hal_queue *queue)
 {
-    hal_queue *queue = event->queue;
+    pthread_mutex_lock(&queue_lock);
     hal_queue_trace *trace = trace_of(queue);
-    const hal_trace_line line = hal_trace_thread();
-    char name[NAME_BYTES];
-    name_batch(event->recording, name);
-    if (trace && trace->recording_ns) {
-        hal_trace_slice(line, "record", name, trace->recording_ns, event->begin_ns, "%s", "");
-        trace->recording_ns = 0;
+    if (trace) {
+        trace->thread = hal_trace_thread().number;
+        trace->recording_ns = hal_clock_ns();
     }
-    hal_trace_slice(line, status == HAL_OK ? "flush" : "flush failed", "flush", event->begin_ns,
-                    now, "\"commands\":%" PRIu32 ",\"point\":%" PRIu64,
-                    event->recording->command_count, event->value);
-    trace_memory(event->device, 0, now);
-    if (!trace || status != HAL_OK) {
-        return;
-    }
-    trace->thread = line.number;
-    harvest(queue, trace);
-    batch_trace *batch = &trace->pending[trace->count++];
-    *batch = (batch_trace){.value = event->value,
-                           .submitted_ns = event->begin_ns,
-                           .commands = event->recording->command_count};
-    memcpy(batch->name, name, sizeof name);
-    const hal_device *device = event->device;
-    const int counts = (device->info.abilities & HAL_ABILITY_TIMESTAMPS) != 0 &&
-                       device->plugin->queue_elapsed != NULL;
-    if (!counts || trace->count == PENDING) {
-        const uint64_t value = event->value - queue->base;
-        if (device->plugin->wait(queue->handle, value, UINT64_MAX) == HAL_OK) {
-            see(trace, event->value, hal_clock_ns());
-            harvest(queue, trace);
-        }
-        trace->count = 0;
-    }
+    pthread_mutex_unlock(&queue_lock);
 }
 
-static void see(hal_queue_trace *trace, uint64_t value, uint64_t now)
+void hal_trace_closing(hal_queue *queue)
 {
-    if (trace && value > trace->seen) {
-        trace->seen = value;
-        trace->seen_ns = now;
-    }
-}
-
-/* The batches up to the one that was seen to be done: each ended as long before the last one as
- * the device says, and began when the one before it ended, or when it was handed over. Needs the
- * queues' lock. Threads: the queue's. */
-static void harvest(hal_queue *queue, hal_queue_trace *trace)
-{
-    uint32_t done = 0;
-    while (trace && done < trace->count && trace->pending[done].value <= trace->seen) {
-        done++;
-    }
-    if (done == 0) {
-        return;
-    }
-    const hal_plugin *plugin = queue->device->plugin;
-    const uint64_t now = trace->seen_ns;
-    const uint64_t last = trace->pending[done - 1].value;
-    for (uint32_t i = 0; i < done; i++) {
-        const batch_trace *batch = &trace->pending[i];
-        uint64_t before = 0;
-        if (batch->value < last &&
-            (!plugin->queue_elapsed ||
-             plugin->queue_elapsed(queue->handle, batch->value - queue->base, last - queue->base,
-                                   &before) != HAL_OK)) {
-            continue;
-        }
-        const uint64_t end = before < now ? now - before : 0;
-        uint64_t start = batch->submitted_ns > trace->last_end_ns ? batch->submitted_ns
-                                                                  : trace->last_end_ns;
-        start = start < end ? start : end;
-        hal_trace_slice(trace->line, "device", batch->name, start, end,
-                        "\"commands\":%" PRIu32 ",\"point\":%" PRIu64, batch->commands,
-                        batch->value);
-        trace->last_end_ns = end;
-    }
-    trace->count -= done;
-    memmove(trace->pending, trace->pending + done, trace->count * sizeof *trace->pending);
-}
-
-static void note_kernel(const hal_kernel *kernel)
-{
-    pthread_mutex_lock(&lock);
-    char *name = strdup(kernel->names);
-    char *earlier = hal_pointer_map_get(&kernel_names, kernel->handle);
-    if (name && hal_pointer_map_put(&kernel_names, kernel->handle, name)) {
-        free(earlier);
-    } else {
-        free(name);
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-static void name_batch(const hal_recording *recording, char name[NAME_BYTES])
-{
-    static const char *const kinds[] = {"kernel", "copy", "fill"};
-    if (recording->command_count == 0) {
-        snprintf(name, NAME_BYTES, "nothing");
-        return;
-    }
-    const hal_command *first = &recording->commands[0];
-    const char *what = kinds[first->kind];
-    pthread_mutex_lock(&lock);
-    const char *kernel = first->kernel ? hal_pointer_map_get(&kernel_names, first->kernel) : NULL;
-    what = kernel ? kernel : what;
-    if (recording->command_count == 1) {
-        snprintf(name, NAME_BYTES, "%s", what);
-    } else {
-        snprintf(name, NAME_BYTES, "%.40s and %" PRIu32 " more", what,
-                 recording->command_count - 1);
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-/* What is kept of a queue; null when memory is out. Needs the queues' lock. */
-static hal_queue_trace *trace_of(hal_queue *queue)
-{
-    if (!queue->trace) {
-        queue->trace = calloc(1, sizeof *queue->trace);
-    }
-    hal_queue_trace *trace = queue->trace;
-    const uint32_t group = group_of(queue->device);
-    if (trace && trace->line.group != group) {
-        *trace = (hal_queue_trace){.line.group = group};
-        pthread_mutex_lock(&lock);
-        trace->line.number = ++last_line;
-        pthread_mutex_unlock(&lock);
-        char name[32];
-        snprintf(name, sizeof name, "queue %" PRIu32, trace->line.number);
-        hal_trace_name(trace->line, name);
-    }
-    return trace;
-}
-
-static uint32_t group_of(hal_device *device)
-{
-    pthread_mutex_lock(&lock);
-    uint32_t group = (uint32_t)(uintptr_t)hal_pointer_map_get(&device_groups, device);
-    const int is_new = group == 0;
-    if (is_new) {
-        group = ++last_group;
-        hal_pointer_map_put(&device_groups, device, (void *)(uintptr_t)group);
-    }
-    pthread_mutex_unlock(&lock);
-    if (is_new) {
-        char name[256];
-        snprintf(name, sizeof name, "%s:%u %s", device->plugin->name, device->index,
-                 device->info.name);
-        hal_trace_name((hal_trace_line){group, 0}, name);
-    }
-    return group;
+    pthread_mutex_lock(&queue_lock);
+    harvest(queue, trace_of(queue));
+    pthread_mutex_unlock(&queue_lock);
 }

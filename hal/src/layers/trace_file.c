@@ -22,13 +22,6 @@
 #define GATHERED_NS 200000000u
 #define MEMBER_BYTES 384
 
-static void at_exit(void);
-static int begin_event(const char *phase, hal_trace_line line, const char *name);
-static void end_event(void);
-static void add_string(const char *text);
-static void add_members(const char *format, va_list arguments);
-static void write_out(void);
-
 /* Under the lock; `file` is below 0 when nothing is written (any more). */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
@@ -39,6 +32,89 @@ static uint64_t start_ns;
 static uint32_t generation; /* of the process that opened it: a forked child writes nothing */
 
 static _Atomic uint32_t last_thread;
+
+static void at_exit(void)
+{
+    if (generation == hal_host_generation()) {
+        hal_trace_flush(1);
+    }
+}
+
+static void add_string(const char *text)
+{
+    hal_text_add(&gathered, "\"");
+    for (; *text; text++) {
+        const unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\') {
+            hal_text_add(&gathered, "\\%c", byte);
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            hal_text_add(&gathered, "\\u%04x", byte); /* taken for Latin 1: always valid */
+        } else {
+            hal_text_add(&gathered, "%c", byte);
+        }
+    }
+    hal_text_add(&gathered, "\"");
+}
+
+/* Takes the lock when the event will be written. */
+static int begin_event(const char *phase, hal_trace_line line, const char *name)
+{
+    if (generation != hal_host_generation()) {
+        return 0;
+    }
+    pthread_mutex_lock(&lock);
+    if (file < 0) {
+        pthread_mutex_unlock(&lock);
+        return 0;
+    }
+    hal_text_add(&gathered, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
+                 written + (off_t)gathered.length > 2 ? ",\n" : "", phase, line.group, line.number);
+    add_string(name);
+    return 1;
+}
+
+/* Puts the array's end behind each part; the next part begins in its place. Needs the lock. */
+static void write_out(void)
+{
+    const size_t length = gathered.length;
+    hal_text_add(&gathered, "\n]\n");
+    const char *at = gathered.data;
+    off_t offset = written;
+    size_t left = gathered.failed ? 0 : gathered.length;
+    ssize_t wrote = 1;
+    while (left > 0 && (wrote = pwrite(file, at, left, offset)) > 0) {
+        at += wrote;
+        offset += wrote;
+        left -= (size_t)wrote;
+    }
+    if (gathered.failed || left > 0) {
+        hal_log(HAL_LOG_ERROR, "HAL_TRACE: writing stopped: %s",
+                gathered.failed ? "no host memory" : strerror(errno));
+        close(file);
+        file = -1;
+    }
+    written += (off_t)length;
+    written_ns = hal_clock_ns();
+    gathered.length = 0;
+}
+
+static void end_event(void)
+{
+    hal_text_add(&gathered, "}");
+    if (gathered.length > GATHERED_BYTES) {
+        write_out();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void add_members(const char *format, va_list arguments)
+{
+    char members[MEMBER_BYTES];
+    const int length = vsnprintf(members, sizeof members, format, arguments);
+    if (length > 0 && (size_t)length < sizeof members) {
+        hal_text_add(&gathered, ",\"args\":{%s}", members);
+    }
+}
 
 hal_status hal_trace_open(const char *path)
 {
@@ -116,87 +192,4 @@ void hal_trace_flush(int now)
         write_out();
     }
     pthread_mutex_unlock(&lock);
-}
-
-static void at_exit(void)
-{
-    if (generation == hal_host_generation()) {
-        hal_trace_flush(1);
-    }
-}
-
-/* Takes the lock when the event will be written. */
-static int begin_event(const char *phase, hal_trace_line line, const char *name)
-{
-    if (generation != hal_host_generation()) {
-        return 0;
-    }
-    pthread_mutex_lock(&lock);
-    if (file < 0) {
-        pthread_mutex_unlock(&lock);
-        return 0;
-    }
-    hal_text_add(&gathered, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
-                 written + (off_t)gathered.length > 2 ? ",\n" : "", phase, line.group, line.number);
-    add_string(name);
-    return 1;
-}
-
-static void end_event(void)
-{
-    hal_text_add(&gathered, "}");
-    if (gathered.length > GATHERED_BYTES) {
-        write_out();
-    }
-    pthread_mutex_unlock(&lock);
-}
-
-static void add_string(const char *text)
-{
-    hal_text_add(&gathered, "\"");
-    for (; *text; text++) {
-        const unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') {
-            hal_text_add(&gathered, "\\%c", byte);
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            hal_text_add(&gathered, "\\u%04x", byte); /* taken for Latin 1: always valid */
-        } else {
-            hal_text_add(&gathered, "%c", byte);
-        }
-    }
-    hal_text_add(&gathered, "\"");
-}
-
-static void add_members(const char *format, va_list arguments)
-{
-    char members[MEMBER_BYTES];
-    const int length = vsnprintf(members, sizeof members, format, arguments);
-    if (length > 0 && (size_t)length < sizeof members) {
-        hal_text_add(&gathered, ",\"args\":{%s}", members);
-    }
-}
-
-/* Puts the array's end behind each part; the next part begins in its place. Needs the lock. */
-static void write_out(void)
-{
-    const size_t length = gathered.length;
-    hal_text_add(&gathered, "\n]\n");
-    const char *at = gathered.data;
-    off_t offset = written;
-    size_t left = gathered.failed ? 0 : gathered.length;
-    ssize_t wrote = 1;
-    while (left > 0 && (wrote = pwrite(file, at, left, offset)) > 0) {
-        at += wrote;
-        offset += wrote;
-        left -= (size_t)wrote;
-    }
-    if (gathered.failed || left > 0) {
-        hal_log(HAL_LOG_ERROR, "HAL_TRACE: writing stopped: %s",
-                gathered.failed ? "no host memory" : strerror(errno));
-        close(file);
-        file = -1;
-    }
-    written += (off_t)length;
-    written_ns = hal_clock_ns();
-    gathered.length = 0;
 }

@@ -17,14 +17,35 @@
 
 enum { PLACES = 4096 }; /* that are remembered; what comes after them is neither counted nor told */
 
-static hal_status begin(void);
-static int is_new(uint64_t place);
-
-const hal_layer hal_layer_validate = {.bit = HAL_LAYER_VALIDATE, .begin = begin};
-
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t places[2 * PLACES]; /* open addressing; 0 is a free place */
 static _Atomic uint64_t findings;
+
+static int is_new(uint64_t place)
+{
+    int new = 0;
+    pthread_mutex_lock(&places_lock);
+    uint32_t at = place % (2 * PLACES);
+    while (places[at] && places[at] != place) {
+        at = (at + 1) % (2 * PLACES);
+    }
+    if (!places[at] && atomic_load(&findings) < PLACES) {
+        places[at] = place;
+        atomic_fetch_add(&findings, 1);
+        new = 1;
+    }
+    pthread_mutex_unlock(&places_lock);
+    return new;
+}
+
+static hal_status begin(void)
+{
+    hal_log_show_errors();
+    hal_host_set_flags(HAL_HOST_VALIDATE);
+    return hal_validate_begin();
+}
+
+const hal_layer hal_layer_validate = {.bit = HAL_LAYER_VALIDATE, .begin = begin};
 
 uint64_t hal_validate_findings(void)
 {
@@ -52,28 +73,4 @@ void hal_validate_report(const char *message)
     if (is_new(key ? key : 1)) {
         hal_log(HAL_LOG_ERROR, "validate: %s", message);
     }
-}
-
-static hal_status begin(void)
-{
-    hal_log_show_errors();
-    hal_host_set_flags(HAL_HOST_VALIDATE);
-    return hal_validate_begin();
-}
-
-static int is_new(uint64_t place)
-{
-    int new = 0;
-    pthread_mutex_lock(&places_lock);
-    uint32_t at = place % (2 * PLACES);
-    while (places[at] && places[at] != place) {
-        at = (at + 1) % (2 * PLACES);
-    }
-    if (!places[at] && atomic_load(&findings) < PLACES) {
-        places[at] = place;
-        atomic_fetch_add(&findings, 1);
-        new = 1;
-    }
-    pthread_mutex_unlock(&places_lock);
-    return new;
 }

@@ -10,11 +10,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t first_behind(const hal_ranges *ranges, uint64_t at);
+/* The first range that ends behind a place. */
+static uint32_t first_behind(const hal_ranges *ranges, uint64_t at)
+{
+    uint32_t low = 0, high = ranges->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].end > at) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* Bytes up to the last element of the last matrix; steps that lead back count for nothing. */
 static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
-                       hal_type type);
+                       hal_type type)
+{
+    if (rows <= 0 || columns <= 0) {
+        return 0;
+    }
+    const uint64_t down = ld > 0 ? (uint64_t)(rows - 1) * (uint64_t)ld : 0;
+    const uint64_t on = stride > 0 ? (uint64_t)(batch - 1) * (uint64_t)stride : 0;
+    return (down + on + (uint64_t)columns) * hal_type_size(type);
+}
+
+/* Needs the lock. */
 static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
-                             const hal_range *bindings, uint32_t binding_count);
+                             const hal_range *bindings, uint32_t binding_count)
+{
+    for (uint32_t i = 0; i < binding_count; i++) {
+        const hal_range *range = &bindings[i];
+        const uint64_t size = range->buffer ? range->buffer->bytes : 0;
+        const uint64_t rest = range->offset < size ? size - range->offset : 0;
+        const uint64_t length = range->length == HAL_WHOLE ? rest : range->length;
+        const hal_object *buffer = hal_validate_find(HAL_OBJECT_BUFFER, range->buffer);
+        if (length < object->known.gemm->bytes[i]) {
+            char words[HAL_OBJECT_TEXT], place[2 * HAL_OBJECT_TEXT];
+            snprintf(place, sizeof place,
+                     "hal_queue_dispatch: matrix product, binding %u (\"%s\"), %s", i,
+                     hal_kernel_binding_name(kernel, i),
+                     buffer ? hal_validate_words(buffer, words) : "no buffer");
+            return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, place,
+                                      "the description needs %llu bytes, the binding has %llu",
+                                      (unsigned long long)object->known.gemm->bytes[i],
+                                      (unsigned long long)length);
+        }
+    }
+    return HAL_OK;
+}
 
 void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
 {
@@ -130,56 +176,4 @@ hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bind
     }
     pthread_mutex_unlock(&hal_validate_lock);
     return status;
-}
-
-/* Needs the lock. */
-static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
-                             const hal_range *bindings, uint32_t binding_count)
-{
-    for (uint32_t i = 0; i < binding_count; i++) {
-        const hal_range *range = &bindings[i];
-        const uint64_t size = range->buffer ? range->buffer->bytes : 0;
-        const uint64_t rest = range->offset < size ? size - range->offset : 0;
-        const uint64_t length = range->length == HAL_WHOLE ? rest : range->length;
-        const hal_object *buffer = hal_validate_find(HAL_OBJECT_BUFFER, range->buffer);
-        if (length < object->known.gemm->bytes[i]) {
-            char words[HAL_OBJECT_TEXT], place[2 * HAL_OBJECT_TEXT];
-            snprintf(place, sizeof place,
-                     "hal_queue_dispatch: matrix product, binding %u (\"%s\"), %s", i,
-                     hal_kernel_binding_name(kernel, i),
-                     buffer ? hal_validate_words(buffer, words) : "no buffer");
-            return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, place,
-                                      "the description needs %llu bytes, the binding has %llu",
-                                      (unsigned long long)object->known.gemm->bytes[i],
-                                      (unsigned long long)length);
-        }
-    }
-    return HAL_OK;
-}
-
-/* The first range that ends behind a place. */
-static uint32_t first_behind(const hal_ranges *ranges, uint64_t at)
-{
-    uint32_t low = 0, high = ranges->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].end > at) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
-/* Bytes up to the last element of the last matrix; steps that lead back count for nothing. */
-static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
-                       hal_type type)
-{
-    if (rows <= 0 || columns <= 0) {
-        return 0;
-    }
-    const uint64_t down = ld > 0 ? (uint64_t)(rows - 1) * (uint64_t)ld : 0;
-    const uint64_t on = stride > 0 ? (uint64_t)(batch - 1) * (uint64_t)stride : 0;
-    return (down + on + (uint64_t)columns) * hal_type_size(type);
 }

@@ -21,19 +21,6 @@ typedef struct retired {
     void (*dispose)(void *);
 } retired;
 
-static hal_object *new_object(uint32_t kind, const void *address);
-static void free_object(hal_object *object);
-static void link_object(hal_object *object);
-static void unlink_object(hal_object *object);
-static hal_status check(uint32_t kind, const void *address, const char *call);
-static hal_status no_object(uint32_t kind, const char *call);
-static hal_status released(const hal_object *object, const char *call);
-static retired *drop_oldest(void);
-static void tell_leaks(void);
-static void tell_leaks_of(const char *device);
-static void before_fork(void);
-static void after_fork(void);
-
 pthread_mutex_t hal_validate_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const char *const kind_names[HAL_OBJECT_KIND_COUNT] = {"device", "buffer", "kernel", "queue",
@@ -46,6 +33,179 @@ static uint64_t last_number[HAL_OBJECT_KIND_COUNT];
 static retired *oldest, *newest;
 static uint32_t retired_count;
 static uint64_t retired_bytes;
+
+/* A child finds the tables as they are between two calls. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&hal_validate_lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&hal_validate_lock);
+}
+
+static void tell_leaks_of(const char *device)
+{
+    enum { NAMED = 8 };
+    char text[1024] = "", place[80];
+    uint32_t count = 0;
+    for (const hal_object *object = first_object; object; object = object->next) {
+        if (object->references == 0 || object->generation != hal_host_generation() ||
+            strcmp(object->device, device) != 0) {
+            continue;
+        }
+        if (++count <= NAMED) {
+            char words[HAL_OBJECT_TEXT];
+            const size_t length = strlen(text);
+            snprintf(text + length, sizeof text - length, "%s%s", length ? ", " : "",
+                     hal_validate_words(object, words));
+            if (object->kind == HAL_OBJECT_BUFFER && object->name[0]) {
+                const size_t more = strlen(text);
+                snprintf(text + more, sizeof text - more, " of %llu bytes",
+                         (unsigned long long)object->bytes);
+            }
+        }
+    }
+    if (count > 0) {
+        snprintf(place, sizeof place, "at exit: %s", device);
+        hal_validate_found(HAL_OK, place, "%u objects were never released: %s%s", count, text,
+                           count > NAMED ? ", and others" : "");
+    }
+}
+
+/* At exit: what the program still holds, device by device. */
+static void tell_leaks(void)
+{
+    pthread_mutex_lock(&hal_validate_lock);
+    for (const hal_object *object = first_object; object; object = object->next) {
+        const hal_object *other = first_object;
+        while (other != object && strcmp(other->device, object->device) != 0) {
+            other = other->next;
+        }
+        if (other == object) { /* the first of its device */
+            tell_leaks_of(object->device);
+        }
+    }
+    pthread_mutex_unlock(&hal_validate_lock);
+}
+
+static void free_object(hal_object *object)
+{
+    if (object->kind == HAL_OBJECT_BUFFER && object->known.buffer) {
+        hal_ranges_free(&object->known.buffer->written);
+        free(object->known.buffer->accesses);
+    } else if (object->kind == HAL_OBJECT_QUEUE && object->known.queue) {
+        hal_validate_free_queue(object->known.queue);
+    }
+    free(object->known.facts);
+    free(object);
+}
+
+static void unlink_object(hal_object *object)
+{
+    if (object->next) {
+        object->next->previous = object->previous;
+    }
+    if (object->previous) {
+        object->previous->next = object->next;
+    } else {
+        first_object = object->next;
+    }
+    object->next = object->previous = NULL;
+}
+
+static void link_object(hal_object *object)
+{
+    object->next = first_object;
+    object->previous = NULL;
+    if (first_object) {
+        first_object->previous = object;
+    }
+    first_object = object;
+}
+
+/* An object of this address that is new, in the place of a retired one. */
+static hal_object *new_object(uint32_t kind, const void *address)
+{
+    hal_object *made = calloc(1, sizeof *made);
+    if (!made) {
+        return NULL;
+    }
+    if (kind == HAL_OBJECT_BUFFER) {
+        made->known.buffer = calloc(1, sizeof *made->known.buffer);
+    } else if (kind == HAL_OBJECT_QUEUE) {
+        made->known.queue = calloc(1, sizeof *made->known.queue);
+        if (made->known.queue) {
+            made->known.queue->epoch = 1;
+        }
+    }
+    made->address = address;
+    made->kind = kind;
+    hal_object *old = hal_pointer_map_get(&objects, address);
+    if (!hal_pointer_map_put(&objects, address, made)) {
+        free_object(made);
+        return NULL;
+    }
+    if (old) {
+        if (!old->retired) {
+            unlink_object(old);
+        }
+        free_object(old);
+    }
+    link_object(made);
+    return made;
+}
+
+static hal_status no_object(uint32_t kind, const char *call)
+{
+    return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, call,
+                              "what is given as a %s is none, or was released long ago",
+                              kind_names[kind]);
+}
+
+static hal_status released(const hal_object *object, const char *call)
+{
+    char words[HAL_OBJECT_TEXT], place[HAL_OBJECT_TEXT + 64];
+    snprintf(place, sizeof place, "%s: %s", call, hal_validate_words(object, words));
+    return hal_validate_found(HAL_ERROR_INVALID_STATE, place, "is used after it was released");
+}
+
+/* A device stays usable as long as anything of it is alive. Needs the lock, as all below. */
+static hal_status check(uint32_t kind, const void *address, const char *call)
+{
+    const hal_object *object = hal_validate_find(kind, address);
+    if (!address) {
+        return HAL_OK;
+    }
+    if (!object) {
+        return no_object(kind, call);
+    }
+    if (object->retired || (object->references == 0 && kind != HAL_OBJECT_DEVICE)) {
+        return released(object, call);
+    }
+    return HAL_OK;
+}
+
+/* Takes out of the quarantine what is too much, and gives it as a list. */
+static retired *drop_oldest(void)
+{
+    retired *dropped = NULL;
+    while (oldest && (retired_count > QUARANTINE_OBJECTS || retired_bytes > QUARANTINE_BYTES)) {
+        retired *item = oldest;
+        oldest = item->next;
+        newest = oldest ? newest : NULL;
+        retired_count--;
+        retired_bytes -= item->bytes;
+        hal_object *object = hal_pointer_map_take(&objects, item->address);
+        if (object) {
+            free_object(object);
+        }
+        item->next = dropped;
+        dropped = item;
+    }
+    return dropped;
+}
 
 hal_status hal_validate_begin(void)
 {
@@ -233,178 +393,5 @@ void hal_validate_leave(uint32_t kind, const void *address)
     if (object && object->depth > 0) {
         object->depth--;
     }
-    pthread_mutex_unlock(&hal_validate_lock);
-}
-
-/* An object of this address that is new, in the place of a retired one. */
-static hal_object *new_object(uint32_t kind, const void *address)
-{
-    hal_object *made = calloc(1, sizeof *made);
-    if (!made) {
-        return NULL;
-    }
-    if (kind == HAL_OBJECT_BUFFER) {
-        made->known.buffer = calloc(1, sizeof *made->known.buffer);
-    } else if (kind == HAL_OBJECT_QUEUE) {
-        made->known.queue = calloc(1, sizeof *made->known.queue);
-        if (made->known.queue) {
-            made->known.queue->epoch = 1;
-        }
-    }
-    made->address = address;
-    made->kind = kind;
-    hal_object *old = hal_pointer_map_get(&objects, address);
-    if (!hal_pointer_map_put(&objects, address, made)) {
-        free_object(made);
-        return NULL;
-    }
-    if (old) {
-        if (!old->retired) {
-            unlink_object(old);
-        }
-        free_object(old);
-    }
-    link_object(made);
-    return made;
-}
-
-static void free_object(hal_object *object)
-{
-    if (object->kind == HAL_OBJECT_BUFFER && object->known.buffer) {
-        hal_ranges_free(&object->known.buffer->written);
-        free(object->known.buffer->accesses);
-    } else if (object->kind == HAL_OBJECT_QUEUE && object->known.queue) {
-        hal_validate_free_queue(object->known.queue);
-    }
-    free(object->known.facts);
-    free(object);
-}
-
-static void link_object(hal_object *object)
-{
-    object->next = first_object;
-    object->previous = NULL;
-    if (first_object) {
-        first_object->previous = object;
-    }
-    first_object = object;
-}
-
-static void unlink_object(hal_object *object)
-{
-    if (object->next) {
-        object->next->previous = object->previous;
-    }
-    if (object->previous) {
-        object->previous->next = object->next;
-    } else {
-        first_object = object->next;
-    }
-    object->next = object->previous = NULL;
-}
-
-/* A device stays usable as long as anything of it is alive. Needs the lock, as all below. */
-static hal_status check(uint32_t kind, const void *address, const char *call)
-{
-    const hal_object *object = hal_validate_find(kind, address);
-    if (!address) {
-        return HAL_OK;
-    }
-    if (!object) {
-        return no_object(kind, call);
-    }
-    if (object->retired || (object->references == 0 && kind != HAL_OBJECT_DEVICE)) {
-        return released(object, call);
-    }
-    return HAL_OK;
-}
-
-static hal_status no_object(uint32_t kind, const char *call)
-{
-    return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, call,
-                              "what is given as a %s is none, or was released long ago",
-                              kind_names[kind]);
-}
-
-static hal_status released(const hal_object *object, const char *call)
-{
-    char words[HAL_OBJECT_TEXT], place[HAL_OBJECT_TEXT + 64];
-    snprintf(place, sizeof place, "%s: %s", call, hal_validate_words(object, words));
-    return hal_validate_found(HAL_ERROR_INVALID_STATE, place, "is used after it was released");
-}
-
-/* Takes out of the quarantine what is too much, and gives it as a list. */
-static retired *drop_oldest(void)
-{
-    retired *dropped = NULL;
-    while (oldest && (retired_count > QUARANTINE_OBJECTS || retired_bytes > QUARANTINE_BYTES)) {
-        retired *item = oldest;
-        oldest = item->next;
-        newest = oldest ? newest : NULL;
-        retired_count--;
-        retired_bytes -= item->bytes;
-        hal_object *object = hal_pointer_map_take(&objects, item->address);
-        if (object) {
-            free_object(object);
-        }
-        item->next = dropped;
-        dropped = item;
-    }
-    return dropped;
-}
-
-/* At exit: what the program still holds, device by device. */
-static void tell_leaks(void)
-{
-    pthread_mutex_lock(&hal_validate_lock);
-    for (const hal_object *object = first_object; object; object = object->next) {
-        const hal_object *other = first_object;
-        while (other != object && strcmp(other->device, object->device) != 0) {
-            other = other->next;
-        }
-        if (other == object) { /* the first of its device */
-            tell_leaks_of(object->device);
-        }
-    }
-    pthread_mutex_unlock(&hal_validate_lock);
-}
-
-static void tell_leaks_of(const char *device)
-{
-    enum { NAMED = 8 };
-    char text[1024] = "", place[80];
-    uint32_t count = 0;
-    for (const hal_object *object = first_object; object; object = object->next) {
-        if (object->references == 0 || object->generation != hal_host_generation() ||
-            strcmp(object->device, device) != 0) {
-            continue;
-        }
-        if (++count <= NAMED) {
-            char words[HAL_OBJECT_TEXT];
-            const size_t length = strlen(text);
-            snprintf(text + length, sizeof text - length, "%s%s", length ? ", " : "",
-                     hal_validate_words(object, words));
-            if (object->kind == HAL_OBJECT_BUFFER && object->name[0]) {
-                const size_t more = strlen(text);
-                snprintf(text + more, sizeof text - more, " of %llu bytes",
-                         (unsigned long long)object->bytes);
-            }
-        }
-    }
-    if (count > 0) {
-        snprintf(place, sizeof place, "at exit: %s", device);
-        hal_validate_found(HAL_OK, place, "%u objects were never released: %s%s", count, text,
-                           count > NAMED ? ", and others" : "");
-    }
-}
-
-/* A child finds the tables as they are between two calls. */
-static void before_fork(void)
-{
-    pthread_mutex_lock(&hal_validate_lock);
-}
-
-static void after_fork(void)
-{
     pthread_mutex_unlock(&hal_validate_lock);
 }

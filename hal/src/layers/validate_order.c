@@ -19,27 +19,264 @@ enum { ACCESSES = 64, PASSED = 1024 }; /* that are kept of a buffer, of a queue 
 
 enum { PLACE_BYTES = 3 * HAL_OBJECT_TEXT };
 
-static void use_range(hal_object *queue, const hal_range *range, const hal_access *now,
-                      const char *binding);
-static void check_contents(hal_object *buffer, const hal_access *now, const char *place, int exact);
-static void check_order(const hal_object *queue, const hal_object *buffer, const hal_access *now,
-                        const char *place);
-static void note_access(hal_object *buffer, const hal_access *now);
-static int comes_after(const hal_object *queue, const hal_access *earlier);
-static void say_where(const hal_access *access, char *text, size_t bytes);
-static uint64_t epoch_in(const hal_vector_clock *clock, const hal_object *queue);
-static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t epoch);
-static void join(hal_vector_clock *clock, const hal_vector_clock *other);
-static void forget(hal_vector_clock *clock, const hal_object *queue);
-static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t value);
-static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch);
-static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access);
-static void drop_passed(hal_queue_facts *queue, uint32_t count);
-static void check_mapped(const hal_object *queue);
-
 /* What the host has waited for, and how many buffers it sees. Under the lock. */
 static hal_vector_clock host;
 static uint32_t mapped_count;
+
+static void say_where(const hal_access *access, char *text, size_t bytes)
+{
+    char words[HAL_OBJECT_TEXT];
+    hal_validate_words(access->queue, words);
+    if (access->command == 0) {
+        snprintf(text, bytes, "the host, behind batch %llu of %s,",
+                 (unsigned long long)access->batch, words);
+    } else {
+        snprintf(text, bytes, "command %u (%s) of batch %llu of %s", access->command, access->what,
+                 (unsigned long long)access->batch, words);
+    }
+}
+
+/* A kernel may leave part of what is bound alone; a copy and the host do not. */
+static void check_contents(hal_object *buffer, const hal_access *now, const char *place, int exact)
+{
+    hal_ranges *written = &buffer->known.buffer->written;
+    uint64_t missing = now->begin;
+    if (now->access != HAL_ACCESS_READ ||
+        (exact ? hal_ranges_have(written, now->begin, now->end, &missing)
+               : hal_ranges_meet(written, now->begin, now->end))) {
+        return;
+    }
+    char where[PLACE_BYTES];
+    say_where(now, where, sizeof where);
+    const unsigned long long begin = now->begin, end = now->end;
+    if (exact) {
+        hal_validate_found(HAL_OK, place, "%s reads bytes %llu to %llu, and nobody wrote byte %llu",
+                           where, begin, end, (unsigned long long)missing);
+    } else {
+        hal_validate_found(HAL_OK, place,
+                           "%s reads bytes %llu to %llu, and nobody wrote any of them", where,
+                           begin, end);
+    }
+    hal_ranges_add(written, now->begin, now->end);
+}
+
+static uint64_t epoch_in(const hal_vector_clock *clock, const hal_object *queue)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        if (clock->items[i].queue == queue) {
+            return clock->items[i].epoch;
+        }
+    }
+    return 0;
+}
+
+static int comes_after(const hal_object *queue, const hal_access *earlier)
+{
+    return earlier->queue == queue || epoch_in(&host, earlier->queue) >= earlier->epoch ||
+           epoch_in(&queue->known.queue->clock, earlier->queue) >= earlier->epoch;
+}
+
+static void check_order(const hal_object *queue, const hal_object *buffer, const hal_access *now,
+                        const char *place)
+{
+    const hal_buffer_facts *facts = buffer->known.buffer;
+    for (uint32_t i = 0; i < facts->access_count; i++) {
+        const hal_access *earlier = &facts->accesses[i];
+        if (earlier->begin < now->end && now->begin < earlier->end &&
+            ((earlier->access | now->access) & HAL_ACCESS_WRITE) && !comes_after(queue, earlier)) {
+            char here[PLACE_BYTES], there[PLACE_BYTES];
+            say_where(now, here, sizeof here);
+            say_where(earlier, there, sizeof there);
+            hal_validate_found(HAL_OK, place,
+                               "%s %s bytes that %s %s, and nothing makes it come after; let the "
+                               "queue wait for the other's point (hal_queue_wait_point)",
+                               here, now->access & HAL_ACCESS_WRITE ? "writes" : "reads", there,
+                               earlier->access & HAL_ACCESS_WRITE ? "writes" : "reads");
+            return;
+        }
+    }
+}
+
+/* Uses that a later one of the same queue covers are dropped, and those that are over. */
+static void note_access(hal_object *buffer, const hal_access *now)
+{
+    hal_buffer_facts *facts = buffer->known.buffer;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < facts->access_count; i++) {
+        const hal_access *earlier = &facts->accesses[i];
+        const int covered = earlier->queue == now->queue && earlier->begin >= now->begin &&
+                            earlier->end <= now->end && earlier->epoch <= now->epoch &&
+                            (earlier->access & ~now->access) == 0;
+        if (!covered && epoch_in(&host, earlier->queue) < earlier->epoch) {
+            facts->accesses[left++] = *earlier;
+        }
+    }
+    facts->access_count = left;
+    if (epoch_in(&host, now->queue) >= now->epoch) {
+        return;
+    }
+    if (left == facts->access_capacity && left < ACCESSES) {
+        const uint32_t capacity = left ? 2 * left : 2;
+        hal_access *larger = realloc(facts->accesses, capacity * sizeof *larger);
+        if (!larger) {
+            return;
+        }
+        facts->accesses = larger;
+        facts->access_capacity = capacity;
+    }
+    if (left == facts->access_capacity) { /* the oldest one goes */
+        memmove(facts->accesses, facts->accesses + 1, (left - 1) * sizeof *facts->accesses);
+        left--;
+    }
+    facts->accesses[left] = *now;
+    facts->access_count = left + 1;
+}
+
+/* Checks a use of a range that is about to become one, and notes it. */
+static void use_range(hal_object *queue, const hal_range *range, const hal_access *now,
+                      const char *binding)
+{
+    hal_object *buffer = hal_validate_find(HAL_OBJECT_BUFFER, range->buffer);
+    if (!buffer || !buffer->known.buffer || range->length == 0) {
+        return;
+    }
+    hal_access use = *now;
+    use.begin = range->offset;
+    use.end = range->offset + range->length;
+    char words[HAL_OBJECT_TEXT], place[PLACE_BYTES];
+    snprintf(place, sizeof place, "%s: %s%s%s", queue->call ? queue->call : "hal", use.what,
+             binding, hal_validate_words(buffer, words));
+    check_contents(buffer, &use, place, strncmp(use.what, "kernel ", 7) != 0);
+    check_order(queue, buffer, &use, place);
+    if (use.access & HAL_ACCESS_WRITE) {
+        hal_ranges_add(&buffer->known.buffer->written, use.begin, use.end);
+    }
+    note_access(buffer, &use);
+}
+
+/* Where memory is out everything counts as waited for, as far as can be. */
+static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        if (clock->items[i].queue == queue) {
+            clock->items[i].epoch =
+                clock->items[i].epoch < epoch ? epoch : clock->items[i].epoch;
+            return;
+        }
+    }
+    if (clock->count == clock->capacity) {
+        const uint32_t capacity = clock->capacity ? 2 * clock->capacity : 4;
+        void *larger = realloc(clock->items, capacity * sizeof *clock->items);
+        if (!larger) {
+            return;
+        }
+        clock->items = larger;
+        clock->capacity = capacity;
+    }
+    clock->items[clock->count].queue = queue;
+    clock->items[clock->count++].epoch = epoch;
+}
+
+static void join(hal_vector_clock *clock, const hal_vector_clock *other)
+{
+    for (uint32_t i = 0; i < other->count; i++) {
+        raise_to(clock, other->items[i].queue, other->items[i].epoch);
+    }
+}
+
+/* The first ones. */
+static void drop_passed(hal_queue_facts *queue, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        free(queue->passed[i].clock.items);
+    }
+    if (count > 0) {
+        memmove(queue->passed, queue->passed + count,
+                (queue->passed_count - count) * sizeof *queue->passed);
+        queue->passed_count -= count;
+    }
+}
+
+static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
+{
+    if (queue->passed_count == PASSED) {
+        queue->forgotten = queue->passed[PASSED / 2 - 1].value;
+        drop_passed(queue, PASSED / 2);
+    }
+    if (!queue->passed) {
+        queue->passed = malloc(PASSED * sizeof *queue->passed);
+    }
+    if (queue->passed) {
+        hal_passed *now = &queue->passed[queue->passed_count++];
+        *now = (hal_passed){.value = value, .epoch = epoch};
+        join(&now->clock, &queue->clock);
+    }
+}
+
+/* The host has acted in the queue's order, and what the queue waited for since its last batch was
+ * reached before. To read it has waited for the queue; what it wrote is told by the queue's last
+ * point, which then stands for those waits too. */
+static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access)
+{
+    if (access == HAL_ACCESS_READ) {
+        join(&host, &facts->clock);
+        return;
+    }
+    if (queue->recording->wait_count > 0) {
+        return; /* the host wrote what a command of the next batch copies */
+    }
+    if (facts->passed_count == 0) {
+        note_passed(facts, hal_queue_next_value(queue) - 1, facts->epoch - 1);
+    } else {
+        join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
+    }
+}
+
+/* A batch is handed over: no buffer that it uses may be mapped. */
+static void check_mapped(const hal_object *queue)
+{
+    for (hal_object *object = mapped_count ? hal_validate_first() : NULL; object;
+         object = object->next) {
+        const hal_buffer_facts *facts =
+            object->kind == HAL_OBJECT_BUFFER ? object->known.buffer : NULL;
+        for (uint32_t i = 0; facts && facts->mapped && i < facts->access_count; i++) {
+            const hal_access *use = &facts->accesses[i];
+            if (use->queue == queue && use->epoch == queue->known.queue->epoch) {
+                char words[HAL_OBJECT_TEXT], where[PLACE_BYTES], place[PLACE_BYTES];
+                say_where(use, where, sizeof where);
+                snprintf(place, sizeof place, "%s: %s", queue->call ? queue->call : "hal",
+                         hal_validate_words(object, words));
+                hal_validate_found(HAL_OK, place,
+                                   "%s uses it and is handed over while it is mapped; call "
+                                   "hal_buffer_map_end first",
+                                   where);
+                break;
+            }
+        }
+    }
+}
+
+/* Null when nothing was handed over up to there that the host has not waited for. */
+static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t value)
+{
+    const uint64_t first = queue->passed_count ? queue->passed[0].value : UINT64_MAX;
+    if (value < first) {
+        return queue->passed_count && value <= queue->forgotten ? queue->passed : NULL;
+    }
+    const uint64_t at = value - first;
+    return &queue->passed[at < queue->passed_count ? at : queue->passed_count - 1];
+}
+
+static void forget(hal_vector_clock *clock, const hal_object *queue)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < clock->count; i++) {
+        if (clock->items[i].queue != queue) {
+            clock->items[left++] = clock->items[i];
+        }
+    }
+    clock->count = left;
+}
 
 void hal_validate_record(const hal_queue *queue, const hal_action *action)
 {
@@ -208,259 +445,4 @@ void hal_validate_free_queue(hal_queue_facts *facts)
     drop_passed(facts, facts->passed_count);
     free(facts->passed);
     free(facts->clock.items);
-}
-
-/* Checks a use of a range that is about to become one, and notes it. */
-static void use_range(hal_object *queue, const hal_range *range, const hal_access *now,
-                      const char *binding)
-{
-    hal_object *buffer = hal_validate_find(HAL_OBJECT_BUFFER, range->buffer);
-    if (!buffer || !buffer->known.buffer || range->length == 0) {
-        return;
-    }
-    hal_access use = *now;
-    use.begin = range->offset;
-    use.end = range->offset + range->length;
-    char words[HAL_OBJECT_TEXT], place[PLACE_BYTES];
-    snprintf(place, sizeof place, "%s: %s%s%s", queue->call ? queue->call : "hal", use.what,
-             binding, hal_validate_words(buffer, words));
-    check_contents(buffer, &use, place, strncmp(use.what, "kernel ", 7) != 0);
-    check_order(queue, buffer, &use, place);
-    if (use.access & HAL_ACCESS_WRITE) {
-        hal_ranges_add(&buffer->known.buffer->written, use.begin, use.end);
-    }
-    note_access(buffer, &use);
-}
-
-/* A kernel may leave part of what is bound alone; a copy and the host do not. */
-static void check_contents(hal_object *buffer, const hal_access *now, const char *place, int exact)
-{
-    hal_ranges *written = &buffer->known.buffer->written;
-    uint64_t missing = now->begin;
-    if (now->access != HAL_ACCESS_READ ||
-        (exact ? hal_ranges_have(written, now->begin, now->end, &missing)
-               : hal_ranges_meet(written, now->begin, now->end))) {
-        return;
-    }
-    char where[PLACE_BYTES];
-    say_where(now, where, sizeof where);
-    const unsigned long long begin = now->begin, end = now->end;
-    if (exact) {
-        hal_validate_found(HAL_OK, place, "%s reads bytes %llu to %llu, and nobody wrote byte %llu",
-                           where, begin, end, (unsigned long long)missing);
-    } else {
-        hal_validate_found(HAL_OK, place,
-                           "%s reads bytes %llu to %llu, and nobody wrote any of them", where,
-                           begin, end);
-    }
-    hal_ranges_add(written, now->begin, now->end);
-}
-
-static void check_order(const hal_object *queue, const hal_object *buffer, const hal_access *now,
-                        const char *place)
-{
-    const hal_buffer_facts *facts = buffer->known.buffer;
-    for (uint32_t i = 0; i < facts->access_count; i++) {
-        const hal_access *earlier = &facts->accesses[i];
-        if (earlier->begin < now->end && now->begin < earlier->end &&
-            ((earlier->access | now->access) & HAL_ACCESS_WRITE) && !comes_after(queue, earlier)) {
-            char here[PLACE_BYTES], there[PLACE_BYTES];
-            say_where(now, here, sizeof here);
-            say_where(earlier, there, sizeof there);
-            hal_validate_found(HAL_OK, place,
-                               "%s %s bytes that %s %s, and nothing makes it come after; let the "
-                               "queue wait for the other's point (hal_queue_wait_point)",
-                               here, now->access & HAL_ACCESS_WRITE ? "writes" : "reads", there,
-                               earlier->access & HAL_ACCESS_WRITE ? "writes" : "reads");
-            return;
-        }
-    }
-}
-
-/* Uses that a later one of the same queue covers are dropped, and those that are over. */
-static void note_access(hal_object *buffer, const hal_access *now)
-{
-    hal_buffer_facts *facts = buffer->known.buffer;
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < facts->access_count; i++) {
-        const hal_access *earlier = &facts->accesses[i];
-        const int covered = earlier->queue == now->queue && earlier->begin >= now->begin &&
-                            earlier->end <= now->end && earlier->epoch <= now->epoch &&
-                            (earlier->access & ~now->access) == 0;
-        if (!covered && epoch_in(&host, earlier->queue) < earlier->epoch) {
-            facts->accesses[left++] = *earlier;
-        }
-    }
-    facts->access_count = left;
-    if (epoch_in(&host, now->queue) >= now->epoch) {
-        return;
-    }
-    if (left == facts->access_capacity && left < ACCESSES) {
-        const uint32_t capacity = left ? 2 * left : 2;
-        hal_access *larger = realloc(facts->accesses, capacity * sizeof *larger);
-        if (!larger) {
-            return;
-        }
-        facts->accesses = larger;
-        facts->access_capacity = capacity;
-    }
-    if (left == facts->access_capacity) { /* the oldest one goes */
-        memmove(facts->accesses, facts->accesses + 1, (left - 1) * sizeof *facts->accesses);
-        left--;
-    }
-    facts->accesses[left] = *now;
-    facts->access_count = left + 1;
-}
-
-static int comes_after(const hal_object *queue, const hal_access *earlier)
-{
-    return earlier->queue == queue || epoch_in(&host, earlier->queue) >= earlier->epoch ||
-           epoch_in(&queue->known.queue->clock, earlier->queue) >= earlier->epoch;
-}
-
-static void say_where(const hal_access *access, char *text, size_t bytes)
-{
-    char words[HAL_OBJECT_TEXT];
-    hal_validate_words(access->queue, words);
-    if (access->command == 0) {
-        snprintf(text, bytes, "the host, behind batch %llu of %s,",
-                 (unsigned long long)access->batch, words);
-    } else {
-        snprintf(text, bytes, "command %u (%s) of batch %llu of %s", access->command, access->what,
-                 (unsigned long long)access->batch, words);
-    }
-}
-
-/* A batch is handed over: no buffer that it uses may be mapped. */
-static void check_mapped(const hal_object *queue)
-{
-    for (hal_object *object = mapped_count ? hal_validate_first() : NULL; object;
-         object = object->next) {
-        const hal_buffer_facts *facts =
-            object->kind == HAL_OBJECT_BUFFER ? object->known.buffer : NULL;
-        for (uint32_t i = 0; facts && facts->mapped && i < facts->access_count; i++) {
-            const hal_access *use = &facts->accesses[i];
-            if (use->queue == queue && use->epoch == queue->known.queue->epoch) {
-                char words[HAL_OBJECT_TEXT], where[PLACE_BYTES], place[PLACE_BYTES];
-                say_where(use, where, sizeof where);
-                snprintf(place, sizeof place, "%s: %s", queue->call ? queue->call : "hal",
-                         hal_validate_words(object, words));
-                hal_validate_found(HAL_OK, place,
-                                   "%s uses it and is handed over while it is mapped; call "
-                                   "hal_buffer_map_end first",
-                                   where);
-                break;
-            }
-        }
-    }
-}
-
-static uint64_t epoch_in(const hal_vector_clock *clock, const hal_object *queue)
-{
-    for (uint32_t i = 0; i < clock->count; i++) {
-        if (clock->items[i].queue == queue) {
-            return clock->items[i].epoch;
-        }
-    }
-    return 0;
-}
-
-/* Where memory is out everything counts as waited for, as far as can be. */
-static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t epoch)
-{
-    for (uint32_t i = 0; i < clock->count; i++) {
-        if (clock->items[i].queue == queue) {
-            clock->items[i].epoch =
-                clock->items[i].epoch < epoch ? epoch : clock->items[i].epoch;
-            return;
-        }
-    }
-    if (clock->count == clock->capacity) {
-        const uint32_t capacity = clock->capacity ? 2 * clock->capacity : 4;
-        void *larger = realloc(clock->items, capacity * sizeof *clock->items);
-        if (!larger) {
-            return;
-        }
-        clock->items = larger;
-        clock->capacity = capacity;
-    }
-    clock->items[clock->count].queue = queue;
-    clock->items[clock->count++].epoch = epoch;
-}
-
-static void join(hal_vector_clock *clock, const hal_vector_clock *other)
-{
-    for (uint32_t i = 0; i < other->count; i++) {
-        raise_to(clock, other->items[i].queue, other->items[i].epoch);
-    }
-}
-
-static void forget(hal_vector_clock *clock, const hal_object *queue)
-{
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < clock->count; i++) {
-        if (clock->items[i].queue != queue) {
-            clock->items[left++] = clock->items[i];
-        }
-    }
-    clock->count = left;
-}
-
-/* Null when nothing was handed over up to there that the host has not waited for. */
-static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t value)
-{
-    const uint64_t first = queue->passed_count ? queue->passed[0].value : UINT64_MAX;
-    if (value < first) {
-        return queue->passed_count && value <= queue->forgotten ? queue->passed : NULL;
-    }
-    const uint64_t at = value - first;
-    return &queue->passed[at < queue->passed_count ? at : queue->passed_count - 1];
-}
-
-static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
-{
-    if (queue->passed_count == PASSED) {
-        queue->forgotten = queue->passed[PASSED / 2 - 1].value;
-        drop_passed(queue, PASSED / 2);
-    }
-    if (!queue->passed) {
-        queue->passed = malloc(PASSED * sizeof *queue->passed);
-    }
-    if (queue->passed) {
-        hal_passed *now = &queue->passed[queue->passed_count++];
-        *now = (hal_passed){.value = value, .epoch = epoch};
-        join(&now->clock, &queue->clock);
-    }
-}
-
-/* The host has acted in the queue's order, and what the queue waited for since its last batch was
- * reached before. To read it has waited for the queue; what it wrote is told by the queue's last
- * point, which then stands for those waits too. */
-static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access)
-{
-    if (access == HAL_ACCESS_READ) {
-        join(&host, &facts->clock);
-        return;
-    }
-    if (queue->recording->wait_count > 0) {
-        return; /* the host wrote what a command of the next batch copies */
-    }
-    if (facts->passed_count == 0) {
-        note_passed(facts, hal_queue_next_value(queue) - 1, facts->epoch - 1);
-    } else {
-        join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
-    }
-}
-
-/* The first ones. */
-static void drop_passed(hal_queue_facts *queue, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        free(queue->passed[i].clock.items);
-    }
-    if (count > 0) {
-        memmove(queue->passed, queue->passed + count,
-                (queue->passed_count - count) * sizeof *queue->passed);
-        queue->passed_count -= count;
-    }
 }

@@ -34,18 +34,147 @@ typedef struct header {
     uint64_t own_checksum; /* of the fields above */
 } header;
 
-static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path);
-static int cache_folder(hal_text *folder);
-static int make_folders(char *path);
-static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
-                             void **data, uint64_t *bytes);
-static void fill_header(header *made, const hal_device *device, const uint64_t key[2]);
-static int write_whole(int file, const void *data, uint64_t bytes);
-static int read_whole(int file, void *data, uint64_t bytes);
-static void say_once(const char *path);
-
 static _Atomic int said;
 static _Atomic uint32_t temporary_count;
+
+static int make_folders(char *path)
+{
+    struct stat what;
+    if (stat(path, &what) == 0) {
+        return S_ISDIR(what.st_mode);
+    }
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        const int made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made) {
+            return 0;
+        }
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static void say_once(const char *path)
+{
+    if (!atomic_exchange(&said, 1)) {
+        hal_log(HAL_LOG_WARN, "cache: cannot write %s: %s; kernels are compiled anew each time",
+                path, strerror(errno));
+    }
+}
+
+/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; made when it is not there. */
+static int cache_folder(hal_text *folder)
+{
+    const char *named = getenv("HAL_CACHE_DIR");
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (getauxval(AT_SECURE) || (named && strcmp(named, "off") == 0)) {
+        return 0;
+    }
+    if (named && *named) {
+        hal_text_add(folder, "%s", named);
+    } else if (cache && *cache == '/') {
+        hal_text_add(folder, "%s/halyard", cache);
+    } else if (home && *home == '/') {
+        hal_text_add(folder, "%s/.cache/halyard", home);
+    } else {
+        return 0;
+    }
+    if (folder->failed) {
+        return 0;
+    }
+    if (!make_folders(folder->data)) {
+        say_once(folder->data);
+        return 0;
+    }
+    return 1;
+}
+
+static void fill_header(header *made, const hal_device *device, const uint64_t key[2])
+{
+    memset(made, 0, sizeof *made);
+    memcpy(made->magic, MAGIC, sizeof made->magic);
+    made->version = VERSION;
+    made->key[0] = key[0];
+    made->key[1] = key[1];
+    memcpy(made->identity, device->identity, sizeof made->identity);
+}
+
+/* The key of the file's name is a hash of all that an entry depends on. */
+static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path)
+{
+    if (!cache_folder(path)) {
+        return 0;
+    }
+    header made;
+    fill_header(&made, device, key);
+    const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
+    hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
+                 (unsigned long long)name.low64);
+    return !path->failed;
+}
+
+static int read_whole(int file, void *data, uint64_t bytes)
+{
+    char *at = data;
+    while (bytes > 0) {
+        const ssize_t got = read(file, at, bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return 0;
+        }
+        at += got;
+        bytes -= (uint64_t)got;
+    }
+    return 1;
+}
+
+/* IO for a file that is no good entry. */
+static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
+                             void **data, uint64_t *bytes)
+{
+    header expected;
+    header head;
+    struct stat what;
+    fill_header(&expected, device, key);
+    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
+        !read_whole(file, &head, sizeof head) ||
+        memcmp(&head, &expected, offsetof(header, length)) != 0 ||
+        head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
+        head.length > LARGEST || (uint64_t)what.st_size != sizeof head + head.length) {
+        return HAL_ERROR_IO;
+    }
+    void *read = malloc(head.length ? head.length : 1);
+    if (!read) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    if (!read_whole(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
+        free(read);
+        return HAL_ERROR_IO;
+    }
+    *data = read;
+    *bytes = head.length;
+    return HAL_OK;
+}
+
+static int write_whole(int file, const void *data, uint64_t bytes)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        const ssize_t written = write(file, at, bytes);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return 0;
+        }
+        at += written;
+        bytes -= (uint64_t)written;
+    }
+    return 1;
+}
 
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
                           uint64_t *bytes)
@@ -114,143 +243,4 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     hal_text_free(&path);
     hal_text_free(&temporary);
     return status;
-}
-
-/* The key of the file's name is a hash of all that an entry depends on. */
-static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path)
-{
-    if (!cache_folder(path)) {
-        return 0;
-    }
-    header made;
-    fill_header(&made, device, key);
-    const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
-    hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
-                 (unsigned long long)name.low64);
-    return !path->failed;
-}
-
-/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; made when it is not there. */
-static int cache_folder(hal_text *folder)
-{
-    const char *named = getenv("HAL_CACHE_DIR");
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (getauxval(AT_SECURE) || (named && strcmp(named, "off") == 0)) {
-        return 0;
-    }
-    if (named && *named) {
-        hal_text_add(folder, "%s", named);
-    } else if (cache && *cache == '/') {
-        hal_text_add(folder, "%s/halyard", cache);
-    } else if (home && *home == '/') {
-        hal_text_add(folder, "%s/.cache/halyard", home);
-    } else {
-        return 0;
-    }
-    if (folder->failed) {
-        return 0;
-    }
-    if (!make_folders(folder->data)) {
-        say_once(folder->data);
-        return 0;
-    }
-    return 1;
-}
-
-static int make_folders(char *path)
-{
-    struct stat what;
-    if (stat(path, &what) == 0) {
-        return S_ISDIR(what.st_mode);
-    }
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        const int made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-        if (!made) {
-            return 0;
-        }
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
-/* IO for a file that is no good entry. */
-static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
-                             void **data, uint64_t *bytes)
-{
-    header expected;
-    header head;
-    struct stat what;
-    fill_header(&expected, device, key);
-    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
-        !read_whole(file, &head, sizeof head) ||
-        memcmp(&head, &expected, offsetof(header, length)) != 0 ||
-        head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
-        head.length > LARGEST || (uint64_t)what.st_size != sizeof head + head.length) {
-        return HAL_ERROR_IO;
-    }
-    void *read = malloc(head.length ? head.length : 1);
-    if (!read) {
-        return HAL_ERROR_OUT_OF_MEMORY;
-    }
-    if (!read_whole(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
-        free(read);
-        return HAL_ERROR_IO;
-    }
-    *data = read;
-    *bytes = head.length;
-    return HAL_OK;
-}
-
-static void fill_header(header *made, const hal_device *device, const uint64_t key[2])
-{
-    memset(made, 0, sizeof *made);
-    memcpy(made->magic, MAGIC, sizeof made->magic);
-    made->version = VERSION;
-    made->key[0] = key[0];
-    made->key[1] = key[1];
-    memcpy(made->identity, device->identity, sizeof made->identity);
-}
-
-static int write_whole(int file, const void *data, uint64_t bytes)
-{
-    const char *at = data;
-    while (bytes > 0) {
-        const ssize_t written = write(file, at, bytes);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return 0;
-        }
-        at += written;
-        bytes -= (uint64_t)written;
-    }
-    return 1;
-}
-
-static int read_whole(int file, void *data, uint64_t bytes)
-{
-    char *at = data;
-    while (bytes > 0) {
-        const ssize_t got = read(file, at, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return 0;
-        }
-        at += got;
-        bytes -= (uint64_t)got;
-    }
-    return 1;
-}
-
-static void say_once(const char *path)
-{
-    if (!atomic_exchange(&said, 1)) {
-        hal_log(HAL_LOG_WARN, "cache: cannot write %s: %s; kernels are compiled anew each time",
-                path, strerror(errno));
-    }
 }

@@ -24,45 +24,6 @@
 /* Work-items of a group where the device has no wish. */
 #define USUAL_GROUP 64u
 
-static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
-                             uint32_t first);
-static const char *fault_of(const hal_device_info *info);
-static void cut_down(const hal_plugin *plugin, hal_device_info *info);
-static void end_text(char *text, size_t bytes);
-static size_t character(const char *text);
-static uint32_t least(uint32_t a, uint32_t b);
-
-hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, uint32_t count,
-                                 hal_device_info **infos)
-{
-    *infos = NULL;
-    uint32_t stride; /* the records lie as far apart as the plugin says that they are long */
-    memcpy(&stride, records, sizeof stride);
-    hal_device_info *made = calloc(count, sizeof *made);
-    if (!made) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
-                        plugin->name);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const char *record = records + (size_t)i * stride;
-        hal_status status = check_size(plugin, record, i, stride);
-        if (status == HAL_OK) {
-            memcpy(&made[i], record, stride < sizeof *made ? stride : sizeof *made);
-            const char *fault = fault_of(&made[i]);
-            status = fault ? hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: device %u: %s",
-                                      plugin->name, i, fault)
-                           : HAL_OK;
-        }
-        if (status != HAL_OK) {
-            free(made);
-            return status;
-        }
-        cut_down(plugin, &made[i]);
-    }
-    *infos = made;
-    return HAL_OK;
-}
-
 /* Record 0 comes first, so that no later one is looked for at a stride that cannot be. */
 static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
                              uint32_t first)
@@ -113,6 +74,48 @@ static const char *fault_of(const hal_device_info *info)
     return NULL;
 }
 
+/* Bytes of the character that a string begins with; 0 when it is none that may be shown. */
+static size_t character(const char *text)
+{
+    const unsigned char first = (unsigned char)*text;
+    if (first < 0x80) {
+        return first >= ' ' && first != 0x7f;
+    }
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    uint32_t code = first & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80) { /* the end of the string, too */
+            return 0;
+        }
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    static const uint32_t least_of[] = {0, 0, 0xa0, 0x800, 0x10000}; /* 0x80 to 0x9f: controls */
+    const int surrogate = code >= 0xd800 && code < 0xe000;
+    return first >= 0xc0 && first < 0xf8 && code >= least_of[length] && code <= 0x10ffff &&
+                   !surrogate
+               ? length
+               : 0;
+}
+
+/* Names come from drivers and end in terminals, logs and JSON: what is no UTF-8, or a control
+ * character, becomes a question mark. */
+static void end_text(char *text, size_t bytes)
+{
+    text[bytes - 1] = 0;
+    while (*text) {
+        const size_t length = character(text);
+        if (length == 0) {
+            *text = '?';
+        }
+        text += length ? length : 1;
+    }
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static void cut_down(const hal_plugin *plugin, hal_device_info *info)
 {
     info->size = sizeof *info;
@@ -145,44 +148,33 @@ static void cut_down(const hal_plugin *plugin, hal_device_info *info)
     memset(info->reserved, 0, sizeof info->reserved);
 }
 
-/* Names come from drivers and end in terminals, logs and JSON: what is no UTF-8, or a control
- * character, becomes a question mark. */
-static void end_text(char *text, size_t bytes)
+hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, uint32_t count,
+                                 hal_device_info **infos)
 {
-    text[bytes - 1] = 0;
-    while (*text) {
-        const size_t length = character(text);
-        if (length == 0) {
-            *text = '?';
+    *infos = NULL;
+    uint32_t stride; /* the records lie as far apart as the plugin says that they are long */
+    memcpy(&stride, records, sizeof stride);
+    hal_device_info *made = calloc(count, sizeof *made);
+    if (!made) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
+                        plugin->name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const char *record = records + (size_t)i * stride;
+        hal_status status = check_size(plugin, record, i, stride);
+        if (status == HAL_OK) {
+            memcpy(&made[i], record, stride < sizeof *made ? stride : sizeof *made);
+            const char *fault = fault_of(&made[i]);
+            status = fault ? hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: device %u: %s",
+                                      plugin->name, i, fault)
+                           : HAL_OK;
         }
-        text += length ? length : 1;
-    }
-}
-
-/* Bytes of the character that a string begins with; 0 when it is none that may be shown. */
-static size_t character(const char *text)
-{
-    const unsigned char first = (unsigned char)*text;
-    if (first < 0x80) {
-        return first >= ' ' && first != 0x7f;
-    }
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    uint32_t code = first & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80) { /* the end of the string, too */
-            return 0;
+        if (status != HAL_OK) {
+            free(made);
+            return status;
         }
-        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+        cut_down(plugin, &made[i]);
     }
-    static const uint32_t least_of[] = {0, 0, 0xa0, 0x800, 0x10000}; /* 0x80 to 0x9f: controls */
-    const int surrogate = code >= 0xd800 && code < 0xe000;
-    return first >= 0xc0 && first < 0xf8 && code >= least_of[length] && code <= 0x10ffff &&
-                   !surrogate
-               ? length
-               : 0;
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
+    *infos = made;
+    return HAL_OK;
 }

@@ -14,19 +14,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *host_allocate(uint64_t bytes, uint64_t alignment);
-static void host_release(void *memory);
-static void host_log(uint32_t level, const char *message);
-static void host_report(const char *message);
-static hal_status host_fail(hal_status status, const char *message);
-static void watch_forks(void);
-static void forked(void);
-
 /* Whether a plugin has said a sentence on this thread since its last failure was translated. */
 static _Thread_local int plugin_spoke;
 
 _Atomic uint32_t hal_host_forks;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
+
+static void forked(void)
+{
+    atomic_fetch_add(&hal_host_forks, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forked);
+}
+
+static void *host_allocate(uint64_t bytes, uint64_t alignment)
+{
+    void *memory = NULL;
+    if (alignment < sizeof(void *)) {
+        alignment = sizeof(void *);
+    }
+    return posix_memalign(&memory, alignment, bytes ? bytes : 1) == 0 ? memory : NULL;
+}
+
+static void host_release(void *memory)
+{
+    free(memory);
+}
+
+static void host_log(uint32_t level, const char *message)
+{
+    if (level < HAL_LOG_ERROR) {
+        level = HAL_LOG_ERROR;
+    }
+    if (message) {
+        hal_log(level < HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG, "%s", message);
+    }
+}
+
+static hal_status host_fail(hal_status status, const char *message)
+{
+    if (message && message[0]) {
+        plugin_spoke = 1;
+        hal_fail(status, "%s", message);
+    }
+    return status;
+}
+
+static void host_report(const char *message)
+{
+    if (message && hal_layers_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_report(message);
+    }
+}
 
 static hal_host services = {
     .size = sizeof services,
@@ -78,54 +120,4 @@ hal_status hal_host_made(hal_status status, const void *object)
     return status == HAL_OK && !object
                ? host_fail(HAL_ERROR_INTERNAL, "the plugin reports success and gives nothing")
                : status;
-}
-
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    if (alignment < sizeof(void *)) {
-        alignment = sizeof(void *);
-    }
-    return posix_memalign(&memory, alignment, bytes ? bytes : 1) == 0 ? memory : NULL;
-}
-
-static void host_release(void *memory)
-{
-    free(memory);
-}
-
-static void host_log(uint32_t level, const char *message)
-{
-    if (level < HAL_LOG_ERROR) {
-        level = HAL_LOG_ERROR;
-    }
-    if (message) {
-        hal_log(level < HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG, "%s", message);
-    }
-}
-
-static void host_report(const char *message)
-{
-    if (message && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_report(message);
-    }
-}
-
-static hal_status host_fail(hal_status status, const char *message)
-{
-    if (message && message[0]) {
-        plugin_spoke = 1;
-        hal_fail(status, "%s", message);
-    }
-    return status;
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, forked);
-}
-
-static void forked(void)
-{
-    atomic_fetch_add(&hal_host_forks, 1);
 }

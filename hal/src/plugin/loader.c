@@ -13,16 +13,178 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status open_file(hal_module *module, hal_plugin_query_function *query);
-static hal_status no_library(const hal_module *module, const char *words);
-static hal_status no_table(const hal_module *module, hal_plugin_query_function query);
-static hal_status take_table(hal_module *module, const hal_plugin *table);
-static hal_status check_entries(const hal_module *module);
-static int is_plugin_name(const char *name);
-static hal_status ask_devices(hal_module *module);
-static void keep_failure(hal_module *module, hal_status status);
-
 #define MOST_DEVICES 4096u /* of one plugin */
+
+/* The loader speaks of the file itself, or of a library that the file needs. */
+static hal_status no_library(const hal_module *module, const char *words)
+{
+    const size_t length = strlen(module->path);
+    const int own = strncmp(words, module->path, length) == 0 && words[length] == ':';
+    if (own || !strstr(words, "cannot open shared object file")) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: cannot be loaded: %s", module->path,
+                        words);
+    }
+    return hal_fail(HAL_ERROR_LIBRARY_MISSING, "plugin %s: a library that it needs is missing: %s",
+                    module->path, words);
+}
+
+static hal_status open_file(hal_module *module, hal_plugin_query_function *query)
+{
+    const hal_status there = hal_plugin_file_check(module->path);
+    if (there != HAL_OK) {
+        return there;
+    }
+    void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *words = dlerror();
+        return no_library(module, words ? words : "the loader does not say why");
+    }
+    /* Never closed: drivers leave threads and handlers behind that would be unmapped. */
+    void *symbol = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    if (!symbol) {
+        const char *words = dlerror();
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: does not export %s: %s", module->path,
+                        HAL_PLUGIN_QUERY_SYMBOL, words ? words : "the symbol is null");
+    }
+    memcpy(query, &symbol, sizeof *query);
+    return HAL_OK;
+}
+
+static void keep_failure(hal_module *module, hal_status status)
+{
+    free(module->message);
+    module->message = status == HAL_OK ? NULL : strdup(hal_status_message());
+    module->status = status;
+    if (status != HAL_OK) {
+        hal_log(HAL_LOG_INFO, "%s", hal_status_message());
+    }
+}
+
+static hal_status check_entries(const hal_module *module)
+{
+#define ENTRY(entry) {#entry, module->table.entry != NULL}
+    const struct {
+        const char *name;
+        int there;
+    } required[] = {
+        ENTRY(name),           ENTRY(enumerate),     ENTRY(device_open),
+        ENTRY(device_close),   ENTRY(memory_allocate), ENTRY(memory_free),
+        ENTRY(memory_map),     ENTRY(kernel_create), ENTRY(kernel_destroy),
+        ENTRY(queue_create),   ENTRY(queue_destroy), ENTRY(submit),
+        ENTRY(wait),
+    };
+#undef ENTRY
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        if (!required[i].there) {
+            return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                            "plugin %s: its table of %u bytes has no entry '%s', which is required",
+                            module->path, module->table.size, required[i].name);
+        }
+    }
+    return HAL_OK;
+}
+
+static int is_plugin_name(const char *name)
+{
+    const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return length > 0 && length < HAL_PLUGIN_NAME_BYTES && name[length] == 0 &&
+           strcmp(name, "auto") != 0 && strcmp(name, "id") != 0;
+}
+
+static hal_status take_table(hal_module *module, const hal_plugin *table)
+{
+    if (table->size < offsetof(hal_plugin, name)) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: its table states a size of %u bytes",
+                        module->path, table->size);
+    }
+    if (table->abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
+        return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
+                        "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
+                        module->path, table->abi >> 16, table->abi & 0xffff, HAL_PLUGIN_ABI_MAJOR,
+                        HAL_PLUGIN_ABI_MINOR);
+    }
+    memset(&module->table, 0, sizeof module->table);
+    /* Whole pointers alone: an entry that the stated size cuts through is not there. */
+    const size_t whole = table->size - table->size % sizeof(void *);
+    memcpy(&module->table, table,
+           whole < sizeof module->table ? whole : sizeof module->table);
+    const hal_status status = check_entries(module);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const char *name = module->table.name;
+    if (!is_plugin_name(name)) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: its name \"%s\" is not made of lower case letters, digits and "
+                        "underscores, or is a word of HAL_BACKEND",
+                        module->path, name);
+    }
+    if (module->file_name && (strlen(name) != module->file_name_bytes ||
+                              strncmp(name, module->file_name, module->file_name_bytes) != 0)) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: calls itself %s, its file does not",
+                        module->path, name);
+    }
+    if (!module->table.version) {
+        module->table.version = "";
+    }
+    if (!module->table.build_id) {
+        module->table.build_id = module->table.version;
+    }
+    return HAL_OK;
+}
+
+/* The plugin does not know hal's version: finds the one that it knows, for the message alone. */
+static hal_status no_table(const hal_module *module, hal_plugin_query_function query)
+{
+    for (uint32_t major = 0; major < HAL_PLUGIN_ABI_MAJOR + 16; major++) {
+        const hal_plugin *table =
+            major == HAL_PLUGIN_ABI_MAJOR ? NULL : query(major << 16, hal_host_services());
+        if (table && table->size >= offsetof(hal_plugin, name)) {
+            return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
+                            "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
+                            module->path, table->abi >> 16, table->abi & 0xffff,
+                            HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
+        }
+    }
+    return hal_fail(HAL_ERROR_TOO_NEW,
+                    "plugin %s: gives no table for plugin interface %u.%u of this hal",
+                    module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
+}
+
+/* Devices may come and go between two calls, so that the number is asked for again. */
+static hal_status ask_devices(hal_module *module)
+{
+    const char *name = module->table.name;
+    uint32_t capacity = 16;
+    uint32_t count = 0;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        char *records = calloc(capacity, HAL_DEVICE_INFO_MAX_BYTES);
+        if (!records) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
+                            name);
+        }
+        count = 0;
+        hal_status status =
+            module->table.enumerate((hal_device_info *)(void *)records, capacity, &count);
+        if (status != HAL_OK) {
+            status = hal_host_failed(status, "plugin %s", name);
+        } else if (count == 0) {
+            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: finds no device", name);
+        } else if (count <= capacity) {
+            status = hal_device_infos_take(&module->table, records, count, &module->infos);
+            module->info_count = status == HAL_OK ? count : 0;
+        }
+        free(records);
+        if (status != HAL_OK || count <= capacity) {
+            return status;
+        }
+        capacity = count < MOST_DEVICES ? count : MOST_DEVICES;
+    }
+    return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                    "plugin %s: counts a larger number of devices each time it is asked, %u in the "
+                    "end, or more than %u",
+                    name, count, MOST_DEVICES);
+}
 
 hal_module *hal_module_create(const char *path)
 {
@@ -78,175 +240,4 @@ hal_status hal_module_enumerate(hal_module *module)
     keep_failure(module, status);
     module->enumerated = status == HAL_OK;
     return status;
-}
-
-static hal_status open_file(hal_module *module, hal_plugin_query_function *query)
-{
-    const hal_status there = hal_plugin_file_check(module->path);
-    if (there != HAL_OK) {
-        return there;
-    }
-    void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *words = dlerror();
-        return no_library(module, words ? words : "the loader does not say why");
-    }
-    /* Never closed: drivers leave threads and handlers behind that would be unmapped. */
-    void *symbol = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    if (!symbol) {
-        const char *words = dlerror();
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: does not export %s: %s", module->path,
-                        HAL_PLUGIN_QUERY_SYMBOL, words ? words : "the symbol is null");
-    }
-    memcpy(query, &symbol, sizeof *query);
-    return HAL_OK;
-}
-
-/* The loader speaks of the file itself, or of a library that the file needs. */
-static hal_status no_library(const hal_module *module, const char *words)
-{
-    const size_t length = strlen(module->path);
-    const int own = strncmp(words, module->path, length) == 0 && words[length] == ':';
-    if (own || !strstr(words, "cannot open shared object file")) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: cannot be loaded: %s", module->path,
-                        words);
-    }
-    return hal_fail(HAL_ERROR_LIBRARY_MISSING, "plugin %s: a library that it needs is missing: %s",
-                    module->path, words);
-}
-
-/* The plugin does not know hal's version: finds the one that it knows, for the message alone. */
-static hal_status no_table(const hal_module *module, hal_plugin_query_function query)
-{
-    for (uint32_t major = 0; major < HAL_PLUGIN_ABI_MAJOR + 16; major++) {
-        const hal_plugin *table =
-            major == HAL_PLUGIN_ABI_MAJOR ? NULL : query(major << 16, hal_host_services());
-        if (table && table->size >= offsetof(hal_plugin, name)) {
-            return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                            "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
-                            module->path, table->abi >> 16, table->abi & 0xffff,
-                            HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
-        }
-    }
-    return hal_fail(HAL_ERROR_TOO_NEW,
-                    "plugin %s: gives no table for plugin interface %u.%u of this hal",
-                    module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
-}
-
-static hal_status take_table(hal_module *module, const hal_plugin *table)
-{
-    if (table->size < offsetof(hal_plugin, name)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: its table states a size of %u bytes",
-                        module->path, table->size);
-    }
-    if (table->abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
-        return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                        "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
-                        module->path, table->abi >> 16, table->abi & 0xffff, HAL_PLUGIN_ABI_MAJOR,
-                        HAL_PLUGIN_ABI_MINOR);
-    }
-    memset(&module->table, 0, sizeof module->table);
-    /* Whole pointers alone: an entry that the stated size cuts through is not there. */
-    const size_t whole = table->size - table->size % sizeof(void *);
-    memcpy(&module->table, table,
-           whole < sizeof module->table ? whole : sizeof module->table);
-    const hal_status status = check_entries(module);
-    if (status != HAL_OK) {
-        return status;
-    }
-    const char *name = module->table.name;
-    if (!is_plugin_name(name)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                        "plugin %s: its name \"%s\" is not made of lower case letters, digits and "
-                        "underscores, or is a word of HAL_BACKEND",
-                        module->path, name);
-    }
-    if (module->file_name && (strlen(name) != module->file_name_bytes ||
-                              strncmp(name, module->file_name, module->file_name_bytes) != 0)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: calls itself %s, its file does not",
-                        module->path, name);
-    }
-    if (!module->table.version) {
-        module->table.version = "";
-    }
-    if (!module->table.build_id) {
-        module->table.build_id = module->table.version;
-    }
-    return HAL_OK;
-}
-
-static hal_status check_entries(const hal_module *module)
-{
-#define ENTRY(entry) {#entry, module->table.entry != NULL}
-    const struct {
-        const char *name;
-        int there;
-    } required[] = {
-        ENTRY(name),           ENTRY(enumerate),     ENTRY(device_open),
-        ENTRY(device_close),   ENTRY(memory_allocate), ENTRY(memory_free),
-        ENTRY(memory_map),     ENTRY(kernel_create), ENTRY(kernel_destroy),
-        ENTRY(queue_create),   ENTRY(queue_destroy), ENTRY(submit),
-        ENTRY(wait),
-    };
-#undef ENTRY
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        if (!required[i].there) {
-            return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                            "plugin %s: its table of %u bytes has no entry '%s', which is required",
-                            module->path, module->table.size, required[i].name);
-        }
-    }
-    return HAL_OK;
-}
-
-static int is_plugin_name(const char *name)
-{
-    const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-    return length > 0 && length < HAL_PLUGIN_NAME_BYTES && name[length] == 0 &&
-           strcmp(name, "auto") != 0 && strcmp(name, "id") != 0;
-}
-
-/* Devices may come and go between two calls, so that the number is asked for again. */
-static hal_status ask_devices(hal_module *module)
-{
-    const char *name = module->table.name;
-    uint32_t capacity = 16;
-    uint32_t count = 0;
-    for (int attempt = 0; attempt < 3; attempt++) {
-        char *records = calloc(capacity, HAL_DEVICE_INFO_MAX_BYTES);
-        if (!records) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: no host memory for its devices",
-                            name);
-        }
-        count = 0;
-        hal_status status =
-            module->table.enumerate((hal_device_info *)(void *)records, capacity, &count);
-        if (status != HAL_OK) {
-            status = hal_host_failed(status, "plugin %s", name);
-        } else if (count == 0) {
-            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: finds no device", name);
-        } else if (count <= capacity) {
-            status = hal_device_infos_take(&module->table, records, count, &module->infos);
-            module->info_count = status == HAL_OK ? count : 0;
-        }
-        free(records);
-        if (status != HAL_OK || count <= capacity) {
-            return status;
-        }
-        capacity = count < MOST_DEVICES ? count : MOST_DEVICES;
-    }
-    return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                    "plugin %s: counts a larger number of devices each time it is asked, %u in the "
-                    "end, or more than %u",
-                    name, count, MOST_DEVICES);
-}
-
-static void keep_failure(hal_module *module, hal_status status)
-{
-    free(module->message);
-    module->message = status == HAL_OK ? NULL : strdup(hal_status_message());
-    module->status = status;
-    if (status != HAL_OK) {
-        hal_log(HAL_LOG_INFO, "%s", hal_status_message());
-    }
 }

@@ -19,13 +19,91 @@ typedef struct report {
     hal_plugin_report *plugins;
 } report;
 
-static hal_module *module_of(const char *path);
-static hal_status fill_report(report *made, hal_modules *modules);
-static hal_status fill_plugin(report *made, const hal_modules *modules, uint32_t index);
-static hal_status keep_text(report *made, const char *text, const char **kept);
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_module *known;
+
+static hal_module *module_of(const char *path)
+{
+    for (hal_module *module = known; module; module = module->next) {
+        if (strcmp(module->path, path) == 0) {
+            return module;
+        }
+    }
+    hal_module *module = hal_module_create(path);
+    if (module) {
+        module->next = known;
+        known = module;
+    }
+    return module;
+}
+
+static hal_status keep_text(report *made, const char *text, const char **kept)
+{
+    const hal_status status = hal_strings_add(&made->texts, text, strlen(text));
+    if (status == HAL_OK) {
+        *kept = made->texts.items[made->texts.count - 1];
+    }
+    return status;
+}
+
+static hal_status fill_plugin(report *made, const hal_modules *modules, uint32_t index)
+{
+    const hal_module *module = modules->items[index];
+    hal_plugin_report *plugin = &made->plugins[index];
+    plugin->name = module->loaded ? module->table.name : "";
+    plugin->version = module->loaded ? module->table.version : "";
+    plugin->status = module->status;
+    plugin->device_count = module->status == HAL_OK ? module->info_count : 0;
+    plugin->devices = module->infos;
+
+    const char *message = module->message ? module->message : "";
+    const hal_module *other = hal_registry_hidden_by(modules, index);
+    hal_text hidden = {0};
+    if (other) {
+        hal_text_add(&hidden, "plugin %s: not used, the plugin %s comes from %s", module->path,
+                     other->table.name, other->path);
+        message = hal_text_get(&hidden);
+        plugin->status = HAL_ERROR_INVALID_STATE;
+        plugin->device_count = 0;
+    }
+    hal_status status = keep_text(made, module->path, &plugin->path);
+    if (status == HAL_OK) {
+        status = keep_text(made, message, &plugin->message);
+    }
+    hal_text_free(&hidden);
+    return status;
+}
+
+static hal_status fill_report(report *made, hal_modules *modules)
+{
+    made->plugins = calloc(modules->count ? modules->count : 1, sizeof *made->plugins);
+    if (!made->plugins) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_inspect: no host memory");
+    }
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; status == HAL_OK && i < modules->count; i++) {
+        if (!hal_registry_hidden_by(modules, i)) {
+            hal_module_enumerate(modules->items[i]); /* a failure is kept in the module */
+        }
+        status = fill_plugin(made, modules, i);
+    }
+    hal_text choice = {0};
+    hal_text reasoning = {0};
+    if (status == HAL_OK) {
+        hal_selection_explain(modules, &choice, &reasoning);
+        status = keep_text(made, hal_text_get(&choice), &made->public.choice);
+    }
+    if (status == HAL_OK) {
+        status = keep_text(made, hal_text_get(&reasoning), &made->public.reasoning);
+    }
+    hal_text_free(&choice);
+    hal_text_free(&reasoning);
+    made->public.plugin_count = modules->count;
+    made->public.plugins = made->plugins;
+    made->public.path_count = made->paths.count;
+    made->public.paths = (const char *const *)made->paths.items;
+    return status;
+}
 
 void hal_registry_lock(void)
 {
@@ -120,87 +198,4 @@ void hal_registry_report_destroy(hal_registry_report *out)
         free(made->plugins);
         free(made);
     }
-}
-
-static hal_module *module_of(const char *path)
-{
-    for (hal_module *module = known; module; module = module->next) {
-        if (strcmp(module->path, path) == 0) {
-            return module;
-        }
-    }
-    hal_module *module = hal_module_create(path);
-    if (module) {
-        module->next = known;
-        known = module;
-    }
-    return module;
-}
-
-static hal_status fill_report(report *made, hal_modules *modules)
-{
-    made->plugins = calloc(modules->count ? modules->count : 1, sizeof *made->plugins);
-    if (!made->plugins) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_inspect: no host memory");
-    }
-    hal_status status = HAL_OK;
-    for (uint32_t i = 0; status == HAL_OK && i < modules->count; i++) {
-        if (!hal_registry_hidden_by(modules, i)) {
-            hal_module_enumerate(modules->items[i]); /* a failure is kept in the module */
-        }
-        status = fill_plugin(made, modules, i);
-    }
-    hal_text choice = {0};
-    hal_text reasoning = {0};
-    if (status == HAL_OK) {
-        hal_selection_explain(modules, &choice, &reasoning);
-        status = keep_text(made, hal_text_get(&choice), &made->public.choice);
-    }
-    if (status == HAL_OK) {
-        status = keep_text(made, hal_text_get(&reasoning), &made->public.reasoning);
-    }
-    hal_text_free(&choice);
-    hal_text_free(&reasoning);
-    made->public.plugin_count = modules->count;
-    made->public.plugins = made->plugins;
-    made->public.path_count = made->paths.count;
-    made->public.paths = (const char *const *)made->paths.items;
-    return status;
-}
-
-static hal_status fill_plugin(report *made, const hal_modules *modules, uint32_t index)
-{
-    const hal_module *module = modules->items[index];
-    hal_plugin_report *plugin = &made->plugins[index];
-    plugin->name = module->loaded ? module->table.name : "";
-    plugin->version = module->loaded ? module->table.version : "";
-    plugin->status = module->status;
-    plugin->device_count = module->status == HAL_OK ? module->info_count : 0;
-    plugin->devices = module->infos;
-
-    const char *message = module->message ? module->message : "";
-    const hal_module *other = hal_registry_hidden_by(modules, index);
-    hal_text hidden = {0};
-    if (other) {
-        hal_text_add(&hidden, "plugin %s: not used, the plugin %s comes from %s", module->path,
-                     other->table.name, other->path);
-        message = hal_text_get(&hidden);
-        plugin->status = HAL_ERROR_INVALID_STATE;
-        plugin->device_count = 0;
-    }
-    hal_status status = keep_text(made, module->path, &plugin->path);
-    if (status == HAL_OK) {
-        status = keep_text(made, message, &plugin->message);
-    }
-    hal_text_free(&hidden);
-    return status;
-}
-
-static hal_status keep_text(report *made, const char *text, const char **kept)
-{
-    const hal_status status = hal_strings_add(&made->texts, text, strlen(text));
-    if (status == HAL_OK) {
-        *kept = made->texts.items[made->texts.count - 1];
-    }
-    return status;
 }

@@ -12,11 +12,98 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-static hal_status add_variable(hal_strings *paths);
-static hal_status add_own_folder(hal_strings *paths);
-static hal_status add_folder(const char *folder, const char *name, hal_strings *files);
-static hal_status add_file(const char *folder, const char *file, hal_strings *files);
-static int is_plugin_file(const struct dirent *entry);
+static hal_status add_variable(hal_strings *paths)
+{
+    const char *rest = getenv("HAL_PLUGIN_PATH");
+    while (rest && *rest) {
+        const size_t length = strcspn(rest, ":");
+        if (length > 0) {
+            char *named = strndup(rest, length);
+            /* The loader would search elsewhere for a name without a slash. */
+            char *whole = named ? realpath(named, NULL) : NULL;
+            const char *path = whole ? whole : named;
+            const hal_status status =
+                path ? hal_strings_add(paths, path, strlen(path))
+                     : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
+            free(whole);
+            free(named);
+            if (status != HAL_OK) {
+                return status;
+            }
+        }
+        rest += length + (rest[length] == ':');
+    }
+    return HAL_OK;
+}
+
+static hal_status add_own_folder(hal_strings *paths)
+{
+    const char *(*const anchor)(void) = hal_version;
+    void *address;
+    memcpy(&address, &anchor, sizeof address);
+    Dl_info library;
+    if (!dladdr(address, &library) || !library.dli_fname) {
+        return HAL_OK;
+    }
+    char *whole = realpath(library.dli_fname, NULL);
+    char *slash = whole ? strrchr(whole, '/') : NULL;
+    char *folder = NULL;
+    hal_status status = HAL_OK;
+    if (slash) {
+        *slash = 0;
+        status = asprintf(&folder, "%s/halyard/plugins", whole) < 0
+                     ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the plugins' folder")
+                     : hal_strings_add(paths, folder, strlen(folder));
+        free(folder);
+    }
+    free(whole);
+    return status;
+}
+
+static hal_status add_file(const char *folder, const char *file, hal_strings *files)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", folder, file) < 0) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
+    }
+    const hal_status status = hal_strings_add(files, path, strlen(path));
+    free(path);
+    return status;
+}
+
+static int is_plugin_file(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return length > 7 && strncmp(entry->d_name, "hal_", 4) == 0 &&
+           strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+
+static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
+{
+    if (name) {
+        char file[128];
+        char *path = NULL;
+        struct stat what;
+        snprintf(file, sizeof file, "hal_%s.so", name);
+        if (asprintf(&path, "%s/%s", folder, file) < 0) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
+        }
+        const int there = lstat(path, &what) == 0;
+        free(path);
+        return there ? add_file(folder, file, files) : HAL_OK;
+    }
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    hal_status status = HAL_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == HAL_OK) {
+            status = add_file(folder, entries[i]->d_name, files);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
 
 hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes)
 {
@@ -73,97 +160,4 @@ hal_status hal_search_files(const hal_strings *paths, const char *name, hal_stri
         }
     }
     return HAL_OK;
-}
-
-static hal_status add_variable(hal_strings *paths)
-{
-    const char *rest = getenv("HAL_PLUGIN_PATH");
-    while (rest && *rest) {
-        const size_t length = strcspn(rest, ":");
-        if (length > 0) {
-            char *named = strndup(rest, length);
-            /* The loader would search elsewhere for a name without a slash. */
-            char *whole = named ? realpath(named, NULL) : NULL;
-            const char *path = whole ? whole : named;
-            const hal_status status =
-                path ? hal_strings_add(paths, path, strlen(path))
-                     : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
-            free(whole);
-            free(named);
-            if (status != HAL_OK) {
-                return status;
-            }
-        }
-        rest += length + (rest[length] == ':');
-    }
-    return HAL_OK;
-}
-
-static hal_status add_own_folder(hal_strings *paths)
-{
-    const char *(*const anchor)(void) = hal_version;
-    void *address;
-    memcpy(&address, &anchor, sizeof address);
-    Dl_info library;
-    if (!dladdr(address, &library) || !library.dli_fname) {
-        return HAL_OK;
-    }
-    char *whole = realpath(library.dli_fname, NULL);
-    char *slash = whole ? strrchr(whole, '/') : NULL;
-    char *folder = NULL;
-    hal_status status = HAL_OK;
-    if (slash) {
-        *slash = 0;
-        status = asprintf(&folder, "%s/halyard/plugins", whole) < 0
-                     ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the plugins' folder")
-                     : hal_strings_add(paths, folder, strlen(folder));
-        free(folder);
-    }
-    free(whole);
-    return status;
-}
-
-static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
-{
-    if (name) {
-        char file[128];
-        char *path = NULL;
-        struct stat what;
-        snprintf(file, sizeof file, "hal_%s.so", name);
-        if (asprintf(&path, "%s/%s", folder, file) < 0) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
-        }
-        const int there = lstat(path, &what) == 0;
-        free(path);
-        return there ? add_file(folder, file, files) : HAL_OK;
-    }
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, is_plugin_file, alphasort);
-    hal_status status = HAL_OK;
-    for (int i = 0; i < count; i++) {
-        if (status == HAL_OK) {
-            status = add_file(folder, entries[i]->d_name, files);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return status;
-}
-
-static hal_status add_file(const char *folder, const char *file, hal_strings *files)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", folder, file) < 0) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
-    }
-    const hal_status status = hal_strings_add(files, path, strlen(path));
-    free(path);
-    return status;
-}
-
-static int is_plugin_file(const struct dirent *entry)
-{
-    const size_t length = strlen(entry->d_name);
-    return length > 7 && strncmp(entry->d_name, "hal_", 4) == 0 &&
-           strcmp(entry->d_name + length - 3, ".so") == 0;
 }

@@ -9,19 +9,243 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status match_plugin(const char *name, const char *which, hal_candidates *found);
-static hal_status match_device(hal_module *module, const char *which, hal_candidates *found);
-static uint32_t preferred_device(hal_module *module);
-static hal_status match_id(const char *id, hal_candidates *found);
-static hal_status match_auto(hal_candidates *found);
-static hal_status no_plugin(const char *name, const hal_strings *paths);
-static hal_status no_device(const hal_module *module, const char *which, int by_index);
-static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index);
-static uint32_t rank_of(const hal_candidate *candidate);
-static void sort_by_kind(hal_candidates *found);
-static void add_paths(hal_text *text, const hal_strings *paths);
-static void add_failures(hal_text *text, const hal_modules *modules);
-static const char *why_not(const hal_candidate *candidate, const hal_candidate *chosen);
+static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index)
+{
+    if (found->count == found->capacity) {
+        const uint32_t capacity = found->capacity ? 2 * found->capacity : 8;
+        hal_candidate *items = realloc(found->items, capacity * sizeof *items);
+        if (!items) {
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of devices");
+        }
+        found->items = items;
+        found->capacity = capacity;
+    }
+    found->items[found->count++] = (hal_candidate){module, index};
+    return HAL_OK;
+}
+
+static void add_paths(hal_text *text, const hal_strings *paths)
+{
+    hal_text_add(text, "searched");
+    for (uint32_t i = 0; i < paths->count; i++) {
+        hal_text_add(text, "%s %s", i ? "," : "", paths->items[i]);
+    }
+}
+
+static void add_failures(hal_text *text, const hal_modules *modules)
+{
+    for (uint32_t i = 0; i < modules->count; i++) {
+        if (modules->items[i]->message) {
+            hal_text_add(text, "; %s", modules->items[i]->message);
+        }
+    }
+}
+
+/* Software that acts as a GPU is slower than the processor by itself. */
+static uint32_t rank_of(const hal_candidate *candidate)
+{
+    const uint32_t kind = candidate->module->infos[candidate->index].kind;
+    return kind == HAL_DEVICE_SOFTWARE ? HAL_DEVICE_CPU + 1u : kind;
+}
+
+/* Stable: among devices of one kind the order of the search decides. */
+static void sort_by_kind(hal_candidates *found)
+{
+    for (uint32_t i = 1; i < found->count; i++) {
+        const hal_candidate item = found->items[i];
+        const uint32_t rank = rank_of(&item);
+        uint32_t at = i;
+        while (at > 0 && rank_of(&found->items[at - 1]) > rank) {
+            found->items[at] = found->items[at - 1];
+            at--;
+        }
+        found->items[at] = item;
+    }
+}
+
+static hal_status match_auto(hal_candidates *found)
+{
+    hal_strings paths = {0};
+    hal_modules modules = {0};
+    hal_status status = hal_registry_find(NULL, &paths, &modules);
+    for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
+        hal_module *module = modules.items[i];
+        if (hal_registry_hidden_by(&modules, i) || hal_module_enumerate(module) != HAL_OK) {
+            continue;
+        }
+        for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
+            status = add_candidate(found, module, d);
+        }
+    }
+    if (status == HAL_OK && found->count == 0) {
+        hal_text text = {0};
+        add_paths(&text, &paths);
+        add_failures(&text, &modules);
+        status = hal_fail(HAL_ERROR_NO_DEVICE, "no plugin has a device; %s", hal_text_get(&text));
+        hal_text_free(&text);
+    }
+    sort_by_kind(found);
+    free(modules.items);
+    hal_strings_free(&paths);
+    return status;
+}
+
+static hal_status match_id(const char *id, hal_candidates *found)
+{
+    hal_strings paths = {0};
+    hal_modules modules = {0};
+    hal_text there = {0};
+    hal_status status = hal_registry_find(NULL, &paths, &modules);
+    for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
+        hal_module *module = modules.items[i];
+        if (hal_registry_hidden_by(&modules, i) || hal_module_enumerate(module) != HAL_OK) {
+            continue;
+        }
+        for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
+            hal_text_add(&there, "%s%s:%u is id:%s", there.length ? ", " : "", module->table.name,
+                         d, module->infos[d].id);
+            if (strcasecmp(module->infos[d].id, id) == 0) {
+                status = add_candidate(found, module, d);
+            }
+        }
+    }
+    if (status == HAL_OK && found->count == 0) {
+        add_failures(&there, &modules);
+        status = hal_fail(HAL_ERROR_NOT_FOUND, "no device has the id \"%s\"; %s", id,
+                          there.length ? hal_text_get(&there) : "there is no device at all");
+    }
+    hal_text_free(&there);
+    free(modules.items);
+    hal_strings_free(&paths);
+    return status;
+}
+
+/* The first of the kind that the default choice prefers: drivers list processors before cards. */
+static uint32_t preferred_device(hal_module *module)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < module->info_count; i++) {
+        if (rank_of(&(hal_candidate){module, i}) < rank_of(&(hal_candidate){module, best})) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static hal_status no_device(const hal_module *module, const char *which, int by_index)
+{
+    hal_text text = {0};
+    for (uint32_t i = 0; i < module->info_count; i++) {
+        hal_text_add(&text, "%s%u \"%s\"", i ? ", " : "", i, module->infos[i].name);
+    }
+    const hal_status status = hal_fail(
+        HAL_ERROR_NOT_FOUND, "plugin %s has no device %s%s%s; its devices are %s",
+        module->table.name, by_index ? "" : "with \"", which, by_index ? "" : "\" in its name",
+        hal_text_get(&text));
+    hal_text_free(&text);
+    return status;
+}
+
+static hal_status match_device(hal_module *module, const char *which, hal_candidates *found)
+{
+    if (!which) {
+        return add_candidate(found, module, preferred_device(module));
+    }
+    if (which[strspn(which, "0123456789")] == 0) {
+        const unsigned long long index = strtoull(which, NULL, 10);
+        return index < module->info_count ? add_candidate(found, module, (uint32_t)index)
+                                          : no_device(module, which, 1);
+    }
+    for (uint32_t i = 0; i < module->info_count; i++) {
+        if (strcasestr(module->infos[i].name, which)) {
+            return add_candidate(found, module, i);
+        }
+    }
+    return no_device(module, which, 0);
+}
+
+static hal_status no_plugin(const char *name, const hal_strings *paths)
+{
+    hal_text text = {0};
+    hal_strings files = {0};
+    add_paths(&text, paths);
+    hal_search_files(paths, NULL, &files);
+    hal_text_add(&text, "; there is%s", files.count ? "" : " no plugin");
+    for (uint32_t i = 0; i < files.count; i++) {
+        const char *slash = strrchr(files.items[i], '/');
+        hal_text_add(&text, "%s %s", i ? "," : "", slash ? slash + 1 : files.items[i]);
+    }
+    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND, "there is no plugin \"%s\": no file "
+                                       "hal_%s.so; %s", name, name, hal_text_get(&text));
+    hal_strings_free(&files);
+    hal_text_free(&text);
+    return status;
+}
+
+static hal_status match_plugin(const char *name, const char *which, hal_candidates *found)
+{
+    hal_strings paths = {0};
+    hal_modules modules = {0};
+    hal_status status = hal_registry_find(name, &paths, &modules);
+    hal_status first = HAL_OK;
+    char *first_message = NULL;
+    int met = 0;
+    for (uint32_t i = 0; status == HAL_OK && found->count == 0 && i < modules.count; i++) {
+        hal_module *module = modules.items[i];
+        const int by_file_name = module->file_name && strlen(name) == module->file_name_bytes &&
+                                 strncmp(name, module->file_name, module->file_name_bytes) == 0;
+        if (module->file_name && !by_file_name) {
+            continue;
+        }
+        /* A file that HAL_PLUGIN_PATH names has to be opened to learn its plugin's name. */
+        hal_status met_status = hal_module_load(module);
+        if (met_status == HAL_OK && strcmp(module->table.name, name) != 0) {
+            continue;
+        }
+        if (met_status != HAL_OK && !by_file_name) {
+            continue;
+        }
+        met = 1;
+        if (met_status == HAL_OK) {
+            met_status = hal_module_enumerate(module);
+        }
+        if (met_status == HAL_OK) {
+            met_status = match_device(module, which, found);
+        }
+        if (met_status != HAL_OK && first == HAL_OK) {
+            first = met_status;
+            first_message = strdup(hal_status_message());
+        }
+    }
+    if (status == HAL_OK && found->count == 0) {
+        status = met ? hal_fail(first, "%s", first_message ? first_message : "")
+                     : no_plugin(name, &paths);
+    }
+    free(first_message);
+    free(modules.items);
+    hal_strings_free(&paths);
+    return status;
+}
+
+static const char *why_not(const hal_candidate *candidate, const hal_candidate *chosen)
+{
+    static const char *const reasons[] = {
+        [HAL_DEVICE_INTEGRATED] = "an integrated device comes after the chosen kind",
+        [HAL_DEVICE_VIRTUAL] = "a virtual device comes after the chosen kind",
+        [HAL_DEVICE_CPU] = "the processor comes after the chosen kind",
+        [HAL_DEVICE_SOFTWARE] = "software that acts as a GPU is the last resort",
+    };
+    const hal_device_info *info = &candidate->module->infos[candidate->index];
+    const hal_device_info *best = &chosen->module->infos[chosen->index];
+    if (info->id[0] && strcmp(info->id, best->id) == 0) {
+        return "the same card as the chosen one";
+    }
+    if (info->kind != best->kind) {
+        return reasons[info->kind];
+    }
+    return candidate->module == chosen->module ? "a device with a smaller number is as good"
+                                               : "a plugin found earlier has one as good";
+}
 
 const char *hal_selection_text(const char *selection, const char **origin)
 {
@@ -134,242 +358,4 @@ void hal_selection_explain(const hal_modules *modules, hal_text *choice, hal_tex
         }
     }
     free(found.items);
-}
-
-static hal_status match_plugin(const char *name, const char *which, hal_candidates *found)
-{
-    hal_strings paths = {0};
-    hal_modules modules = {0};
-    hal_status status = hal_registry_find(name, &paths, &modules);
-    hal_status first = HAL_OK;
-    char *first_message = NULL;
-    int met = 0;
-    for (uint32_t i = 0; status == HAL_OK && found->count == 0 && i < modules.count; i++) {
-        hal_module *module = modules.items[i];
-        const int by_file_name = module->file_name && strlen(name) == module->file_name_bytes &&
-                                 strncmp(name, module->file_name, module->file_name_bytes) == 0;
-        if (module->file_name && !by_file_name) {
-            continue;
-        }
-        /* A file that HAL_PLUGIN_PATH names has to be opened to learn its plugin's name. */
-        hal_status met_status = hal_module_load(module);
-        if (met_status == HAL_OK && strcmp(module->table.name, name) != 0) {
-            continue;
-        }
-        if (met_status != HAL_OK && !by_file_name) {
-            continue;
-        }
-        met = 1;
-        if (met_status == HAL_OK) {
-            met_status = hal_module_enumerate(module);
-        }
-        if (met_status == HAL_OK) {
-            met_status = match_device(module, which, found);
-        }
-        if (met_status != HAL_OK && first == HAL_OK) {
-            first = met_status;
-            first_message = strdup(hal_status_message());
-        }
-    }
-    if (status == HAL_OK && found->count == 0) {
-        status = met ? hal_fail(first, "%s", first_message ? first_message : "")
-                     : no_plugin(name, &paths);
-    }
-    free(first_message);
-    free(modules.items);
-    hal_strings_free(&paths);
-    return status;
-}
-
-static hal_status match_device(hal_module *module, const char *which, hal_candidates *found)
-{
-    if (!which) {
-        return add_candidate(found, module, preferred_device(module));
-    }
-    if (which[strspn(which, "0123456789")] == 0) {
-        const unsigned long long index = strtoull(which, NULL, 10);
-        return index < module->info_count ? add_candidate(found, module, (uint32_t)index)
-                                          : no_device(module, which, 1);
-    }
-    for (uint32_t i = 0; i < module->info_count; i++) {
-        if (strcasestr(module->infos[i].name, which)) {
-            return add_candidate(found, module, i);
-        }
-    }
-    return no_device(module, which, 0);
-}
-
-/* The first of the kind that the default choice prefers: drivers list processors before cards. */
-static uint32_t preferred_device(hal_module *module)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < module->info_count; i++) {
-        if (rank_of(&(hal_candidate){module, i}) < rank_of(&(hal_candidate){module, best})) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-static hal_status match_id(const char *id, hal_candidates *found)
-{
-    hal_strings paths = {0};
-    hal_modules modules = {0};
-    hal_text there = {0};
-    hal_status status = hal_registry_find(NULL, &paths, &modules);
-    for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
-        hal_module *module = modules.items[i];
-        if (hal_registry_hidden_by(&modules, i) || hal_module_enumerate(module) != HAL_OK) {
-            continue;
-        }
-        for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
-            hal_text_add(&there, "%s%s:%u is id:%s", there.length ? ", " : "", module->table.name,
-                         d, module->infos[d].id);
-            if (strcasecmp(module->infos[d].id, id) == 0) {
-                status = add_candidate(found, module, d);
-            }
-        }
-    }
-    if (status == HAL_OK && found->count == 0) {
-        add_failures(&there, &modules);
-        status = hal_fail(HAL_ERROR_NOT_FOUND, "no device has the id \"%s\"; %s", id,
-                          there.length ? hal_text_get(&there) : "there is no device at all");
-    }
-    hal_text_free(&there);
-    free(modules.items);
-    hal_strings_free(&paths);
-    return status;
-}
-
-static hal_status match_auto(hal_candidates *found)
-{
-    hal_strings paths = {0};
-    hal_modules modules = {0};
-    hal_status status = hal_registry_find(NULL, &paths, &modules);
-    for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
-        hal_module *module = modules.items[i];
-        if (hal_registry_hidden_by(&modules, i) || hal_module_enumerate(module) != HAL_OK) {
-            continue;
-        }
-        for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
-            status = add_candidate(found, module, d);
-        }
-    }
-    if (status == HAL_OK && found->count == 0) {
-        hal_text text = {0};
-        add_paths(&text, &paths);
-        add_failures(&text, &modules);
-        status = hal_fail(HAL_ERROR_NO_DEVICE, "no plugin has a device; %s", hal_text_get(&text));
-        hal_text_free(&text);
-    }
-    sort_by_kind(found);
-    free(modules.items);
-    hal_strings_free(&paths);
-    return status;
-}
-
-static hal_status no_plugin(const char *name, const hal_strings *paths)
-{
-    hal_text text = {0};
-    hal_strings files = {0};
-    add_paths(&text, paths);
-    hal_search_files(paths, NULL, &files);
-    hal_text_add(&text, "; there is%s", files.count ? "" : " no plugin");
-    for (uint32_t i = 0; i < files.count; i++) {
-        const char *slash = strrchr(files.items[i], '/');
-        hal_text_add(&text, "%s %s", i ? "," : "", slash ? slash + 1 : files.items[i]);
-    }
-    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND, "there is no plugin \"%s\": no file "
-                                       "hal_%s.so; %s", name, name, hal_text_get(&text));
-    hal_strings_free(&files);
-    hal_text_free(&text);
-    return status;
-}
-
-static hal_status no_device(const hal_module *module, const char *which, int by_index)
-{
-    hal_text text = {0};
-    for (uint32_t i = 0; i < module->info_count; i++) {
-        hal_text_add(&text, "%s%u \"%s\"", i ? ", " : "", i, module->infos[i].name);
-    }
-    const hal_status status = hal_fail(
-        HAL_ERROR_NOT_FOUND, "plugin %s has no device %s%s%s; its devices are %s",
-        module->table.name, by_index ? "" : "with \"", which, by_index ? "" : "\" in its name",
-        hal_text_get(&text));
-    hal_text_free(&text);
-    return status;
-}
-
-static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index)
-{
-    if (found->count == found->capacity) {
-        const uint32_t capacity = found->capacity ? 2 * found->capacity : 8;
-        hal_candidate *items = realloc(found->items, capacity * sizeof *items);
-        if (!items) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of devices");
-        }
-        found->items = items;
-        found->capacity = capacity;
-    }
-    found->items[found->count++] = (hal_candidate){module, index};
-    return HAL_OK;
-}
-
-/* Software that acts as a GPU is slower than the processor by itself. */
-static uint32_t rank_of(const hal_candidate *candidate)
-{
-    const uint32_t kind = candidate->module->infos[candidate->index].kind;
-    return kind == HAL_DEVICE_SOFTWARE ? HAL_DEVICE_CPU + 1u : kind;
-}
-
-/* Stable: among devices of one kind the order of the search decides. */
-static void sort_by_kind(hal_candidates *found)
-{
-    for (uint32_t i = 1; i < found->count; i++) {
-        const hal_candidate item = found->items[i];
-        const uint32_t rank = rank_of(&item);
-        uint32_t at = i;
-        while (at > 0 && rank_of(&found->items[at - 1]) > rank) {
-            found->items[at] = found->items[at - 1];
-            at--;
-        }
-        found->items[at] = item;
-    }
-}
-
-static void add_paths(hal_text *text, const hal_strings *paths)
-{
-    hal_text_add(text, "searched");
-    for (uint32_t i = 0; i < paths->count; i++) {
-        hal_text_add(text, "%s %s", i ? "," : "", paths->items[i]);
-    }
-}
-
-static void add_failures(hal_text *text, const hal_modules *modules)
-{
-    for (uint32_t i = 0; i < modules->count; i++) {
-        if (modules->items[i]->message) {
-            hal_text_add(text, "; %s", modules->items[i]->message);
-        }
-    }
-}
-
-static const char *why_not(const hal_candidate *candidate, const hal_candidate *chosen)
-{
-    static const char *const reasons[] = {
-        [HAL_DEVICE_INTEGRATED] = "an integrated device comes after the chosen kind",
-        [HAL_DEVICE_VIRTUAL] = "a virtual device comes after the chosen kind",
-        [HAL_DEVICE_CPU] = "the processor comes after the chosen kind",
-        [HAL_DEVICE_SOFTWARE] = "software that acts as a GPU is the last resort",
-    };
-    const hal_device_info *info = &candidate->module->infos[candidate->index];
-    const hal_device_info *best = &chosen->module->infos[chosen->index];
-    if (info->id[0] && strcmp(info->id, best->id) == 0) {
-        return "the same card as the chosen one";
-    }
-    if (info->kind != best->kind) {
-        return reasons[info->kind];
-    }
-    return candidate->module == chosen->module ? "a device with a smaller number is as good"
-                                               : "a plugin found earlier has one as good";
 }

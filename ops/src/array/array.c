@@ -8,24 +8,195 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_slab(struct ops_arrays *arrays);
-static void link_to(ops_scope *scope, ops_array *array);
-static void unlink_from_scope(ops_array *array);
-static void drop(ops_array *array);
-static void free_slabs(struct ops_arrays *arrays);
-static void forget_constants(struct ops_arrays *arrays);
-static hal_status constant(ops_context *context, hal_type type, double value, hal_buffer **buffer);
 typedef hal_status (*random_fill)(ops_context *context, ops_random_key key, double first,
                                   double second, const ops_tensor *y);
-static ops_array *random_array(random_fill fill, ops_context *context, hal_type type, uint32_t rank,
-                               const int64_t *shape, ops_random_key key, double first,
-                               double second);
-static ops_array *hold(ops_context *context, const ops_tensor *tensor);
-static hal_status check_given(const char *function, ops_array *array);
-static ops_array *view_of(ops_array *x, const ops_tensor *view);
-static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shape);
 
 /* ---- Lives ---- */
+
+static void free_slabs(struct ops_arrays *arrays)
+{
+    while (arrays->slabs) {
+        ops_slab *slab = arrays->slabs;
+        arrays->slabs = slab->next;
+        for (uint32_t i = 0; i < OPS_SLAB_ARRAYS; i++) {
+            if (slab->arrays[i].state != OPS_ARRAY_FREE) {
+                hal_buffer_release(slab->arrays[i].view.buffer);
+            }
+        }
+        free(slab);
+    }
+}
+
+static void forget_constants(struct ops_arrays *arrays)
+{
+    for (uint32_t i = 0; i < OPS_CONSTANTS; i++) {
+        hal_buffer_release(arrays->constants[i].buffer);
+        arrays->constants[i].buffer = NULL;
+    }
+}
+
+static int add_slab(struct ops_arrays *arrays)
+{
+    ops_slab *slab = calloc(1, sizeof *slab);
+    if (!slab) {
+        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "The host has no %zu bytes for %u more arrays",
+                       sizeof *slab, OPS_SLAB_ARRAYS);
+        return 0;
+    }
+    slab->next = arrays->slabs;
+    arrays->slabs = slab;
+    for (uint32_t i = OPS_SLAB_ARRAYS; i-- > 0;) {
+        slab->arrays[i].next = arrays->free;
+        arrays->free = &slab->arrays[i];
+    }
+    return 1;
+}
+
+static void link_to(ops_scope *scope, ops_array *array)
+{
+    array->in_scope = 1;
+    array->previous = scope->head.previous;
+    array->next = &scope->head;
+    array->previous->next = array;
+    scope->head.previous = array;
+}
+
+/* Frees an array that has neither holders nor uses, and what only it has used: a list, as chains of
+ * them may be long. */
+static void drop(ops_array *array)
+{
+    struct ops_arrays *arrays = array->context->arrays;
+    ops_array *waiting = array;
+    array->next = NULL;
+    while (waiting) {
+        ops_array *gone = waiting;
+        waiting = gone->next;
+        if (gone->state == OPS_ARRAY_DEFERRED) {
+            arrays->statistics.deferred--;
+            arrays->statistics.dropped +=
+                !gone->was_computed && gone->operation != OPS_OPERATION_VIEW;
+        }
+        for (uint32_t i = 0; i < gone->operand_count; i++) {
+            ops_array *operand = gone->operands[i];
+            if (--operand->uses == 0 && operand->holders == 0) {
+                operand->next = waiting;
+                waiting = operand;
+            }
+        }
+        hal_buffer_release(gone->view.buffer);
+        gone->state = OPS_ARRAY_FREE;
+        gone->next = arrays->free;
+        arrays->free = gone;
+        arrays->statistics.arrays--;
+    }
+}
+
+static void unlink_from_scope(ops_array *array)
+{
+    array->in_scope = 0;
+    array->previous->next = array->next;
+    array->next->previous = array->previous;
+}
+
+static hal_status check_given(const char *function, ops_array *array)
+{
+    if (!array) {
+        return ops_array_missing("The array");
+    }
+    return ops_array_operands(function, &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
+}
+
+/* An array of a tensor, whose reference to the buffer becomes the array's in any case. */
+static ops_array *hold(ops_context *context, const ops_tensor *tensor)
+{
+    ops_array *array = ops_array_new(context);
+    if (!array) {
+        hal_buffer_release(tensor->buffer);
+        return NULL;
+    }
+    array->view = *tensor;
+    return array;
+}
+
+/* A buffer of one element with a value, and a reference to it: constants are used again and again.
+ * What a graph's recording makes is filled by its launches alone, and not kept. */
+static hal_status constant(ops_context *context, hal_type type, double value, hal_buffer **buffer)
+{
+    struct ops_arrays *arrays = ops_arrays_of(context);
+    if (!arrays) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    ops_constant *kept =
+        &arrays->constants[(bits * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ type) % OPS_CONSTANTS];
+    if (kept->buffer && kept->type == type && memcmp(&kept->value, &value, sizeof value) == 0) {
+        *buffer = hal_buffer_retain(kept->buffer);
+        return HAL_OK;
+    }
+    ops_tensor made;
+    hal_status status = ops_tensor_create(context, type, 0, NULL, &made);
+    if (!status && (status = ops_fill(context, &made, value)) != HAL_OK) {
+        ops_tensor_release(&made);
+    }
+    if (!status) {
+        *buffer = made.buffer;
+        if (!arrays->recording) {
+            hal_buffer_release(kept->buffer);
+            *kept = (ops_constant){hal_buffer_retain(made.buffer), type, value};
+        }
+    }
+    return status;
+}
+
+static ops_array *random_array(random_fill fill, ops_context *context, hal_type type, uint32_t rank,
+                               const int64_t *shape, ops_random_key key, double first,
+                               double second)
+{
+    ops_tensor tensor;
+    if (ops_tensor_create(context, type, rank, shape, &tensor)) {
+        return NULL;
+    }
+    if (fill(context, key, first, second, &tensor)) {
+        ops_tensor_release(&tensor);
+        return NULL;
+    }
+    return hold(context, &tensor);
+}
+
+/* A view of memory has its own reference to it; one of a deferred array waits for it. */
+static ops_array *view_of(ops_array *x, const ops_tensor *view)
+{
+    ops_array *array = ops_array_new(x->context);
+    if (!array) {
+        return NULL;
+    }
+    array->view = *view;
+    array->view.buffer = hal_buffer_retain(x->view.buffer);
+    array->at_host = x->at_host;
+    array->operation =
+        x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
+    if (x->state == OPS_ARRAY_DEFERRED) {
+        /* Offset and strides hold for the array at the root of a chain of views. */
+        x = x->operation == OPS_OPERATION_VIEW ? x->operands[0] : x;
+        array->state = OPS_ARRAY_DEFERRED;
+        array->operation = OPS_OPERATION_VIEW;
+        array->depth = x->depth;
+        array->operands[0] = x;
+        array->operand_count = 1;
+        ops_array_use(x);
+        x->context->arrays->statistics.deferred++;
+    }
+    return array;
+}
+
+static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shape)
+{
+    ops_array *copy = ops_array_unary(OPS_IDENTITY, x);
+    ops_array *view = copy ? ops_array_reshape(copy, rank, shape) : NULL;
+    ops_array_release(copy);
+    return view;
+}
 
 struct ops_arrays *ops_arrays_of(ops_context *context)
 {
@@ -197,93 +368,6 @@ hal_status ops_scope_end(ops_context *context)
     return HAL_OK;
 }
 
-/* Frees an array that has neither holders nor uses, and what only it has used: a list, as chains of
- * them may be long. */
-static void drop(ops_array *array)
-{
-    struct ops_arrays *arrays = array->context->arrays;
-    ops_array *waiting = array;
-    array->next = NULL;
-    while (waiting) {
-        ops_array *gone = waiting;
-        waiting = gone->next;
-        if (gone->state == OPS_ARRAY_DEFERRED) {
-            arrays->statistics.deferred--;
-            arrays->statistics.dropped +=
-                !gone->was_computed && gone->operation != OPS_OPERATION_VIEW;
-        }
-        for (uint32_t i = 0; i < gone->operand_count; i++) {
-            ops_array *operand = gone->operands[i];
-            if (--operand->uses == 0 && operand->holders == 0) {
-                operand->next = waiting;
-                waiting = operand;
-            }
-        }
-        hal_buffer_release(gone->view.buffer);
-        gone->state = OPS_ARRAY_FREE;
-        gone->next = arrays->free;
-        arrays->free = gone;
-        arrays->statistics.arrays--;
-    }
-}
-
-static int add_slab(struct ops_arrays *arrays)
-{
-    ops_slab *slab = calloc(1, sizeof *slab);
-    if (!slab) {
-        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "The host has no %zu bytes for %u more arrays",
-                       sizeof *slab, OPS_SLAB_ARRAYS);
-        return 0;
-    }
-    slab->next = arrays->slabs;
-    arrays->slabs = slab;
-    for (uint32_t i = OPS_SLAB_ARRAYS; i-- > 0;) {
-        slab->arrays[i].next = arrays->free;
-        arrays->free = &slab->arrays[i];
-    }
-    return 1;
-}
-
-static void free_slabs(struct ops_arrays *arrays)
-{
-    while (arrays->slabs) {
-        ops_slab *slab = arrays->slabs;
-        arrays->slabs = slab->next;
-        for (uint32_t i = 0; i < OPS_SLAB_ARRAYS; i++) {
-            if (slab->arrays[i].state != OPS_ARRAY_FREE) {
-                hal_buffer_release(slab->arrays[i].view.buffer);
-            }
-        }
-        free(slab);
-    }
-}
-
-static void forget_constants(struct ops_arrays *arrays)
-{
-    for (uint32_t i = 0; i < OPS_CONSTANTS; i++) {
-        hal_buffer_release(arrays->constants[i].buffer);
-        arrays->constants[i].buffer = NULL;
-    }
-}
-
-static void link_to(ops_scope *scope, ops_array *array)
-{
-    array->in_scope = 1;
-    array->previous = scope->head.previous;
-    array->next = &scope->head;
-    array->previous->next = array;
-    scope->head.previous = array;
-}
-
-static void unlink_from_scope(ops_array *array)
-{
-    array->in_scope = 0;
-    array->previous->next = array->next;
-    array->next->previous = array->previous;
-}
-
-/* ---- Looking ---- */
-
 ops_context *ops_array_context(const ops_array *array)
 {
     return array ? array->context : NULL;
@@ -341,14 +425,6 @@ hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
     return status;
 }
 
-static hal_status check_given(const char *function, ops_array *array)
-{
-    if (!array) {
-        return ops_array_missing("The array");
-    }
-    return ops_array_operands(function, &array, 1) ? HAL_OK : HAL_ERROR_INVALID_STATE;
-}
-
 hal_status ops_array_missing(const char *format, ...)
 {
     char name[64], cause[512];
@@ -387,7 +463,7 @@ ops_context *ops_array_operands(const char *function, ops_array *const *operands
     return operands[0]->context;
 }
 
-/* ---- Making ---- */
+
 
 void ops_array_shape(ops_array *array, hal_type type, uint32_t rank, const int64_t *shape)
 {
@@ -465,66 +541,6 @@ ops_array *ops_array_normal(ops_context *context, hal_type type, uint32_t rank,
     return random_array(ops_random_normal, context, type, rank, shape, key, mean, deviation);
 }
 
-static ops_array *random_array(random_fill fill, ops_context *context, hal_type type, uint32_t rank,
-                               const int64_t *shape, ops_random_key key, double first,
-                               double second)
-{
-    ops_tensor tensor;
-    if (ops_tensor_create(context, type, rank, shape, &tensor)) {
-        return NULL;
-    }
-    if (fill(context, key, first, second, &tensor)) {
-        ops_tensor_release(&tensor);
-        return NULL;
-    }
-    return hold(context, &tensor);
-}
-
-/* An array of a tensor, whose reference to the buffer becomes the array's in any case. */
-static ops_array *hold(ops_context *context, const ops_tensor *tensor)
-{
-    ops_array *array = ops_array_new(context);
-    if (!array) {
-        hal_buffer_release(tensor->buffer);
-        return NULL;
-    }
-    array->view = *tensor;
-    return array;
-}
-
-/* A buffer of one element with a value, and a reference to it: constants are used again and again.
- * What a graph's recording makes is filled by its launches alone, and not kept. */
-static hal_status constant(ops_context *context, hal_type type, double value, hal_buffer **buffer)
-{
-    struct ops_arrays *arrays = ops_arrays_of(context);
-    if (!arrays) {
-        return HAL_ERROR_OUT_OF_MEMORY;
-    }
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    ops_constant *kept =
-        &arrays->constants[(bits * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ type) % OPS_CONSTANTS];
-    if (kept->buffer && kept->type == type && memcmp(&kept->value, &value, sizeof value) == 0) {
-        *buffer = hal_buffer_retain(kept->buffer);
-        return HAL_OK;
-    }
-    ops_tensor made;
-    hal_status status = ops_tensor_create(context, type, 0, NULL, &made);
-    if (!status && (status = ops_fill(context, &made, value)) != HAL_OK) {
-        ops_tensor_release(&made);
-    }
-    if (!status) {
-        *buffer = made.buffer;
-        if (!arrays->recording) {
-            hal_buffer_release(kept->buffer);
-            *kept = (ops_constant){hal_buffer_retain(made.buffer), type, value};
-        }
-    }
-    return status;
-}
-
-/* ---- Views ---- */
-
 ops_array *ops_array_slice(ops_array *x, uint32_t axis, int64_t start, int64_t count, int64_t step)
 {
     ops_tensor view;
@@ -571,38 +587,4 @@ ops_array *ops_array_reshape(ops_array *x, uint32_t rank, const int64_t *shape)
         return reshaped_copy(x, rank, shape);
     }
     return ops_tensor_reshape(&x->view, rank, shape, &view) ? NULL : view_of(x, &view);
-}
-
-/* A view of memory has its own reference to it; one of a deferred array waits for it. */
-static ops_array *view_of(ops_array *x, const ops_tensor *view)
-{
-    ops_array *array = ops_array_new(x->context);
-    if (!array) {
-        return NULL;
-    }
-    array->view = *view;
-    array->view.buffer = hal_buffer_retain(x->view.buffer);
-    array->at_host = x->at_host;
-    array->operation =
-        x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
-    if (x->state == OPS_ARRAY_DEFERRED) {
-        /* Offset and strides hold for the array at the root of a chain of views. */
-        x = x->operation == OPS_OPERATION_VIEW ? x->operands[0] : x;
-        array->state = OPS_ARRAY_DEFERRED;
-        array->operation = OPS_OPERATION_VIEW;
-        array->depth = x->depth;
-        array->operands[0] = x;
-        array->operand_count = 1;
-        ops_array_use(x);
-        x->context->arrays->statistics.deferred++;
-    }
-    return array;
-}
-
-static ops_array *reshaped_copy(ops_array *x, uint32_t rank, const int64_t *shape)
-{
-    ops_array *copy = ops_array_unary(OPS_IDENTITY, x);
-    ops_array *view = copy ? ops_array_reshape(copy, rank, shape) : NULL;
-    ops_array_release(copy);
-    return view;
 }

@@ -9,11 +9,61 @@ typedef struct visit {
     uint32_t next; /* operand */
 } visit;
 
-static int cut(ops_group *group, ops_array *entered);
-static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp);
-static int same_shape(const ops_array *x, const ops_array *y);
-static int is_wanted(const ops_array *x);
-static hal_ir_value emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in);
+/* Asked two times for each operation; shapes are short, so calling memcmp would cost more. */
+static int same_shape(const ops_array *x, const ops_array *y)
+{
+    const ops_tensor *a = &x->view, *b = &y->view;
+    int same = a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) {
+        same = a->shape[i] == b->shape[i];
+    }
+    return same;
+}
+
+/* Ends a gathering that went too far: what is complete comes first, else what was just entered. */
+static int cut(ops_group *group, ops_array *entered)
+{
+    group->cut = group->node_count ? group->nodes[group->node_count - 1] : entered;
+    return 0;
+}
+
+/* Makes an operand that was not met before a leaf, or a node to be visited. 0 without room. */
+static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp)
+{
+    x->stamp = stamp;
+    x->seen = 0;
+    x->place = 0;
+    if (!ops_group_may_join(root, x)) {
+        if (group->leaf_count == ops_group_most_leaves(root->context)) {
+            x->stamp = 0;
+            return 0;
+        }
+        x->place = (uint16_t)(LEAF | group->leaf_count);
+        group->leaves[group->leaf_count++] = x;
+    }
+    return 1;
+}
+
+/* Whether somebody may still ask for a node: the caller holds it, another deferred array uses it,
+ * or its scope does and it would be computed for the second time. */
+static int is_wanted(const ops_array *x)
+{
+    return ops_array_is_kept(x) || x->uses > x->seen || (x->in_scope && x->was_computed);
+}
+
+static hal_ir_value emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in)
+{
+    switch (node->operation) {
+    case OPS_OPERATION_UNARY:
+        return ops_unary_value(b, (ops_unary_function)node->function, in[0]);
+    case OPS_OPERATION_BINARY:
+        return ops_binary_value(b, (ops_binary_function)node->function, in[0], in[1]);
+    case OPS_OPERATION_WHERE:
+        return hal_ir_select(b, in[0], in[1], in[2]);
+    default:
+        return ops_cast_value(b, node->function, in[0]);
+    }
+}
 
 int ops_group_may_join(const ops_array *array, const ops_array *x)
 {
@@ -171,60 +221,4 @@ hal_status ops_group_expression(const ops_group *group, uint32_t gap, ops_expres
         hal_ir_output(b, i, nodes[group->outputs[i]]);
     }
     return ops_expression_create(b, expression);
-}
-
-static hal_ir_value emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in)
-{
-    switch (node->operation) {
-    case OPS_OPERATION_UNARY:
-        return ops_unary_value(b, (ops_unary_function)node->function, in[0]);
-    case OPS_OPERATION_BINARY:
-        return ops_binary_value(b, (ops_binary_function)node->function, in[0], in[1]);
-    case OPS_OPERATION_WHERE:
-        return hal_ir_select(b, in[0], in[1], in[2]);
-    default:
-        return ops_cast_value(b, node->function, in[0]);
-    }
-}
-
-/* Ends a gathering that went too far: what is complete comes first, else what was just entered. */
-static int cut(ops_group *group, ops_array *entered)
-{
-    group->cut = group->node_count ? group->nodes[group->node_count - 1] : entered;
-    return 0;
-}
-
-/* Makes an operand that was not met before a leaf, or a node to be visited. 0 without room. */
-static int meet(ops_group *group, ops_array *root, ops_array *x, uint32_t stamp)
-{
-    x->stamp = stamp;
-    x->seen = 0;
-    x->place = 0;
-    if (!ops_group_may_join(root, x)) {
-        if (group->leaf_count == ops_group_most_leaves(root->context)) {
-            x->stamp = 0;
-            return 0;
-        }
-        x->place = (uint16_t)(LEAF | group->leaf_count);
-        group->leaves[group->leaf_count++] = x;
-    }
-    return 1;
-}
-
-/* Whether somebody may still ask for a node: the caller holds it, another deferred array uses it,
- * or its scope does and it would be computed for the second time. */
-static int is_wanted(const ops_array *x)
-{
-    return ops_array_is_kept(x) || x->uses > x->seen || (x->in_scope && x->was_computed);
-}
-
-/* Asked two times for each operation; shapes are short, so calling memcmp would cost more. */
-static int same_shape(const ops_array *x, const ops_array *y)
-{
-    const ops_tensor *a = &x->view, *b = &y->view;
-    int same = a->rank == b->rank;
-    for (uint32_t i = 0; same && i < a->rank; i++) {
-        same = a->shape[i] == b->shape[i];
-    }
-    return same;
 }

@@ -1,28 +1,6 @@
 /* The portable matrix product without shared memory: work-items read A and B directly. */
 #include "emitter.h"
 
-static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped);
-static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps);
-static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t line, uint32_t lines,
-                       hal_ir_value k, uint32_t steps, hal_ir_value guard, hal_ir_value *values);
-
-void ops_gemm_emit_direct(ops_gemm_emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    uint32_t depth = e->tiles->block_k;
-    place_lines(e, &e->a, 1);
-    place_lines(e, &e->c, e->c.thread > 1);
-    hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
-    hal_ir_value whole = hal_ir_sub(b, e->k, rest);
-    hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
-    direct_steps(e, k, depth);
-    hal_ir_end(b);
-    k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
-    direct_steps(e, k, 1);
-    hal_ir_end(b);
-    ops_gemm_get_sums(e);
-}
-
 /* Where the work-item's lines begin. Rows beyond the last are read as if they were the last (their
  * results go nowhere), and so are columns where a work-item has several. Where it has one they are
  * guarded: a clamped place would hide that those of neighbours are neighbours. */
@@ -42,6 +20,35 @@ static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
             line = hal_ir_min(b, line, last);
         }
         s->line[i] = ops_gemm_address(e, s, line, hal_ir_u32(b, 0));
+    }
+}
+
+/* values[line * steps + step] of neighbouring lines, over steps of k from k on. */
+static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t line, uint32_t lines,
+                       hal_ir_value k, uint32_t steps, hal_ir_value guard, hal_ir_value *values)
+{
+    hal_ir_builder *b = e->b;
+    uint32_t width = s->operand->width;
+    if (s->operand->along_k) {
+        width = width < steps ? width : steps;
+        hal_ir_value place = hal_ir_add(b, s->line[line], ops_gemm_index(e, k));
+        for (uint32_t step = 0; step < steps; step += width) {
+            hal_ir_value vector =
+                hal_ir_load_wide(b, s->memory, place, (int32_t)step, width, guard);
+            for (uint32_t i = 0; i < width; i++) {
+                values[step + i] = width == 1 ? vector : hal_ir_extract(b, vector, i);
+            }
+        }
+        return;
+    }
+    for (uint32_t step = 0; step < steps; step++) {
+        hal_ir_value row = hal_ir_mul(b, ops_gemm_index(e, ops_gemm_plus(e, k, step)), s->stride);
+        hal_ir_value place = hal_ir_add(b, s->line[line], row);
+        uint32_t wide = lines == 1 ? 1 : width;
+        hal_ir_value vector = hal_ir_load_wide(b, s->memory, place, 0, wide, guard);
+        for (uint32_t i = 0; i < lines; i++) {
+            values[i * steps + step] = wide == 1 ? vector : hal_ir_extract(b, vector, i);
+        }
     }
 }
 
@@ -72,31 +79,19 @@ static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
     ops_gemm_set_sums(e);
 }
 
-/* values[line * steps + step] of neighbouring lines, over steps of k from k on. */
-static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t line, uint32_t lines,
-                       hal_ir_value k, uint32_t steps, hal_ir_value guard, hal_ir_value *values)
+void ops_gemm_emit_direct(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
-    uint32_t width = s->operand->width;
-    if (s->operand->along_k) {
-        width = width < steps ? width : steps;
-        hal_ir_value place = hal_ir_add(b, s->line[line], ops_gemm_index(e, k));
-        for (uint32_t step = 0; step < steps; step += width) {
-            hal_ir_value vector =
-                hal_ir_load_wide(b, s->memory, place, (int32_t)step, width, guard);
-            for (uint32_t i = 0; i < width; i++) {
-                values[step + i] = width == 1 ? vector : hal_ir_extract(b, vector, i);
-            }
-        }
-        return;
-    }
-    for (uint32_t step = 0; step < steps; step++) {
-        hal_ir_value row = hal_ir_mul(b, ops_gemm_index(e, ops_gemm_plus(e, k, step)), s->stride);
-        hal_ir_value place = hal_ir_add(b, s->line[line], row);
-        uint32_t wide = lines == 1 ? 1 : width;
-        hal_ir_value vector = hal_ir_load_wide(b, s->memory, place, 0, wide, guard);
-        for (uint32_t i = 0; i < lines; i++) {
-            values[i * steps + step] = wide == 1 ? vector : hal_ir_extract(b, vector, i);
-        }
-    }
+    uint32_t depth = e->tiles->block_k;
+    place_lines(e, &e->a, 1);
+    place_lines(e, &e->c, e->c.thread > 1);
+    hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
+    hal_ir_value whole = hal_ir_sub(b, e->k, rest);
+    hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
+    direct_steps(e, k, depth);
+    hal_ir_end(b);
+    k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
+    direct_steps(e, k, 1);
+    hal_ir_end(b);
+    ops_gemm_get_sums(e);
 }

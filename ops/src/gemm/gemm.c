@@ -12,105 +12,6 @@ typedef struct temporaries {
     uint32_t count;
 } temporaries;
 
-static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
-                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
-static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
-static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
-static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
-                                 hal_type accumulator, const ops_tensor *c);
-static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
-                                       const ops_tensor *c);
-static hal_status check_options(const ops_gemm_options *options);
-static void describe(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
-                     const ops_tensor *c, ops_product *product);
-static hal_status run(ops_context *context, const ops_product *product);
-static hal_status make_regular(ops_context *context, ops_matrix *matrix, int copy,
-                               temporaries *made);
-static int is_regular(const ops_matrix *matrix);
-static hal_type accumulator_of(hal_type type);
-
-hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
-                    const ops_tensor *b, const ops_tensor *c)
-{
-    static const ops_gemm_options plain = {.alpha = 1};
-    options = options ? options : &plain;
-    hal_status status = check_tensors(context, options, a, b, c);
-    if (status || ops_tensor_elements(c) == 0) {
-        return status;
-    }
-    ops_product product;
-    temporaries made;
-    made.count = 0;
-    describe(options, a, b, c, &product);
-    status = make_regular(context, &product.a, 1, &made);
-    if (!status) {
-        status = make_regular(context, &product.b, 1, &made);
-    }
-    if (!status) {
-        status = make_regular(context, &product.c, options->beta != 0, &made);
-    }
-    if (!status) {
-        status = run(context, &product);
-    }
-    if (!status && product.c.tensor != c) {
-        status = ops_copy(context, product.c.tensor, c);
-    }
-    for (uint32_t i = 0; i < made.count; i++) {
-        ops_tensor_release(&made.tensors[i]);
-    }
-    return status;
-}
-
-ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3])
-{
-    int64_t strides[OPS_MAX_RANK];
-    ops_broadcast_strides(tensor, 3, shape, strides);
-    return (ops_matrix){tensor,
-                        shape[1],
-                        shape[2],
-                        shape[1] == 1 ? 1 : strides[1],
-                        shape[2] == 1 ? 1 : strides[2],
-                        shape[0] == 1 ? 0 : strides[0]};
-}
-
-static hal_status run(ops_context *context, const ops_product *product)
-{
-    ops_gemm_door door = product->options->door;
-    if (door == OPS_GEMM_PORTABLE || (door == OPS_GEMM_ANY && product->a.columns == 0)) {
-        return ops_gemm_portable(context, product);
-    }
-    hal_status status = ops_gemm_native(context, product);
-    return status == HAL_ERROR_UNSUPPORTED && door == OPS_GEMM_ANY
-               ? ops_gemm_portable(context, product)
-               : status;
-}
-
-static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
-                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
-{
-    hal_status status = ops_check_tensor(context, "ops_gemm", "a", a);
-    if (!status) {
-        status = ops_check_tensor(context, "ops_gemm", "b", b);
-    }
-    if (!status) {
-        status = ops_check_output(context, "ops_gemm", "c", c);
-    }
-    if (!status) {
-        status = check_options(options);
-    }
-    if (!status) {
-        status = check_types(a, b, c);
-    }
-    if (!status) {
-        status = check_shapes(a, b, c);
-    }
-    if (!status && (ops_overlap(a, c) || ops_overlap(b, c))) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_gemm: c overlaps %s",
-                                ops_overlap(a, c) ? "a" : "b");
-    }
-    return status ? status : check_epilogue(context, options, accumulator_of(a->type), c);
-}
-
 static hal_status check_options(const ops_gemm_options *options)
 {
     if (options->precision > HAL_GEMM_FAST || (uint32_t)options->door > OPS_GEMM_NATIVE) {
@@ -169,6 +70,27 @@ static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const o
     return HAL_OK;
 }
 
+static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
+                                       const ops_tensor *c)
+{
+    const ops_expression *e = options->epilogue;
+    hal_type wanted[4] = {accumulator, HAL_TYPE_U32, HAL_TYPE_U32, HAL_TYPE_U32};
+    for (uint32_t i = 0; i < e->input_count; i++) {
+        hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
+        if (e->inputs[i] != type) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_gemm: input %u of options.epilogue is %s; %s is given", i,
+                                  hal_type_name(e->inputs[i]), hal_type_name(type));
+        }
+    }
+    if (e->outputs[0] != hal_type_of_value(c->type)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gemm: options.epilogue gives %s, c is of %s",
+                              hal_type_name(e->outputs[0]), hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
 static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
                                  hal_type accumulator, const ops_tensor *c)
 {
@@ -207,25 +129,35 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
     return check_epilogue_types(options, accumulator, c);
 }
 
-static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
-                                       const ops_tensor *c)
+static hal_type accumulator_of(hal_type type)
 {
-    const ops_expression *e = options->epilogue;
-    hal_type wanted[4] = {accumulator, HAL_TYPE_U32, HAL_TYPE_U32, HAL_TYPE_U32};
-    for (uint32_t i = 0; i < e->input_count; i++) {
-        hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
-        if (e->inputs[i] != type) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_gemm: input %u of options.epilogue is %s; %s is given", i,
-                                  hal_type_name(e->inputs[i]), hal_type_name(type));
-        }
+    return type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+}
+
+static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    hal_status status = ops_check_tensor(context, "ops_gemm", "a", a);
+    if (!status) {
+        status = ops_check_tensor(context, "ops_gemm", "b", b);
     }
-    if (e->outputs[0] != hal_type_of_value(c->type)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.epilogue gives %s, c is of %s",
-                              hal_type_name(e->outputs[0]), hal_type_name(c->type));
+    if (!status) {
+        status = ops_check_output(context, "ops_gemm", "c", c);
     }
-    return HAL_OK;
+    if (!status) {
+        status = check_options(options);
+    }
+    if (!status) {
+        status = check_types(a, b, c);
+    }
+    if (!status) {
+        status = check_shapes(a, b, c);
+    }
+    if (!status && (ops_overlap(a, c) || ops_overlap(b, c))) {
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_gemm: c overlaps %s",
+                                ops_overlap(a, c) ? "a" : "b");
+    }
+    return status ? status : check_epilogue(context, options, accumulator_of(a->type), c);
 }
 
 static void describe(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
@@ -244,6 +176,11 @@ static void describe(const ops_gemm_options *options, const ops_tensor *a, const
     for (uint32_t i = 0; i < options->input_count; i++) {
         product->inputs[i] = ops_matrix_of(&options->inputs[i], shape_c);
     }
+}
+
+static int is_regular(const ops_matrix *matrix)
+{
+    return matrix->row_stride == 1 || matrix->column_stride == 1;
 }
 
 /* Replaces a matrix of which neither rows nor columns are contiguous by a temporary, with its
@@ -268,12 +205,58 @@ static hal_status make_regular(ops_context *context, ops_matrix *matrix, int cop
     return status;
 }
 
-static int is_regular(const ops_matrix *matrix)
+static hal_status run(ops_context *context, const ops_product *product)
 {
-    return matrix->row_stride == 1 || matrix->column_stride == 1;
+    ops_gemm_door door = product->options->door;
+    if (door == OPS_GEMM_PORTABLE || (door == OPS_GEMM_ANY && product->a.columns == 0)) {
+        return ops_gemm_portable(context, product);
+    }
+    hal_status status = ops_gemm_native(context, product);
+    return status == HAL_ERROR_UNSUPPORTED && door == OPS_GEMM_ANY
+               ? ops_gemm_portable(context, product)
+               : status;
 }
 
-static hal_type accumulator_of(hal_type type)
+hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
+                    const ops_tensor *b, const ops_tensor *c)
 {
-    return type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    static const ops_gemm_options plain = {.alpha = 1};
+    options = options ? options : &plain;
+    hal_status status = check_tensors(context, options, a, b, c);
+    if (status || ops_tensor_elements(c) == 0) {
+        return status;
+    }
+    ops_product product;
+    temporaries made;
+    made.count = 0;
+    describe(options, a, b, c, &product);
+    status = make_regular(context, &product.a, 1, &made);
+    if (!status) {
+        status = make_regular(context, &product.b, 1, &made);
+    }
+    if (!status) {
+        status = make_regular(context, &product.c, options->beta != 0, &made);
+    }
+    if (!status) {
+        status = run(context, &product);
+    }
+    if (!status && product.c.tensor != c) {
+        status = ops_copy(context, product.c.tensor, c);
+    }
+    for (uint32_t i = 0; i < made.count; i++) {
+        ops_tensor_release(&made.tensors[i]);
+    }
+    return status;
+}
+
+ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3])
+{
+    int64_t strides[OPS_MAX_RANK];
+    ops_broadcast_strides(tensor, 3, shape, strides);
+    return (ops_matrix){tensor,
+                        shape[1],
+                        shape[2],
+                        shape[1] == 1 ? 1 : strides[1],
+                        shape[2] == 1 ? 1 : strides[2],
+                        shape[0] == 1 ? 0 : strides[0]};
 }

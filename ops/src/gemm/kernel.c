@@ -2,53 +2,6 @@
 #include "emitter.h"
 
 static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id memory,
-                             uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes);
-static void declare_scalars(ops_gemm_emitter *e);
-static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
-                                  uint32_t stride_count);
-static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
-                                hal_ir_value first);
-static void place_in_grid(ops_gemm_emitter *e);
-static void place_in_warps(ops_gemm_emitter *e);
-static void open_sums(ops_gemm_emitter *e);
-static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
-                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS]);
-static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column);
-static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old);
-static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
-                           hal_ir_value column, hal_ir_value guard,
-                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
-static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
-                                  hal_ir_value column, hal_ir_value guard,
-                                  hal_ir_value kept[OPS_GEMM_MAX_INPUTS]);
-
-void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
-{
-    const ops_gemm_tiles *t = &plan->tiles;
-    ops_gemm_emitter e = {.b = b, .plan = plan, .tiles = t};
-    e.type = plan->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    e.a = side_of(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
-    e.c = side_of(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
-    declare_scalars(&e);
-    if (t->stages || t->unroll) {
-        place_in_warps(&e);
-        open_sums(&e);
-        if (t->unroll) {
-            ops_gemm_emit_sliced(&e);
-        } else if (t->matrix) {
-            ops_gemm_emit_matrix(&e);
-        } else {
-            ops_gemm_emit_staged(&e);
-        }
-    } else {
-        place_in_grid(&e);
-        open_sums(&e);
-        ops_gemm_emit_direct(&e);
-        ops_gemm_emit_rows(&e, 0, t->thread_m);
-    }
-}
-
-static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id memory,
                              uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes)
 {
     return (ops_gemm_side){.operand = operand,
@@ -59,34 +12,23 @@ static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id m
                            .lanes = lanes ? lanes : block / thread};
 }
 
-void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_block *block)
+static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
+                                hal_ir_value first)
 {
-    ops_put_number(block, plan->accumulator, work->alpha);
-    ops_put_number(block, plan->accumulator, work->beta);
-    const uint32_t counts[6] = {work->m,         work->n,           work->k,
-                                work->row_first, work->batch_first, work->k_all};
-    for (uint32_t i = 0; i < 5u + plan->parted; i++) {
-        ops_put_u32(block, counts[i]);
+    hal_ir_value origin = ops_gemm_times(e, hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension), block);
+    return first == HAL_IR_NONE ? origin : hal_ir_add(e->b, origin, first);
+}
+
+/* The place of the own batch's matrix, and its strides. */
+static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
+                                  uint32_t stride_count)
+{
+    hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
+    hal_ir_value batch_stride = ops_scalar(e->b, "batch_stride", number, 0, e->type);
+    for (uint32_t i = 0; i < stride_count; i++) {
+        strides[i] = ops_scalar(e->b, "stride", number, i, e->type);
     }
-    const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
-    for (uint32_t i = 0; i < plan->input_count; i++) {
-        places[3 + i] = &work->inputs[i];
-    }
-    for (uint32_t i = 0; i < 3u + plan->input_count; i++) {
-        const ops_gemm_place *p = places[i];
-        int64_t numbers[4] = {p->base, p->batch_stride, p->row_stride, p->column_stride};
-        uint32_t count = 4;
-        if (i == 0) {
-            numbers[2] = plan->a.along_k ? p->row_stride : p->column_stride;
-            count = 3;
-        } else if (i == 1) {
-            numbers[2] = plan->b.along_k ? p->column_stride : p->row_stride;
-            count = 3;
-        }
-        for (uint32_t j = 0; j < count; j++) {
-            ops_put_index(block, plan->wide, numbers[j]);
-        }
-    }
+    return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
 }
 
 static void declare_scalars(ops_gemm_emitter *e)
@@ -122,35 +64,6 @@ static void declare_scalars(ops_gemm_emitter *e)
     }
 }
 
-/* The place of the own batch's matrix, and its strides. */
-static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
-                                  uint32_t stride_count)
-{
-    hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
-    hal_ir_value batch_stride = ops_scalar(e->b, "batch_stride", number, 0, e->type);
-    for (uint32_t i = 0; i < stride_count; i++) {
-        strides[i] = ops_scalar(e->b, "stride", number, i, e->type);
-    }
-    return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
-}
-
-static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
-                                hal_ir_value first)
-{
-    hal_ir_value origin = ops_gemm_times(e, hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension), block);
-    return first == HAL_IR_NONE ? origin : hal_ir_add(e->b, origin, first);
-}
-
-/* One work-item for each place of the block, in two dimensions. */
-static void place_in_grid(ops_gemm_emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    hal_ir_group_size(b, e->c.lanes, e->a.lanes, 1);
-    hal_ir_value row = e->a.lanes > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1) : hal_ir_u32(b, 0);
-    e->a.first = ops_gemm_times(e, row, e->a.strip);
-    e->c.first = ops_gemm_times(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), e->c.strip);
-}
-
 /* Work-items in order: the lanes of a warp, the warps of the block by columns, the slices of k. */
 static void place_in_warps(ops_gemm_emitter *e)
 {
@@ -180,6 +93,165 @@ static void open_sums(ops_gemm_emitter *e)
     hal_ir_value zero = hal_ir_number(e->b, e->plan->accumulator, 0);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         e->sums[i] = hal_ir_var(e->b, zero);
+    }
+}
+
+/* One work-item for each place of the block, in two dimensions. */
+static void place_in_grid(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_group_size(b, e->c.lanes, e->a.lanes, 1);
+    hal_ir_value row = e->a.lanes > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1) : hal_ir_u32(b, 0);
+    e->a.first = ops_gemm_times(e, row, e->a.strip);
+    e->c.first = ops_gemm_times(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), e->c.strip);
+}
+
+static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
+    hal_ir_value step = ops_gemm_index(e, column);
+    step = e->plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
+    return hal_ir_add(b, place, step);
+}
+
+/* alpha * sum + beta * old */
+static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
+{
+    hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
+    if (e->plan->beta_is_zero) {
+        return value;
+    }
+    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
+}
+
+static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
+                                  hal_ir_value column, hal_ir_value guard,
+                                  hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_plan *plan = e->plan;
+    if (kept[number] != HAL_IR_NONE) {
+        return kept[number];
+    }
+    hal_ir_value place = e->input_base[number];
+    uint32_t by_row = plan->row_step[number], by_column = plan->column_step[number];
+    if (by_row != OPS_INNER_ZERO) {
+        hal_ir_value step = ops_gemm_index(e, row);
+        step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
+        place = hal_ir_add(b, place, step);
+    }
+    if (by_column != OPS_INNER_ZERO) {
+        hal_ir_value step = ops_gemm_index(e, column);
+        step = by_column == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_column[number]);
+        place = hal_ir_add(b, place, step);
+    }
+    hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
+    if (by_row == OPS_INNER_ZERO) {
+        kept[number] = value; /* the first row was loaded for; when it is none of C's, none is */
+    }
+    return value;
+}
+
+static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
+                           hal_ir_value column, hal_ir_value guard,
+                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+{
+    const ops_gemm_plan *plan = e->plan;
+    if (!plan->epilogue) {
+        return ops_value_cast(e->b, hal_type_of_value(plan->type_c), value);
+    }
+    hal_ir_value inputs[OPS_MAX_INPUTS] = {value, plan->swapped ? column : row,
+                                           plan->swapped ? row : column, e->batch};
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        inputs[4 + i] = further_input(e, i, row, column, guard, kept);
+    }
+    hal_ir_value output;
+    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, 4u + plan->input_count, &output, 1);
+    return output;
+}
+
+/* Finishes and stores width_c neighbours of a row. kept[column] are the further inputs that every
+ * row of the column shares. */
+static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
+                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_plan *plan = e->plan;
+    hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
+    hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
+    hal_ir_value guard = HAL_IR_NONE;
+    if (!plan->whole) {
+        hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
+        guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
+    }
+    hal_ir_value place = place_of(e, row, column);
+    if (!plan->beta_is_zero) {
+        old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
+    }
+    for (uint32_t i = 0; i < plan->width_c; i++) {
+        hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
+        hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
+        value = scale(e, value, c);
+        values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
+    }
+    hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
+    hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
+}
+
+void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
+{
+    const ops_gemm_tiles *t = &plan->tiles;
+    ops_gemm_emitter e = {.b = b, .plan = plan, .tiles = t};
+    e.type = plan->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    e.a = side_of(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
+    e.c = side_of(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
+    declare_scalars(&e);
+    if (t->stages || t->unroll) {
+        place_in_warps(&e);
+        open_sums(&e);
+        if (t->unroll) {
+            ops_gemm_emit_sliced(&e);
+        } else if (t->matrix) {
+            ops_gemm_emit_matrix(&e);
+        } else {
+            ops_gemm_emit_staged(&e);
+        }
+    } else {
+        place_in_grid(&e);
+        open_sums(&e);
+        ops_gemm_emit_direct(&e);
+        ops_gemm_emit_rows(&e, 0, t->thread_m);
+    }
+}
+
+void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_block *block)
+{
+    ops_put_number(block, plan->accumulator, work->alpha);
+    ops_put_number(block, plan->accumulator, work->beta);
+    const uint32_t counts[6] = {work->m,         work->n,           work->k,
+                                work->row_first, work->batch_first, work->k_all};
+    for (uint32_t i = 0; i < 5u + plan->parted; i++) {
+        ops_put_u32(block, counts[i]);
+    }
+    const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        places[3 + i] = &work->inputs[i];
+    }
+    for (uint32_t i = 0; i < 3u + plan->input_count; i++) {
+        const ops_gemm_place *p = places[i];
+        int64_t numbers[4] = {p->base, p->batch_stride, p->row_stride, p->column_stride};
+        uint32_t count = 4;
+        if (i == 0) {
+            numbers[2] = plan->a.along_k ? p->row_stride : p->column_stride;
+            count = 3;
+        } else if (i == 1) {
+            numbers[2] = plan->b.along_k ? p->column_stride : p->row_stride;
+            count = 3;
+        }
+        for (uint32_t j = 0; j < count; j++) {
+            ops_put_index(block, plan->wide, numbers[j]);
+        }
     }
 }
 
@@ -225,7 +297,7 @@ hal_ir_value ops_gemm_own_line(ops_gemm_emitter *e, const ops_gemm_side *s, uint
     return ops_gemm_plus(e, line, ops_gemm_line_offset(s, number));
 }
 
-/* ---- The result ---- */
+
 
 void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
 {
@@ -241,34 +313,6 @@ void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
             store_strip(e, row, i, j, &by_column[j]);
         }
     }
-}
-
-/* Finishes and stores width_c neighbours of a row. kept[column] are the further inputs that every
- * row of the column shares. */
-static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
-                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
-{
-    hal_ir_builder *b = e->b;
-    const ops_gemm_plan *plan = e->plan;
-    hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
-    hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
-    hal_ir_value guard = HAL_IR_NONE;
-    if (!plan->whole) {
-        hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
-        guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
-    }
-    hal_ir_value place = place_of(e, row, column);
-    if (!plan->beta_is_zero) {
-        old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
-    }
-    for (uint32_t i = 0; i < plan->width_c; i++) {
-        hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
-        value = scale(e, value, c);
-        values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
-    }
-    hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
-    hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
 }
 
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
@@ -292,71 +336,6 @@ void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_
     hal_ir_value value = finish(e, scale(e, sum, element->old), element->row, element->column,
                                 element->guard, element->inputs);
     hal_ir_store_wide(e->b, e->plan->slots[2], element->place, 0, element->guard, value);
-}
-
-static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
-{
-    hal_ir_builder *b = e->b;
-    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
-    hal_ir_value step = ops_gemm_index(e, column);
-    step = e->plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
-    return hal_ir_add(b, place, step);
-}
-
-/* alpha * sum + beta * old */
-static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
-{
-    hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
-    if (e->plan->beta_is_zero) {
-        return value;
-    }
-    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
-}
-
-static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
-                           hal_ir_value column, hal_ir_value guard,
-                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
-{
-    const ops_gemm_plan *plan = e->plan;
-    if (!plan->epilogue) {
-        return ops_value_cast(e->b, hal_type_of_value(plan->type_c), value);
-    }
-    hal_ir_value inputs[OPS_MAX_INPUTS] = {value, plan->swapped ? column : row,
-                                           plan->swapped ? row : column, e->batch};
-    for (uint32_t i = 0; i < plan->input_count; i++) {
-        inputs[4 + i] = further_input(e, i, row, column, guard, kept);
-    }
-    hal_ir_value output;
-    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, 4u + plan->input_count, &output, 1);
-    return output;
-}
-
-static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
-                                  hal_ir_value column, hal_ir_value guard,
-                                  hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
-{
-    hal_ir_builder *b = e->b;
-    const ops_gemm_plan *plan = e->plan;
-    if (kept[number] != HAL_IR_NONE) {
-        return kept[number];
-    }
-    hal_ir_value place = e->input_base[number];
-    uint32_t by_row = plan->row_step[number], by_column = plan->column_step[number];
-    if (by_row != OPS_INNER_ZERO) {
-        hal_ir_value step = ops_gemm_index(e, row);
-        step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
-        place = hal_ir_add(b, place, step);
-    }
-    if (by_column != OPS_INNER_ZERO) {
-        hal_ir_value step = ops_gemm_index(e, column);
-        step = by_column == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_column[number]);
-        place = hal_ir_add(b, place, step);
-    }
-    hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
-    if (by_row == OPS_INNER_ZERO) {
-        kept[number] = value; /* the first row was loaded for; when it is none of C's, none is */
-    }
-    return value;
 }
 
 hal_ir_value ops_gemm_index(ops_gemm_emitter *e, hal_ir_value x)

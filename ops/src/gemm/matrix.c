@@ -45,35 +45,373 @@ typedef struct pipeline {
     hal_ir_value fresh[OPS_GEMM_MAX_SUMS];
 } pipeline;
 
+/* Padding that keeps a warp's reads in different banks of shared memory. */
+static uint32_t pitch_of(uint32_t near, uint32_t pack, int along_k)
+{
+    return near + (along_k || pack == 2 ? 4u : 8u);
+}
+
+static void place_access(pipeline *p, stream *s, uint32_t number)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t run = s->near / ACCESS_WORDS;
+    const int along_k = s->side->operand->along_k;
+    hal_ir_value near = ops_gemm_times(e, ops_gemm_rest(e, e->item, run), ACCESS_WORDS);
+    hal_ir_value far = ops_gemm_quotient(e, e->item, run);
+    if (number == 0) {
+        s->to = ops_gemm_plus(e, hal_ir_add(b, ops_gemm_times(e, far, s->pitch), near), s->begin);
+    }
+    far = ops_gemm_plus(e, far, number * (p->items / run));
+    hal_ir_value elements = ops_gemm_times(e, near, s->pack);
+    hal_ir_value line = hal_ir_add(b, s->side->origin, along_k ? far : elements);
+    s->step[number] = along_k ? elements : far;
+    s->line[number] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, line, s->side->limit);
+    hal_ir_value row = along_k ? line : far;
+    hal_ir_value column = along_k ? near : ops_gemm_quotient(e, line, s->pack);
+    s->from[number] =
+        hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
+    s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
+}
+
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_gemm_operand *o,
-                        uint32_t begin);
-static uint32_t pitch_of(uint32_t near, uint32_t pack, int along_k);
-static void place_access(pipeline *p, stream *s, uint32_t number);
-static void place_reads(pipeline *p);
-static void multiply_tiles(pipeline *p);
-static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage);
-static void copy_part(pipeline *p, uint32_t part, uint32_t parts);
-static void copy_access(pipeline *p, stream *s, uint32_t number);
-static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next);
-static void await_tile(pipeline *p);
-static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into);
+                        uint32_t begin)
+{
+    ops_gemm_emitter *e = p->e;
+    const uint32_t depth = e->tiles->block_k;
+    s->side = side;
+    s->pack = 4 / hal_type_size(e->plan->type_ab);
+    s->far = o->along_k ? side->block : depth;
+    s->near = (o->along_k ? depth : side->block) / s->pack;
+    s->pitch = pitch_of(s->near, s->pack, o->along_k);
+    s->begin = begin;
+    s->count = s->far * s->near / ACCESS_WORDS / p->items;
+    for (uint32_t i = 0; i < s->count; i++) {
+        place_access(p, s, i);
+    }
+}
+
+/* Where the lane's reads of a stage begin: of A at its first row, of B at its first columns. */
+static void place_reads(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t warp_n = e->c.lanes * e->c.thread;
+    hal_ir_value warp = ops_gemm_quotient(e, e->item, HAL_IR_MATRIX_LANES);
+    hal_ir_value column = ops_gemm_times(e, ops_gemm_rest(e, warp, e->c.block / warp_n), warp_n);
+    p->a.first = e->plan->a.along_k
+                     ? hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t)
+                     : hal_ir_add(b, ops_gemm_times(e, p->t, p->a.pitch), e->a.first);
+    if (e->plan->b.along_k) {
+        column = hal_ir_add(b, column, p->g);
+        p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
+    } else {
+        column = hal_ir_add(b, column, ops_gemm_times(e, p->g, 4));
+        hal_ir_value row = ops_gemm_times(e, p->t, p->b.pack);
+        p->b.first = hal_ir_add(b, ops_gemm_times(e, row, p->b.pitch),
+                                ops_gemm_quotient(e, column, p->b.pack));
+    }
+}
+
+/* Where the tile at step k comes from and goes to. */
+static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    stream *streams[2] = {&p->a, &p->b};
+    p->some = hal_ir_lt(b, k, e->k);
+    p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
+    for (uint32_t i = 0; i < 2; i++) {
+        stream *s = streams[i];
+        s->way = s->side->operand->along_k ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                                           : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
+    }
+}
+
+/* A word as it is multiplied: of F32 the part that counts, rounded, and what is left of it. Bits
+ * below those that count are ignored by the unit. Rounding a NaN would carry into its sign; with
+ * three terms the part that is left passes it on. */
+static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
+{
+    hal_ir_builder *b = p->e->b;
+    *big = *small = bits;
+    if (p->type == HAL_TYPE_U32) {
+        return;
+    }
+    hal_ir_value x = hal_ir_bitcast(b, HAL_TYPE_F32, bits);
+    *big = hal_ir_add(b, bits, hal_ir_u32(b, 0x1000));
+    if (p->e->tiles->matrix == 1) {
+        *big = hal_ir_select(b, hal_ir_eq(b, x, x), *big, bits);
+        return;
+    }
+    hal_ir_value counted = hal_ir_and(b, *big, hal_ir_u32(b, 0xffffe000u));
+    *small =
+        hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
+}
+
+static void copy_access(pipeline *p, stream *s, uint32_t number)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
+    hal_ir_value guard = p->some;
+    if (!e->plan->whole) {
+        guard = hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
+    }
+    hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, s->target, number * apart), s->side->memory,
+                      hal_ir_add(b, s->from[number], s->way), ACCESS_WORDS, guard);
+}
+
+/* A part of the tile's copies: they are spread between the multiplications. */
+static void copy_part(pipeline *p, uint32_t part, uint32_t parts)
+{
+    const uint32_t count = p->a.count + p->b.count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i * parts / count == part) {
+            copy_access(p, i < p->a.count ? &p->a : &p->b, i < p->a.count ? i : i - p->a.count);
+        }
+    }
+    if (part + 1 == parts) {
+        hal_ir_async_commit(p->e->b);
+    }
+}
+
+/* The next tile is there for all, and all have read the present one. */
+static void await_tile(pipeline *p)
+{
+    hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
+    hal_ir_barrier(p->e->b);
+}
+
+static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value read = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 1, HAL_IR_NONE);
+    return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
+}
+
+/* Rows g and g + 8 of each 16, words t and t + 4. */
+static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
+{
+    const uint32_t pitch = p->a.pitch;
+    for (uint32_t i = 0; i < p->rows; i++) {
+        for (uint32_t n = 0; n < 4; n++) {
+            const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
+            const uint32_t offset =
+                p->e->plan->a.along_k ? row * pitch + along : along * pitch + row;
+            p->words_a[now][i][n] = read_word(p, place, p->a.begin + offset);
+        }
+    }
+}
+
+/* Halves by rows: 4 columns of two neighbouring rows, turned into words along k. */
+static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value low = hal_ir_u32(b, 0xffff), high = hal_ir_u32(b, 0xffff0000u),
+                 half = hal_ir_u32(b, 16);
+    for (uint32_t j = 0; j < p->columns; j += 4) {
+        for (uint32_t n = 0; n < 2; n++) {
+            hal_ir_value rows[2];
+            for (uint32_t r = 0; r < 2; r++) {
+                const uint32_t row = 2 * (step * WORDS + 4 * n) + r;
+                const uint32_t offset = p->b.begin + row * p->b.pitch + 4 * j;
+                rows[r] = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 2, HAL_IR_NONE);
+            }
+            for (uint32_t q = 0; q < 2; q++) {
+                hal_ir_value x = hal_ir_extract(b, rows[0], q), y = hal_ir_extract(b, rows[1], q);
+                p->words_b[now][j + 2 * q][n] =
+                    hal_ir_or(b, hal_ir_and(b, x, low), hal_ir_shl(b, y, half));
+                p->words_b[now][j + 2 * q + 1][n] =
+                    hal_ir_or(b, hal_ir_shr(b, x, half), hal_ir_and(b, y, high));
+            }
+        }
+    }
+}
+
+/* F32 by rows: 4 neighbouring columns at once, one for each of 4 tiles. */
+static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
+{
+    hal_ir_builder *b = p->e->b;
+    for (uint32_t j = 0; j < p->columns; j += 4) {
+        for (uint32_t n = 0; n < 2; n++) {
+            const uint32_t offset = p->b.begin + (step * WORDS + 4 * n) * p->b.pitch + 8 * j;
+            hal_ir_value four =
+                hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 4, HAL_IR_NONE);
+            for (uint32_t q = 0; q < 4; q++) {
+                p->words_b[now][j + q][n] =
+                    hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_extract(b, four, q));
+            }
+        }
+    }
+}
+
+static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
+{
+    if (!p->e->plan->b.along_k && p->b.pack == 2) {
+        read_b_pairs(p, place, step, now);
+        return;
+    }
+    if (!p->e->plan->b.along_k) {
+        read_b_columns(p, place, step, now);
+        return;
+    }
+    for (uint32_t j = 0; j < p->columns; j++) {
+        for (uint32_t n = 0; n < 2; n++) {
+            const uint32_t offset = 8 * j * p->b.pitch + step * WORDS + 4 * n;
+            p->words_b[now][j][n] = read_word(p, place, p->b.begin + offset);
+        }
+    }
+}
+
+static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value begin = ops_gemm_times(p->e, stage, p->stage_size);
+    read_a(p, hal_ir_add(b, begin, p->a.first), step, into);
+    read_b(p, hal_ir_add(b, begin, p->b.first), step, into);
+}
+
+/* What was read before the loop turns lives in variables. */
 static void carry_words(pipeline *p,
                         void (*carry)(pipeline *p, hal_ir_value *variable, hal_ir_value *word),
-                        uint32_t now);
-static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
-static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
-static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word);
-static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
-static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
-static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
-static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now);
-static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset);
-static void part_words(pipeline *p, uint32_t now);
-static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small);
-static void multiply_step(pipeline *p, uint32_t now);
-static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4]);
+                        uint32_t now)
+{
+    for (uint32_t i = 0; i < 4 * p->rows; i++) {
+        carry(p, &p->next_a[i / 4][i % 4], &p->words_a[now][i / 4][i % 4]);
+    }
+    for (uint32_t i = 0; i < 2 * p->columns; i++) {
+        carry(p, &p->next_b[i / 2][i % 2], &p->words_b[now][i / 2][i % 2]);
+    }
+}
+
+static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    *variable = hal_ir_var(p->e->b, *word);
+}
+
+static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    *word = hal_ir_get(p->e->b, *variable);
+}
+
+static void part_words(pipeline *p, uint32_t now)
+{
+    for (uint32_t i = 0; i < 4 * p->rows; i++) {
+        part(p, p->words_a[now][i / 4][i % 4], &p->parts_a[0][i / 4][i % 4],
+             &p->parts_a[1][i / 4][i % 4]);
+    }
+    for (uint32_t i = 0; i < 2 * p->columns; i++) {
+        part(p, p->words_b[now][i / 2][i % 2], &p->parts_b[0][i / 2][i % 2],
+             &p->parts_b[1][i / 2][i % 2]);
+    }
+}
+
+/* The work-item's sums that the 16 x 8 tile has: two columns of its two rows. */
+static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
+{
+    const int along_k = p->e->plan->b.along_k;
+    const uint32_t first = along_k ? 2 * column : column / 4 * 8 + column % 4;
+    for (uint32_t i = 0; i < 4; i++) {
+        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (along_k ? 1 : 4);
+    }
+}
+
 static void multiply(pipeline *p, hal_type type, uint32_t row, uint32_t column,
-                     const hal_ir_value *a, const hal_ir_value *b);
+                     const hal_ir_value *a, const hal_ir_value *b)
+{
+    hal_ir_builder *builder = p->e->b;
+    uint32_t sums[4];
+    hal_ir_value c[4];
+    sums_of(p, row, column, sums);
+    for (uint32_t i = 0; i < 4; i++) {
+        c[i] = p->fresh[sums[i]];
+    }
+    hal_ir_value product =
+        hal_ir_matrix_multiply(builder, type, hal_ir_pack(builder, 4, a),
+                               hal_ir_pack(builder, 2, b), hal_ir_pack(builder, 4, c));
+    for (uint32_t i = 0; i < 4; i++) {
+        p->fresh[sums[i]] = hal_ir_extract(builder, product, i);
+    }
+}
+
+static void multiply_step(pipeline *p, uint32_t now)
+{
+    const hal_type type = p->e->plan->type_ab;
+    const uint32_t terms = p->e->tiles->matrix;
+    part_words(p, now);
+    for (uint32_t j = 0; j < p->columns; j++) {
+        for (uint32_t i = 0; i < p->rows; i++) {
+            const uint32_t row = j & 1 ? p->rows - 1 - i : i;
+            if (terms == 3) {
+                multiply(p, type, row, j, p->parts_a[1][row], p->parts_b[0][j]);
+                multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[1][j]);
+            }
+            multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[0][j]);
+        }
+    }
+}
+
+/* Every step's words are read while the step before is multiplied, the next tile's first ones too:
+ * one barrier a tile, behind which the present tile is read and its place may be filled. */
+static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
+{
+    ops_gemm_emitter *e = p->e;
+    const uint32_t sums = e->a.thread * e->c.thread;
+    hal_ir_value zero = hal_ir_f32(e->b, 0);
+    for (uint32_t i = 0; i < sums; i++) {
+        p->fresh[i] = e->tiles->flush ? zero : e->present[i];
+    }
+    for (uint32_t step = 0; step < p->steps; step++) {
+        if (step + 1 < p->steps) {
+            read_step(p, stage, step + 1, ~step & 1);
+            copy_part(p, step, p->steps - 1);
+        } else {
+            await_tile(p);
+            read_step(p, next, 0, ~step & 1);
+        }
+        multiply_step(p, step & 1);
+    }
+    for (uint32_t i = 0; i < sums; i++) {
+        e->present[i] =
+            e->tiles->flush ? hal_ir_add(e->b, e->present[i], p->fresh[i]) : p->fresh[i];
+    }
+}
+
+static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
+{
+    hal_ir_set(p->e->b, *variable, *word);
+}
+
+static void multiply_tiles(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t stages = e->tiles->stages, depth = e->tiles->block_k;
+    hal_ir_value zero = hal_ir_u32(b, 0), last = hal_ir_u32(b, stages - 1);
+    for (uint32_t i = 0; i + 1 < stages; i++) {
+        aim(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
+        copy_part(p, 0, 1);
+    }
+    await_tile(p);
+    read_step(p, zero, 0, 0);
+    carry_words(p, open_word, 0);
+    hal_ir_value present = hal_ir_var(b, zero), filled = hal_ir_var(b, last);
+    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, depth));
+    hal_ir_value stage = hal_ir_get(b, present);
+    hal_ir_value next =
+        hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1), zero);
+    aim(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
+    hal_ir_set(b, filled, stage);
+    hal_ir_set(b, present, next);
+    ops_gemm_get_sums(e);
+    carry_words(p, get_word, 0);
+    multiply_tile(p, stage, next);
+    carry_words(p, set_word, p->steps & 1);
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+}
 
 uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan)
 {
@@ -109,376 +447,4 @@ void ops_gemm_emit_matrix(ops_gemm_emitter *e)
     multiply_tiles(&p);
     ops_gemm_get_sums(e);
     ops_gemm_emit_rows(e, 0, t->thread_m);
-}
-
-/* ---- From global to shared memory ---- */
-
-static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_gemm_operand *o,
-                        uint32_t begin)
-{
-    ops_gemm_emitter *e = p->e;
-    const uint32_t depth = e->tiles->block_k;
-    s->side = side;
-    s->pack = 4 / hal_type_size(e->plan->type_ab);
-    s->far = o->along_k ? side->block : depth;
-    s->near = (o->along_k ? depth : side->block) / s->pack;
-    s->pitch = pitch_of(s->near, s->pack, o->along_k);
-    s->begin = begin;
-    s->count = s->far * s->near / ACCESS_WORDS / p->items;
-    for (uint32_t i = 0; i < s->count; i++) {
-        place_access(p, s, i);
-    }
-}
-
-/* Padding that keeps a warp's reads in different banks of shared memory. */
-static uint32_t pitch_of(uint32_t near, uint32_t pack, int along_k)
-{
-    return near + (along_k || pack == 2 ? 4u : 8u);
-}
-
-static void place_access(pipeline *p, stream *s, uint32_t number)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t run = s->near / ACCESS_WORDS;
-    const int along_k = s->side->operand->along_k;
-    hal_ir_value near = ops_gemm_times(e, ops_gemm_rest(e, e->item, run), ACCESS_WORDS);
-    hal_ir_value far = ops_gemm_quotient(e, e->item, run);
-    if (number == 0) {
-        s->to = ops_gemm_plus(e, hal_ir_add(b, ops_gemm_times(e, far, s->pitch), near), s->begin);
-    }
-    far = ops_gemm_plus(e, far, number * (p->items / run));
-    hal_ir_value elements = ops_gemm_times(e, near, s->pack);
-    hal_ir_value line = hal_ir_add(b, s->side->origin, along_k ? far : elements);
-    s->step[number] = along_k ? elements : far;
-    s->line[number] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, line, s->side->limit);
-    hal_ir_value row = along_k ? line : far;
-    hal_ir_value column = along_k ? near : ops_gemm_quotient(e, line, s->pack);
-    s->from[number] =
-        hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
-    s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
-}
-
-/* Where the tile at step k comes from and goes to. */
-static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    stream *streams[2] = {&p->a, &p->b};
-    p->some = hal_ir_lt(b, k, e->k);
-    p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
-    for (uint32_t i = 0; i < 2; i++) {
-        stream *s = streams[i];
-        s->way = s->side->operand->along_k ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
-                                           : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
-        s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
-    }
-}
-
-/* A part of the tile's copies: they are spread between the multiplications. */
-static void copy_part(pipeline *p, uint32_t part, uint32_t parts)
-{
-    const uint32_t count = p->a.count + p->b.count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (i * parts / count == part) {
-            copy_access(p, i < p->a.count ? &p->a : &p->b, i < p->a.count ? i : i - p->a.count);
-        }
-    }
-    if (part + 1 == parts) {
-        hal_ir_async_commit(p->e->b);
-    }
-}
-
-static void copy_access(pipeline *p, stream *s, uint32_t number)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
-    hal_ir_value guard = p->some;
-    if (!e->plan->whole) {
-        guard = hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
-    }
-    hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, s->target, number * apart), s->side->memory,
-                      hal_ir_add(b, s->from[number], s->way), ACCESS_WORDS, guard);
-}
-
-/* ---- From shared memory to the sums ---- */
-
-static void multiply_tiles(pipeline *p)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t stages = e->tiles->stages, depth = e->tiles->block_k;
-    hal_ir_value zero = hal_ir_u32(b, 0), last = hal_ir_u32(b, stages - 1);
-    for (uint32_t i = 0; i + 1 < stages; i++) {
-        aim(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
-        copy_part(p, 0, 1);
-    }
-    await_tile(p);
-    read_step(p, zero, 0, 0);
-    carry_words(p, open_word, 0);
-    hal_ir_value present = hal_ir_var(b, zero), filled = hal_ir_var(b, last);
-    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, depth));
-    hal_ir_value stage = hal_ir_get(b, present);
-    hal_ir_value next =
-        hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1), zero);
-    aim(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
-    hal_ir_set(b, filled, stage);
-    hal_ir_set(b, present, next);
-    ops_gemm_get_sums(e);
-    carry_words(p, get_word, 0);
-    multiply_tile(p, stage, next);
-    carry_words(p, set_word, p->steps & 1);
-    ops_gemm_set_sums(e);
-    hal_ir_end(b);
-}
-
-/* Every step's words are read while the step before is multiplied, the next tile's first ones too:
- * one barrier a tile, behind which the present tile is read and its place may be filled. */
-static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
-{
-    ops_gemm_emitter *e = p->e;
-    const uint32_t sums = e->a.thread * e->c.thread;
-    hal_ir_value zero = hal_ir_f32(e->b, 0);
-    for (uint32_t i = 0; i < sums; i++) {
-        p->fresh[i] = e->tiles->flush ? zero : e->present[i];
-    }
-    for (uint32_t step = 0; step < p->steps; step++) {
-        if (step + 1 < p->steps) {
-            read_step(p, stage, step + 1, ~step & 1);
-            copy_part(p, step, p->steps - 1);
-        } else {
-            await_tile(p);
-            read_step(p, next, 0, ~step & 1);
-        }
-        multiply_step(p, step & 1);
-    }
-    for (uint32_t i = 0; i < sums; i++) {
-        e->present[i] =
-            e->tiles->flush ? hal_ir_add(e->b, e->present[i], p->fresh[i]) : p->fresh[i];
-    }
-}
-
-/* The next tile is there for all, and all have read the present one. */
-static void await_tile(pipeline *p)
-{
-    hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
-    hal_ir_barrier(p->e->b);
-}
-
-static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t into)
-{
-    hal_ir_builder *b = p->e->b;
-    hal_ir_value begin = ops_gemm_times(p->e, stage, p->stage_size);
-    read_a(p, hal_ir_add(b, begin, p->a.first), step, into);
-    read_b(p, hal_ir_add(b, begin, p->b.first), step, into);
-}
-
-/* What was read before the loop turns lives in variables. */
-static void carry_words(pipeline *p,
-                        void (*carry)(pipeline *p, hal_ir_value *variable, hal_ir_value *word),
-                        uint32_t now)
-{
-    for (uint32_t i = 0; i < 4 * p->rows; i++) {
-        carry(p, &p->next_a[i / 4][i % 4], &p->words_a[now][i / 4][i % 4]);
-    }
-    for (uint32_t i = 0; i < 2 * p->columns; i++) {
-        carry(p, &p->next_b[i / 2][i % 2], &p->words_b[now][i / 2][i % 2]);
-    }
-}
-
-static void open_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
-{
-    *variable = hal_ir_var(p->e->b, *word);
-}
-
-static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
-{
-    *word = hal_ir_get(p->e->b, *variable);
-}
-
-static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
-{
-    hal_ir_set(p->e->b, *variable, *word);
-}
-
-/* Where the lane's reads of a stage begin: of A at its first row, of B at its first columns. */
-static void place_reads(pipeline *p)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t warp_n = e->c.lanes * e->c.thread;
-    hal_ir_value warp = ops_gemm_quotient(e, e->item, HAL_IR_MATRIX_LANES);
-    hal_ir_value column = ops_gemm_times(e, ops_gemm_rest(e, warp, e->c.block / warp_n), warp_n);
-    p->a.first = e->plan->a.along_k
-                     ? hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t)
-                     : hal_ir_add(b, ops_gemm_times(e, p->t, p->a.pitch), e->a.first);
-    if (e->plan->b.along_k) {
-        column = hal_ir_add(b, column, p->g);
-        p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
-    } else {
-        column = hal_ir_add(b, column, ops_gemm_times(e, p->g, 4));
-        hal_ir_value row = ops_gemm_times(e, p->t, p->b.pack);
-        p->b.first = hal_ir_add(b, ops_gemm_times(e, row, p->b.pitch),
-                                ops_gemm_quotient(e, column, p->b.pack));
-    }
-}
-
-/* Rows g and g + 8 of each 16, words t and t + 4. */
-static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
-{
-    const uint32_t pitch = p->a.pitch;
-    for (uint32_t i = 0; i < p->rows; i++) {
-        for (uint32_t n = 0; n < 4; n++) {
-            const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
-            const uint32_t offset =
-                p->e->plan->a.along_k ? row * pitch + along : along * pitch + row;
-            p->words_a[now][i][n] = read_word(p, place, p->a.begin + offset);
-        }
-    }
-}
-
-static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
-{
-    if (!p->e->plan->b.along_k && p->b.pack == 2) {
-        read_b_pairs(p, place, step, now);
-        return;
-    }
-    if (!p->e->plan->b.along_k) {
-        read_b_columns(p, place, step, now);
-        return;
-    }
-    for (uint32_t j = 0; j < p->columns; j++) {
-        for (uint32_t n = 0; n < 2; n++) {
-            const uint32_t offset = 8 * j * p->b.pitch + step * WORDS + 4 * n;
-            p->words_b[now][j][n] = read_word(p, place, p->b.begin + offset);
-        }
-    }
-}
-
-/* F32 by rows: 4 neighbouring columns at once, one for each of 4 tiles. */
-static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
-{
-    hal_ir_builder *b = p->e->b;
-    for (uint32_t j = 0; j < p->columns; j += 4) {
-        for (uint32_t n = 0; n < 2; n++) {
-            const uint32_t offset = p->b.begin + (step * WORDS + 4 * n) * p->b.pitch + 8 * j;
-            hal_ir_value four =
-                hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 4, HAL_IR_NONE);
-            for (uint32_t q = 0; q < 4; q++) {
-                p->words_b[now][j + q][n] =
-                    hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_extract(b, four, q));
-            }
-        }
-    }
-}
-
-/* Halves by rows: 4 columns of two neighbouring rows, turned into words along k. */
-static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
-{
-    hal_ir_builder *b = p->e->b;
-    hal_ir_value low = hal_ir_u32(b, 0xffff), high = hal_ir_u32(b, 0xffff0000u),
-                 half = hal_ir_u32(b, 16);
-    for (uint32_t j = 0; j < p->columns; j += 4) {
-        for (uint32_t n = 0; n < 2; n++) {
-            hal_ir_value rows[2];
-            for (uint32_t r = 0; r < 2; r++) {
-                const uint32_t row = 2 * (step * WORDS + 4 * n) + r;
-                const uint32_t offset = p->b.begin + row * p->b.pitch + 4 * j;
-                rows[r] = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 2, HAL_IR_NONE);
-            }
-            for (uint32_t q = 0; q < 2; q++) {
-                hal_ir_value x = hal_ir_extract(b, rows[0], q), y = hal_ir_extract(b, rows[1], q);
-                p->words_b[now][j + 2 * q][n] =
-                    hal_ir_or(b, hal_ir_and(b, x, low), hal_ir_shl(b, y, half));
-                p->words_b[now][j + 2 * q + 1][n] =
-                    hal_ir_or(b, hal_ir_shr(b, x, half), hal_ir_and(b, y, high));
-            }
-        }
-    }
-}
-
-static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
-{
-    hal_ir_builder *b = p->e->b;
-    hal_ir_value read = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 1, HAL_IR_NONE);
-    return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
-}
-
-static void part_words(pipeline *p, uint32_t now)
-{
-    for (uint32_t i = 0; i < 4 * p->rows; i++) {
-        part(p, p->words_a[now][i / 4][i % 4], &p->parts_a[0][i / 4][i % 4],
-             &p->parts_a[1][i / 4][i % 4]);
-    }
-    for (uint32_t i = 0; i < 2 * p->columns; i++) {
-        part(p, p->words_b[now][i / 2][i % 2], &p->parts_b[0][i / 2][i % 2],
-             &p->parts_b[1][i / 2][i % 2]);
-    }
-}
-
-/* A word as it is multiplied: of F32 the part that counts, rounded, and what is left of it. Bits
- * below those that count are ignored by the unit. Rounding a NaN would carry into its sign; with
- * three terms the part that is left passes it on. */
-static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
-{
-    hal_ir_builder *b = p->e->b;
-    *big = *small = bits;
-    if (p->type == HAL_TYPE_U32) {
-        return;
-    }
-    hal_ir_value x = hal_ir_bitcast(b, HAL_TYPE_F32, bits);
-    *big = hal_ir_add(b, bits, hal_ir_u32(b, 0x1000));
-    if (p->e->tiles->matrix == 1) {
-        *big = hal_ir_select(b, hal_ir_eq(b, x, x), *big, bits);
-        return;
-    }
-    hal_ir_value counted = hal_ir_and(b, *big, hal_ir_u32(b, 0xffffe000u));
-    *small =
-        hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
-}
-
-static void multiply_step(pipeline *p, uint32_t now)
-{
-    const hal_type type = p->e->plan->type_ab;
-    const uint32_t terms = p->e->tiles->matrix;
-    part_words(p, now);
-    for (uint32_t j = 0; j < p->columns; j++) {
-        for (uint32_t i = 0; i < p->rows; i++) {
-            const uint32_t row = j & 1 ? p->rows - 1 - i : i;
-            if (terms == 3) {
-                multiply(p, type, row, j, p->parts_a[1][row], p->parts_b[0][j]);
-                multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[1][j]);
-            }
-            multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[0][j]);
-        }
-    }
-}
-
-/* The work-item's sums that the 16 x 8 tile has: two columns of its two rows. */
-static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
-{
-    const int along_k = p->e->plan->b.along_k;
-    const uint32_t first = along_k ? 2 * column : column / 4 * 8 + column % 4;
-    for (uint32_t i = 0; i < 4; i++) {
-        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (along_k ? 1 : 4);
-    }
-}
-
-static void multiply(pipeline *p, hal_type type, uint32_t row, uint32_t column,
-                     const hal_ir_value *a, const hal_ir_value *b)
-{
-    hal_ir_builder *builder = p->e->b;
-    uint32_t sums[4];
-    hal_ir_value c[4];
-    sums_of(p, row, column, sums);
-    for (uint32_t i = 0; i < 4; i++) {
-        c[i] = p->fresh[sums[i]];
-    }
-    hal_ir_value product =
-        hal_ir_matrix_multiply(builder, type, hal_ir_pack(builder, 4, a),
-                               hal_ir_pack(builder, 2, b), hal_ir_pack(builder, 4, c));
-    for (uint32_t i = 0; i < 4; i++) {
-        p->fresh[sums[i]] = hal_ir_extract(builder, product, i);
-    }
 }

@@ -14,70 +14,24 @@ typedef struct stored {
     int64_t leading;
 } stored;
 
-static hal_status with_copies(ops_context *context, const ops_product *product);
-static int needs_copy(const ops_context *context, const ops_matrix *matrix);
-static void become_copy(ops_matrix *matrix);
-static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy);
-static int store(const ops_matrix *matrix, stored *s);
-static int starts_aligned(const ops_context *context, const ops_tensor *tensor);
-static hal_status decline(const ops_product *p, const char *what);
-static hal_status describe(const ops_context *context, const ops_product *p,
-                           hal_gemm_description *d);
-static hal_status find_kernel(ops_context *context, const ops_product *p,
-                              const hal_gemm_description *d, ops_entry **entry);
-static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
-                 ops_signature *signature);
-static hal_range range_of(const ops_tensor *tensor);
-static hal_status record(ops_context *context, const ops_product *p, const ops_entry *entry);
-
-hal_status ops_gemm_native(ops_context *context, const ops_product *product)
+/* Whether a matrix is stored by rows or columns with a leading dimension and batches ahead. */
+static int store(const ops_matrix *matrix, stored *s)
 {
-    hal_gemm_description description;
-    ops_entry *entry;
-    if (needs_copy(context, &product->a) || needs_copy(context, &product->b)) {
-        return with_copies(context, product);
-    }
-    hal_status status = describe(context, product, &description);
-    if (!status) {
-        status = find_kernel(context, product, &description, &entry);
-    }
-    return status ? status : record(context, product, entry);
+    int64_t rows = matrix->rows, columns = matrix->columns;
+    int by_rows = matrix->column_stride == 1 && (rows == 1 || matrix->row_stride >= columns);
+    int by_columns = matrix->row_stride == 1 && (columns == 1 || matrix->column_stride >= rows);
+    s->transposed = !by_rows;
+    int64_t length = by_rows ? columns : rows, count = by_rows ? rows : columns;
+    int64_t stride = by_rows ? matrix->row_stride : matrix->column_stride;
+    length = length > 0 ? length : 1;
+    s->leading = count == 1 || stride < length ? length : stride;
+    return (by_rows || by_columns) && matrix->batch_stride >= 0;
 }
 
-/* The kernel is looked for before anything is copied, since there may be none. */
-static hal_status with_copies(ops_context *context, const ops_product *product)
+static int starts_aligned(const ops_context *context, const ops_tensor *tensor)
 {
-    ops_product p = *product;
-    ops_tensor copies[2] = {{0}, {0}};
-    const int copy_a = needs_copy(context, &p.a), copy_b = needs_copy(context, &p.b);
-    hal_gemm_description description;
-    ops_entry *entry;
-    if (copy_a) {
-        become_copy(&p.a);
-    }
-    if (copy_b) {
-        become_copy(&p.b);
-    }
-    hal_status status = describe(context, &p, &description);
-    if (!status) {
-        status = find_kernel(context, &p, &description, &entry);
-    }
-    /* Copies may add entries, and with them remove this one. */
-    ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0} : *entry;
-    hal_kernel_retain(found.kernel);
-    if (!status && copy_a) {
-        status = make_copy(context, &p.a, &copies[0]);
-    }
-    if (!status && copy_b) {
-        status = make_copy(context, &p.b, &copies[1]);
-    }
-    if (!status) {
-        status = record(context, &p, &found);
-    }
-    hal_kernel_release(found.kernel);
-    ops_tensor_release(&copies[0]);
-    ops_tensor_release(&copies[1]);
-    return status;
+    uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
+    return (offset & (context->info->binding_alignment - 1)) == 0; /* a power of two */
 }
 
 /* Whether an operand has to be copied, because it begins at an odd place (bindings begin at aligned
@@ -97,37 +51,6 @@ static void become_copy(ops_matrix *matrix)
     matrix->row_stride = matrix->columns;
     matrix->column_stride = 1;
     matrix->batch_stride = has_batch ? matrix->rows * matrix->columns : 0;
-}
-
-static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
-{
-    const ops_tensor *from = matrix->tensor;
-    hal_status status = ops_tensor_create(context, from->type, from->rank, from->shape, copy);
-    if (!status) {
-        status = ops_copy(context, from, copy);
-    }
-    matrix->tensor = copy;
-    return status;
-}
-
-/* Whether a matrix is stored by rows or columns with a leading dimension and batches ahead. */
-static int store(const ops_matrix *matrix, stored *s)
-{
-    int64_t rows = matrix->rows, columns = matrix->columns;
-    int by_rows = matrix->column_stride == 1 && (rows == 1 || matrix->row_stride >= columns);
-    int by_columns = matrix->row_stride == 1 && (columns == 1 || matrix->column_stride >= rows);
-    s->transposed = !by_rows;
-    int64_t length = by_rows ? columns : rows, count = by_rows ? rows : columns;
-    int64_t stride = by_rows ? matrix->row_stride : matrix->column_stride;
-    length = length > 0 ? length : 1;
-    s->leading = count == 1 || stride < length ? length : stride;
-    return (by_rows || by_columns) && matrix->batch_stride >= 0;
-}
-
-static int starts_aligned(const ops_context *context, const ops_tensor *tensor)
-{
-    uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
-    return (offset & (context->info->binding_alignment - 1)) == 0; /* a power of two */
 }
 
 /* No sentence where the portable door is taken instead: that is no failure. */
@@ -190,29 +113,6 @@ static hal_status describe(const ops_context *context, const ops_product *p,
     return HAL_OK;
 }
 
-/* The kernel of a description, or UNSUPPORTED; both are remembered. */
-static hal_status find_kernel(ops_context *context, const ops_product *p,
-                              const hal_gemm_description *d, ops_entry **entry)
-{
-    ops_signature signature;
-    uint64_t key[2], workspace = 0;
-    signature.count = 0;
-    sign(d, p->options->epilogue, &signature);
-    *entry = ops_cache_find(context, &signature, key);
-    if (!*entry) {
-        hal_kernel *kernel = NULL;
-        hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
-        if (status && status != HAL_ERROR_UNSUPPORTED) {
-            return status;
-        }
-        hal_status kept = ops_cache_insert(context, key, status ? NULL : kernel, workspace, entry);
-        if (status || kept) {
-            return status ? status : kept;
-        }
-    }
-    return (*entry)->kernel ? HAL_OK : decline(p, "shape and types the plugin has no kernel for");
-}
-
 static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
                  ops_signature *signature)
 {
@@ -236,6 +136,40 @@ static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
         ops_sign(signature, epilogue->hash[0]);
         ops_sign(signature, epilogue->hash[1]);
     }
+}
+
+/* The kernel of a description, or UNSUPPORTED; both are remembered. */
+static hal_status find_kernel(ops_context *context, const ops_product *p,
+                              const hal_gemm_description *d, ops_entry **entry)
+{
+    ops_signature signature;
+    uint64_t key[2], workspace = 0;
+    signature.count = 0;
+    sign(d, p->options->epilogue, &signature);
+    *entry = ops_cache_find(context, &signature, key);
+    if (!*entry) {
+        hal_kernel *kernel = NULL;
+        hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
+        if (status && status != HAL_ERROR_UNSUPPORTED) {
+            return status;
+        }
+        hal_status kept = ops_cache_insert(context, key, status ? NULL : kernel, workspace, entry);
+        if (status || kept) {
+            return status ? status : kept;
+        }
+    }
+    return (*entry)->kernel ? HAL_OK : decline(p, "shape and types the plugin has no kernel for");
+}
+
+static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
+{
+    const ops_tensor *from = matrix->tensor;
+    hal_status status = ops_tensor_create(context, from->type, from->rank, from->shape, copy);
+    if (!status) {
+        status = ops_copy(context, from, copy);
+    }
+    matrix->tensor = copy;
+    return status;
 }
 
 /* From a tensor's first element to its last; nothing for one without elements. */
@@ -273,4 +207,54 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
                                             4 + p->options->input_count, scalars, sizeof scalars);
     hal_buffer_release(ranges[3].buffer);
     return status;
+}
+
+/* The kernel is looked for before anything is copied, since there may be none. */
+static hal_status with_copies(ops_context *context, const ops_product *product)
+{
+    ops_product p = *product;
+    ops_tensor copies[2] = {{0}, {0}};
+    const int copy_a = needs_copy(context, &p.a), copy_b = needs_copy(context, &p.b);
+    hal_gemm_description description;
+    ops_entry *entry;
+    if (copy_a) {
+        become_copy(&p.a);
+    }
+    if (copy_b) {
+        become_copy(&p.b);
+    }
+    hal_status status = describe(context, &p, &description);
+    if (!status) {
+        status = find_kernel(context, &p, &description, &entry);
+    }
+    /* Copies may add entries, and with them remove this one. */
+    ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0} : *entry;
+    hal_kernel_retain(found.kernel);
+    if (!status && copy_a) {
+        status = make_copy(context, &p.a, &copies[0]);
+    }
+    if (!status && copy_b) {
+        status = make_copy(context, &p.b, &copies[1]);
+    }
+    if (!status) {
+        status = record(context, &p, &found);
+    }
+    hal_kernel_release(found.kernel);
+    ops_tensor_release(&copies[0]);
+    ops_tensor_release(&copies[1]);
+    return status;
+}
+
+hal_status ops_gemm_native(ops_context *context, const ops_product *product)
+{
+    hal_gemm_description description;
+    ops_entry *entry;
+    if (needs_copy(context, &product->a) || needs_copy(context, &product->b)) {
+        return with_copies(context, product);
+    }
+    hal_status status = describe(context, product, &description);
+    if (!status) {
+        status = find_kernel(context, product, &description, &entry);
+    }
+    return status ? status : record(context, product, entry);
 }

@@ -12,98 +12,6 @@
 
 typedef ops_gemm_task task;
 
-static int better_swapped(const ops_context *context, const ops_product *product);
-static int lies_across(const ops_context *context, const ops_product *product);
-static hal_status turn_b(ops_context *context, ops_product *product, ops_tensor *copy);
-static hal_status run(ops_context *context, task *t);
-static void swap(ops_product *product);
-static void transpose(ops_matrix *matrix);
-static hal_status bind(const ops_context *context, task *t);
-static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
-                  ops_gemm_place *place);
-static void choose_layout(const ops_context *context, task *t);
-static uint8_t operand_width(const task *t, const ops_gemm_place *p,
-                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
-                             int64_t far_stride, int is_b);
-static void choose_matrix_units(const ops_context *context, task *t);
-static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width);
-static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch);
-static uint8_t step_of(int64_t stride, int64_t length);
-static void sign(const task *t, ops_signature *signature);
-
-hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
-{
-    task t;
-    ops_tensor copy = {0};
-    hal_status status = HAL_OK;
-    memcpy(&t.product, product,
-           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
-    t.plan = (ops_gemm_plan){.swapped = 0};
-    t.k_all = (uint32_t)product->a.columns;
-    if (better_swapped(context, product)) {
-        swap(&t.product);
-        t.plan.swapped = 1;
-    }
-    if (lies_across(context, &t.product)) {
-        status = turn_b(context, &t.product, &copy);
-    }
-    if (!status) {
-        status = run(context, &t);
-    }
-    ops_tensor_release(&copy);
-    return status;
-}
-
-/* In parts of k where that pays and there is memory for them. */
-static hal_status run(ops_context *context, task *t)
-{
-    ops_entry *entry;
-    hal_status status = ops_gemm_plan_task(context, t);
-    if (status) {
-        return status;
-    }
-    const uint32_t depth = context->part_depth ? context->part_depth
-                                               : ops_gemm_choose_depth(context->info, &t->plan,
-                                                                       &t->work, t->product.batch);
-    if (depth && depth < t->work.k && t->product.batch == 1) {
-        status = ops_gemm_split(context, t, depth);
-        if (status != HAL_ERROR_OUT_OF_MEMORY) {
-            return status;
-        }
-    }
-    status = ops_gemm_find_kernel(context, t, &entry);
-    return status ? status : ops_gemm_record(context, t, entry);
-}
-
-hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
-{
-    hal_status status = bind(context, t);
-    if (!status) {
-        choose_layout(context, t);
-    }
-    return status;
-}
-
-hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
-{
-    ops_signature signature;
-    uint64_t key[2];
-    signature.count = 0;
-    sign(t, &signature);
-    *entry = ops_cache_find(context, &signature, key);
-    if (*entry) {
-        return HAL_OK;
-    }
-    hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create("gemm", &b);
-    if (status) {
-        return status;
-    }
-    ops_declare_bindings(b, &t->bindings);
-    ops_gemm_emit(b, &t->plan);
-    return ops_cache_build(context, key, b, entry);
-}
-
 /* C by columns is C' by rows. Lanes run along columns: few columns and many rows are exchanged, and
  * operands of which only A has its lines side by side. */
 static int better_swapped(const ops_context *context, const ops_product *product)
@@ -117,6 +25,29 @@ static int better_swapped(const ops_context *context, const ops_product *product
     }
     return (c->columns < 16 && c->rows > 4 * c->columns) ||
            (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= MANY_ROWS);
+}
+
+static void transpose(ops_matrix *matrix)
+{
+    int64_t rows = matrix->rows, row_stride = matrix->row_stride;
+    matrix->rows = matrix->columns;
+    matrix->columns = rows;
+    matrix->row_stride = matrix->column_stride;
+    matrix->column_stride = row_stride;
+}
+
+/* C' = B' A'. */
+static void swap(ops_product *product)
+{
+    ops_matrix a = product->a;
+    product->a = product->b;
+    product->b = a;
+    transpose(&product->a);
+    transpose(&product->b);
+    transpose(&product->c);
+    for (uint32_t i = 0; i < product->options->input_count; i++) {
+        transpose(&product->inputs[i]);
+    }
 }
 
 /* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to
@@ -146,27 +77,32 @@ static hal_status turn_b(ops_context *context, ops_product *product, ops_tensor 
     return status;
 }
 
-/* C' = B' A'. */
-static void swap(ops_product *product)
+/* In parts of k where that pays and there is memory for them. */
+static hal_status run(ops_context *context, task *t)
 {
-    ops_matrix a = product->a;
-    product->a = product->b;
-    product->b = a;
-    transpose(&product->a);
-    transpose(&product->b);
-    transpose(&product->c);
-    for (uint32_t i = 0; i < product->options->input_count; i++) {
-        transpose(&product->inputs[i]);
+    ops_entry *entry;
+    hal_status status = ops_gemm_plan_task(context, t);
+    if (status) {
+        return status;
     }
+    const uint32_t depth = context->part_depth ? context->part_depth
+                                               : ops_gemm_choose_depth(context->info, &t->plan,
+                                                                       &t->work, t->product.batch);
+    if (depth && depth < t->work.k && t->product.batch == 1) {
+        status = ops_gemm_split(context, t, depth);
+        if (status != HAL_ERROR_OUT_OF_MEMORY) {
+            return status;
+        }
+    }
+    status = ops_gemm_find_kernel(context, t, &entry);
+    return status ? status : ops_gemm_record(context, t, entry);
 }
 
-static void transpose(ops_matrix *matrix)
+static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
+                  ops_gemm_place *place)
 {
-    int64_t rows = matrix->rows, row_stride = matrix->row_stride;
-    matrix->rows = matrix->columns;
-    matrix->columns = rows;
-    matrix->row_stride = matrix->column_stride;
-    matrix->column_stride = row_stride;
+    *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
+                              matrix->column_stride, matrix->batch_stride};
 }
 
 static hal_status bind(const ops_context *context, task *t)
@@ -204,11 +140,107 @@ static hal_status bind(const ops_context *context, task *t)
     return HAL_OK;
 }
 
-static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
-                  ops_gemm_place *place)
+static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
 {
-    *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
-                              matrix->column_stride, matrix->batch_stride};
+    const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
+                              (matrix->columns - 1) * matrix->column_stride,
+                              ((int64_t)batch - 1) * matrix->batch_stride};
+    for (uint32_t i = 0; i < 3; i++) {
+        base += reach[i] > 0 ? reach[i] : 0;
+    }
+    return base;
+}
+
+static uint8_t step_of(int64_t stride, int64_t length)
+{
+    if (stride == 0 || length == 1) {
+        return OPS_INNER_ZERO;
+    }
+    return stride == 1 ? OPS_INNER_ONE : OPS_INNER_ANY;
+}
+
+/* Of a power of two. */
+static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= (uint64_t)numbers[i];
+    }
+    return (bits & (width - 1)) == 0;
+}
+
+/* Elements that one access to A or B may take. A device without accesses as wide gets them split,
+ * under one guard. */
+static uint8_t operand_width(const task *t, const ops_gemm_place *p,
+                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
+                             int64_t far_stride, int is_b)
+{
+    const ops_gemm_tiles *tiles = &t->plan.tiles;
+    uint32_t size = hal_type_size(t->plan.type_ab);
+    uint32_t width = 16 / size;
+    uint32_t block = is_b ? tiles->block_n : tiles->block_m;
+    block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
+    block = operand->along_k ? tiles->block_k : block;
+    width = width < 8 ? width : 8;
+    width = width < block ? width : block;
+    const int direct = !tiles->stages && !tiles->unroll;
+    if (tiles->stages > 2 && operand->along_k) {
+        return 1; /* a copy does not turn a row into a column */
+    }
+    /* A direct reader takes whole steps along k and the rest one by one. */
+    const int64_t steps = t->work.k | t->work.k_all;
+    int64_t near = operand->along_k ? (direct ? 0 : steps) : lines;
+    int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
+                          (int64_t)(t->bindings.ranges[slot].offset / size)};
+    if (operand->along_k && lines == 1) {
+        numbers[2] = 0; /* nobody goes to another line */
+    }
+    while (width > 1 && !all_multiples(numbers, 5, width)) {
+        width /= 2;
+    }
+    return (uint8_t)(width ? width : 1);
+}
+
+/* Matrix units, where they are and may be used, and where both operands are read in whole accesses
+ * of 16 bytes. Halves are read as words of two, so all distances are counted in words; A of halves
+ * has to lie along k. */
+static void choose_matrix_units(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    ops_gemm_plan *plan = &t->plan;
+    const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
+    ops_gemm_plan other = *plan;
+    if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
+                                      t->work.k, p->batch, plan->type_ab, plan->b.along_k,
+                                      &other.tiles) ||
+        ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
+        t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
+        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ || (size == 2 && !plan->a.along_k)) {
+        return;
+    }
+    ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
+    const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
+    for (uint32_t i = 0; i < 2; i++) {
+        const int along_rows = (i == 0) == operands[i]->along_k; /* of the matrix as it is */
+        const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
+        const int64_t near = operands[i]->along_k ? t->work.k | t->work.k_all
+                             : i                  ? t->work.n
+                                                  : t->work.m;
+        const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
+                                    (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
+        if (!all_multiples(numbers, 5, width)) {
+            return;
+        }
+    }
+    *plan = other;
+    plan->a.width = plan->b.width = (uint8_t)width;
+    for (uint32_t i = 0; size == 2 && i < 2; i++) {
+        t->bindings.types[plan->slots[i]] = HAL_TYPE_U32;
+        places[i]->base /= 2;
+        places[i]->row_stride /= 2;
+        places[i]->column_stride /= 2;
+        places[i]->batch_stride /= 2;
+    }
 }
 
 /* Types, tiles, which way operands lie, and how wide they are read. */
@@ -278,109 +310,6 @@ static void choose_layout(const ops_context *context, task *t)
     plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
 }
 
-/* Matrix units, where they are and may be used, and where both operands are read in whole accesses
- * of 16 bytes. Halves are read as words of two, so all distances are counted in words; A of halves
- * has to lie along k. */
-static void choose_matrix_units(const ops_context *context, task *t)
-{
-    const ops_product *p = &t->product;
-    ops_gemm_plan *plan = &t->plan;
-    const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
-    ops_gemm_plan other = *plan;
-    if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
-                                      t->work.k, p->batch, plan->type_ab, plan->b.along_k,
-                                      &other.tiles) ||
-        ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
-        t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
-        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ || (size == 2 && !plan->a.along_k)) {
-        return;
-    }
-    ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
-    const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
-    for (uint32_t i = 0; i < 2; i++) {
-        const int along_rows = (i == 0) == operands[i]->along_k; /* of the matrix as it is */
-        const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
-        const int64_t near = operands[i]->along_k ? t->work.k | t->work.k_all
-                             : i                  ? t->work.n
-                                                  : t->work.m;
-        const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
-                                    (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
-        if (!all_multiples(numbers, 5, width)) {
-            return;
-        }
-    }
-    *plan = other;
-    plan->a.width = plan->b.width = (uint8_t)width;
-    for (uint32_t i = 0; size == 2 && i < 2; i++) {
-        t->bindings.types[plan->slots[i]] = HAL_TYPE_U32;
-        places[i]->base /= 2;
-        places[i]->row_stride /= 2;
-        places[i]->column_stride /= 2;
-        places[i]->batch_stride /= 2;
-    }
-}
-
-/* Elements that one access to A or B may take. A device without accesses as wide gets them split,
- * under one guard. */
-static uint8_t operand_width(const task *t, const ops_gemm_place *p,
-                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
-                             int64_t far_stride, int is_b)
-{
-    const ops_gemm_tiles *tiles = &t->plan.tiles;
-    uint32_t size = hal_type_size(t->plan.type_ab);
-    uint32_t width = 16 / size;
-    uint32_t block = is_b ? tiles->block_n : tiles->block_m;
-    block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
-    block = operand->along_k ? tiles->block_k : block;
-    width = width < 8 ? width : 8;
-    width = width < block ? width : block;
-    const int direct = !tiles->stages && !tiles->unroll;
-    if (tiles->stages > 2 && operand->along_k) {
-        return 1; /* a copy does not turn a row into a column */
-    }
-    /* A direct reader takes whole steps along k and the rest one by one. */
-    const int64_t steps = t->work.k | t->work.k_all;
-    int64_t near = operand->along_k ? (direct ? 0 : steps) : lines;
-    int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
-                          (int64_t)(t->bindings.ranges[slot].offset / size)};
-    if (operand->along_k && lines == 1) {
-        numbers[2] = 0; /* nobody goes to another line */
-    }
-    while (width > 1 && !all_multiples(numbers, 5, width)) {
-        width /= 2;
-    }
-    return (uint8_t)(width ? width : 1);
-}
-
-/* Of a power of two. */
-static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
-{
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bits |= (uint64_t)numbers[i];
-    }
-    return (bits & (width - 1)) == 0;
-}
-
-static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
-{
-    const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
-                              (matrix->columns - 1) * matrix->column_stride,
-                              ((int64_t)batch - 1) * matrix->batch_stride};
-    for (uint32_t i = 0; i < 3; i++) {
-        base += reach[i] > 0 ? reach[i] : 0;
-    }
-    return base;
-}
-
-static uint8_t step_of(int64_t stride, int64_t length)
-{
-    if (stride == 0 || length == 1) {
-        return OPS_INNER_ZERO;
-    }
-    return stride == 1 ? OPS_INNER_ONE : OPS_INNER_ANY;
-}
-
 static void sign(const task *t, ops_signature *signature)
 {
     const ops_gemm_plan *p = &t->plan;
@@ -411,6 +340,58 @@ static void sign(const task *t, ops_signature *signature)
         ops_sign(signature, p->epilogue->hash[0]);
         ops_sign(signature, p->epilogue->hash[1]);
     }
+}
+
+hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
+{
+    task t;
+    ops_tensor copy = {0};
+    hal_status status = HAL_OK;
+    memcpy(&t.product, product,
+           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
+    t.plan = (ops_gemm_plan){.swapped = 0};
+    t.k_all = (uint32_t)product->a.columns;
+    if (better_swapped(context, product)) {
+        swap(&t.product);
+        t.plan.swapped = 1;
+    }
+    if (lies_across(context, &t.product)) {
+        status = turn_b(context, &t.product, &copy);
+    }
+    if (!status) {
+        status = run(context, &t);
+    }
+    ops_tensor_release(&copy);
+    return status;
+}
+
+hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
+{
+    hal_status status = bind(context, t);
+    if (!status) {
+        choose_layout(context, t);
+    }
+    return status;
+}
+
+hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
+{
+    ops_signature signature;
+    uint64_t key[2];
+    signature.count = 0;
+    sign(t, &signature);
+    *entry = ops_cache_find(context, &signature, key);
+    if (*entry) {
+        return HAL_OK;
+    }
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create("gemm", &b);
+    if (status) {
+        return status;
+    }
+    ops_declare_bindings(b, &t->bindings);
+    ops_gemm_emit(b, &t->plan);
+    return ops_cache_build(context, key, b, entry);
 }
 
 /* One dispatch, or several where rows or batches are more than the grid can count. */

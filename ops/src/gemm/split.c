@@ -8,59 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *plain,
-                           const ops_tensor *sums, uint32_t depth, ops_gemm_task *parts);
-static void describe_adding(const ops_gemm_task *whole, const ops_tensor *sums,
-                            ops_gemm_task *adding);
-static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *adding);
-
-hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint32_t depth)
-{
-    const ops_product *p = &task->product;
-    const ops_gemm_options plain = {.alpha = 1, .precision = p->options->precision};
-    const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
-    const int64_t shape[3] = {count, p->c.rows, p->c.columns};
-    ops_gemm_task parts, adding;
-    ops_tensor sums;
-    hal_status status = ops_tensor_create(context, p->accumulator, 3, shape, &sums);
-    if (status) {
-        return status;
-    }
-    describe_parts(task, &plain, &sums, depth, &parts);
-    describe_adding(task, &sums, &adding);
-    status = ops_gemm_plan_task(context, &parts);
-    if (!status) {
-        status = ops_gemm_plan_task(context, &adding);
-    }
-    if (!status) {
-        status = record_both(context, &parts, &adding);
-    }
-    ops_tensor_release(&sums);
-    return status;
-}
-
-/* The kernels are there before the first is recorded: a failure, or a kernel that is not made now,
- * leaves nothing behind. */
-static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *adding)
-{
-    ops_entry *entry;
-    hal_status status = ops_gemm_find_kernel(context, parts, &entry);
-    if (status) {
-        return status;
-    }
-    const ops_entry first = *entry; /* the second one may make the context forget it */
-    hal_kernel_retain(first.kernel);
-    status = ops_gemm_find_kernel(context, adding, &entry);
-    if (!status) {
-        status = ops_gemm_record(context, parts, &first);
-    }
-    if (!status) {
-        status = ops_gemm_record(context, adding, entry);
-    }
-    hal_kernel_release(first.kernel);
-    return status;
-}
-
 /* Batch i is A's columns and B's rows from i * depth on. The last one ends with them. */
 static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *plain,
                            const ops_tensor *sums, uint32_t depth, ops_gemm_task *parts)
@@ -93,4 +40,51 @@ static void describe_adding(const ops_gemm_task *whole, const ops_tensor *sums,
     adding->k_all = (uint32_t)count;
     adding->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
     adding->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
+}
+
+/* The kernels are there before the first is recorded: a failure, or a kernel that is not made now,
+ * leaves nothing behind. */
+static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *adding)
+{
+    ops_entry *entry;
+    hal_status status = ops_gemm_find_kernel(context, parts, &entry);
+    if (status) {
+        return status;
+    }
+    const ops_entry first = *entry; /* the second one may make the context forget it */
+    hal_kernel_retain(first.kernel);
+    status = ops_gemm_find_kernel(context, adding, &entry);
+    if (!status) {
+        status = ops_gemm_record(context, parts, &first);
+    }
+    if (!status) {
+        status = ops_gemm_record(context, adding, entry);
+    }
+    hal_kernel_release(first.kernel);
+    return status;
+}
+
+hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint32_t depth)
+{
+    const ops_product *p = &task->product;
+    const ops_gemm_options plain = {.alpha = 1, .precision = p->options->precision};
+    const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
+    const int64_t shape[3] = {count, p->c.rows, p->c.columns};
+    ops_gemm_task parts, adding;
+    ops_tensor sums;
+    hal_status status = ops_tensor_create(context, p->accumulator, 3, shape, &sums);
+    if (status) {
+        return status;
+    }
+    describe_parts(task, &plain, &sums, depth, &parts);
+    describe_adding(task, &sums, &adding);
+    status = ops_gemm_plan_task(context, &parts);
+    if (!status) {
+        status = ops_gemm_plan_task(context, &adding);
+    }
+    if (!status) {
+        status = record_both(context, &parts, &adding);
+    }
+    ops_tensor_release(&sums);
+    return status;
 }

@@ -41,48 +41,6 @@ typedef struct pipeline {
     stream a, c;
 } pipeline;
 
-static uint32_t pitch_of(uint32_t block, int along_k);
-static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin);
-static access place_access(pipeline *p, const stream *s, uint32_t number);
-static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
-                             uint32_t steps);
-static void multiply_tiles(pipeline *p);
-static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage);
-static void end_tile(pipeline *p, hal_ir_value stage);
-static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage);
-static void put_stream(pipeline *p, stream *s, hal_ir_value stage);
-static hal_ir_value next_stage(pipeline *p, hal_ir_value stage);
-static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage);
-static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
-                       hal_ir_value *lines);
-static void multiply_step(pipeline *p, uint32_t now);
-static void open_next(pipeline *p, stream *s);
-static hal_ir_value get_next(pipeline *p, stream *s);
-static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines);
-static void sum_slices(pipeline *p);
-static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum);
-static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source);
-static void put_partials(pipeline *p, uint32_t owner);
-static void add_partials(pipeline *p, uint32_t owner);
-
-void ops_gemm_emit_staged(ops_gemm_emitter *e)
-{
-    const ops_gemm_tiles *t = e->tiles;
-    pipeline p = {.e = e, .depth = t->block_k / t->slices};
-    p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
-    p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
-    open_stream(&p, &p.a, &e->a, 0);
-    open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
-    p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
-    multiply_tiles(&p);
-    ops_gemm_get_sums(e);
-    if (t->slices > 1) {
-        sum_slices(&p);
-    } else {
-        ops_gemm_emit_rows(e, 0, t->thread_m);
-    }
-}
-
 /* How far apart the steps of k of a tile lie, in elements, when `block` lines are staged: copies
  * along k write a column, whose elements are kept out of each other's memory banks. */
 static uint32_t pitch_of(uint32_t block, int along_k)
@@ -90,15 +48,41 @@ static uint32_t pitch_of(uint32_t block, int along_k)
     return block + (along_k ? 4u : 0u);
 }
 
-uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
+/* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
+ * found from the first access's: the distance is a product with a scalar, not a register each. */
+static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                             uint32_t steps)
 {
-    uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
-    /* Each slice keeps its share of the rows and gives the others away. */
-    uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
-    return t->stages * tile > partials ? t->stages * tile : partials;
+    uint32_t far = side->operand->along_k ? lines : steps;
+    uint32_t near = side->operand->along_k ? steps : lines;
+    hal_ir_value way = hal_ir_mul(e->b, ops_gemm_index(e, hal_ir_u32(e->b, far)), side->stride);
+    return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
 }
 
-/* ---- From global to shared memory ---- */
+/* The access that lies `ahead` accesses behind the first. All sizes are powers of two, so lines and
+ * steps of the distance add to those of the work-item. */
+static access place_access(pipeline *p, const stream *s, uint32_t ahead)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_side *side = s->side;
+    uint32_t width = side->operand->width, fast = ahead % s->run * width, slow = ahead / s->run;
+    uint32_t lines = side->operand->along_k ? slow % side->block : fast;
+    uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
+    hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
+    hal_ir_value step = ops_gemm_plus(e, s->step, steps);
+    access a = {.from = ahead > 0 && e->tiles->stages <= 2
+                            ? distance(e, side, lines, steps)
+                            : ops_gemm_address(e, side, line, step),
+                .step = HAL_IR_NONE,
+                .to = steps * s->pitch + lines};
+    if (!e->plan->whole || s->inside != HAL_IR_NONE) {
+        hal_ir_value guard = hal_ir_lt(b, line, side->limit);
+        guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
+        a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
+    }
+    return a;
+}
 
 /* Which line and step of the tile a work-item's first access begins at. Along k, neighbours take up
  * to 8 steps of a line and then the next line: whole sectors of global memory, and different banks
@@ -136,64 +120,6 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t be
     }
 }
 
-/* The access that lies `ahead` accesses behind the first. All sizes are powers of two, so lines and
- * steps of the distance add to those of the work-item. */
-static access place_access(pipeline *p, const stream *s, uint32_t ahead)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const ops_gemm_side *side = s->side;
-    uint32_t width = side->operand->width, fast = ahead % s->run * width, slow = ahead / s->run;
-    uint32_t lines = side->operand->along_k ? slow % side->block : fast;
-    uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
-    hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
-    hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    access a = {.from = ahead > 0 && e->tiles->stages <= 2
-                            ? distance(e, side, lines, steps)
-                            : ops_gemm_address(e, side, line, step),
-                .step = HAL_IR_NONE,
-                .to = steps * s->pitch + lines};
-    if (!e->plan->whole || s->inside != HAL_IR_NONE) {
-        hal_ir_value guard = hal_ir_lt(b, line, side->limit);
-        guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
-        a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
-    }
-    return a;
-}
-
-/* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
- * found from the first access's: the distance is a product with a scalar, not a register each. */
-static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
-                             uint32_t steps)
-{
-    uint32_t far = side->operand->along_k ? lines : steps;
-    uint32_t near = side->operand->along_k ? steps : lines;
-    hal_ir_value way = hal_ir_mul(e->b, ops_gemm_index(e, hal_ir_u32(e->b, far)), side->stride);
-    return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
-}
-
-/* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
-static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
-{
-    begin_stream(p, &p->a, k, stage);
-    begin_stream(p, &p->c, k, stage);
-    if (p->e->tiles->stages > 2) {
-        hal_ir_async_commit(p->e->b);
-    }
-}
-
-/* The tile that is needed next, which is to lie in `stage`, is there for all. */
-static void end_tile(pipeline *p, hal_ir_value stage)
-{
-    if (p->e->tiles->stages > 2) {
-        hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
-    } else {
-        put_stream(p, &p->a, stage);
-        put_stream(p, &p->c, stage);
-    }
-    hal_ir_barrier(p->e->b);
-}
-
 static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
@@ -224,6 +150,16 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     }
 }
 
+/* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
+static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
+{
+    begin_stream(p, &p->a, k, stage);
+    begin_stream(p, &p->c, k, stage);
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_commit(p->e->b);
+    }
+}
+
 /* Writes what came to registers to its stage, step by step of k. */
 static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
 {
@@ -244,7 +180,96 @@ static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
     }
 }
 
-/* ---- From shared memory to the sums ---- */
+/* The tile that is needed next, which is to lie in `stage`, is there for all. */
+static void end_tile(pipeline *p, hal_ir_value stage)
+{
+    if (p->e->tiles->stages > 2) {
+        hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
+    } else {
+        put_stream(p, &p->a, stage);
+        put_stream(p, &p->c, stage);
+    }
+    hal_ir_barrier(p->e->b);
+}
+
+/* Where the work-item's lines begin in a stage: at the first step of its slice's share. */
+static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_value place = s->side->first;
+    if (e->slice != HAL_IR_NONE) {
+        place = hal_ir_add(e->b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
+    }
+    return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
+}
+
+/* A vector is aligned to its own size, so it is no wider than what steps lie apart allows. */
+static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
+                       hal_ir_value *lines)
+{
+    const ops_gemm_side *side = s->side;
+    hal_ir_builder *b = p->e->b;
+    uint32_t width = side->strip;
+    while (s->pitch % width != 0) {
+        width /= 2;
+    }
+    for (uint32_t i = 0; i < side->thread; i += width) {
+        uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
+        hal_ir_value vector =
+            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, width, HAL_IR_NONE);
+        for (uint32_t j = 0; j < width; j++) {
+            lines[i + j] = width == 1 ? vector : hal_ir_extract(b, vector, j);
+        }
+    }
+}
+
+/* The first step's lines, and where the tile lies, live in variables, since they are read before
+ * the loop turns. */
+static void open_next(pipeline *p, stream *s)
+{
+    hal_ir_value place = lines_of(p, s, hal_ir_u32(p->e->b, 0));
+    read_lines(p, s, place, 0, s->lines[0]);
+    s->place = hal_ir_var(p->e->b, place);
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->next[i] = hal_ir_var(p->e->b, s->lines[0][i]);
+    }
+}
+
+static hal_ir_value next_stage(pipeline *p, hal_ir_value stage)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value last = hal_ir_u32(b, p->e->tiles->stages - 1u);
+    return hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(p->e, stage, 1),
+                         hal_ir_u32(b, 0));
+}
+
+static hal_ir_value get_next(pipeline *p, stream *s)
+{
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        s->lines[0][i] = hal_ir_get(p->e->b, s->next[i]);
+    }
+    return hal_ir_get(p->e->b, s->place);
+}
+
+/* Column by column, to and fro, so that neighbouring operations share operands. */
+static void multiply_step(pipeline *p, uint32_t now)
+{
+    ops_gemm_emitter *e = p->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < e->a.thread; i++) {
+            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
+            ops_gemm_multiply(e, row, j, p->a.lines[now][row], p->c.lines[now][j]);
+        }
+    }
+}
+
+static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines)
+{
+    hal_ir_set(p->e->b, s->place, place);
+    for (uint32_t i = 0; i < s->side->thread; i++) {
+        hal_ir_set(p->e->b, s->next[i], lines[i]);
+    }
+}
 
 static void multiply_tiles(pipeline *p)
 {
@@ -284,118 +309,6 @@ static void multiply_tiles(pipeline *p)
     set_next(p, &p->c, place_c, p->c.lines[p->depth & 1]);
     ops_gemm_set_sums(e);
     hal_ir_end(b);
-}
-
-static hal_ir_value next_stage(pipeline *p, hal_ir_value stage)
-{
-    hal_ir_builder *b = p->e->b;
-    hal_ir_value last = hal_ir_u32(b, p->e->tiles->stages - 1u);
-    return hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(p->e, stage, 1),
-                         hal_ir_u32(b, 0));
-}
-
-/* Where the work-item's lines begin in a stage: at the first step of its slice's share. */
-static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_value place = s->side->first;
-    if (e->slice != HAL_IR_NONE) {
-        place = hal_ir_add(e->b, place, ops_gemm_times(e, e->slice, p->depth * s->pitch));
-    }
-    return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
-}
-
-/* A vector is aligned to its own size, so it is no wider than what steps lie apart allows. */
-static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
-                       hal_ir_value *lines)
-{
-    const ops_gemm_side *side = s->side;
-    hal_ir_builder *b = p->e->b;
-    uint32_t width = side->strip;
-    while (s->pitch % width != 0) {
-        width /= 2;
-    }
-    for (uint32_t i = 0; i < side->thread; i += width) {
-        uint32_t offset = s->begin + step * s->pitch + ops_gemm_line_offset(side, i);
-        hal_ir_value vector =
-            hal_ir_load_wide(b, p->shared, place, (int32_t)offset, width, HAL_IR_NONE);
-        for (uint32_t j = 0; j < width; j++) {
-            lines[i + j] = width == 1 ? vector : hal_ir_extract(b, vector, j);
-        }
-    }
-}
-
-/* Column by column, to and fro, so that neighbouring operations share operands. */
-static void multiply_step(pipeline *p, uint32_t now)
-{
-    ops_gemm_emitter *e = p->e;
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        for (uint32_t i = 0; i < e->a.thread; i++) {
-            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
-            ops_gemm_multiply(e, row, j, p->a.lines[now][row], p->c.lines[now][j]);
-        }
-    }
-}
-
-/* The first step's lines, and where the tile lies, live in variables, since they are read before
- * the loop turns. */
-static void open_next(pipeline *p, stream *s)
-{
-    hal_ir_value place = lines_of(p, s, hal_ir_u32(p->e->b, 0));
-    read_lines(p, s, place, 0, s->lines[0]);
-    s->place = hal_ir_var(p->e->b, place);
-    for (uint32_t i = 0; i < s->side->thread; i++) {
-        s->next[i] = hal_ir_var(p->e->b, s->lines[0][i]);
-    }
-}
-
-static hal_ir_value get_next(pipeline *p, stream *s)
-{
-    for (uint32_t i = 0; i < s->side->thread; i++) {
-        s->lines[0][i] = hal_ir_get(p->e->b, s->next[i]);
-    }
-    return hal_ir_get(p->e->b, s->place);
-}
-
-static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal_ir_value *lines)
-{
-    hal_ir_set(p->e->b, s->place, place);
-    for (uint32_t i = 0; i < s->side->thread; i++) {
-        hal_ir_set(p->e->b, s->next[i], lines[i]);
-    }
-}
-
-/* ---- Slices of k ---- */
-
-/* Slice i finishes the i-th share of every work-item's rows: it adds to its own sums those of the
- * other slices, in their order, so that the result does not depend on who came first. */
-static void sum_slices(pipeline *p)
-{
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices;
-    if (e->tiles->stages > 2) {
-        hal_ir_async_wait(b, 0);
-    }
-    hal_ir_barrier(b);
-    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
-        e->present[i] = fresh(e, e->present[i]);
-    }
-    if (e->plan->alpha_is_one) {
-        e->alpha = HAL_IR_NONE; /* done */
-    }
-    for (uint32_t owner = 0; owner < slices; owner++) {
-        hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
-        put_partials(p, owner);
-        hal_ir_end(b);
-    }
-    hal_ir_barrier(b);
-    for (uint32_t owner = 0; owner < slices; owner++) {
-        hal_ir_if(b, hal_ir_eq(b, e->slice, hal_ir_u32(b, owner)));
-        add_partials(p, owner);
-        ops_gemm_emit_rows(e, owner * rows, (owner + 1) * rows);
-        hal_ir_end(b);
-    }
 }
 
 /* The same sum as another value: a compiler would keep sums that are stored side by side in
@@ -454,4 +367,61 @@ static void add_partials(pipeline *p, uint32_t owner)
             }
         }
     }
+}
+
+/* Slice i finishes the i-th share of every work-item's rows: it adds to its own sums those of the
+ * other slices, in their order, so that the result does not depend on who came first. */
+static void sum_slices(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices;
+    if (e->tiles->stages > 2) {
+        hal_ir_async_wait(b, 0);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] = fresh(e, e->present[i]);
+    }
+    if (e->plan->alpha_is_one) {
+        e->alpha = HAL_IR_NONE; /* done */
+    }
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
+        put_partials(p, owner);
+        hal_ir_end(b);
+    }
+    hal_ir_barrier(b);
+    for (uint32_t owner = 0; owner < slices; owner++) {
+        hal_ir_if(b, hal_ir_eq(b, e->slice, hal_ir_u32(b, owner)));
+        add_partials(p, owner);
+        ops_gemm_emit_rows(e, owner * rows, (owner + 1) * rows);
+        hal_ir_end(b);
+    }
+}
+
+void ops_gemm_emit_staged(ops_gemm_emitter *e)
+{
+    const ops_gemm_tiles *t = e->tiles;
+    pipeline p = {.e = e, .depth = t->block_k / t->slices};
+    p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
+    open_stream(&p, &p.a, &e->a, 0);
+    open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
+    p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
+    multiply_tiles(&p);
+    ops_gemm_get_sums(e);
+    if (t->slices > 1) {
+        sum_slices(&p);
+    } else {
+        ops_gemm_emit_rows(e, 0, t->thread_m);
+    }
+}
+
+uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
+{
+    uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
+    /* Each slice keeps its share of the rows and gives the others away. */
+    uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
+    return t->stages * tile > partials ? t->stages * tile : partials;
 }

@@ -88,23 +88,177 @@ enum { SPLIT_LEAST_K = 1024, SPLIT_LEAST_DEPTH = 256, SPLIT_STEPS = 64 };
 /* Parts are tried that give units one or two such blocks. */
 static const uint16_t split_blocks[][2] = {{32, 32}, {64, 64}, {64, 128}, {128, 128}, {128, 256}};
 
+/* The smallest power of two that covers a length, within limits. */
+static uint16_t cover(int64_t length, uint16_t least, uint16_t most)
+{
+    uint16_t size = least;
+    while (size < most && size < length) {
+        size = (uint16_t)(2 * size);
+    }
+    return size;
+}
+
+static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
+                                   uint32_t batch, uint32_t width)
+{
+    ops_gemm_tiles t = alone;
+    t.block_n = cover(n, 4, (uint16_t)(width > 4 ? t.block_n / 2 : t.block_n));
+    t.thread_n = (uint8_t)t.block_n;
+    t.strip_n = t.thread_n < t.strip_n ? t.thread_n : t.strip_n;
+    t.block_m = cover(m, 1, t.block_m);
+    const uint64_t enough = GROUPS_OF_A_UNIT * (uint64_t)info->compute_units;
+    const uint64_t columns = (uint64_t)(n + t.block_n - 1) / t.block_n * batch;
+    const uint32_t items = info->max_group_size[1];
+    while (t.block_m > t.thread_m &&
+           (t.block_m > t.thread_m * items ||
+            (uint64_t)(m + t.block_m - 1) / t.block_m * columns < enough)) {
+        t.block_m /= 2;
+    }
+    t.thread_m = t.block_m < t.thread_m ? (uint8_t)t.block_m : t.thread_m;
+    t.strip_m = t.thread_m;
+    return t;
+}
+
+/* No larger than the matrix: idle lanes and rows cost as much as busy ones. */
+static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
+{
+    ops_gemm_tiles t = b_along_k ? lanes_tall : lanes_wide;
+    t.block_n = cover(n, 16, t.block_n);
+    uint16_t rows =
+        (uint16_t)(t.block_m * (b_along_k ? lanes_tall : lanes_wide).block_n / t.block_n);
+    t.block_m = cover(m, 1, rows < 64 ? rows : 64);
+    t.thread_m = (uint8_t)t.block_m;
+    t.strip_m = t.thread_m;
+    return t;
+}
+
+/* Time in rounds of the whole device, up to a factor. */
+static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
+                     uint32_t batch)
+{
+    const ops_gemm_tiles *t = &c->tiles;
+    uint64_t rows = (uint64_t)(m + t->block_m - 1) / t->block_m;
+    uint64_t columns = (uint64_t)(n + t->block_n - 1) / t->block_n;
+    uint64_t units = info->compute_units ? info->compute_units : 1;
+    uint64_t rounds = (rows * columns * batch + units - 1) / units;
+    return rounds * t->block_m * t->block_n * 1000 / c->speed;
+}
+
+static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width)
+{
+    uint32_t items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
+    uint32_t most = info->item_register_bytes ? info->item_register_bytes / SUMS_SHARE : 512;
+    int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
+    return items <= info->max_group_items && items <= info->max_group_size[0] &&
+           registers <= most && ops_gemm_shared_elements(t) * width <= info->shared_bytes &&
+           (t->stages <= 2 || copies);
+}
+
+/* The largest block, near a square, that leaves a group for most units. */
 static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                         ops_gemm_tiles *t);
-static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work);
-static double duration_split(const hal_device_info *info, const ops_gemm_plan *plan,
-                             const ops_gemm_work *work, uint32_t depth);
+                         ops_gemm_tiles *t)
+{
+    const uint64_t enough = info->compute_units - info->compute_units / 4;
+    t->block_m = 1;
+    t->block_n = cover(n, 1, 4);
+    for (;;) {
+        const int more_m = t->block_m < m && t->block_m < SLICED_BLOCK;
+        const int more_n = t->block_n < n && t->block_n < SLICED_BLOCK;
+        const int by_m = more_m && (!more_n || t->block_m <= t->block_n);
+        const uint32_t block_m = by_m ? 2u * t->block_m : t->block_m;
+        const uint32_t block_n = by_m ? t->block_n : 2u * t->block_n;
+        /* Shifts: this is reached by every call. */
+        const uint64_t rows = ((uint64_t)m + block_m - 1) >> __builtin_ctz(block_m);
+        const uint64_t columns = ((uint64_t)n + block_n - 1) >> __builtin_ctz(block_n);
+        if ((!more_m && !more_n) || rows * columns * batch < enough) {
+            return;
+        }
+        t->block_m = (uint16_t)block_m;
+        t->block_n = (uint16_t)block_n;
+    }
+}
+
+/* Whether every unit has a staged tile of the product as a whole, which then gains nothing. Slices
+ * and the tiles of matrix units are made as small as that takes, and the cache bounds them. */
+static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work)
+{
+    const ops_gemm_tiles *t = &plan->tiles;
+    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
+    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
+    return !t->unroll && !t->matrix && rows * columns >= info->compute_units;
+}
+
+/* Of a full device, as in the table of staged tiles. */
+static double speed_of(const ops_gemm_tiles *t, uint32_t width)
+{
+    if (t->matrix) {
+        return width == 2 ? SPEED_HALVES : (double)SPEED_TF32 / t->matrix;
+    }
+    double speed = SPEED_SLICED;
+    for (uint32_t i = 0; !t->unroll && i < sizeof staged / sizeof staged[0]; i++) {
+        const ops_gemm_tiles *other = &staged[i].tiles;
+        if (other->block_m == t->block_m && other->block_n == t->block_n) {
+            speed = staged[i].speed;
+        }
+    }
+    return width > 4 ? speed / 2 : speed;
+}
+
+static uint64_t rounds_of(const hal_device_info *info, uint64_t groups)
+{
+    return (groups + info->compute_units - 1) / info->compute_units;
+}
+
+/* Nanoseconds of one kernel: its launch, and what the unit that has most to do reads or multiplies,
+ * whichever takes longer. */
 static double duration(const hal_device_info *info, const ops_gemm_plan *plan,
                        const ops_gemm_tiles *t, const ops_gemm_work *work, uint32_t k,
-                       uint32_t batch);
-static double speed_of(const ops_gemm_tiles *t, uint32_t width);
-static uint64_t rounds_of(const hal_device_info *info, uint64_t groups);
-static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k);
-static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
-                                   uint32_t batch, uint32_t width);
-static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width);
-static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
-                     uint32_t batch);
-static uint16_t cover(int64_t length, uint16_t least, uint16_t most);
+                       uint32_t batch)
+{
+    const uint32_t width = hal_type_size(plan->type_ab);
+    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
+    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
+    const uint32_t lines = (t->block_m < work->m ? t->block_m : work->m) +
+                           (t->block_n < work->n ? t->block_n : work->n);
+    const double reads = (double)lines * width / UNIT_BYTES_PER_NS;
+    const double products =
+        (double)t->block_m * t->block_n / (UNIT_STEPS_PER_NS * speed_of(t, width));
+    return LAUNCH_NS + (double)rounds_of(info, rows * columns * batch) * k *
+                           (reads > products ? reads : products);
+}
+
+/* Both kernels; too long where a device cannot run them. */
+static double duration_split(const hal_device_info *info, const ops_gemm_plan *plan,
+                             const ops_gemm_work *work, uint32_t depth)
+{
+    const uint32_t parts = (work->k + depth - 1) / depth, width = hal_type_size(plan->type_ab);
+    const uint32_t sum = hal_type_size(plan->accumulator);
+    const double elements = (double)work->m * work->n;
+    ops_gemm_tiles t, adding;
+    if (plan->tiles.matrix) {
+        ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
+                                     work->m, work->n, depth, parts, plan->type_ab, plan->b.along_k,
+                                     &t);
+    } else if (!ops_gemm_choose_slices(info, work->m, work->n, depth, parts, width, plan->a.along_k,
+                                       &t)) {
+        ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.along_k, &t);
+    }
+    ops_gemm_choose_adding(info, work->m, work->n, parts, sum, &adding);
+    const uint64_t columns = (work->n + t.block_n - 1u) / t.block_n;
+    const uint64_t adding_columns = (work->n + adding.block_n - 1u) / adding.block_n;
+    const uint64_t rows = (work->m + adding.block_m - 1u) / adding.block_m;
+    if (columns > info->max_grid[0] || adding_columns > info->max_grid[0] ||
+        elements * parts * sum > (double)info->max_binding) {
+        return INFINITY;
+    }
+    const uint32_t turn = (uint32_t)adding.slices * adding.unroll;
+    const double rounds = (double)rounds_of(info, rows * adding_columns);
+    const double read = rounds * adding.block_m * adding.block_n * parts * sum;
+    const double written = elements * parts * sum / info->compute_units;
+    return duration(info, plan, &t, work, depth, parts) + LAUNCH_NS +
+           (read + written) / UNIT_BYTES_PER_NS + (double)((parts + turn - 1) / turn) * TURN_NS;
+}
 
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
                            uint32_t width, int b_along_k, ops_gemm_tiles *tiles)
@@ -178,30 +332,6 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
     return 1;
 }
 
-/* The largest block, near a square, that leaves a group for most units. */
-static void choose_block(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                         ops_gemm_tiles *t)
-{
-    const uint64_t enough = info->compute_units - info->compute_units / 4;
-    t->block_m = 1;
-    t->block_n = cover(n, 1, 4);
-    for (;;) {
-        const int more_m = t->block_m < m && t->block_m < SLICED_BLOCK;
-        const int more_n = t->block_n < n && t->block_n < SLICED_BLOCK;
-        const int by_m = more_m && (!more_n || t->block_m <= t->block_n);
-        const uint32_t block_m = by_m ? 2u * t->block_m : t->block_m;
-        const uint32_t block_n = by_m ? t->block_n : 2u * t->block_n;
-        /* Shifts: this is reached by every call. */
-        const uint64_t rows = ((uint64_t)m + block_m - 1) >> __builtin_ctz(block_m);
-        const uint64_t columns = ((uint64_t)n + block_n - 1) >> __builtin_ctz(block_n);
-        if ((!more_m && !more_n) || rows * columns * batch < enough) {
-            return;
-        }
-        t->block_m = (uint16_t)block_m;
-        t->block_n = (uint16_t)block_n;
-    }
-}
-
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
                                  int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
                                  ops_gemm_tiles *tiles)
@@ -228,18 +358,6 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
         tiles->resident = 1;
     }
     return 1;
-}
-
-/* Time in rounds of the whole device, up to a factor. */
-static uint64_t cost(const hal_device_info *info, const candidate *c, int64_t m, int64_t n,
-                     uint32_t batch)
-{
-    const ops_gemm_tiles *t = &c->tiles;
-    uint64_t rows = (uint64_t)(m + t->block_m - 1) / t->block_m;
-    uint64_t columns = (uint64_t)(n + t->block_n - 1) / t->block_n;
-    uint64_t units = info->compute_units ? info->compute_units : 1;
-    uint64_t rounds = (rows * columns * batch + units - 1) / units;
-    return rounds * t->block_m * t->block_n * 1000 / c->speed;
 }
 
 uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan *plan,
@@ -275,87 +393,6 @@ uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan 
     return chosen;
 }
 
-/* Whether every unit has a staged tile of the product as a whole, which then gains nothing. Slices
- * and the tiles of matrix units are made as small as that takes, and the cache bounds them. */
-static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const ops_gemm_work *work)
-{
-    const ops_gemm_tiles *t = &plan->tiles;
-    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
-    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
-    return !t->unroll && !t->matrix && rows * columns >= info->compute_units;
-}
-
-/* Both kernels; too long where a device cannot run them. */
-static double duration_split(const hal_device_info *info, const ops_gemm_plan *plan,
-                             const ops_gemm_work *work, uint32_t depth)
-{
-    const uint32_t parts = (work->k + depth - 1) / depth, width = hal_type_size(plan->type_ab);
-    const uint32_t sum = hal_type_size(plan->accumulator);
-    const double elements = (double)work->m * work->n;
-    ops_gemm_tiles t, adding;
-    if (plan->tiles.matrix) {
-        ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
-                                     work->m, work->n, depth, parts, plan->type_ab, plan->b.along_k,
-                                     &t);
-    } else if (!ops_gemm_choose_slices(info, work->m, work->n, depth, parts, width, plan->a.along_k,
-                                       &t)) {
-        ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.along_k, &t);
-    }
-    ops_gemm_choose_adding(info, work->m, work->n, parts, sum, &adding);
-    const uint64_t columns = (work->n + t.block_n - 1u) / t.block_n;
-    const uint64_t adding_columns = (work->n + adding.block_n - 1u) / adding.block_n;
-    const uint64_t rows = (work->m + adding.block_m - 1u) / adding.block_m;
-    if (columns > info->max_grid[0] || adding_columns > info->max_grid[0] ||
-        elements * parts * sum > (double)info->max_binding) {
-        return INFINITY;
-    }
-    const uint32_t turn = (uint32_t)adding.slices * adding.unroll;
-    const double rounds = (double)rounds_of(info, rows * adding_columns);
-    const double read = rounds * adding.block_m * adding.block_n * parts * sum;
-    const double written = elements * parts * sum / info->compute_units;
-    return duration(info, plan, &t, work, depth, parts) + LAUNCH_NS +
-           (read + written) / UNIT_BYTES_PER_NS + (double)((parts + turn - 1) / turn) * TURN_NS;
-}
-
-/* Nanoseconds of one kernel: its launch, and what the unit that has most to do reads or multiplies,
- * whichever takes longer. */
-static double duration(const hal_device_info *info, const ops_gemm_plan *plan,
-                       const ops_gemm_tiles *t, const ops_gemm_work *work, uint32_t k,
-                       uint32_t batch)
-{
-    const uint32_t width = hal_type_size(plan->type_ab);
-    const uint64_t rows = (work->m + t->block_m - 1u) / t->block_m;
-    const uint64_t columns = (work->n + t->block_n - 1u) / t->block_n;
-    const uint32_t lines = (t->block_m < work->m ? t->block_m : work->m) +
-                           (t->block_n < work->n ? t->block_n : work->n);
-    const double reads = (double)lines * width / UNIT_BYTES_PER_NS;
-    const double products =
-        (double)t->block_m * t->block_n / (UNIT_STEPS_PER_NS * speed_of(t, width));
-    return LAUNCH_NS + (double)rounds_of(info, rows * columns * batch) * k *
-                           (reads > products ? reads : products);
-}
-
-/* Of a full device, as in the table of staged tiles. */
-static double speed_of(const ops_gemm_tiles *t, uint32_t width)
-{
-    if (t->matrix) {
-        return width == 2 ? SPEED_HALVES : (double)SPEED_TF32 / t->matrix;
-    }
-    double speed = SPEED_SLICED;
-    for (uint32_t i = 0; !t->unroll && i < sizeof staged / sizeof staged[0]; i++) {
-        const ops_gemm_tiles *other = &staged[i].tiles;
-        if (other->block_m == t->block_m && other->block_n == t->block_n) {
-            speed = staged[i].speed;
-        }
-    }
-    return width > 4 ? speed / 2 : speed;
-}
-
-static uint64_t rounds_of(const hal_device_info *info, uint64_t groups)
-{
-    return (groups + info->compute_units - 1) / info->compute_units;
-}
-
 /* Work-items of a group add the parts of four neighbours each, all loads of a turn under way at
  * once; where there are more parts than a turn takes, slices of the group share them. */
 void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,
@@ -383,59 +420,4 @@ void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, u
         }
     }
     *tiles = t;
-}
-
-/* No larger than the matrix: idle lanes and rows cost as much as busy ones. */
-static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
-{
-    ops_gemm_tiles t = b_along_k ? lanes_tall : lanes_wide;
-    t.block_n = cover(n, 16, t.block_n);
-    uint16_t rows =
-        (uint16_t)(t.block_m * (b_along_k ? lanes_tall : lanes_wide).block_n / t.block_n);
-    t.block_m = cover(m, 1, rows < 64 ? rows : 64);
-    t.thread_m = (uint8_t)t.block_m;
-    t.strip_m = t.thread_m;
-    return t;
-}
-
-static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64_t n,
-                                   uint32_t batch, uint32_t width)
-{
-    ops_gemm_tiles t = alone;
-    t.block_n = cover(n, 4, (uint16_t)(width > 4 ? t.block_n / 2 : t.block_n));
-    t.thread_n = (uint8_t)t.block_n;
-    t.strip_n = t.thread_n < t.strip_n ? t.thread_n : t.strip_n;
-    t.block_m = cover(m, 1, t.block_m);
-    const uint64_t enough = GROUPS_OF_A_UNIT * (uint64_t)info->compute_units;
-    const uint64_t columns = (uint64_t)(n + t.block_n - 1) / t.block_n * batch;
-    const uint32_t items = info->max_group_size[1];
-    while (t.block_m > t.thread_m &&
-           (t.block_m > t.thread_m * items ||
-            (uint64_t)(m + t.block_m - 1) / t.block_m * columns < enough)) {
-        t.block_m /= 2;
-    }
-    t.thread_m = t.block_m < t.thread_m ? (uint8_t)t.block_m : t.thread_m;
-    t.strip_m = t.thread_m;
-    return t;
-}
-
-static int fits(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width)
-{
-    uint32_t items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
-    uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
-    uint32_t most = info->item_register_bytes ? info->item_register_bytes / SUMS_SHARE : 512;
-    int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
-    return items <= info->max_group_items && items <= info->max_group_size[0] &&
-           registers <= most && ops_gemm_shared_elements(t) * width <= info->shared_bytes &&
-           (t->stages <= 2 || copies);
-}
-
-/* The smallest power of two that covers a length, within limits. */
-static uint16_t cover(int64_t length, uint16_t least, uint16_t most)
-{
-    uint16_t size = least;
-    while (size < most && size < length) {
-        size = (uint16_t)(2 * size);
-    }
-    return size;
 }

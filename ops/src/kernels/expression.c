@@ -4,7 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_types(ops_expression *expression);
+/* An input that is declared and not used has a record all the same. */
+static void read_types(ops_expression *expression)
+{
+    const hal_ir_kernel *fragment = expression->fragment;
+    expression->input_count = fragment->input_count;
+    expression->output_count = fragment->output_count;
+    for (uint32_t i = 0; i < fragment->record_count; i++) {
+        const hal_ir_record *record = &fragment->records[i];
+        if (record->opcode == HAL_IR_INPUT && record->aux < OPS_MAX_INPUTS) {
+            expression->inputs[record->aux] = record->type;
+        } else if (record->opcode == HAL_IR_OUTPUT && record->aux < OPS_MAX_OUTPUTS) {
+            expression->outputs[record->aux] = fragment->records[record->a].type;
+        }
+    }
+}
 
 hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expression)
 {
@@ -75,20 +89,4 @@ hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_
     }
     hal_ir_output(builder, 0, build(builder, values, user));
     return ops_expression_create(builder, expression);
-}
-
-/* An input that is declared and not used has a record all the same. */
-static void read_types(ops_expression *expression)
-{
-    const hal_ir_kernel *fragment = expression->fragment;
-    expression->input_count = fragment->input_count;
-    expression->output_count = fragment->output_count;
-    for (uint32_t i = 0; i < fragment->record_count; i++) {
-        const hal_ir_record *record = &fragment->records[i];
-        if (record->opcode == HAL_IR_INPUT && record->aux < OPS_MAX_INPUTS) {
-            expression->inputs[record->aux] = record->type;
-        } else if (record->opcode == HAL_IR_OUTPUT && record->aux < OPS_MAX_OUTPUTS) {
-            expression->outputs[record->aux] = fragment->records[record->a].type;
-        }
-    }
 }

@@ -14,20 +14,130 @@
 #define LEAST_SHARED_STEPS 8
 #define LEAST_SHARED_STEPS_LANES 512
 
-static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most);
-static uint32_t halved_to(uint32_t size, uint32_t most);
+/* At least 1, however little there may be. */
+static uint32_t halved_to(uint32_t size, uint32_t most)
+{
+    while (size > 1 && size > most) {
+        size /= 2;
+    }
+    return size;
+}
+
+static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
+{
+    uint32_t size = least;
+    while (size < most && size < length) {
+        size *= 2;
+    }
+    return size;
+}
+
+/* The axis is what lies close in memory: work-items side by side along it. */
 static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
-                       ops_team *team);
+                       ops_team *team)
+{
+    int lanes = info->kind == HAL_DEVICE_CPU;
+    if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
+              : outputs > 1 && length <= LEAST_SHARED_AXIS) {
+        team->outputs = lanes ? ops_even_share((uint64_t)outputs, items)
+                              : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
+        return;
+    }
+    team->axis_first = 1;
+    if (lanes) {
+        /* Adding up what many lanes hold costs more than a few more steps along the axis. */
+        team->along = length < LEAST_WIDE_AXIS ? 64 : 256;
+        team->along = team->along < items ? team->along : items;
+        return;
+    }
+    team->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
+    if (outputs > 1) {
+        team->outputs = power_of_two((uint64_t)outputs, 1, items / team->along);
+    }
+}
+
+/* The outputs are what lies close: work-items side by side across them. */
 static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
-                        uint32_t items, ops_team *team);
-static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask);
-static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
-                            hal_ir_value index);
+                        uint32_t items, ops_team *team)
+{
+    uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    if (info->kind == HAL_DEVICE_CPU) {
+        team->outputs = ops_even_share(inner, items);
+        team->rows = space->rank > 1;
+    } else {
+        team->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
+        team->rows = space->rank > 1 && inner >= 32;
+    }
+    uint32_t spare = items / team->outputs;
+    int64_t worth = info->kind == HAL_DEVICE_CPU ? LEAST_SHARED_STEPS_LANES : LEAST_SHARED_STEPS;
+    while (2 * team->along <= spare && length >= worth * team->along) {
+        team->along *= 2;
+    }
+}
+
+static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest)
+{
+    switch (type) {
+    case HAL_TYPE_I32:
+        return hal_ir_i32(b, lowest ? INT32_MIN : INT32_MAX);
+    case HAL_TYPE_U32:
+        return hal_ir_u32(b, lowest ? 0 : UINT32_MAX);
+    case HAL_TYPE_I64:
+        return hal_ir_i64(b, lowest ? INT64_MIN : INT64_MAX);
+    case HAL_TYPE_U64:
+        return hal_ir_u64(b, lowest ? 0 : UINT64_MAX);
+    default:
+        return hal_ir_number(b, type, (double)(lowest ? -INFINITY : INFINITY));
+    }
+}
+
+static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask)
+{
+    ops_state other = {hal_ir_shuffle_xor(b, state.value, mask), HAL_IR_NONE};
+    if (kind == OPS_REDUCE_ARGMAX) {
+        other.place = hal_ir_shuffle_xor(b, state.place, mask);
+    }
+    return other;
+}
+
 static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
-                        hal_ir_value index, hal_ir_value guard, ops_state state);
+                        hal_ir_value index, hal_ir_value guard, ops_state state)
+{
+    hal_ir_store_wide(b, shared.values, index, 0, guard, state.value);
+    if (kind == OPS_REDUCE_ARGMAX) {
+        hal_ir_store_wide(b, shared.places, index, 0, guard, state.place);
+    }
+}
+
+static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+                            hal_ir_value index)
+{
+    ops_state state = {hal_ir_load(b, shared.values, index), HAL_IR_NONE};
+    if (kind == OPS_REDUCE_ARGMAX) {
+        state.place = hal_ir_load(b, shared.places, index);
+    }
+    return state;
+}
+
+/* A tree through shared memory: the upper half of the members is added to the lower one. */
 static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const ops_member *member,
-                                ops_reduction kind, ops_state state, ops_fold_memory shared);
-static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest);
+                                ops_reduction kind, ops_state state, ops_fold_memory shared)
+{
+    hal_ir_value row = hal_ir_mul(b, member->q, hal_ir_u32(b, team->outputs));
+    hal_ir_value own = hal_ir_add(b, row, member->p);
+    store_state(b, kind, shared, own, HAL_IR_NONE, state);
+    hal_ir_barrier(b);
+    for (uint32_t half = team->along / 2; half > 0; half /= 2) {
+        hal_ir_if(b, hal_ir_lt(b, member->q, hal_ir_u32(b, half)));
+        hal_ir_value other = hal_ir_add(b, own, hal_ir_u32(b, half * team->outputs));
+        ops_state sum =
+            ops_fold(b, kind, load_state(b, kind, shared, own), load_state(b, kind, shared, other));
+        store_state(b, kind, shared, own, HAL_IR_NONE, sum);
+        hal_ir_end(b);
+        hal_ir_barrier(b);
+    }
+    return load_state(b, kind, shared, member->p);
+}
 
 void ops_team_choose(const ops_context *context, const ops_space *space, const ops_axis *axis,
                      uint32_t lead, ops_team *team)
@@ -290,129 +400,4 @@ ops_state ops_fold_team(hal_ir_builder *b, const ops_team *team, const ops_membe
         state = ops_fold(b, kind, state, load_state(b, kind, shared, index));
     }
     return state;
-}
-
-static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
-{
-    uint32_t size = least;
-    while (size < most && size < length) {
-        size *= 2;
-    }
-    return size;
-}
-
-/* At least 1, however little there may be. */
-static uint32_t halved_to(uint32_t size, uint32_t most)
-{
-    while (size > 1 && size > most) {
-        size /= 2;
-    }
-    return size;
-}
-
-/* The axis is what lies close in memory: work-items side by side along it. */
-static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
-                       ops_team *team)
-{
-    int lanes = info->kind == HAL_DEVICE_CPU;
-    if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
-              : outputs > 1 && length <= LEAST_SHARED_AXIS) {
-        team->outputs = lanes ? ops_even_share((uint64_t)outputs, items)
-                              : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
-        return;
-    }
-    team->axis_first = 1;
-    if (lanes) {
-        /* Adding up what many lanes hold costs more than a few more steps along the axis. */
-        team->along = length < LEAST_WIDE_AXIS ? 64 : 256;
-        team->along = team->along < items ? team->along : items;
-        return;
-    }
-    team->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
-    if (outputs > 1) {
-        team->outputs = power_of_two((uint64_t)outputs, 1, items / team->along);
-    }
-}
-
-/* The outputs are what lies close: work-items side by side across them. */
-static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
-                        uint32_t items, ops_team *team)
-{
-    uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    if (info->kind == HAL_DEVICE_CPU) {
-        team->outputs = ops_even_share(inner, items);
-        team->rows = space->rank > 1;
-    } else {
-        team->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
-        team->rows = space->rank > 1 && inner >= 32;
-    }
-    uint32_t spare = items / team->outputs;
-    int64_t worth = info->kind == HAL_DEVICE_CPU ? LEAST_SHARED_STEPS_LANES : LEAST_SHARED_STEPS;
-    while (2 * team->along <= spare && length >= worth * team->along) {
-        team->along *= 2;
-    }
-}
-
-static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask)
-{
-    ops_state other = {hal_ir_shuffle_xor(b, state.value, mask), HAL_IR_NONE};
-    if (kind == OPS_REDUCE_ARGMAX) {
-        other.place = hal_ir_shuffle_xor(b, state.place, mask);
-    }
-    return other;
-}
-
-static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
-                            hal_ir_value index)
-{
-    ops_state state = {hal_ir_load(b, shared.values, index), HAL_IR_NONE};
-    if (kind == OPS_REDUCE_ARGMAX) {
-        state.place = hal_ir_load(b, shared.places, index);
-    }
-    return state;
-}
-
-static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
-                        hal_ir_value index, hal_ir_value guard, ops_state state)
-{
-    hal_ir_store_wide(b, shared.values, index, 0, guard, state.value);
-    if (kind == OPS_REDUCE_ARGMAX) {
-        hal_ir_store_wide(b, shared.places, index, 0, guard, state.place);
-    }
-}
-
-/* A tree through shared memory: the upper half of the members is added to the lower one. */
-static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const ops_member *member,
-                                ops_reduction kind, ops_state state, ops_fold_memory shared)
-{
-    hal_ir_value row = hal_ir_mul(b, member->q, hal_ir_u32(b, team->outputs));
-    hal_ir_value own = hal_ir_add(b, row, member->p);
-    store_state(b, kind, shared, own, HAL_IR_NONE, state);
-    hal_ir_barrier(b);
-    for (uint32_t half = team->along / 2; half > 0; half /= 2) {
-        hal_ir_if(b, hal_ir_lt(b, member->q, hal_ir_u32(b, half)));
-        hal_ir_value other = hal_ir_add(b, own, hal_ir_u32(b, half * team->outputs));
-        ops_state sum =
-            ops_fold(b, kind, load_state(b, kind, shared, own), load_state(b, kind, shared, other));
-        store_state(b, kind, shared, own, HAL_IR_NONE, sum);
-        hal_ir_end(b);
-        hal_ir_barrier(b);
-    }
-    return load_state(b, kind, shared, member->p);
-}
-
-static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest)
-{
-    switch (type) {
-    case HAL_TYPE_I32:
-        return hal_ir_i32(b, lowest ? INT32_MIN : INT32_MAX);
-    case HAL_TYPE_U32:
-        return hal_ir_u32(b, lowest ? 0 : UINT32_MAX);
-    case HAL_TYPE_I64:
-        return hal_ir_i64(b, lowest ? INT64_MIN : INT64_MAX);
-    case HAL_TYPE_U64:
-        return hal_ir_u64(b, lowest ? 0 : UINT64_MAX);
-    default:
-        return hal_ir_number(b, type, (double)(lowest ? -INFINITY : INFINITY));
-    }
 }

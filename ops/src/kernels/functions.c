@@ -13,23 +13,6 @@ typedef struct halved_exponential {
     hal_ir_value size, factor, large;
 } halved_exponential;
 
-static hal_ir_value number(builder_ref b, hal_ir_value like, double value);
-static hal_ir_value split_constant(builder_ref b, hal_ir_value x, double factor);
-static hal_ir_value refuse(builder_ref b);
-static int takes(builder_ref b, hal_ir_value x, uint32_t kinds);
-static hal_ir_value plain_unary(builder_ref b, ops_unary_function function, hal_ir_value x);
-static hal_ir_value sign(builder_ref b, hal_ir_value x);
-static hal_ir_value arc_sine(builder_ref b, hal_ir_value x);
-static hal_ir_value arc_cosine(builder_ref b, hal_ir_value x);
-static halved_exponential halve_exponential(builder_ref b, hal_ir_value x);
-static hal_ir_value hyperbolic_sine(builder_ref b, hal_ir_value x);
-static hal_ir_value hyperbolic_cosine(builder_ref b, hal_ir_value x);
-static hal_ir_value sigmoid(builder_ref b, hal_ir_value x);
-static hal_ir_value gelu(builder_ref b, hal_ir_value x);
-static hal_ir_value softplus(builder_ref b, hal_ir_value x);
-static hal_ir_value classify(builder_ref b, ops_unary_function function, hal_ir_value x);
-static hal_ir_value arc_tangent2(builder_ref b, hal_ir_value y, hal_ir_value x);
-
 static const struct {
     const char *name;
     uint8_t kinds;
@@ -103,94 +86,44 @@ static const struct {
     [OPS_GE] = {"ge", TAKES_FLOAT | TAKES_INTEGER, HAL_IR_LE, 1},
 };
 
-const char *ops_unary_name(ops_unary_function function)
+static int takes(builder_ref b, hal_ir_value x, uint32_t kinds)
 {
-    return (uint32_t)function < OPS_UNARY_COUNT ? unary_table[function].name : NULL;
+    hal_type type = hal_ir_type_of(b, x);
+    return ((kinds & TAKES_FLOAT) && hal_type_is_float(type)) ||
+           ((kinds & TAKES_INTEGER) && hal_type_is_integer(type)) ||
+           ((kinds & TAKES_BOOL) && type == HAL_TYPE_BOOL);
 }
 
-const char *ops_binary_name(ops_binary_function function)
+/* Leaves INVALID_IR in the builder, as an operation on no value does. */
+static hal_ir_value refuse(builder_ref b)
 {
-    return (uint32_t)function < OPS_BINARY_COUNT ? binary_table[function].name : NULL;
-}
-
-hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function function, hal_ir_value x)
-{
-    if ((uint32_t)function >= OPS_UNARY_COUNT ||
-        !takes(builder, x, unary_table[(uint32_t)function].kinds)) {
-        return refuse(builder);
-    }
-    uint32_t opcode = unary_table[function].opcode;
-    if (opcode >= HAL_IR_MATH_FIRST) {
-        return hal_ir_math(builder, opcode, x, HAL_IR_NONE, 0);
-    }
-    return opcode ? hal_ir_unary(builder, opcode, x) : plain_unary(builder, function, x);
-}
-
-hal_ir_value ops_binary_value(hal_ir_builder *builder, ops_binary_function function, hal_ir_value x,
-                              hal_ir_value y)
-{
-    if ((uint32_t)function >= OPS_BINARY_COUNT ||
-        !takes(builder, x, binary_table[(uint32_t)function].kinds)) {
-        return refuse(builder);
-    }
-    uint32_t opcode = binary_table[function].opcode;
-    if (function == OPS_ATAN2) {
-        return arc_tangent2(builder, x, y);
-    }
-    if (opcode >= HAL_IR_MATH_FIRST) {
-        return hal_ir_math(builder, opcode, x, y, 0);
-    }
-    return binary_table[function].swap ? hal_ir_binary(builder, opcode, y, x)
-                                       : hal_ir_binary(builder, opcode, x, y);
-}
-
-/* The functions that are compositions. */
-static hal_ir_value plain_unary(builder_ref b, ops_unary_function function, hal_ir_value x)
-{
-    switch (function) {
-    case OPS_IDENTITY:
-        return x;
-    case OPS_SIGN:
-        return sign(b, x);
-    case OPS_SQUARE:
-        return hal_ir_mul(b, x, x);
-    case OPS_RELU:
-        return hal_ir_max(b, x, number(b, x, 0));
-    case OPS_RECIPROCAL:
-        return hal_ir_div(b, number(b, x, 1), x);
-    case OPS_LOG10:
-        return split_constant(b, hal_ir_math(b, HAL_IR_LOG, x, HAL_IR_NONE, 0),
-                              0.43429448190325182765);
-    case OPS_ASIN:
-        return arc_sine(b, x);
-    case OPS_ACOS:
-        return arc_cosine(b, x);
-    case OPS_SINH:
-        return hyperbolic_sine(b, x);
-    case OPS_COSH:
-        return hyperbolic_cosine(b, x);
-    case OPS_SIGMOID:
-        return sigmoid(b, x);
-    case OPS_SILU:
-        return hal_ir_mul(b, x, sigmoid(b, x));
-    case OPS_GELU:
-        return gelu(b, x);
-    case OPS_SOFTPLUS:
-        return softplus(b, x);
-    case OPS_CEIL:
-        return hal_ir_neg(b, hal_ir_floor(b, hal_ir_neg(b, x)));
-    case OPS_IS_NAN:
-    case OPS_IS_INFINITE:
-    case OPS_IS_FINITE:
-        return classify(b, function, x);
-    default:
-        return refuse(b);
-    }
+    return hal_ir_unary(b, HAL_IR_NEG, HAL_IR_NONE);
 }
 
 static hal_ir_value number(builder_ref b, hal_ir_value like, double value)
 {
     return hal_ir_number(b, hal_ir_type_of(b, like), value);
+}
+
+static hal_ir_value sign(builder_ref b, hal_ir_value x)
+{
+    hal_ir_value zero = number(b, x, 0);
+    hal_type type = hal_ir_type_of(b, x);
+    hal_ir_value rest = x;
+    if (hal_type_is_float(type) || hal_type_is_signed(type)) {
+        rest = hal_ir_select(b, hal_ir_lt(b, x, zero), number(b, x, -1), x);
+    }
+    return hal_ir_select(b, hal_ir_gt(b, x, zero), number(b, x, 1), rest);
+}
+
+static hal_ir_value classify(builder_ref b, ops_unary_function function, hal_ir_value x)
+{
+    if (function == OPS_IS_NAN) {
+        return hal_ir_ne(b, x, x);
+    }
+    hal_ir_value infinity = number(b, x, (double)INFINITY);
+    return function == OPS_IS_INFINITE ? hal_ir_eq(b, hal_ir_abs(b, x), infinity)
+                                       : hal_ir_lt(b, hal_ir_abs(b, x), infinity);
 }
 
 /* x times a constant that is kept to more digits than its type has. */
@@ -205,31 +138,6 @@ static hal_ir_value split_constant(builder_ref b, hal_ir_value x, double factor)
     hal_ir_value product = hal_ir_mul(b, x, number(b, x, high));
     hal_ir_value exact = hal_ir_fma(b, x, number(b, x, high), low);
     return hal_ir_select(b, classify(b, OPS_IS_FINITE, product), exact, product);
-}
-
-/* Leaves INVALID_IR in the builder, as an operation on no value does. */
-static hal_ir_value refuse(builder_ref b)
-{
-    return hal_ir_unary(b, HAL_IR_NEG, HAL_IR_NONE);
-}
-
-static int takes(builder_ref b, hal_ir_value x, uint32_t kinds)
-{
-    hal_type type = hal_ir_type_of(b, x);
-    return ((kinds & TAKES_FLOAT) && hal_type_is_float(type)) ||
-           ((kinds & TAKES_INTEGER) && hal_type_is_integer(type)) ||
-           ((kinds & TAKES_BOOL) && type == HAL_TYPE_BOOL);
-}
-
-static hal_ir_value sign(builder_ref b, hal_ir_value x)
-{
-    hal_ir_value zero = number(b, x, 0);
-    hal_type type = hal_ir_type_of(b, x);
-    hal_ir_value rest = x;
-    if (hal_type_is_float(type) || hal_type_is_signed(type)) {
-        rest = hal_ir_select(b, hal_ir_lt(b, x, zero), number(b, x, -1), x);
-    }
-    return hal_ir_select(b, hal_ir_gt(b, x, zero), number(b, x, 1), rest);
 }
 
 /* atan(x / sqrt((1 - x) (1 + x))); beyond 1 the root of a negative number gives NaN. */
@@ -312,14 +220,48 @@ static hal_ir_value softplus(builder_ref b, hal_ir_value x)
     return hal_ir_add(b, hal_ir_max(b, x, number(b, x, 0)), rest);
 }
 
-static hal_ir_value classify(builder_ref b, ops_unary_function function, hal_ir_value x)
+/* The functions that are compositions. */
+static hal_ir_value plain_unary(builder_ref b, ops_unary_function function, hal_ir_value x)
 {
-    if (function == OPS_IS_NAN) {
-        return hal_ir_ne(b, x, x);
+    switch (function) {
+    case OPS_IDENTITY:
+        return x;
+    case OPS_SIGN:
+        return sign(b, x);
+    case OPS_SQUARE:
+        return hal_ir_mul(b, x, x);
+    case OPS_RELU:
+        return hal_ir_max(b, x, number(b, x, 0));
+    case OPS_RECIPROCAL:
+        return hal_ir_div(b, number(b, x, 1), x);
+    case OPS_LOG10:
+        return split_constant(b, hal_ir_math(b, HAL_IR_LOG, x, HAL_IR_NONE, 0),
+                              0.43429448190325182765);
+    case OPS_ASIN:
+        return arc_sine(b, x);
+    case OPS_ACOS:
+        return arc_cosine(b, x);
+    case OPS_SINH:
+        return hyperbolic_sine(b, x);
+    case OPS_COSH:
+        return hyperbolic_cosine(b, x);
+    case OPS_SIGMOID:
+        return sigmoid(b, x);
+    case OPS_SILU:
+        return hal_ir_mul(b, x, sigmoid(b, x));
+    case OPS_GELU:
+        return gelu(b, x);
+    case OPS_SOFTPLUS:
+        return softplus(b, x);
+    case OPS_CEIL:
+        return hal_ir_neg(b, hal_ir_floor(b, hal_ir_neg(b, x)));
+    case OPS_IS_NAN:
+    case OPS_IS_INFINITE:
+    case OPS_IS_FINITE:
+        return classify(b, function, x);
+    default:
+        return refuse(b);
     }
-    hal_ir_value infinity = number(b, x, (double)INFINITY);
-    return function == OPS_IS_INFINITE ? hal_ir_eq(b, hal_ir_abs(b, x), infinity)
-                                       : hal_ir_lt(b, hal_ir_abs(b, x), infinity);
 }
 
 /* atan of the smaller by the larger side, mirrored into the octant of (x, y). */
@@ -347,4 +289,45 @@ static hal_ir_value arc_tangent2(builder_ref b, hal_ir_value y, hal_ir_value x)
     angle = hal_ir_select(b, x_negative, behind, angle);
     hal_ir_value y_negative = hal_ir_lt(b, hal_ir_bitcast(b, bits, y), none);
     return hal_ir_select(b, y_negative, hal_ir_neg(b, angle), angle);
+}
+
+const char *ops_unary_name(ops_unary_function function)
+{
+    return (uint32_t)function < OPS_UNARY_COUNT ? unary_table[function].name : NULL;
+}
+
+const char *ops_binary_name(ops_binary_function function)
+{
+    return (uint32_t)function < OPS_BINARY_COUNT ? binary_table[function].name : NULL;
+}
+
+hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function function, hal_ir_value x)
+{
+    if ((uint32_t)function >= OPS_UNARY_COUNT ||
+        !takes(builder, x, unary_table[(uint32_t)function].kinds)) {
+        return refuse(builder);
+    }
+    uint32_t opcode = unary_table[function].opcode;
+    if (opcode >= HAL_IR_MATH_FIRST) {
+        return hal_ir_math(builder, opcode, x, HAL_IR_NONE, 0);
+    }
+    return opcode ? hal_ir_unary(builder, opcode, x) : plain_unary(builder, function, x);
+}
+
+hal_ir_value ops_binary_value(hal_ir_builder *builder, ops_binary_function function, hal_ir_value x,
+                              hal_ir_value y)
+{
+    if ((uint32_t)function >= OPS_BINARY_COUNT ||
+        !takes(builder, x, binary_table[(uint32_t)function].kinds)) {
+        return refuse(builder);
+    }
+    uint32_t opcode = binary_table[function].opcode;
+    if (function == OPS_ATAN2) {
+        return arc_tangent2(builder, x, y);
+    }
+    if (opcode >= HAL_IR_MATH_FIRST) {
+        return hal_ir_math(builder, opcode, x, y, 0);
+    }
+    return binary_table[function].swap ? hal_ir_binary(builder, opcode, y, x)
+                                       : hal_ir_binary(builder, opcode, x, y);
 }

@@ -27,30 +27,258 @@ typedef struct task {
     body_plan body;
 } task;
 
-static hal_type carrier(const ops_context *context, hal_type type);
 static hal_status check_indices(const ops_context *context, const char *function,
-                                const ops_tensor *indices);
+                                const ops_tensor *indices)
+{
+    hal_status status = ops_check_tensor(context, function, "indices", indices);
+    if (!status && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
+        status =
+            hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: indices are of %s; i32 or i64 is meant",
+                           function, hal_type_name(indices->type));
+    }
+    return status;
+}
+
+static hal_status no_overlap(const char *function, const ops_tensor *in, const ops_tensor *out)
+{
+    return ops_overlap(in, out) ? hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                                 "%s: y overlaps what it is made from", function)
+                                : HAL_OK;
+}
+
 static hal_status check_gather(const ops_context *context, uint32_t axis, const ops_tensor *x,
-                               const ops_tensor *indices, const ops_tensor *y);
-static hal_status check_parts(const ops_context *context, uint32_t axis, const ops_tensor *parts,
-                              uint32_t part_count, const ops_tensor *y);
-static hal_status no_overlap(const char *function, const ops_tensor *in, const ops_tensor *out);
-static void add(const ops_context *context, task *t, const ops_tensor *tensor, uint32_t access);
+                               const ops_tensor *indices, const ops_tensor *y)
+{
+    hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
+    if (!status) {
+        status = check_indices(context, "ops_gather", indices);
+    }
+    if (!status) {
+        status = ops_check_output(context, "ops_gather", "y", y);
+    }
+    if (status) {
+        return status;
+    }
+    int fits = x->rank == y->rank && axis < x->rank && indices->rank == 1 && x->type == y->type;
+    for (uint32_t i = 0; fits && i < x->rank; i++) {
+        fits = y->shape[i] == (i == axis ? indices->shape[0] : x->shape[i]);
+    }
+    if (!fits) {
+        char text[3][OPS_TEXT_BYTES];
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_gather: y %s does not fit x %s with axis %u picked by indices "
+                              "%s",
+                              ops_describe(y, text[0]), ops_describe(x, text[1]), axis,
+                              ops_describe(indices, text[2]));
+    }
+    status = no_overlap("ops_gather", x, y);
+    return status ? status : no_overlap("ops_gather", indices, y);
+}
+
+/* The type that moves elements without looking at them, where the device has it. */
+static hal_type carrier(const ops_context *context, hal_type type)
+{
+    static const hal_type unsigned_of[9] = {0, HAL_TYPE_U8, HAL_TYPE_U16, 0, HAL_TYPE_U32, 0,
+                                            0, 0,           HAL_TYPE_U64};
+    hal_type plain = unsigned_of[hal_type_size(type)];
+    int stored = (context->info->storage_types & HAL_TYPE_BIT(plain)) != 0;
+    int computed = (context->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(plain))) != 0;
+    return stored && computed ? plain : type;
+}
+
+/* Adds a tensor to the task's bindings and space; prepare() works out where it lies. */
+static void add(const ops_context *context, task *t, const ops_tensor *tensor, uint32_t access)
+{
+    uint32_t view = ops_space_add(&t->space, tensor, 0);
+    t->body.slots[view] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
+    t->tensors[t->tensor_count++] = *tensor;
+}
+
+/* Plans the walk and looks for its kernel; *entry is null when there is none yet. */
 static hal_status prepare(ops_context *context, task *t, uint32_t leader, uint32_t reserved,
-                          uint32_t widest, uint64_t key[2], ops_entry **entry);
-static hal_status begin(task *t, const char *name, hal_ir_builder **b, ops_layout_values *values);
+                          uint32_t widest, uint64_t key[2], ops_entry **entry)
+{
+    uint64_t starts[OPS_MAX_VIEWS] = {0};
+    uint32_t size = 1;
+    for (uint32_t i = 0; i < t->tensor_count; i++) {
+        uint32_t slot = t->body.slots[i], bytes = hal_type_size(t->bindings.types[slot]);
+        t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
+        starts[i] = t->bindings.ranges[slot].offset / bytes;
+        size = bytes > size ? bytes : size;
+    }
+    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
+    widest = widest < limit / size ? widest : limit / size;
+    ops_space_collapse(&t->space, leader);
+    hal_status status = ops_walk_plan(context, t->function, &t->space, widest, starts, reserved,
+                                      t->reach, &t->walk);
+    if (status) {
+        return status;
+    }
+    ops_signature signature;
+    signature.count = 0;
+    ops_sign(&signature, t->family);
+    for (uint32_t i = 0; i < t->tensor_count; i++) {
+        uint32_t slot = t->body.slots[i];
+        ops_sign(&signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
+                                 (uint64_t)t->bindings.access[slot] << 16);
+    }
+    ops_walk_sign(&t->space, &t->walk, &signature);
+    *entry = ops_cache_find(context, &signature, key);
+    return HAL_OK;
+}
+
+static hal_status begin(task *t, const char *name, hal_ir_builder **b, ops_layout_values *values)
+{
+    hal_status status = hal_ir_builder_create(name, b);
+    if (!status) {
+        ops_declare_bindings(*b, &t->bindings);
+        ops_walk_declare(*b, &t->space, &t->walk, values);
+    }
+    return status;
+}
+
 static hal_status finish(ops_context *context, task *t, const uint64_t key[2], hal_ir_builder *b,
-                         const ops_layout_values *values, ops_walk_body body, ops_entry **entry);
-static hal_status run(ops_context *context, task *t, const ops_entry *entry, ops_block *block);
+                         const ops_layout_values *values, ops_walk_body body, ops_entry **entry)
+{
+    ops_walk_emit(b, &t->walk, values, body, &t->body);
+    return ops_cache_build(context, key, b, entry);
+}
+
+/* An I32 or I64 index as an unsigned number in which negative ones are huge, and *other in the same
+ * type, so that both can be compared. */
 static hal_ir_value comparable(hal_ir_builder *b, const ops_cursor *cursor, hal_ir_value index,
-                               hal_ir_value *other);
-static void put_whole(ops_block *block, hal_type type, double value);
-static void emit_gather(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
-static void emit_one_hot(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
-static void emit_iota(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
-static void emit_copy(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
+                               hal_ir_value *other)
+{
+    int wide = hal_ir_type_of(b, index) == HAL_TYPE_I64 || cursor->values->type == HAL_TYPE_U64;
+    hal_type type = wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    *other = ops_value_cast(b, type, *other);
+    return ops_value_cast(b, type, index);
+}
+
+/* Views: y, x, indices. */
+static void emit_gather(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    const body_plan *p = user;
+    hal_ir_value pick = hal_ir_load_wide(b, p->slots[2], cursor->index[2], 0, 1, cursor->guard);
+    hal_ir_value limit = p->limit;
+    pick = comparable(b, cursor, pick, &limit);
+    hal_ir_value guard = hal_ir_and(b, cursor->guard, hal_ir_lt(b, pick, limit));
+    hal_ir_value step = hal_ir_mul(b, ops_value_cast(b, cursor->values->type, pick), p->step);
+    hal_ir_value place = hal_ir_add(b, cursor->index[1], step);
+    hal_ir_value value = hal_ir_load_wide(b, p->slots[1], place, 0, 1, guard);
+    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, value);
+}
+
+static hal_status run(ops_context *context, task *t, const ops_entry *entry, ops_block *block)
+{
+    return ops_dispatch(context, entry, t->walk.grid, &t->bindings, block);
+}
+
+static hal_status check_parts(const ops_context *context, uint32_t axis, const ops_tensor *parts,
+                              uint32_t part_count, const ops_tensor *y)
+{
+    hal_status status = ops_check_output(context, "ops_concatenate", "y", y);
+    if (status) {
+        return status;
+    }
+    if (!parts && part_count) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_concatenate: parts is null");
+    }
+    int64_t length = 0;
+    char text[2][OPS_TEXT_BYTES];
+    for (uint32_t i = 0; i < part_count; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "parts[%u]", i);
+        status = ops_check_tensor(context, "ops_concatenate", name, &parts[i]);
+        if (status) {
+            return status;
+        }
+        int fits = axis < y->rank && parts[i].rank == y->rank && parts[i].type == y->type;
+        for (uint32_t j = 0; fits && j < y->rank; j++) {
+            fits = j == axis || parts[i].shape[j] == y->shape[j];
+        }
+        if (!fits) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_concatenate: %s, %s, does not fit into y %s along axis %u",
+                                  name, ops_describe(&parts[i], text[0]), ops_describe(y, text[1]),
+                                  axis);
+        }
+        status = no_overlap("ops_concatenate", &parts[i], y);
+        if (status) {
+            return status;
+        }
+        length += parts[i].shape[axis];
+    }
+    if (axis >= y->rank || length != y->shape[axis]) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_concatenate: the parts make %lld along axis %u, y is %s",
+                              (long long)length, axis, ops_describe(y, text[0]));
+    }
+    return HAL_OK;
+}
+
+/* Views: y, the coordinate. */
+static void emit_iota(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    const body_plan *p = user;
+    hal_type type = hal_type_of_value(p->storage);
+    hal_ir_value i = ops_value_cast(b, type, cursor->index[1]);
+    hal_ir_value value = hal_type_is_float(type)
+                             ? hal_ir_fma(b, i, p->step, p->start)
+                             : hal_ir_add(b, hal_ir_mul(b, i, p->step), p->start);
+    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, value);
+}
+
+/* A float, or the low bits of a whole number: a negative step of unsigned elements wraps. */
+static void put_whole(ops_block *block, hal_type type, double value)
+{
+    if (hal_type_is_float(type)) {
+        ops_put_number(block, type, value);
+    } else if (hal_type_size(type) == 8) {
+        ops_put_u64(block, (uint64_t)(int64_t)value);
+    } else {
+        ops_put_u32(block, (uint32_t)(int64_t)value);
+    }
+}
+
+/* Views: y, indices, the coordinate along the last axis. */
+static void emit_one_hot(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    const body_plan *p = user;
+    hal_type type = hal_type_of_value(p->storage);
+    hal_ir_value pick = hal_ir_load_wide(b, p->slots[1], cursor->index[1], 0, 1, cursor->guard);
+    hal_ir_value place = cursor->index[2];
+    pick = comparable(b, cursor, pick, &place);
+    hal_ir_value hot = hal_ir_eq(b, pick, place);
+    if (type != HAL_TYPE_BOOL) {
+        hot = hal_ir_select(b, hot, hal_ir_number(b, type, 1), hal_ir_number(b, type, 0));
+    }
+    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, hot);
+}
+
+/* A copy of whole words by the queue itself. False when the tensors are not fit for it. */
 static int copy_plain(ops_context *context, const ops_tensor *x, const ops_tensor *y,
-                      hal_status *status);
+                      hal_status *status)
+{
+    uint64_t size = hal_type_size(x->type), bytes = (uint64_t)ops_tensor_elements(x) * size;
+    uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
+    if (!ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y) ||
+        (from | to | bytes) % 4 != 0) {
+        return 0;
+    }
+    *status = ops_record_copy(context, (hal_range){x->buffer, from, bytes},
+                              (hal_range){y->buffer, to, bytes});
+    return 1;
+}
+
+/* Views: y, x. */
+static void emit_copy(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    const body_plan *p = user;
+    hal_ir_value elements[OPS_MAX_WIDTH];
+    ops_cursor_load(b, cursor, 1, p->slots[1], elements);
+    ops_cursor_store(b, cursor, 0, p->slots[0], elements);
+}
 
 hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
@@ -281,257 +509,4 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
     ops_block_begin(&block);
     ops_layout_put(&t.space, &t.walk.layout, &block);
     return run(context, &t, entry, &block);
-}
-
-/* The type that moves elements without looking at them, where the device has it. */
-static hal_type carrier(const ops_context *context, hal_type type)
-{
-    static const hal_type unsigned_of[9] = {0, HAL_TYPE_U8, HAL_TYPE_U16, 0, HAL_TYPE_U32, 0,
-                                            0, 0,           HAL_TYPE_U64};
-    hal_type plain = unsigned_of[hal_type_size(type)];
-    int stored = (context->info->storage_types & HAL_TYPE_BIT(plain)) != 0;
-    int computed = (context->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(plain))) != 0;
-    return stored && computed ? plain : type;
-}
-
-static hal_status check_indices(const ops_context *context, const char *function,
-                                const ops_tensor *indices)
-{
-    hal_status status = ops_check_tensor(context, function, "indices", indices);
-    if (!status && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
-        status =
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: indices are of %s; i32 or i64 is meant",
-                           function, hal_type_name(indices->type));
-    }
-    return status;
-}
-
-static hal_status check_gather(const ops_context *context, uint32_t axis, const ops_tensor *x,
-                               const ops_tensor *indices, const ops_tensor *y)
-{
-    hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
-    if (!status) {
-        status = check_indices(context, "ops_gather", indices);
-    }
-    if (!status) {
-        status = ops_check_output(context, "ops_gather", "y", y);
-    }
-    if (status) {
-        return status;
-    }
-    int fits = x->rank == y->rank && axis < x->rank && indices->rank == 1 && x->type == y->type;
-    for (uint32_t i = 0; fits && i < x->rank; i++) {
-        fits = y->shape[i] == (i == axis ? indices->shape[0] : x->shape[i]);
-    }
-    if (!fits) {
-        char text[3][OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gather: y %s does not fit x %s with axis %u picked by indices "
-                              "%s",
-                              ops_describe(y, text[0]), ops_describe(x, text[1]), axis,
-                              ops_describe(indices, text[2]));
-    }
-    status = no_overlap("ops_gather", x, y);
-    return status ? status : no_overlap("ops_gather", indices, y);
-}
-
-static hal_status check_parts(const ops_context *context, uint32_t axis, const ops_tensor *parts,
-                              uint32_t part_count, const ops_tensor *y)
-{
-    hal_status status = ops_check_output(context, "ops_concatenate", "y", y);
-    if (status) {
-        return status;
-    }
-    if (!parts && part_count) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_concatenate: parts is null");
-    }
-    int64_t length = 0;
-    char text[2][OPS_TEXT_BYTES];
-    for (uint32_t i = 0; i < part_count; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "parts[%u]", i);
-        status = ops_check_tensor(context, "ops_concatenate", name, &parts[i]);
-        if (status) {
-            return status;
-        }
-        int fits = axis < y->rank && parts[i].rank == y->rank && parts[i].type == y->type;
-        for (uint32_t j = 0; fits && j < y->rank; j++) {
-            fits = j == axis || parts[i].shape[j] == y->shape[j];
-        }
-        if (!fits) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_concatenate: %s, %s, does not fit into y %s along axis %u",
-                                  name, ops_describe(&parts[i], text[0]), ops_describe(y, text[1]),
-                                  axis);
-        }
-        status = no_overlap("ops_concatenate", &parts[i], y);
-        if (status) {
-            return status;
-        }
-        length += parts[i].shape[axis];
-    }
-    if (axis >= y->rank || length != y->shape[axis]) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_concatenate: the parts make %lld along axis %u, y is %s",
-                              (long long)length, axis, ops_describe(y, text[0]));
-    }
-    return HAL_OK;
-}
-
-static hal_status no_overlap(const char *function, const ops_tensor *in, const ops_tensor *out)
-{
-    return ops_overlap(in, out) ? hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                                 "%s: y overlaps what it is made from", function)
-                                : HAL_OK;
-}
-
-/* Adds a tensor to the task's bindings and space; prepare() works out where it lies. */
-static void add(const ops_context *context, task *t, const ops_tensor *tensor, uint32_t access)
-{
-    uint32_t view = ops_space_add(&t->space, tensor, 0);
-    t->body.slots[view] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
-    t->tensors[t->tensor_count++] = *tensor;
-}
-
-/* Plans the walk and looks for its kernel; *entry is null when there is none yet. */
-static hal_status prepare(ops_context *context, task *t, uint32_t leader, uint32_t reserved,
-                          uint32_t widest, uint64_t key[2], ops_entry **entry)
-{
-    uint64_t starts[OPS_MAX_VIEWS] = {0};
-    uint32_t size = 1;
-    for (uint32_t i = 0; i < t->tensor_count; i++) {
-        uint32_t slot = t->body.slots[i], bytes = hal_type_size(t->bindings.types[slot]);
-        t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
-        starts[i] = t->bindings.ranges[slot].offset / bytes;
-        size = bytes > size ? bytes : size;
-    }
-    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
-    widest = widest < limit / size ? widest : limit / size;
-    ops_space_collapse(&t->space, leader);
-    hal_status status = ops_walk_plan(context, t->function, &t->space, widest, starts, reserved,
-                                      t->reach, &t->walk);
-    if (status) {
-        return status;
-    }
-    ops_signature signature;
-    signature.count = 0;
-    ops_sign(&signature, t->family);
-    for (uint32_t i = 0; i < t->tensor_count; i++) {
-        uint32_t slot = t->body.slots[i];
-        ops_sign(&signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
-                                 (uint64_t)t->bindings.access[slot] << 16);
-    }
-    ops_walk_sign(&t->space, &t->walk, &signature);
-    *entry = ops_cache_find(context, &signature, key);
-    return HAL_OK;
-}
-
-static hal_status begin(task *t, const char *name, hal_ir_builder **b, ops_layout_values *values)
-{
-    hal_status status = hal_ir_builder_create(name, b);
-    if (!status) {
-        ops_declare_bindings(*b, &t->bindings);
-        ops_walk_declare(*b, &t->space, &t->walk, values);
-    }
-    return status;
-}
-
-static hal_status finish(ops_context *context, task *t, const uint64_t key[2], hal_ir_builder *b,
-                         const ops_layout_values *values, ops_walk_body body, ops_entry **entry)
-{
-    ops_walk_emit(b, &t->walk, values, body, &t->body);
-    return ops_cache_build(context, key, b, entry);
-}
-
-static hal_status run(ops_context *context, task *t, const ops_entry *entry, ops_block *block)
-{
-    return ops_dispatch(context, entry, t->walk.grid, &t->bindings, block);
-}
-
-/* An I32 or I64 index as an unsigned number in which negative ones are huge, and *other in the same
- * type, so that both can be compared. */
-static hal_ir_value comparable(hal_ir_builder *b, const ops_cursor *cursor, hal_ir_value index,
-                               hal_ir_value *other)
-{
-    int wide = hal_ir_type_of(b, index) == HAL_TYPE_I64 || cursor->values->type == HAL_TYPE_U64;
-    hal_type type = wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    *other = ops_value_cast(b, type, *other);
-    return ops_value_cast(b, type, index);
-}
-
-/* A float, or the low bits of a whole number: a negative step of unsigned elements wraps. */
-static void put_whole(ops_block *block, hal_type type, double value)
-{
-    if (hal_type_is_float(type)) {
-        ops_put_number(block, type, value);
-    } else if (hal_type_size(type) == 8) {
-        ops_put_u64(block, (uint64_t)(int64_t)value);
-    } else {
-        ops_put_u32(block, (uint32_t)(int64_t)value);
-    }
-}
-
-/* Views: y, x, indices. */
-static void emit_gather(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    const body_plan *p = user;
-    hal_ir_value pick = hal_ir_load_wide(b, p->slots[2], cursor->index[2], 0, 1, cursor->guard);
-    hal_ir_value limit = p->limit;
-    pick = comparable(b, cursor, pick, &limit);
-    hal_ir_value guard = hal_ir_and(b, cursor->guard, hal_ir_lt(b, pick, limit));
-    hal_ir_value step = hal_ir_mul(b, ops_value_cast(b, cursor->values->type, pick), p->step);
-    hal_ir_value place = hal_ir_add(b, cursor->index[1], step);
-    hal_ir_value value = hal_ir_load_wide(b, p->slots[1], place, 0, 1, guard);
-    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, value);
-}
-
-/* Views: y, indices, the coordinate along the last axis. */
-static void emit_one_hot(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    const body_plan *p = user;
-    hal_type type = hal_type_of_value(p->storage);
-    hal_ir_value pick = hal_ir_load_wide(b, p->slots[1], cursor->index[1], 0, 1, cursor->guard);
-    hal_ir_value place = cursor->index[2];
-    pick = comparable(b, cursor, pick, &place);
-    hal_ir_value hot = hal_ir_eq(b, pick, place);
-    if (type != HAL_TYPE_BOOL) {
-        hot = hal_ir_select(b, hot, hal_ir_number(b, type, 1), hal_ir_number(b, type, 0));
-    }
-    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, hot);
-}
-
-/* Views: y, the coordinate. */
-static void emit_iota(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    const body_plan *p = user;
-    hal_type type = hal_type_of_value(p->storage);
-    hal_ir_value i = ops_value_cast(b, type, cursor->index[1]);
-    hal_ir_value value = hal_type_is_float(type)
-                             ? hal_ir_fma(b, i, p->step, p->start)
-                             : hal_ir_add(b, hal_ir_mul(b, i, p->step), p->start);
-    hal_ir_store_wide(b, p->slots[0], cursor->index[0], 0, cursor->guard, value);
-}
-
-/* Views: y, x. */
-static void emit_copy(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    const body_plan *p = user;
-    hal_ir_value elements[OPS_MAX_WIDTH];
-    ops_cursor_load(b, cursor, 1, p->slots[1], elements);
-    ops_cursor_store(b, cursor, 0, p->slots[0], elements);
-}
-
-/* A copy of whole words by the queue itself. False when the tensors are not fit for it. */
-static int copy_plain(ops_context *context, const ops_tensor *x, const ops_tensor *y,
-                      hal_status *status)
-{
-    uint64_t size = hal_type_size(x->type), bytes = (uint64_t)ops_tensor_elements(x) * size;
-    uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
-    if (!ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y) ||
-        (from | to | bytes) % 4 != 0) {
-        return 0;
-    }
-    *status = ops_record_copy(context, (hal_range){x->buffer, from, bytes},
-                              (hal_range){y->buffer, to, bytes});
-    return 1;
 }

@@ -20,27 +20,6 @@ typedef struct body_plan {
     uint8_t slots[OPS_MAX_INPUTS + OPS_MAX_OUTPUTS];
 } body_plan;
 
-static hal_status run(ops_context *context, const call *c);
-static hal_status check_call(const ops_context *context, const call *c);
-static hal_status check_types(const call *c);
-static hal_status check_overlaps(const call *c);
-static hal_status bind_tensors(const ops_context *context, const call *c, ops_bindings *bindings,
-                               body_plan *plan, ops_space *space);
-static uint32_t widest_access(const ops_context *context, const ops_bindings *bindings);
-static hal_status build(ops_context *context, const uint64_t key[2], const ops_bindings *bindings,
-                        const body_plan *plan, const ops_space *space, const ops_walk *walk,
-                        ops_entry **entry);
-static void emit_body(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
-static hal_status need(const char *function, const ops_context *context, const ops_tensor *x,
-                       const ops_tensor *y, const ops_tensor *z);
-static hal_ir_value build_unary(hal_ir_builder *b, const hal_ir_value *in, const void *user);
-static hal_ir_value build_binary(hal_ir_builder *b, const hal_ir_value *in, const void *user);
-static hal_ir_value build_where(hal_ir_builder *b, const hal_ir_value *in, const void *user);
-static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const void *user);
-static void emit_fill(hal_ir_builder *b, const ops_cursor *cursor, const void *user);
-static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value);
-static int fill_plain(ops_context *context, const ops_tensor *y, double value, hal_status *status);
-
 static const char *const numbered_inputs[OPS_MAX_INPUTS] = {
     "inputs[0]",  "inputs[1]",  "inputs[2]",  "inputs[3]", "inputs[4]",  "inputs[5]",
     "inputs[6]",  "inputs[7]",  "inputs[8]",  "inputs[9]", "inputs[10]", "inputs[11]",
@@ -49,6 +28,323 @@ static const char *const numbered_outputs[OPS_MAX_OUTPUTS] = {
     "outputs[0]", "outputs[1]", "outputs[2]", "outputs[3]",
     "outputs[4]", "outputs[5]", "outputs[6]", "outputs[7]"};
 static const char *const names_xyz[] = {"x", "y", "z"};
+
+static hal_status check_types(const call *c)
+{
+    const ops_expression *e = c->expression;
+    char text[OPS_TEXT_BYTES];
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        if (hal_type_of_value(c->inputs[i].type) != e->inputs[i]) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "%s: %s, %s, does not fit the expression, whose input %u is %s",
+                                  c->function, c->input_names[i], ops_describe(&c->inputs[i], text),
+                                  i, hal_type_name(e->inputs[i]));
+        }
+    }
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        if (hal_type_of_value(c->outputs[i].type) != e->outputs[i]) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "%s: %s, %s, does not fit the result, which is %s", c->function,
+                                  c->output_names[i], ops_describe(&c->outputs[i], text),
+                                  hal_type_name(e->outputs[i]));
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status check_overlaps(const call *c)
+{
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        const ops_tensor *out = &c->outputs[i];
+        const char *other = NULL;
+        for (uint32_t j = 0; j < c->input_count && !other; j++) {
+            const ops_tensor *in = &c->inputs[j];
+            other = ops_overlap(in, out) && !ops_same_view(in, out) ? c->input_names[j] : NULL;
+        }
+        for (uint32_t j = 0; j < i && !other; j++) {
+            other = ops_overlap(&c->outputs[j], out) ? c->output_names[j] : NULL;
+        }
+        if (other) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "%s: %s overlaps %s without being the same view of the buffer",
+                                  c->function, c->output_names[i], other);
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status check_call(const ops_context *context, const call *c)
+{
+    for (uint32_t i = 0; i < c->output_count; i++) {
+        hal_status status =
+            ops_check_output(context, c->function, c->output_names[i], &c->outputs[i]);
+        if (status) {
+            return status;
+        }
+        if (!ops_same_shape(&c->outputs[i], &c->outputs[0])) {
+            char text[2][OPS_TEXT_BYTES];
+            return hal_status_set(
+                HAL_ERROR_INVALID_ARGUMENT, "%s: the outputs differ in shape: %s is %s, %s is %s",
+                c->function, c->output_names[0], ops_describe(&c->outputs[0], text[0]),
+                c->output_names[i], ops_describe(&c->outputs[i], text[1]));
+        }
+    }
+    const ops_tensor *out = &c->outputs[0];
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        hal_status status =
+            ops_check_tensor(context, c->function, c->input_names[i], &c->inputs[i]);
+        if (!status && !ops_same_shape(&c->inputs[i], out)) {
+            status = ops_check_broadcast(c->function, c->input_names[i], &c->inputs[i], out->rank,
+                                         out->shape);
+        }
+        if (status) {
+            return status;
+        }
+    }
+    hal_status status = check_types(c);
+    return status ? status : check_overlaps(c);
+}
+
+static hal_status bind_tensors(const ops_context *context, const call *c, ops_bindings *bindings,
+                               body_plan *plan, ops_space *space)
+{
+    uint32_t count = c->input_count + c->output_count;
+    bindings->count = 0;
+    /* Outputs first: an input that lies with one then finds its binding. */
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t view = i < c->output_count ? c->input_count + i : i - c->output_count;
+        int is_output = i < c->output_count;
+        const ops_tensor *tensor = is_output ? &c->outputs[i] : &c->inputs[view];
+        uint32_t slot =
+            ops_bind(context, bindings, tensor, is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+        if (slot >= context->info->max_bindings) {
+            return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                  "%s: %u tensors are more than the %u bindings of %s", c->function,
+                                  count, context->info->max_bindings, context->info->name);
+        }
+        plan->slots[view] = (uint8_t)slot;
+    }
+    ops_space_begin(space, c->outputs[0].rank, c->outputs[0].shape);
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_tensor *tensor =
+            i < c->input_count ? &c->inputs[i] : &c->outputs[i - c->input_count];
+        ops_space_add(space, tensor, ops_base(bindings, plan->slots[i], tensor));
+    }
+    return HAL_OK;
+}
+
+/* Elements of a vector access that the device takes at once, for the largest element type. */
+static uint32_t widest_access(const ops_context *context, const ops_bindings *bindings)
+{
+    uint32_t size = 1;
+    for (uint32_t i = 0; i < bindings->count; i++) {
+        uint32_t bytes = hal_type_size(bindings->types[i]);
+        size = bytes > size ? bytes : size;
+    }
+    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
+    return limit / size ? limit / size : 1;
+}
+
+static void emit_body(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    const body_plan *plan = user;
+    const ops_expression *e = plan->expression;
+    hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_WIDTH];
+    hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_WIDTH];
+    for (uint32_t i = 0; i < e->input_count; i++) {
+        ops_cursor_load(b, cursor, i, plan->slots[i], loaded[i]);
+    }
+    for (uint32_t element = 0; element < cursor->width; element++) {
+        hal_ir_value inputs[OPS_MAX_INPUTS], outputs[OPS_MAX_OUTPUTS];
+        for (uint32_t i = 0; i < e->input_count; i++) {
+            inputs[i] = loaded[i][element];
+        }
+        hal_ir_splice(b, e->fragment, inputs, e->input_count, outputs, e->output_count);
+        for (uint32_t i = 0; i < e->output_count; i++) {
+            stored[i][element] = outputs[i];
+        }
+    }
+    for (uint32_t i = 0; i < e->output_count; i++) {
+        uint32_t view = e->input_count + i;
+        ops_cursor_store(b, cursor, view, plan->slots[view], stored[i]);
+    }
+}
+
+static hal_status build(ops_context *context, const uint64_t key[2], const ops_bindings *bindings,
+                        const body_plan *plan, const ops_space *space, const ops_walk *walk,
+                        ops_entry **entry)
+{
+    const hal_ir_kernel *fragment = plan->expression->fragment;
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create(fragment->names + fragment->name, &b);
+    if (status) {
+        return status;
+    }
+    ops_layout_values values;
+    ops_declare_bindings(b, bindings);
+    ops_walk_declare(b, space, walk, &values);
+    ops_walk_emit(b, walk, &values, emit_body, plan);
+    return ops_cache_build(context, key, b, entry);
+}
+
+static hal_status run(ops_context *context, const call *c)
+{
+    hal_status status = check_call(context, c);
+    if (status || ops_tensor_elements(&c->outputs[0]) == 0) {
+        return status;
+    }
+    ops_bindings bindings;
+    body_plan plan = {c->expression, {0}};
+    ops_space space;
+    ops_walk walk;
+    uint64_t starts[OPS_MAX_VIEWS];
+    status = bind_tensors(context, c, &bindings, &plan, &space);
+    if (status) {
+        return status;
+    }
+    for (uint32_t i = 0; i < space.view_count; i++) {
+        uint32_t slot = plan.slots[i];
+        starts[i] = bindings.ranges[slot].offset / hal_type_size(bindings.types[slot]);
+    }
+    ops_space_collapse(&space, c->input_count);
+    status = ops_walk_plan(context, c->function, &space, widest_access(context, &bindings), starts,
+                           0, 0, &walk);
+    if (status) {
+        return status;
+    }
+
+    ops_signature signature;
+    uint64_t key[2];
+    signature.count = 0;
+    ops_sign(&signature, OPS_FAMILY_POINTWISE);
+    ops_sign(&signature, c->expression->hash[0]);
+    ops_sign(&signature, c->expression->hash[1]);
+    for (uint32_t i = 0; i < space.view_count; i++) {
+        uint32_t slot = plan.slots[i];
+        ops_sign(&signature, slot | (uint64_t)bindings.types[slot] << 8 |
+                                 (uint64_t)bindings.access[slot] << 16);
+    }
+    ops_walk_sign(&space, &walk, &signature);
+    ops_entry *entry = ops_cache_find(context, &signature, key);
+    if (!entry) {
+        status = build(context, key, &bindings, &plan, &space, &walk, &entry);
+        if (status) {
+            return status;
+        }
+    }
+    ops_block block;
+    ops_block_begin(&block);
+    ops_layout_put(&space, &walk.layout, &block);
+    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
+}
+
+static hal_status need(const char *function, const ops_context *context, const ops_tensor *x,
+                       const ops_tensor *y, const ops_tensor *z)
+{
+    if (context && x && y && z) {
+        hal_type type = hal_type_of_value(x->type);
+        return type ? HAL_OK
+                    : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type %u of x is none",
+                                     function, x->type);
+    }
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
+                          !context ? "context"
+                          : !x     ? "x"
+                          : !y     ? "y"
+                                   : "the output");
+}
+
+static hal_ir_value build_unary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
+{
+    return ops_unary_value(b, *(const ops_unary_function *)user, in[0]);
+}
+
+static hal_ir_value build_binary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
+{
+    return ops_binary_value(b, *(const ops_binary_function *)user, in[0], in[1]);
+}
+
+static hal_ir_value build_where(hal_ir_builder *b, const hal_ir_value *in, const void *user)
+{
+    (void)user;
+    return hal_ir_select(b, in[0], in[1], in[2]);
+}
+
+static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const void *user)
+{
+    return ops_cast_value(b, *(const hal_type *)user, in[0]);
+}
+
+/* A fill of whole words by the queue itself. False when y or the value is not fit for it. */
+static int fill_plain(ops_context *context, const ops_tensor *y, double value, hal_status *status)
+{
+    uint64_t size = hal_type_size(y->type);
+    uint64_t offset = (uint64_t)y->offset * size, bytes = (uint64_t)ops_tensor_elements(y) * size;
+    int is_zero = value == 0 && 1 / value > 0;
+    int is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
+    if (!(is_zero || is_word) || !ops_tensor_is_contiguous(y) || offset % 4 || bytes % 4) {
+        return 0;
+    }
+    ops_block block;
+    uint32_t pattern;
+    ops_block_begin(&block);
+    ops_put_number(&block, is_word ? y->type : (hal_type)HAL_TYPE_U32, value);
+    memcpy(&pattern, block.bytes, sizeof pattern);
+    *status = ops_record_fill(context, (hal_range){y->buffer, offset, bytes}, pattern);
+    return 1;
+}
+
+static void emit_fill(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+{
+    ops_cursor_store(b, cursor, 0, 0, user);
+}
+
+static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value)
+{
+    ops_bindings bindings;
+    ops_space space;
+    ops_walk walk;
+    bindings.count = 0;
+    uint32_t slot = ops_bind(context, &bindings, y, HAL_ACCESS_WRITE);
+    ops_space_begin(&space, y->rank, y->shape);
+    ops_space_add(&space, y, ops_base(&bindings, slot, y));
+    ops_space_collapse(&space, 0);
+    hal_status status = ops_walk_plan(context, "ops_fill", &space, 1, NULL, 16, 0, &walk);
+    if (status) {
+        return status;
+    }
+    ops_signature signature;
+    uint64_t key[2];
+    signature.count = 0;
+    ops_sign(&signature, OPS_FAMILY_FILL);
+    ops_sign(&signature, y->type);
+    ops_walk_sign(&space, &walk, &signature);
+    ops_entry *entry = ops_cache_find(context, &signature, key);
+    hal_type type = hal_type_of_value(y->type);
+    hal_type carrier = type == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_U32 : type;
+    if (!entry) {
+        hal_ir_builder *b;
+        ops_layout_values values;
+        status = hal_ir_builder_create("fill", &b);
+        if (status) {
+            return status;
+        }
+        ops_declare_bindings(b, &bindings);
+        ops_walk_declare(b, &space, &walk, &values);
+        hal_ir_value element = hal_ir_scalar_value(b, "value", carrier);
+        element = type == carrier ? element : hal_ir_cast(b, type, element);
+        ops_walk_emit(b, &walk, &values, emit_fill, &element);
+        status = ops_cache_build(context, key, b, &entry);
+        if (status) {
+            return status;
+        }
+    }
+    ops_block block;
+    ops_block_begin(&block);
+    ops_layout_put(&space, &walk.layout, &block);
+    ops_put_number(&block, carrier, ops_round_to(y->type, value));
+    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
+}
 
 hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
                          const ops_tensor *inputs, uint32_t input_count, const ops_tensor *outputs,
@@ -201,252 +497,6 @@ hal_status ops_fill(ops_context *context, const ops_tensor *y, double value)
     return fill_strided(context, y, value);
 }
 
-static hal_status run(ops_context *context, const call *c)
-{
-    hal_status status = check_call(context, c);
-    if (status || ops_tensor_elements(&c->outputs[0]) == 0) {
-        return status;
-    }
-    ops_bindings bindings;
-    body_plan plan = {c->expression, {0}};
-    ops_space space;
-    ops_walk walk;
-    uint64_t starts[OPS_MAX_VIEWS];
-    status = bind_tensors(context, c, &bindings, &plan, &space);
-    if (status) {
-        return status;
-    }
-    for (uint32_t i = 0; i < space.view_count; i++) {
-        uint32_t slot = plan.slots[i];
-        starts[i] = bindings.ranges[slot].offset / hal_type_size(bindings.types[slot]);
-    }
-    ops_space_collapse(&space, c->input_count);
-    status = ops_walk_plan(context, c->function, &space, widest_access(context, &bindings), starts,
-                           0, 0, &walk);
-    if (status) {
-        return status;
-    }
-
-    ops_signature signature;
-    uint64_t key[2];
-    signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_POINTWISE);
-    ops_sign(&signature, c->expression->hash[0]);
-    ops_sign(&signature, c->expression->hash[1]);
-    for (uint32_t i = 0; i < space.view_count; i++) {
-        uint32_t slot = plan.slots[i];
-        ops_sign(&signature, slot | (uint64_t)bindings.types[slot] << 8 |
-                                 (uint64_t)bindings.access[slot] << 16);
-    }
-    ops_walk_sign(&space, &walk, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    if (!entry) {
-        status = build(context, key, &bindings, &plan, &space, &walk, &entry);
-        if (status) {
-            return status;
-        }
-    }
-    ops_block block;
-    ops_block_begin(&block);
-    ops_layout_put(&space, &walk.layout, &block);
-    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
-}
-
-static hal_status check_call(const ops_context *context, const call *c)
-{
-    for (uint32_t i = 0; i < c->output_count; i++) {
-        hal_status status =
-            ops_check_output(context, c->function, c->output_names[i], &c->outputs[i]);
-        if (status) {
-            return status;
-        }
-        if (!ops_same_shape(&c->outputs[i], &c->outputs[0])) {
-            char text[2][OPS_TEXT_BYTES];
-            return hal_status_set(
-                HAL_ERROR_INVALID_ARGUMENT, "%s: the outputs differ in shape: %s is %s, %s is %s",
-                c->function, c->output_names[0], ops_describe(&c->outputs[0], text[0]),
-                c->output_names[i], ops_describe(&c->outputs[i], text[1]));
-        }
-    }
-    const ops_tensor *out = &c->outputs[0];
-    for (uint32_t i = 0; i < c->input_count; i++) {
-        hal_status status =
-            ops_check_tensor(context, c->function, c->input_names[i], &c->inputs[i]);
-        if (!status && !ops_same_shape(&c->inputs[i], out)) {
-            status = ops_check_broadcast(c->function, c->input_names[i], &c->inputs[i], out->rank,
-                                         out->shape);
-        }
-        if (status) {
-            return status;
-        }
-    }
-    hal_status status = check_types(c);
-    return status ? status : check_overlaps(c);
-}
-
-static hal_status check_types(const call *c)
-{
-    const ops_expression *e = c->expression;
-    char text[OPS_TEXT_BYTES];
-    for (uint32_t i = 0; i < c->input_count; i++) {
-        if (hal_type_of_value(c->inputs[i].type) != e->inputs[i]) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s, %s, does not fit the expression, whose input %u is %s",
-                                  c->function, c->input_names[i], ops_describe(&c->inputs[i], text),
-                                  i, hal_type_name(e->inputs[i]));
-        }
-    }
-    for (uint32_t i = 0; i < c->output_count; i++) {
-        if (hal_type_of_value(c->outputs[i].type) != e->outputs[i]) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s, %s, does not fit the result, which is %s", c->function,
-                                  c->output_names[i], ops_describe(&c->outputs[i], text),
-                                  hal_type_name(e->outputs[i]));
-        }
-    }
-    return HAL_OK;
-}
-
-static hal_status check_overlaps(const call *c)
-{
-    for (uint32_t i = 0; i < c->output_count; i++) {
-        const ops_tensor *out = &c->outputs[i];
-        const char *other = NULL;
-        for (uint32_t j = 0; j < c->input_count && !other; j++) {
-            const ops_tensor *in = &c->inputs[j];
-            other = ops_overlap(in, out) && !ops_same_view(in, out) ? c->input_names[j] : NULL;
-        }
-        for (uint32_t j = 0; j < i && !other; j++) {
-            other = ops_overlap(&c->outputs[j], out) ? c->output_names[j] : NULL;
-        }
-        if (other) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s overlaps %s without being the same view of the buffer",
-                                  c->function, c->output_names[i], other);
-        }
-    }
-    return HAL_OK;
-}
-
-static hal_status bind_tensors(const ops_context *context, const call *c, ops_bindings *bindings,
-                               body_plan *plan, ops_space *space)
-{
-    uint32_t count = c->input_count + c->output_count;
-    bindings->count = 0;
-    /* Outputs first: an input that lies with one then finds its binding. */
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t view = i < c->output_count ? c->input_count + i : i - c->output_count;
-        int is_output = i < c->output_count;
-        const ops_tensor *tensor = is_output ? &c->outputs[i] : &c->inputs[view];
-        uint32_t slot =
-            ops_bind(context, bindings, tensor, is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
-        if (slot >= context->info->max_bindings) {
-            return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                                  "%s: %u tensors are more than the %u bindings of %s", c->function,
-                                  count, context->info->max_bindings, context->info->name);
-        }
-        plan->slots[view] = (uint8_t)slot;
-    }
-    ops_space_begin(space, c->outputs[0].rank, c->outputs[0].shape);
-    for (uint32_t i = 0; i < count; i++) {
-        const ops_tensor *tensor =
-            i < c->input_count ? &c->inputs[i] : &c->outputs[i - c->input_count];
-        ops_space_add(space, tensor, ops_base(bindings, plan->slots[i], tensor));
-    }
-    return HAL_OK;
-}
-
-/* Elements of a vector access that the device takes at once, for the largest element type. */
-static uint32_t widest_access(const ops_context *context, const ops_bindings *bindings)
-{
-    uint32_t size = 1;
-    for (uint32_t i = 0; i < bindings->count; i++) {
-        uint32_t bytes = hal_type_size(bindings->types[i]);
-        size = bytes > size ? bytes : size;
-    }
-    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
-    return limit / size ? limit / size : 1;
-}
-
-static hal_status build(ops_context *context, const uint64_t key[2], const ops_bindings *bindings,
-                        const body_plan *plan, const ops_space *space, const ops_walk *walk,
-                        ops_entry **entry)
-{
-    const hal_ir_kernel *fragment = plan->expression->fragment;
-    hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create(fragment->names + fragment->name, &b);
-    if (status) {
-        return status;
-    }
-    ops_layout_values values;
-    ops_declare_bindings(b, bindings);
-    ops_walk_declare(b, space, walk, &values);
-    ops_walk_emit(b, walk, &values, emit_body, plan);
-    return ops_cache_build(context, key, b, entry);
-}
-
-static void emit_body(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    const body_plan *plan = user;
-    const ops_expression *e = plan->expression;
-    hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_WIDTH];
-    hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_WIDTH];
-    for (uint32_t i = 0; i < e->input_count; i++) {
-        ops_cursor_load(b, cursor, i, plan->slots[i], loaded[i]);
-    }
-    for (uint32_t element = 0; element < cursor->width; element++) {
-        hal_ir_value inputs[OPS_MAX_INPUTS], outputs[OPS_MAX_OUTPUTS];
-        for (uint32_t i = 0; i < e->input_count; i++) {
-            inputs[i] = loaded[i][element];
-        }
-        hal_ir_splice(b, e->fragment, inputs, e->input_count, outputs, e->output_count);
-        for (uint32_t i = 0; i < e->output_count; i++) {
-            stored[i][element] = outputs[i];
-        }
-    }
-    for (uint32_t i = 0; i < e->output_count; i++) {
-        uint32_t view = e->input_count + i;
-        ops_cursor_store(b, cursor, view, plan->slots[view], stored[i]);
-    }
-}
-
-static hal_status need(const char *function, const ops_context *context, const ops_tensor *x,
-                       const ops_tensor *y, const ops_tensor *z)
-{
-    if (context && x && y && z) {
-        hal_type type = hal_type_of_value(x->type);
-        return type ? HAL_OK
-                    : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type %u of x is none",
-                                     function, x->type);
-    }
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
-                          !context ? "context"
-                          : !x     ? "x"
-                          : !y     ? "y"
-                                   : "the output");
-}
-
-static hal_ir_value build_unary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
-{
-    return ops_unary_value(b, *(const ops_unary_function *)user, in[0]);
-}
-
-static hal_ir_value build_binary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
-{
-    return ops_binary_value(b, *(const ops_binary_function *)user, in[0], in[1]);
-}
-
-static hal_ir_value build_where(hal_ir_builder *b, const hal_ir_value *in, const void *user)
-{
-    (void)user;
-    return hal_ir_select(b, in[0], in[1], in[2]);
-}
-
-static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const void *user)
-{
-    return ops_cast_value(b, *(const hal_type *)user, in[0]);
-}
-
 /* A cast to a small integer saturates at that type's limits, as one to a large integer does. */
 hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x)
 {
@@ -459,75 +509,4 @@ hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x)
         value = hal_ir_max(b, value, hal_ir_number(b, to, is_signed ? -high - 1 : 0));
     }
     return value;
-}
-
-/* A fill of whole words by the queue itself. False when y or the value is not fit for it. */
-static int fill_plain(ops_context *context, const ops_tensor *y, double value, hal_status *status)
-{
-    uint64_t size = hal_type_size(y->type);
-    uint64_t offset = (uint64_t)y->offset * size, bytes = (uint64_t)ops_tensor_elements(y) * size;
-    int is_zero = value == 0 && 1 / value > 0;
-    int is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
-    if (!(is_zero || is_word) || !ops_tensor_is_contiguous(y) || offset % 4 || bytes % 4) {
-        return 0;
-    }
-    ops_block block;
-    uint32_t pattern;
-    ops_block_begin(&block);
-    ops_put_number(&block, is_word ? y->type : (hal_type)HAL_TYPE_U32, value);
-    memcpy(&pattern, block.bytes, sizeof pattern);
-    *status = ops_record_fill(context, (hal_range){y->buffer, offset, bytes}, pattern);
-    return 1;
-}
-
-static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value)
-{
-    ops_bindings bindings;
-    ops_space space;
-    ops_walk walk;
-    bindings.count = 0;
-    uint32_t slot = ops_bind(context, &bindings, y, HAL_ACCESS_WRITE);
-    ops_space_begin(&space, y->rank, y->shape);
-    ops_space_add(&space, y, ops_base(&bindings, slot, y));
-    ops_space_collapse(&space, 0);
-    hal_status status = ops_walk_plan(context, "ops_fill", &space, 1, NULL, 16, 0, &walk);
-    if (status) {
-        return status;
-    }
-    ops_signature signature;
-    uint64_t key[2];
-    signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_FILL);
-    ops_sign(&signature, y->type);
-    ops_walk_sign(&space, &walk, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    hal_type type = hal_type_of_value(y->type);
-    hal_type carrier = type == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_U32 : type;
-    if (!entry) {
-        hal_ir_builder *b;
-        ops_layout_values values;
-        status = hal_ir_builder_create("fill", &b);
-        if (status) {
-            return status;
-        }
-        ops_declare_bindings(b, &bindings);
-        ops_walk_declare(b, &space, &walk, &values);
-        hal_ir_value element = hal_ir_scalar_value(b, "value", carrier);
-        element = type == carrier ? element : hal_ir_cast(b, type, element);
-        ops_walk_emit(b, &walk, &values, emit_fill, &element);
-        status = ops_cache_build(context, key, b, &entry);
-        if (status) {
-            return status;
-        }
-    }
-    ops_block block;
-    ops_block_begin(&block);
-    ops_layout_put(&space, &walk.layout, &block);
-    ops_put_number(&block, carrier, ops_round_to(y->type, value));
-    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
-}
-
-static void emit_fill(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
-{
-    ops_cursor_store(b, cursor, 0, 0, user);
 }

@@ -30,20 +30,242 @@ typedef struct scalars {
 } scalars;
 
 static hal_status check(const ops_context *context, const char *function, const ops_tensor *y,
-                        int integers);
-static hal_status run(ops_context *context, const char *function, uint8_t kind, ops_random_key key,
-                      const ops_tensor *y, double offset, double scale, double top);
-static hal_status make_plan(const ops_context *context, const ops_tensor *y, plan *p);
-static void emit(hal_ir_builder *b, const plan *p);
-static void declare(hal_ir_builder *b, const plan *p, scalars *s);
-static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_ir_value *words,
-                 hal_ir_value *values);
-static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_value *words);
+                        int integers)
+{
+    hal_status status = ops_check_output(context, function, "y", y);
+    if (status) {
+        return status;
+    }
+    char text[OPS_TEXT_BYTES];
+    int words = y->type == HAL_TYPE_U32 || y->type == HAL_TYPE_I32;
+    if (!hal_type_is_float(y->type) && !(integers && words)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y is %s; floats%s are meant",
+                              function, ops_describe(y, text), integers ? ", u32 or i32" : "");
+    }
+    if (!ops_tensor_is_contiguous(y)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y %s is not contiguous", function,
+                              ops_describe(y, text));
+    }
+    return HAL_OK;
+}
+
+static hal_status make_plan(const ops_context *context, const ops_tensor *y, plan *p)
+{
+    const hal_device_info *info = context->info;
+    uint64_t total = (uint64_t)ops_tensor_elements(y);
+    p->storage = y->type;
+    p->type = hal_type_of_value(y->type);
+    p->per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
+    p->group = info->preferred_group;
+    p->group = p->group < info->max_group_items ? p->group : info->max_group_items;
+    p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
+    uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
+    p->base = ops_base(&p->bindings, slot, y);
+    p->wide = (int64_t)total + p->base >= context->narrow;
+    uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
+    p->vectors = (total | start | (uint64_t)p->base) % p->per_block == 0;
+    uint64_t blocks = (total + p->per_block - 1) / p->per_block;
+    return ops_grid_spread(context, p->function, (blocks + p->group - 1) / p->group, p->grid);
+}
+
+static void declare(hal_ir_builder *b, const plan *p, scalars *s)
+{
+    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    hal_type carrier = hal_type_is_float(p->type) ? p->type : (hal_type)HAL_TYPE_U32;
+    s->total = hal_ir_scalar_value(b, "total", index);
+    s->base = hal_ir_scalar_value(b, "base", index);
+    s->key[0] = hal_ir_scalar_value(b, "key0", HAL_TYPE_U32);
+    s->key[1] = hal_ir_scalar_value(b, "key1", HAL_TYPE_U32);
+    s->stream[0] = hal_ir_scalar_value(b, "stream0", HAL_TYPE_U32);
+    s->stream[1] = hal_ir_scalar_value(b, "stream1", HAL_TYPE_U32);
+    s->offset = hal_ir_scalar_value(b, "offset", carrier);
+    s->scale = hal_ir_scalar_value(b, "scale", carrier);
+    s->top = hal_ir_scalar_value(b, "top", carrier);
+}
+
+/* 53 bits of two words, as F64. */
+static hal_ir_value whole_part(hal_ir_builder *b, hal_ir_value high, hal_ir_value low)
+{
+    hal_ir_value upper = hal_ir_shr(b, high, hal_ir_u32(b, 5));
+    hal_ir_value lower = hal_ir_shr(b, low, hal_ir_u32(b, 6));
+    return hal_ir_fma(b, hal_ir_cast(b, HAL_TYPE_F64, upper), hal_ir_f64(b, 0x1p26),
+                      hal_ir_cast(b, HAL_TYPE_F64, lower));
+}
+
+/* Two independent normal deviates from a radius and an angle. */
 static void normal_pair(hal_ir_builder *b, const plan *p, const hal_ir_value *words,
-                        hal_ir_value *values);
-static hal_ir_value whole_part(hal_ir_builder *b, hal_ir_value high, hal_ir_value low);
-static double next_below(hal_type storage, double value);
-static void shuffle(int32_t *numbers, uint32_t count, ops_random_key key);
+                        hal_ir_value *values)
+{
+    hal_type type = p->type;
+    double pi = 3.14159265358979323846;
+    hal_ir_value radius, angle;
+    if (type == HAL_TYPE_F64) {
+        radius = hal_ir_fma(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53),
+                            hal_ir_f64(b, 0x1p-54));
+        angle = hal_ir_mul(b, whole_part(b, words[2], words[3]), hal_ir_f64(b, pi * 0x1p-52));
+    } else {
+        radius = hal_ir_fma(b, hal_ir_cast(b, type, words[0]), hal_ir_f32(b, 0x1p-32f),
+                            hal_ir_f32(b, 0x1p-33f));
+        angle = hal_ir_mul(b, hal_ir_cast(b, type, words[1]), hal_ir_f32(b, (float)(pi * 0x1p-31)));
+    }
+    hal_ir_value log = hal_ir_math(b, HAL_IR_LOG, radius, HAL_IR_NONE, 0);
+    radius = hal_ir_sqrt(b, hal_ir_mul(b, log, hal_ir_number(b, type, -2)));
+    values[0] = hal_ir_mul(b, radius, hal_ir_math(b, HAL_IR_COS, angle, HAL_IR_NONE, 0));
+    values[1] = hal_ir_mul(b, radius, hal_ir_math(b, HAL_IR_SIN, angle, HAL_IR_NONE, 0));
+}
+
+/* A number in [0, 1) with as many bits as the elements have. */
+static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_value *words)
+{
+    if (p->type == HAL_TYPE_F64) {
+        return hal_ir_mul(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
+    }
+    uint32_t bits = p->storage == HAL_TYPE_F16 ? 11 : p->storage == HAL_TYPE_BF16 ? 8 : 24;
+    hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 32 - bits));
+    return hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, top),
+                      hal_ir_f32(b, ldexpf(1.0f, -(int)bits)));
+}
+
+/* The elements of a block from its words. */
+static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_ir_value *words,
+                 hal_ir_value *values)
+{
+    uint32_t words_each = 4 / p->per_block;
+    if (!hal_type_is_float(p->type)) {
+        for (uint32_t i = 0; i < 4; i++) {
+            values[i] = ops_value_cast(b, p->type, words[i]);
+        }
+        return;
+    }
+    for (uint32_t i = 0; p->kind == NORMAL && i < p->per_block; i += 2) {
+        normal_pair(b, p, words + i * words_each, values + i);
+    }
+    for (uint32_t i = 0; i < p->per_block; i++) {
+        if (p->kind == UNIFORM) {
+            hal_ir_value part = fraction(b, p, words + i * words_each);
+            values[i] = hal_ir_min(b, hal_ir_fma(b, part, s->scale, s->offset), s->top);
+        } else {
+            values[i] = hal_ir_fma(b, values[i], s->scale, s->offset);
+        }
+    }
+}
+
+static void emit(hal_ir_builder *b, const plan *p)
+{
+    scalars s;
+    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    ops_declare_bindings(b, &p->bindings);
+    hal_ir_group_size(b, p->group, 1, 1);
+    declare(b, p, &s);
+    hal_ir_value block = hal_ir_mul(b, ops_value_cast(b, index, ops_index_group(b)),
+                                    ops_index_constant(b, index, p->group));
+    block = hal_ir_add(b, block, ops_value_cast(b, index, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
+    hal_ir_value high = hal_ir_u32(b, 0);
+    if (p->wide) {
+        hal_ir_value shift = hal_ir_u64(b, 32);
+        high = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, block, shift));
+    }
+    hal_ir_value counter[4] = {ops_value_cast(b, HAL_TYPE_U32, block), high, s.stream[0],
+                               s.stream[1]};
+    hal_ir_value words[4], values[4];
+    ops_philox_emit(b, counter, s.key, words);
+    draw(b, p, &s, words, values);
+
+    hal_ir_value first = hal_ir_mul(b, block, ops_index_constant(b, index, p->per_block));
+    hal_ir_value place = hal_ir_add(b, s.base, first);
+    if (p->vectors) {
+        hal_ir_store_wide(b, 0, place, 0, hal_ir_lt(b, first, s.total),
+                          hal_ir_pack(b, p->per_block, values));
+        return;
+    }
+    for (uint32_t i = 0; i < p->per_block; i++) {
+        hal_ir_value element = hal_ir_add(b, first, ops_index_constant(b, index, i));
+        hal_ir_store_wide(b, 0, place, (int32_t)i, hal_ir_lt(b, element, s.total), values[i]);
+    }
+}
+
+static hal_status run(ops_context *context, const char *function, uint8_t kind, ops_random_key key,
+                      const ops_tensor *y, double offset, double scale, double top)
+{
+    if (ops_tensor_elements(y) == 0) {
+        return HAL_OK;
+    }
+    plan p = {.function = function, .kind = kind};
+    hal_status status = make_plan(context, y, &p);
+    if (status) {
+        return status;
+    }
+    ops_signature signature;
+    uint64_t cache_key[2];
+    signature.count = 0;
+    ops_sign(&signature, OPS_FAMILY_RANDOM);
+    ops_sign(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.wide << 16 |
+                             (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
+    ops_entry *entry = ops_cache_find(context, &signature, cache_key);
+    if (!entry) {
+        hal_ir_builder *b;
+        status = hal_ir_builder_create(kind == NORMAL ? "random_normal" : "random_uniform", &b);
+        if (status) {
+            return status;
+        }
+        emit(b, &p);
+        status = ops_cache_build(context, cache_key, b, &entry);
+        if (status) {
+            return status;
+        }
+    }
+    ops_block block;
+    ops_block_begin(&block);
+    ops_put_index(&block, p.wide, ops_tensor_elements(y));
+    ops_put_index(&block, p.wide, p.base);
+    const uint32_t words[4] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32), (uint32_t)key.stream,
+                               (uint32_t)(key.stream >> 32)};
+    for (uint32_t i = 0; i < 4; i++) {
+        ops_put_u32(&block, words[i]);
+    }
+    hal_type carrier = hal_type_is_float(p.type) ? p.type : (hal_type)HAL_TYPE_U32;
+    ops_put_number(&block, carrier, offset);
+    ops_put_number(&block, carrier, scale);
+    ops_put_number(&block, carrier, top);
+    return ops_dispatch(context, entry, p.grid, &p.bindings, &block);
+}
+
+/* The largest number of a type that is less than `value`, one of its numbers. */
+static double next_below(hal_type storage, double value)
+{
+    if (storage == HAL_TYPE_F64) {
+        return nextafter(value, -(double)INFINITY);
+    }
+    if (storage == HAL_TYPE_F32) {
+        return nextafterf((float)value, -INFINITY);
+    }
+    int digits = storage == HAL_TYPE_F16 ? 11 : 8, least = storage == HAL_TYPE_F16 ? -24 : -133;
+    int exponent = least;
+    double part = frexp(value, &exponent);
+    exponent -= digits + (part == 0.5); /* below a power of two numbers lie closer */
+    return value - ldexp(1.0, value == 0 || exponent < least ? least : exponent);
+}
+
+/* R. Durstenfeld's form of the shuffle of R. A. Fisher and F. Yates: number i takes the place of
+ * one of the first i + 1. */
+static void shuffle(int32_t *numbers, uint32_t count, ops_random_key key)
+{
+    const uint32_t seed[2] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32)};
+    uint32_t words[4] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % 2 == 0) {
+            const uint32_t counter[4] = {i / 2, 0, (uint32_t)key.stream,
+                                         (uint32_t)(key.stream >> 32)};
+            ops_philox(counter, seed, words);
+        }
+        /* 64 random bits times (i + 1), the upper part of the product. */
+        const uint32_t *pair = words + i % 2 * 2;
+        uint64_t range = (uint64_t)i + 1;
+        uint64_t place = (pair[0] * range + (pair[1] * range >> 32)) >> 32;
+        numbers[i] = numbers[place];
+        numbers[place] = (int32_t)i;
+    }
+}
 
 hal_status ops_random_uniform(ops_context *context, ops_random_key key, double low, double high,
                               const ops_tensor *y)
@@ -114,242 +336,4 @@ hal_status ops_random_permutation(ops_context *context, ops_random_key key, cons
     }
     free(numbers);
     return status;
-}
-
-static hal_status check(const ops_context *context, const char *function, const ops_tensor *y,
-                        int integers)
-{
-    hal_status status = ops_check_output(context, function, "y", y);
-    if (status) {
-        return status;
-    }
-    char text[OPS_TEXT_BYTES];
-    int words = y->type == HAL_TYPE_U32 || y->type == HAL_TYPE_I32;
-    if (!hal_type_is_float(y->type) && !(integers && words)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y is %s; floats%s are meant",
-                              function, ops_describe(y, text), integers ? ", u32 or i32" : "");
-    }
-    if (!ops_tensor_is_contiguous(y)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y %s is not contiguous", function,
-                              ops_describe(y, text));
-    }
-    return HAL_OK;
-}
-
-static hal_status run(ops_context *context, const char *function, uint8_t kind, ops_random_key key,
-                      const ops_tensor *y, double offset, double scale, double top)
-{
-    if (ops_tensor_elements(y) == 0) {
-        return HAL_OK;
-    }
-    plan p = {.function = function, .kind = kind};
-    hal_status status = make_plan(context, y, &p);
-    if (status) {
-        return status;
-    }
-    ops_signature signature;
-    uint64_t cache_key[2];
-    signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_RANDOM);
-    ops_sign(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.wide << 16 |
-                             (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
-    ops_entry *entry = ops_cache_find(context, &signature, cache_key);
-    if (!entry) {
-        hal_ir_builder *b;
-        status = hal_ir_builder_create(kind == NORMAL ? "random_normal" : "random_uniform", &b);
-        if (status) {
-            return status;
-        }
-        emit(b, &p);
-        status = ops_cache_build(context, cache_key, b, &entry);
-        if (status) {
-            return status;
-        }
-    }
-    ops_block block;
-    ops_block_begin(&block);
-    ops_put_index(&block, p.wide, ops_tensor_elements(y));
-    ops_put_index(&block, p.wide, p.base);
-    const uint32_t words[4] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32), (uint32_t)key.stream,
-                               (uint32_t)(key.stream >> 32)};
-    for (uint32_t i = 0; i < 4; i++) {
-        ops_put_u32(&block, words[i]);
-    }
-    hal_type carrier = hal_type_is_float(p.type) ? p.type : (hal_type)HAL_TYPE_U32;
-    ops_put_number(&block, carrier, offset);
-    ops_put_number(&block, carrier, scale);
-    ops_put_number(&block, carrier, top);
-    return ops_dispatch(context, entry, p.grid, &p.bindings, &block);
-}
-
-static hal_status make_plan(const ops_context *context, const ops_tensor *y, plan *p)
-{
-    const hal_device_info *info = context->info;
-    uint64_t total = (uint64_t)ops_tensor_elements(y);
-    p->storage = y->type;
-    p->type = hal_type_of_value(y->type);
-    p->per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
-    p->group = info->preferred_group;
-    p->group = p->group < info->max_group_items ? p->group : info->max_group_items;
-    p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
-    uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
-    p->base = ops_base(&p->bindings, slot, y);
-    p->wide = (int64_t)total + p->base >= context->narrow;
-    uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
-    p->vectors = (total | start | (uint64_t)p->base) % p->per_block == 0;
-    uint64_t blocks = (total + p->per_block - 1) / p->per_block;
-    return ops_grid_spread(context, p->function, (blocks + p->group - 1) / p->group, p->grid);
-}
-
-static void emit(hal_ir_builder *b, const plan *p)
-{
-    scalars s;
-    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    ops_declare_bindings(b, &p->bindings);
-    hal_ir_group_size(b, p->group, 1, 1);
-    declare(b, p, &s);
-    hal_ir_value block = hal_ir_mul(b, ops_value_cast(b, index, ops_index_group(b)),
-                                    ops_index_constant(b, index, p->group));
-    block = hal_ir_add(b, block, ops_value_cast(b, index, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
-    hal_ir_value high = hal_ir_u32(b, 0);
-    if (p->wide) {
-        hal_ir_value shift = hal_ir_u64(b, 32);
-        high = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, block, shift));
-    }
-    hal_ir_value counter[4] = {ops_value_cast(b, HAL_TYPE_U32, block), high, s.stream[0],
-                               s.stream[1]};
-    hal_ir_value words[4], values[4];
-    ops_philox_emit(b, counter, s.key, words);
-    draw(b, p, &s, words, values);
-
-    hal_ir_value first = hal_ir_mul(b, block, ops_index_constant(b, index, p->per_block));
-    hal_ir_value place = hal_ir_add(b, s.base, first);
-    if (p->vectors) {
-        hal_ir_store_wide(b, 0, place, 0, hal_ir_lt(b, first, s.total),
-                          hal_ir_pack(b, p->per_block, values));
-        return;
-    }
-    for (uint32_t i = 0; i < p->per_block; i++) {
-        hal_ir_value element = hal_ir_add(b, first, ops_index_constant(b, index, i));
-        hal_ir_store_wide(b, 0, place, (int32_t)i, hal_ir_lt(b, element, s.total), values[i]);
-    }
-}
-
-static void declare(hal_ir_builder *b, const plan *p, scalars *s)
-{
-    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    hal_type carrier = hal_type_is_float(p->type) ? p->type : (hal_type)HAL_TYPE_U32;
-    s->total = hal_ir_scalar_value(b, "total", index);
-    s->base = hal_ir_scalar_value(b, "base", index);
-    s->key[0] = hal_ir_scalar_value(b, "key0", HAL_TYPE_U32);
-    s->key[1] = hal_ir_scalar_value(b, "key1", HAL_TYPE_U32);
-    s->stream[0] = hal_ir_scalar_value(b, "stream0", HAL_TYPE_U32);
-    s->stream[1] = hal_ir_scalar_value(b, "stream1", HAL_TYPE_U32);
-    s->offset = hal_ir_scalar_value(b, "offset", carrier);
-    s->scale = hal_ir_scalar_value(b, "scale", carrier);
-    s->top = hal_ir_scalar_value(b, "top", carrier);
-}
-
-/* The elements of a block from its words. */
-static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_ir_value *words,
-                 hal_ir_value *values)
-{
-    uint32_t words_each = 4 / p->per_block;
-    if (!hal_type_is_float(p->type)) {
-        for (uint32_t i = 0; i < 4; i++) {
-            values[i] = ops_value_cast(b, p->type, words[i]);
-        }
-        return;
-    }
-    for (uint32_t i = 0; p->kind == NORMAL && i < p->per_block; i += 2) {
-        normal_pair(b, p, words + i * words_each, values + i);
-    }
-    for (uint32_t i = 0; i < p->per_block; i++) {
-        if (p->kind == UNIFORM) {
-            hal_ir_value part = fraction(b, p, words + i * words_each);
-            values[i] = hal_ir_min(b, hal_ir_fma(b, part, s->scale, s->offset), s->top);
-        } else {
-            values[i] = hal_ir_fma(b, values[i], s->scale, s->offset);
-        }
-    }
-}
-
-/* A number in [0, 1) with as many bits as the elements have. */
-static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_value *words)
-{
-    if (p->type == HAL_TYPE_F64) {
-        return hal_ir_mul(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
-    }
-    uint32_t bits = p->storage == HAL_TYPE_F16 ? 11 : p->storage == HAL_TYPE_BF16 ? 8 : 24;
-    hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 32 - bits));
-    return hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, top),
-                      hal_ir_f32(b, ldexpf(1.0f, -(int)bits)));
-}
-
-/* Two independent normal deviates from a radius and an angle. */
-static void normal_pair(hal_ir_builder *b, const plan *p, const hal_ir_value *words,
-                        hal_ir_value *values)
-{
-    hal_type type = p->type;
-    double pi = 3.14159265358979323846;
-    hal_ir_value radius, angle;
-    if (type == HAL_TYPE_F64) {
-        radius = hal_ir_fma(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53),
-                            hal_ir_f64(b, 0x1p-54));
-        angle = hal_ir_mul(b, whole_part(b, words[2], words[3]), hal_ir_f64(b, pi * 0x1p-52));
-    } else {
-        radius = hal_ir_fma(b, hal_ir_cast(b, type, words[0]), hal_ir_f32(b, 0x1p-32f),
-                            hal_ir_f32(b, 0x1p-33f));
-        angle = hal_ir_mul(b, hal_ir_cast(b, type, words[1]), hal_ir_f32(b, (float)(pi * 0x1p-31)));
-    }
-    hal_ir_value log = hal_ir_math(b, HAL_IR_LOG, radius, HAL_IR_NONE, 0);
-    radius = hal_ir_sqrt(b, hal_ir_mul(b, log, hal_ir_number(b, type, -2)));
-    values[0] = hal_ir_mul(b, radius, hal_ir_math(b, HAL_IR_COS, angle, HAL_IR_NONE, 0));
-    values[1] = hal_ir_mul(b, radius, hal_ir_math(b, HAL_IR_SIN, angle, HAL_IR_NONE, 0));
-}
-
-/* 53 bits of two words, as F64. */
-static hal_ir_value whole_part(hal_ir_builder *b, hal_ir_value high, hal_ir_value low)
-{
-    hal_ir_value upper = hal_ir_shr(b, high, hal_ir_u32(b, 5));
-    hal_ir_value lower = hal_ir_shr(b, low, hal_ir_u32(b, 6));
-    return hal_ir_fma(b, hal_ir_cast(b, HAL_TYPE_F64, upper), hal_ir_f64(b, 0x1p26),
-                      hal_ir_cast(b, HAL_TYPE_F64, lower));
-}
-
-/* The largest number of a type that is less than `value`, one of its numbers. */
-static double next_below(hal_type storage, double value)
-{
-    if (storage == HAL_TYPE_F64) {
-        return nextafter(value, -(double)INFINITY);
-    }
-    if (storage == HAL_TYPE_F32) {
-        return nextafterf((float)value, -INFINITY);
-    }
-    int digits = storage == HAL_TYPE_F16 ? 11 : 8, least = storage == HAL_TYPE_F16 ? -24 : -133;
-    int exponent = least;
-    double part = frexp(value, &exponent);
-    exponent -= digits + (part == 0.5); /* below a power of two numbers lie closer */
-    return value - ldexp(1.0, value == 0 || exponent < least ? least : exponent);
-}
-
-/* R. Durstenfeld's form of the shuffle of R. A. Fisher and F. Yates: number i takes the place of
- * one of the first i + 1. */
-static void shuffle(int32_t *numbers, uint32_t count, ops_random_key key)
-{
-    const uint32_t seed[2] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32)};
-    uint32_t words[4] = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        if (i % 2 == 0) {
-            const uint32_t counter[4] = {i / 2, 0, (uint32_t)key.stream,
-                                         (uint32_t)(key.stream >> 32)};
-            ops_philox(counter, seed, words);
-        }
-        /* 64 random bits times (i + 1), the upper part of the product. */
-        const uint32_t *pair = words + i % 2 * 2;
-        uint64_t range = (uint64_t)i + 1;
-        uint64_t place = (pair[0] * range + (pair[1] * range >> 32)) >> 32;
-        numbers[i] = numbers[place];
-        numbers[place] = (int32_t)i;
-    }
 }

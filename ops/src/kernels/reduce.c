@@ -17,64 +17,6 @@ typedef struct call {
     hal_type type, result;
 } call;
 
-static hal_status check(const ops_context *context, call *c);
-static hal_status check_shapes(const call *c);
-static hal_status check_prologue(const ops_context *context, call *c);
-static hal_status check_epilogue(const ops_context *context, call *c);
-static hal_status check_result(const call *c);
-static hal_status check_further(const ops_context *context, const char *name,
-                                const ops_expression *expression, const ops_tensor *inputs,
-                                uint32_t count, const ops_tensor *shape);
-static hal_status check_overlap(const call *c);
-static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const call *c);
-static hal_status run(ops_context *context, const call *c);
-static void begin_pass(const call *c, ops_reduce_pass *pass);
-static void add_output(const call *c, ops_reduce_pass *pass);
-static hal_status plan(const ops_context *context, const ops_tensor *shape, uint32_t axis,
-                       ops_reduce_pass *pass);
-static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
-                        ops_team *team);
-static void choose_slices(const ops_context *context, ops_reduce_pass *pass);
-static void choose_loops(ops_reduce_pass *pass);
-static hal_status record(ops_context *context, ops_reduce_pass *pass);
-static void sign(const ops_reduce_pass *pass, ops_signature *signature);
-static hal_status run_sliced(ops_context *context, const call *c, ops_reduce_pass *pass);
-static hal_status make_partials(ops_context *context, const call *c, const ops_reduce_pass *pass,
-                                hal_type type, ops_tensor *partial);
-
-hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
-                      const ops_tensor *x, const ops_tensor *y, const ops_reduce_options *options)
-{
-    call c = {.kind = reduction, .axis = axis, .x = x, .y = y};
-    if (options) {
-        c.options = *options;
-    }
-    hal_status status = check(context, &c);
-    return status || ops_tensor_elements(y) == 0 ? status : run(context, &c);
-}
-
-static hal_status check(const ops_context *context, call *c)
-{
-    hal_status status = ops_check_tensor(context, "ops_reduce", "x", c->x);
-    if (!status) {
-        status = ops_check_output(context, "ops_reduce", "y", c->y);
-    }
-    if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_reduce: reduction %d is none",
-                                (int)c->kind);
-    }
-    if (!status) {
-        status = check_shapes(c);
-    }
-    if (!status) {
-        status = check_prologue(context, c);
-    }
-    if (!status) {
-        status = check_epilogue(context, c);
-    }
-    return status ? status : check_overlap(c);
-}
-
 static hal_status check_shapes(const call *c)
 {
     const ops_tensor *x = c->x, *y = c->y;
@@ -102,70 +44,6 @@ static hal_status check_shapes(const call *c)
                               "ops_reduce: axis %u of x %s has no elements; only a sum of nothing "
                               "has a value",
                               c->axis, ops_describe(x, text[0]));
-    }
-    return HAL_OK;
-}
-
-static hal_status check_prologue(const ops_context *context, call *c)
-{
-    const ops_reduce_options *o = &c->options;
-    hal_status status = check_further(context, "prologue", o->prologue, o->prologue_inputs,
-                                      o->prologue_input_count, c->x);
-    if (status) {
-        return status;
-    }
-    c->type = hal_type_of_value(c->x->type);
-    if (o->prologue) {
-        if (o->prologue->inputs[0] != c->type) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_reduce: input 0 of options.prologue is %s, x gives %s",
-                                  hal_type_name(o->prologue->inputs[0]), hal_type_name(c->type));
-        }
-        c->type = o->prologue->outputs[0];
-    }
-    if (c->type == HAL_TYPE_BOOL || (c->kind == OPS_REDUCE_MEAN && !hal_type_is_float(c->type))) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: %s cannot be reduced so; cast it first, or in a "
-                              "prologue",
-                              hal_type_name(c->type));
-    }
-    return HAL_OK;
-}
-
-static hal_status check_epilogue(const ops_context *context, call *c)
-{
-    const ops_reduce_options *o = &c->options;
-    hal_status status = check_further(context, "epilogue", o->epilogue, o->epilogue_inputs,
-                                      o->epilogue_input_count, c->y);
-    if (status) {
-        return status;
-    }
-    c->result = c->type;
-    if (c->kind == OPS_REDUCE_ARGMAX) {
-        c->result = o->epilogue ? o->epilogue->inputs[0] : hal_type_of_value(c->y->type);
-        if (c->result != HAL_TYPE_I32 && c->result != HAL_TYPE_I64) {
-            return hal_status_set(
-                HAL_ERROR_INVALID_ARGUMENT, "ops_reduce: a place is i32 or i64, %s takes %s",
-                o->epilogue ? "input 0 of options.epilogue" : "y", hal_type_name(c->result));
-        }
-    }
-    return check_result(c);
-}
-
-static hal_status check_result(const call *c)
-{
-    const ops_expression *e = c->options.epilogue;
-    hal_type given = c->result, stored = hal_type_of_value(c->y->type);
-    if (e && e->inputs[0] != given) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: input 0 of options.epilogue is %s, the result is %s",
-                              hal_type_name(e->inputs[0]), hal_type_name(given));
-    }
-    given = e ? e->outputs[0] : given;
-    if (given != stored) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: y is of %s, the result is %s", hal_type_name(c->y->type),
-                              hal_type_name(given));
     }
     return HAL_OK;
 }
@@ -204,6 +82,70 @@ static hal_status check_further(const ops_context *context, const char *name,
     return HAL_OK;
 }
 
+static hal_status check_prologue(const ops_context *context, call *c)
+{
+    const ops_reduce_options *o = &c->options;
+    hal_status status = check_further(context, "prologue", o->prologue, o->prologue_inputs,
+                                      o->prologue_input_count, c->x);
+    if (status) {
+        return status;
+    }
+    c->type = hal_type_of_value(c->x->type);
+    if (o->prologue) {
+        if (o->prologue->inputs[0] != c->type) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_reduce: input 0 of options.prologue is %s, x gives %s",
+                                  hal_type_name(o->prologue->inputs[0]), hal_type_name(c->type));
+        }
+        c->type = o->prologue->outputs[0];
+    }
+    if (c->type == HAL_TYPE_BOOL || (c->kind == OPS_REDUCE_MEAN && !hal_type_is_float(c->type))) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_reduce: %s cannot be reduced so; cast it first, or in a "
+                              "prologue",
+                              hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
+static hal_status check_result(const call *c)
+{
+    const ops_expression *e = c->options.epilogue;
+    hal_type given = c->result, stored = hal_type_of_value(c->y->type);
+    if (e && e->inputs[0] != given) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_reduce: input 0 of options.epilogue is %s, the result is %s",
+                              hal_type_name(e->inputs[0]), hal_type_name(given));
+    }
+    given = e ? e->outputs[0] : given;
+    if (given != stored) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_reduce: y is of %s, the result is %s", hal_type_name(c->y->type),
+                              hal_type_name(given));
+    }
+    return HAL_OK;
+}
+
+static hal_status check_epilogue(const ops_context *context, call *c)
+{
+    const ops_reduce_options *o = &c->options;
+    hal_status status = check_further(context, "epilogue", o->epilogue, o->epilogue_inputs,
+                                      o->epilogue_input_count, c->y);
+    if (status) {
+        return status;
+    }
+    c->result = c->type;
+    if (c->kind == OPS_REDUCE_ARGMAX) {
+        c->result = o->epilogue ? o->epilogue->inputs[0] : hal_type_of_value(c->y->type);
+        if (c->result != HAL_TYPE_I32 && c->result != HAL_TYPE_I64) {
+            return hal_status_set(
+                HAL_ERROR_INVALID_ARGUMENT, "ops_reduce: a place is i32 or i64, %s takes %s",
+                o->epilogue ? "input 0 of options.epilogue" : "y", hal_type_name(c->result));
+        }
+    }
+    return check_result(c);
+}
+
 static hal_status check_overlap(const call *c)
 {
     int overlaps = ops_overlap(c->x, c->y);
@@ -219,33 +161,26 @@ static hal_status check_overlap(const call *c)
                     : HAL_OK;
 }
 
-/* A tensor of the output's shape as one of x's rank, with length 1 at the axis. */
-static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const call *c)
+static hal_status check(const ops_context *context, call *c)
 {
-    int64_t strides[OPS_MAX_RANK];
-    ops_broadcast_strides(tensor, y->rank, y->shape, strides);
-    ops_tensor made = *tensor;
-    made.rank = c->x->rank;
-    for (uint32_t i = 0, j = 0; i < made.rank; i++) {
-        int missing = i == c->axis && y->rank < made.rank;
-        made.shape[i] = missing ? 1 : y->shape[j];
-        made.stride[i] = missing ? 0 : strides[j];
-        j += !missing;
+    hal_status status = ops_check_tensor(context, "ops_reduce", "x", c->x);
+    if (!status) {
+        status = ops_check_output(context, "ops_reduce", "y", c->y);
     }
-    return made;
-}
-
-static hal_status run(ops_context *context, const call *c)
-{
-    ops_reduce_pass pass;
-    begin_pass(c, &pass);
-    add_output(c, &pass);
-    hal_status status = plan(context, c->x, c->axis, &pass);
-    if (status) {
-        return status;
+    if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_reduce: reduction %d is none",
+                                (int)c->kind);
     }
-    choose_slices(context, &pass);
-    return pass.slices > 1 ? run_sliced(context, c, &pass) : record(context, &pass);
+    if (!status) {
+        status = check_shapes(c);
+    }
+    if (!status) {
+        status = check_prologue(context, c);
+    }
+    if (!status) {
+        status = check_epilogue(context, c);
+    }
+    return status ? status : check_overlap(c);
 }
 
 /* The pass over x. */
@@ -267,6 +202,22 @@ static void begin_pass(const call *c, ops_reduce_pass *pass)
     pass->output_count = pass->further_count = 0;
 }
 
+/* A tensor of the output's shape as one of x's rank, with length 1 at the axis. */
+static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const call *c)
+{
+    int64_t strides[OPS_MAX_RANK];
+    ops_broadcast_strides(tensor, y->rank, y->shape, strides);
+    ops_tensor made = *tensor;
+    made.rank = c->x->rank;
+    for (uint32_t i = 0, j = 0; i < made.rank; i++) {
+        int missing = i == c->axis && y->rank < made.rank;
+        made.shape[i] = missing ? 1 : y->shape[j];
+        made.stride[i] = missing ? 0 : strides[j];
+        j += !missing;
+    }
+    return made;
+}
+
 static void add_output(const call *c, ops_reduce_pass *pass)
 {
     ops_tensor *next = &pass->tensors[pass->input_count];
@@ -277,6 +228,27 @@ static void add_output(const call *c, ops_reduce_pass *pass)
     for (uint32_t i = 0; i < pass->further_count; i++) {
         *next++ = with_axis(&c->options.epilogue_inputs[i], c->y, c);
     }
+}
+
+/* The team decides the order of additions, so it is that of x by itself: what comes before or after
+ * does not change the result. What a prologue makes is taken to lie in row-major order, as it would
+ * in memory. */
+static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
+                        ops_team *team)
+{
+    ops_tensor like = *x;
+    int64_t stride = 1;
+    for (uint32_t i = like.rank; is_made && i-- > 0;) {
+        like.stride[i] = stride;
+        stride *= like.shape[i];
+    }
+    ops_space space;
+    ops_axis taken;
+    ops_space_begin(&space, like.rank, like.shape);
+    ops_space_add(&space, &like, 0);
+    ops_axis_take(&space, axis, &taken);
+    ops_space_collapse(&space, 0);
+    ops_team_choose(context, &space, &taken, 0, team);
 }
 
 /* Bindings, space, team and loops of a pass over `shape`. */
@@ -314,27 +286,6 @@ static hal_status plan(const ops_context *context, const ops_tensor *shape, uint
     return HAL_OK;
 }
 
-/* The team decides the order of additions, so it is that of x by itself: what comes before or after
- * does not change the result. What a prologue makes is taken to lie in row-major order, as it would
- * in memory. */
-static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
-                        ops_team *team)
-{
-    ops_tensor like = *x;
-    int64_t stride = 1;
-    for (uint32_t i = like.rank; is_made && i-- > 0;) {
-        like.stride[i] = stride;
-        stride *= like.shape[i];
-    }
-    ops_space space;
-    ops_axis taken;
-    ops_space_begin(&space, like.rank, like.shape);
-    ops_space_add(&space, &like, 0);
-    ops_axis_take(&space, axis, &taken);
-    ops_space_collapse(&space, 0);
-    ops_team_choose(context, &space, &taken, 0, team);
-}
-
 /* Slices of the axis, where the outputs alone would leave units of the device idle. */
 static void choose_slices(const ops_context *context, ops_reduce_pass *pass)
 {
@@ -360,12 +311,57 @@ static void choose_slices(const ops_context *context, ops_reduce_pass *pass)
     pass->slices = (uint32_t)((length + slice - 1) / slice);
 }
 
+/* Memory for the partial results: the outputs in row-major order, slice after slice. */
+static hal_status make_partials(ops_context *context, const call *c, const ops_reduce_pass *pass,
+                                hal_type type, ops_tensor *partial)
+{
+    int64_t outputs = ops_space_elements(&pass->space);
+    const int64_t shape[1] = {outputs * pass->slices};
+    hal_status status = ops_tensor_create(context, type, 1, shape, partial);
+    if (status) {
+        return status;
+    }
+    int64_t stride = 1;
+    partial->rank = c->x->rank;
+    for (uint32_t i = partial->rank; i-- > 0;) {
+        int is_axis = i == c->axis;
+        partial->shape[i] = is_axis ? pass->slices : c->x->shape[i];
+        partial->stride[i] = is_axis ? outputs : stride;
+        stride *= is_axis ? 1 : partial->shape[i];
+    }
+    return HAL_OK;
+}
+
 static void choose_loops(ops_reduce_pass *pass)
 {
     int64_t steps = (pass->to_partials ? pass->slice_length : pass->axis.length) / pass->team.along;
     pass->unroll = steps >= 8 ? 4 : 1;
     pass->nested = (pass->kind == OPS_REDUCE_SUM || pass->kind == OPS_REDUCE_MEAN) &&
                    hal_type_is_float(pass->type) && steps / pass->unroll > 512;
+}
+
+static void sign(const ops_reduce_pass *pass, ops_signature *signature)
+{
+    uint32_t count = pass->input_count + pass->output_count + pass->further_count;
+    ops_sign(signature, OPS_FAMILY_REDUCE);
+    ops_sign(signature, (uint64_t)pass->kind | (uint64_t)pass->type << 8 |
+                            (uint64_t)pass->result << 16 | (uint64_t)pass->from_partials << 24 |
+                            (uint64_t)pass->to_partials << 25 | (uint64_t)pass->nested << 26 |
+                            (uint64_t)pass->unroll << 32 | (uint64_t)pass->input_count << 40 |
+                            (uint64_t)pass->further_count << 48);
+    const ops_expression *expressions[2] = {pass->prologue, pass->epilogue};
+    for (uint32_t i = 0; i < 2; i++) {
+        ops_sign(signature, expressions[i] ? expressions[i]->hash[0] : 0);
+        ops_sign(signature, expressions[i] ? expressions[i]->hash[1] : 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = pass->slots[i];
+        ops_sign(signature, slot | (uint64_t)pass->bindings.types[slot] << 8 |
+                                (uint64_t)pass->bindings.access[slot] << 16);
+    }
+    ops_team_sign(&pass->team, signature);
+    ops_axis_sign(&pass->axis, count, signature);
+    ops_layout_sign(&pass->space, &pass->layout, signature);
 }
 
 static hal_status record(ops_context *context, ops_reduce_pass *pass)
@@ -401,30 +397,6 @@ static hal_status record(ops_context *context, ops_reduce_pass *pass)
     ops_block_begin(&block);
     ops_reduce_put(pass, &block);
     return ops_dispatch(context, entry, grid, &pass->bindings, &block);
-}
-
-static void sign(const ops_reduce_pass *pass, ops_signature *signature)
-{
-    uint32_t count = pass->input_count + pass->output_count + pass->further_count;
-    ops_sign(signature, OPS_FAMILY_REDUCE);
-    ops_sign(signature, (uint64_t)pass->kind | (uint64_t)pass->type << 8 |
-                            (uint64_t)pass->result << 16 | (uint64_t)pass->from_partials << 24 |
-                            (uint64_t)pass->to_partials << 25 | (uint64_t)pass->nested << 26 |
-                            (uint64_t)pass->unroll << 32 | (uint64_t)pass->input_count << 40 |
-                            (uint64_t)pass->further_count << 48);
-    const ops_expression *expressions[2] = {pass->prologue, pass->epilogue};
-    for (uint32_t i = 0; i < 2; i++) {
-        ops_sign(signature, expressions[i] ? expressions[i]->hash[0] : 0);
-        ops_sign(signature, expressions[i] ? expressions[i]->hash[1] : 0);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = pass->slots[i];
-        ops_sign(signature, slot | (uint64_t)pass->bindings.types[slot] << 8 |
-                                (uint64_t)pass->bindings.access[slot] << 16);
-    }
-    ops_team_sign(&pass->team, signature);
-    ops_axis_sign(&pass->axis, count, signature);
-    ops_layout_sign(&pass->space, &pass->layout, signature);
 }
 
 /* Two passes: slices of the axis to partial results, those to y. */
@@ -470,23 +442,26 @@ static hal_status run_sliced(ops_context *context, const call *c, ops_reduce_pas
     return status;
 }
 
-/* Memory for the partial results: the outputs in row-major order, slice after slice. */
-static hal_status make_partials(ops_context *context, const call *c, const ops_reduce_pass *pass,
-                                hal_type type, ops_tensor *partial)
+static hal_status run(ops_context *context, const call *c)
 {
-    int64_t outputs = ops_space_elements(&pass->space);
-    const int64_t shape[1] = {outputs * pass->slices};
-    hal_status status = ops_tensor_create(context, type, 1, shape, partial);
+    ops_reduce_pass pass;
+    begin_pass(c, &pass);
+    add_output(c, &pass);
+    hal_status status = plan(context, c->x, c->axis, &pass);
     if (status) {
         return status;
     }
-    int64_t stride = 1;
-    partial->rank = c->x->rank;
-    for (uint32_t i = partial->rank; i-- > 0;) {
-        int is_axis = i == c->axis;
-        partial->shape[i] = is_axis ? pass->slices : c->x->shape[i];
-        partial->stride[i] = is_axis ? outputs : stride;
-        stride *= is_axis ? 1 : partial->shape[i];
+    choose_slices(context, &pass);
+    return pass.slices > 1 ? run_sliced(context, c, &pass) : record(context, &pass);
+}
+
+hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
+                      const ops_tensor *x, const ops_tensor *y, const ops_reduce_options *options)
+{
+    call c = {.kind = reduction, .axis = axis, .x = x, .y = y};
+    if (options) {
+        c.options = *options;
     }
-    return HAL_OK;
+    hal_status status = check(context, &c);
+    return status || ops_tensor_elements(y) == 0 ? status : run(context, &c);
 }

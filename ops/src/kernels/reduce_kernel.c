@@ -16,42 +16,6 @@ typedef struct emitter {
     ops_state part[8]; /* variables of the unrolled loop */
 } emitter;
 
-static void declare(emitter *e);
-static ops_state new_variables(emitter *e);
-static ops_state get(emitter *e, ops_state variables);
-static void set(emitter *e, ops_state variables, ops_state state);
-static void emit_loops(emitter *e);
-static void emit_blocks(emitter *e, hal_ir_value whole, uint32_t step);
-static void emit_steps(emitter *e, hal_ir_value from, hal_ir_value to, uint32_t step);
-static void gather_parts(emitter *e);
-static void emit_rest(emitter *e, hal_ir_value whole);
-static ops_state element(emitter *e, hal_ir_value k, hal_ir_value guard);
-static void emit_result(emitter *e, ops_state state);
-
-void ops_reduce_emit(hal_ir_builder *b, const ops_reduce_pass *pass)
-{
-    emitter e = {.b = b, .pass = pass};
-    ops_team_declare(b, &pass->team);
-    ops_fold_memory shared = ops_fold_shared(b, &pass->team, pass->kind, pass->type);
-    declare(&e);
-    ops_team_begin(b, &pass->team, &pass->layout, &e.values, &e.member);
-    emit_loops(&e);
-    emit_result(&e, ops_fold_team(b, &pass->team, &e.member, pass->kind, get(&e, e.total), shared));
-}
-
-void ops_reduce_put(const ops_reduce_pass *pass, ops_block *block)
-{
-    ops_layout_put(&pass->space, &pass->layout, block);
-    ops_axis_put(&pass->axis, &pass->layout, block);
-    ops_put_u32(block, (uint32_t)pass->axis.length);
-    if (pass->to_partials) {
-        ops_put_u32(block, pass->slice_length);
-        ops_put_index(block, pass->layout.wide, pass->slice_stride);
-    } else if (pass->kind == OPS_REDUCE_MEAN) {
-        ops_put_number(block, pass->type, (double)pass->mean_length);
-    }
-}
-
 static void declare(emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -81,15 +45,6 @@ static ops_state new_variables(emitter *e)
     return variables;
 }
 
-static ops_state get(emitter *e, ops_state variables)
-{
-    ops_state state = {hal_ir_get(e->b, variables.value), HAL_IR_NONE};
-    if (e->pass->kind == OPS_REDUCE_ARGMAX) {
-        state.place = hal_ir_get(e->b, variables.place);
-    }
-    return state;
-}
-
 static void set(emitter *e, ops_state variables, ops_state state)
 {
     hal_ir_set(e->b, variables.value, state.value);
@@ -98,42 +53,34 @@ static void set(emitter *e, ops_state variables, ops_state state)
     }
 }
 
-/* Loop bounds are the same for all work-items: the last, ragged steps have a loop of their own. */
-static void emit_loops(emitter *e)
+/* What stands at k on the axis, after the prologue. */
+static ops_state element(emitter *e, hal_ir_value k, hal_ir_value guard)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_pass *pass = e->pass;
-    uint32_t step = pass->team.along * pass->unroll;
-    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
-    hal_ir_value even = hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1)));
-    hal_ir_value whole = hal_ir_add(b, e->start, even);
-    e->total = new_variables(e);
-    for (uint32_t i = 0; i < pass->unroll; i++) {
-        e->part[i] = new_variables(e);
+    hal_ir_value loaded[OPS_REDUCE_MAX_IN];
+    for (uint32_t i = 0; i < pass->input_count; i++) {
+        hal_ir_value place = ops_axis_place(b, &pass->axis, e->axis_strides, e->values.type, i,
+                                            e->member.index[i], k);
+        loaded[i] = hal_ir_load_wide(b, pass->slots[i], place, 0, 1, guard);
     }
-    if (pass->nested) {
-        emit_blocks(e, whole, step);
-    } else {
-        emit_steps(e, e->start, whole, step);
-        gather_parts(e);
+    ops_state state = {loaded[0], HAL_IR_NONE};
+    if (pass->kind == OPS_REDUCE_ARGMAX) {
+        state.place = pass->from_partials ? loaded[1] : k;
     }
-    if (step > 1) {
-        emit_rest(e, whole);
+    if (pass->prologue) {
+        hal_ir_splice(b, pass->prologue->fragment, loaded, pass->input_count, &state.value, 1);
     }
+    return state;
 }
 
-static void emit_blocks(emitter *e, hal_ir_value whole, uint32_t step)
+static ops_state get(emitter *e, ops_state variables)
 {
-    hal_ir_builder *b = e->b;
-    hal_ir_value block = hal_ir_u32(b, BLOCK_STEPS * step);
-    hal_ir_value from = hal_ir_for(b, e->start, whole, block);
-    ops_state identity = ops_fold_identity(b, e->pass->kind, e->pass->type);
-    for (uint32_t i = 0; i < e->pass->unroll; i++) {
-        set(e, e->part[i], identity);
+    ops_state state = {hal_ir_get(e->b, variables.value), HAL_IR_NONE};
+    if (e->pass->kind == OPS_REDUCE_ARGMAX) {
+        state.place = hal_ir_get(e->b, variables.place);
     }
-    emit_steps(e, from, hal_ir_min(b, hal_ir_add(b, from, block), whole), step);
-    gather_parts(e);
-    hal_ir_end(b);
+    return state;
 }
 
 static void emit_steps(emitter *e, hal_ir_value from, hal_ir_value to, uint32_t step)
@@ -166,6 +113,20 @@ static void gather_parts(emitter *e)
     set(e, e->total, ops_fold(e->b, e->pass->kind, get(e, e->total), states[0]));
 }
 
+static void emit_blocks(emitter *e, hal_ir_value whole, uint32_t step)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value block = hal_ir_u32(b, BLOCK_STEPS * step);
+    hal_ir_value from = hal_ir_for(b, e->start, whole, block);
+    ops_state identity = ops_fold_identity(b, e->pass->kind, e->pass->type);
+    for (uint32_t i = 0; i < e->pass->unroll; i++) {
+        set(e, e->part[i], identity);
+    }
+    emit_steps(e, from, hal_ir_min(b, hal_ir_add(b, from, block), whole), step);
+    gather_parts(e);
+    hal_ir_end(b);
+}
+
 static void emit_rest(emitter *e, hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
@@ -183,25 +144,28 @@ static void emit_rest(emitter *e, hal_ir_value whole)
     hal_ir_end(b);
 }
 
-/* What stands at k on the axis, after the prologue. */
-static ops_state element(emitter *e, hal_ir_value k, hal_ir_value guard)
+/* Loop bounds are the same for all work-items: the last, ragged steps have a loop of their own. */
+static void emit_loops(emitter *e)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_pass *pass = e->pass;
-    hal_ir_value loaded[OPS_REDUCE_MAX_IN];
-    for (uint32_t i = 0; i < pass->input_count; i++) {
-        hal_ir_value place = ops_axis_place(b, &pass->axis, e->axis_strides, e->values.type, i,
-                                            e->member.index[i], k);
-        loaded[i] = hal_ir_load_wide(b, pass->slots[i], place, 0, 1, guard);
+    uint32_t step = pass->team.along * pass->unroll;
+    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    hal_ir_value even = hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1)));
+    hal_ir_value whole = hal_ir_add(b, e->start, even);
+    e->total = new_variables(e);
+    for (uint32_t i = 0; i < pass->unroll; i++) {
+        e->part[i] = new_variables(e);
     }
-    ops_state state = {loaded[0], HAL_IR_NONE};
-    if (pass->kind == OPS_REDUCE_ARGMAX) {
-        state.place = pass->from_partials ? loaded[1] : k;
+    if (pass->nested) {
+        emit_blocks(e, whole, step);
+    } else {
+        emit_steps(e, e->start, whole, step);
+        gather_parts(e);
     }
-    if (pass->prologue) {
-        hal_ir_splice(b, pass->prologue->fragment, loaded, pass->input_count, &state.value, 1);
+    if (step > 1) {
+        emit_rest(e, whole);
     }
-    return state;
 }
 
 static void emit_result(emitter *e, ops_state state)
@@ -238,4 +202,28 @@ static void emit_result(emitter *e, ops_state state)
         hal_ir_splice(b, pass->epilogue->fragment, inputs, 1 + pass->further_count, &result, 1);
     }
     hal_ir_store_wide(b, pass->slots[out], index[out], 0, guard, result);
+}
+
+void ops_reduce_emit(hal_ir_builder *b, const ops_reduce_pass *pass)
+{
+    emitter e = {.b = b, .pass = pass};
+    ops_team_declare(b, &pass->team);
+    ops_fold_memory shared = ops_fold_shared(b, &pass->team, pass->kind, pass->type);
+    declare(&e);
+    ops_team_begin(b, &pass->team, &pass->layout, &e.values, &e.member);
+    emit_loops(&e);
+    emit_result(&e, ops_fold_team(b, &pass->team, &e.member, pass->kind, get(&e, e.total), shared));
+}
+
+void ops_reduce_put(const ops_reduce_pass *pass, ops_block *block)
+{
+    ops_layout_put(&pass->space, &pass->layout, block);
+    ops_axis_put(&pass->axis, &pass->layout, block);
+    ops_put_u32(block, (uint32_t)pass->axis.length);
+    if (pass->to_partials) {
+        ops_put_u32(block, pass->slice_length);
+        ops_put_index(block, pass->layout.wide, pass->slice_stride);
+    } else if (pass->kind == OPS_REDUCE_MEAN) {
+        ops_put_number(block, pass->type, (double)pass->mean_length);
+    }
 }

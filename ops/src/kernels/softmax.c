@@ -27,77 +27,6 @@ typedef struct emitter {
     hal_ir_value length;
 } emitter;
 
-static hal_status softmax(ops_context *context, const char *function, uint32_t axis,
-                          const ops_tensor *x, const ops_tensor *y, uint8_t logarithm);
-static hal_status check(const ops_context *context, const char *function, uint32_t axis,
-                        const ops_tensor *x, const ops_tensor *y);
-static void make_plan(const ops_context *context, uint32_t axis, const ops_tensor *x,
-                      const ops_tensor *y, plan *p);
-static void sign(const plan *p, ops_signature *signature);
-static void emit(hal_ir_builder *b, const plan *p);
-static void emit_resident(emitter *e, ops_fold_memory shared);
-static void emit_looping(emitter *e, ops_fold_memory shared);
-static hal_ir_value begin_steps(emitter *e, hal_ir_value *in_row);
-static hal_ir_value load(emitter *e, hal_ir_value k, hal_ir_value guard);
-static void store(emitter *e, hal_ir_value k, hal_ir_value guard, hal_ir_value value);
-static hal_ir_value fold(emitter *e, ops_reduction kind, hal_ir_value value,
-                         ops_fold_memory shared);
-static hal_ir_value keep(emitter *e, hal_ir_value in_row, hal_ir_value value, ops_reduction kind);
-static hal_ir_value result(emitter *e, hal_ir_value shifted, hal_ir_value power, hal_ir_value sum);
-static hal_ir_value exponential(emitter *e, hal_ir_value x);
-
-hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
-                       const ops_tensor *y)
-{
-    return softmax(context, "ops_softmax", axis, x, y, 0);
-}
-
-hal_status ops_log_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
-                           const ops_tensor *y)
-{
-    return softmax(context, "ops_log_softmax", axis, x, y, 1);
-}
-
-static hal_status softmax(ops_context *context, const char *function, uint32_t axis,
-                          const ops_tensor *x, const ops_tensor *y, uint8_t logarithm)
-{
-    hal_status status = check(context, function, axis, x, y);
-    if (status || ops_tensor_elements(y) == 0) {
-        return status;
-    }
-    plan p = {.logarithm = logarithm, .type = hal_type_of_value(x->type)};
-    uint32_t grid[3];
-    make_plan(context, axis, x, y, &p);
-    status = ops_team_grid(context, function, &p.space, &p.team, grid);
-    if (status) {
-        return status;
-    }
-    ops_signature signature;
-    uint64_t key[2];
-    signature.count = 0;
-    sign(&p, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    if (!entry) {
-        hal_ir_builder *b;
-        status = hal_ir_builder_create(logarithm ? "log_softmax" : "softmax", &b);
-        if (status) {
-            return status;
-        }
-        ops_declare_bindings(b, &p.bindings);
-        emit(b, &p);
-        status = ops_cache_build(context, key, b, &entry);
-        if (status) {
-            return status;
-        }
-    }
-    ops_block block;
-    ops_block_begin(&block);
-    ops_layout_put(&p.space, &p.layout, &block);
-    ops_axis_put(&p.axis, &p.layout, &block);
-    ops_put_u32(&block, (uint32_t)p.axis.length);
-    return ops_dispatch(context, entry, grid, &p.bindings, &block);
-}
-
 static hal_status check(const ops_context *context, const char *function, uint32_t axis,
                         const ops_tensor *x, const ops_tensor *y)
 {
@@ -159,20 +88,45 @@ static void sign(const plan *p, ops_signature *signature)
     ops_layout_sign(&p->space, &p->layout, signature);
 }
 
-static void emit(hal_ir_builder *b, const plan *p)
+static hal_ir_value load(emitter *e, hal_ir_value k, hal_ir_value guard)
 {
-    emitter e = {.b = b, .p = p};
-    ops_team_declare(b, &p->team);
-    ops_fold_memory shared = ops_fold_shared(b, &p->team, OPS_REDUCE_MAX, p->type);
-    ops_layout_declare(b, &p->space, &p->layout, &e.values);
-    ops_axis_declare(b, &p->axis, &p->layout, e.strides);
-    e.length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
-    ops_team_begin(b, &p->team, &p->layout, &e.values, &e.member);
-    if (p->resident) {
-        emit_resident(&e, shared);
-    } else {
-        emit_looping(&e, shared);
+    hal_ir_value place =
+        ops_axis_place(e->b, &e->p->axis, e->strides, e->values.type, 0, e->member.index[0], k);
+    return hal_ir_load_wide(e->b, e->p->slots[0], place, 0, 1, guard);
+}
+
+/* The value inside of the row, what does not change a fold beyond it. */
+static hal_ir_value keep(emitter *e, hal_ir_value in_row, hal_ir_value value, ops_reduction kind)
+{
+    ops_state identity = ops_fold_identity(e->b, kind, e->p->type);
+    return hal_ir_select(e->b, in_row, value, identity.value);
+}
+
+static hal_ir_value fold(emitter *e, ops_reduction kind, hal_ir_value value, ops_fold_memory shared)
+{
+    ops_state state = {value, HAL_IR_NONE};
+    return ops_fold_team(e->b, &e->p->team, &e->member, kind, state, shared).value;
+}
+
+static hal_ir_value exponential(emitter *e, hal_ir_value x)
+{
+    return hal_ir_math(e->b, HAL_IR_EXP, x, HAL_IR_NONE, 0);
+}
+
+static void store(emitter *e, hal_ir_value k, hal_ir_value guard, hal_ir_value value)
+{
+    hal_ir_value place =
+        ops_axis_place(e->b, &e->p->axis, e->strides, e->values.type, 1, e->member.index[1], k);
+    hal_ir_store_wide(e->b, e->p->slots[1], place, 0, guard, value);
+}
+
+static hal_ir_value result(emitter *e, hal_ir_value shifted, hal_ir_value power, hal_ir_value sum)
+{
+    if (e->p->logarithm) {
+        hal_ir_value log = hal_ir_math(e->b, HAL_IR_LOG, sum, HAL_IR_NONE, 0);
+        return hal_ir_sub(e->b, shifted, log);
     }
+    return hal_ir_div(e->b, power, sum);
 }
 
 static void emit_resident(emitter *e, ops_fold_memory shared)
@@ -201,6 +155,16 @@ static void emit_resident(emitter *e, ops_fold_memory shared)
     for (uint32_t i = 0; i < count; i++) {
         store(e, k[i], guard[i], result(e, x[i], power[i], sum));
     }
+}
+
+/* A loop over the row; gives the work-item's place in it. */
+static hal_ir_value begin_steps(emitter *e, hal_ir_value *in_row)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value base = hal_ir_for(b, hal_ir_u32(b, 0), e->length, hal_ir_u32(b, e->p->team.along));
+    hal_ir_value k = hal_ir_add(b, base, e->member.q);
+    *in_row = hal_ir_lt(b, k, e->length);
+    return k;
 }
 
 static void emit_looping(emitter *e, ops_fold_memory shared)
@@ -233,53 +197,70 @@ static void emit_looping(emitter *e, ops_fold_memory shared)
     hal_ir_end(b);
 }
 
-/* A loop over the row; gives the work-item's place in it. */
-static hal_ir_value begin_steps(emitter *e, hal_ir_value *in_row)
+static void emit(hal_ir_builder *b, const plan *p)
 {
-    hal_ir_builder *b = e->b;
-    hal_ir_value base = hal_ir_for(b, hal_ir_u32(b, 0), e->length, hal_ir_u32(b, e->p->team.along));
-    hal_ir_value k = hal_ir_add(b, base, e->member.q);
-    *in_row = hal_ir_lt(b, k, e->length);
-    return k;
-}
-
-static hal_ir_value load(emitter *e, hal_ir_value k, hal_ir_value guard)
-{
-    hal_ir_value place =
-        ops_axis_place(e->b, &e->p->axis, e->strides, e->values.type, 0, e->member.index[0], k);
-    return hal_ir_load_wide(e->b, e->p->slots[0], place, 0, 1, guard);
-}
-
-static void store(emitter *e, hal_ir_value k, hal_ir_value guard, hal_ir_value value)
-{
-    hal_ir_value place =
-        ops_axis_place(e->b, &e->p->axis, e->strides, e->values.type, 1, e->member.index[1], k);
-    hal_ir_store_wide(e->b, e->p->slots[1], place, 0, guard, value);
-}
-
-static hal_ir_value fold(emitter *e, ops_reduction kind, hal_ir_value value, ops_fold_memory shared)
-{
-    ops_state state = {value, HAL_IR_NONE};
-    return ops_fold_team(e->b, &e->p->team, &e->member, kind, state, shared).value;
-}
-
-/* The value inside of the row, what does not change a fold beyond it. */
-static hal_ir_value keep(emitter *e, hal_ir_value in_row, hal_ir_value value, ops_reduction kind)
-{
-    ops_state identity = ops_fold_identity(e->b, kind, e->p->type);
-    return hal_ir_select(e->b, in_row, value, identity.value);
-}
-
-static hal_ir_value result(emitter *e, hal_ir_value shifted, hal_ir_value power, hal_ir_value sum)
-{
-    if (e->p->logarithm) {
-        hal_ir_value log = hal_ir_math(e->b, HAL_IR_LOG, sum, HAL_IR_NONE, 0);
-        return hal_ir_sub(e->b, shifted, log);
+    emitter e = {.b = b, .p = p};
+    ops_team_declare(b, &p->team);
+    ops_fold_memory shared = ops_fold_shared(b, &p->team, OPS_REDUCE_MAX, p->type);
+    ops_layout_declare(b, &p->space, &p->layout, &e.values);
+    ops_axis_declare(b, &p->axis, &p->layout, e.strides);
+    e.length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
+    ops_team_begin(b, &p->team, &p->layout, &e.values, &e.member);
+    if (p->resident) {
+        emit_resident(&e, shared);
+    } else {
+        emit_looping(&e, shared);
     }
-    return hal_ir_div(e->b, power, sum);
 }
 
-static hal_ir_value exponential(emitter *e, hal_ir_value x)
+static hal_status softmax(ops_context *context, const char *function, uint32_t axis,
+                          const ops_tensor *x, const ops_tensor *y, uint8_t logarithm)
 {
-    return hal_ir_math(e->b, HAL_IR_EXP, x, HAL_IR_NONE, 0);
+    hal_status status = check(context, function, axis, x, y);
+    if (status || ops_tensor_elements(y) == 0) {
+        return status;
+    }
+    plan p = {.logarithm = logarithm, .type = hal_type_of_value(x->type)};
+    uint32_t grid[3];
+    make_plan(context, axis, x, y, &p);
+    status = ops_team_grid(context, function, &p.space, &p.team, grid);
+    if (status) {
+        return status;
+    }
+    ops_signature signature;
+    uint64_t key[2];
+    signature.count = 0;
+    sign(&p, &signature);
+    ops_entry *entry = ops_cache_find(context, &signature, key);
+    if (!entry) {
+        hal_ir_builder *b;
+        status = hal_ir_builder_create(logarithm ? "log_softmax" : "softmax", &b);
+        if (status) {
+            return status;
+        }
+        ops_declare_bindings(b, &p.bindings);
+        emit(b, &p);
+        status = ops_cache_build(context, key, b, &entry);
+        if (status) {
+            return status;
+        }
+    }
+    ops_block block;
+    ops_block_begin(&block);
+    ops_layout_put(&p.space, &p.layout, &block);
+    ops_axis_put(&p.axis, &p.layout, &block);
+    ops_put_u32(&block, (uint32_t)p.axis.length);
+    return ops_dispatch(context, entry, grid, &p.bindings, &block);
+}
+
+hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+                       const ops_tensor *y)
+{
+    return softmax(context, "ops_softmax", axis, x, y, 0);
+}
+
+hal_status ops_log_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+                           const ops_tensor *y)
+{
+    return softmax(context, "ops_log_softmax", axis, x, y, 1);
 }

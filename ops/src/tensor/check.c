@@ -4,9 +4,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int elements_overlap(const ops_tensor *tensor);
+/* Whether two elements may share memory: false when each axis, ordered by stride, steps over all
+ * that the finer ones span. */
+static int elements_overlap(const ops_tensor *tensor)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        if (tensor->shape[i] == 0) {
+            return 0;
+        }
+        left |= tensor->shape[i] > 1 ? 1u << i : 0;
+    }
+    int64_t span = 1;
+    while (left) {
+        uint32_t finest = (uint32_t)__builtin_ctz(left);
+        for (uint32_t i = finest + 1; i < tensor->rank; i++) {
+            if ((left >> i & 1) && llabs(tensor->stride[i]) < llabs(tensor->stride[finest])) {
+                finest = i;
+            }
+        }
+        if (llabs(tensor->stride[finest]) < span) {
+            return 1;
+        }
+        span += (tensor->shape[finest] - 1) * llabs(tensor->stride[finest]);
+        left &= ~(1u << finest);
+    }
+    return 0;
+}
+
+/* Whether coordinates of x, less those of y, along order[at] and finer axes can make up a distance.
+ * The finer axes reach less than a stride, so only the two nearest multiples come into question. */
 static int meet_from(const ops_tensor *x, const ops_tensor *y, const uint32_t *order, uint32_t at,
-                     int64_t distance);
+                     int64_t distance)
+{
+    if (at == x->rank) {
+        return distance == 0;
+    }
+    uint32_t axis = order[at];
+    int64_t stride = x->stride[axis];
+    int64_t below = distance / stride - (distance % stride < 0);
+    for (int64_t steps = below; steps <= below + 1; steps++) {
+        if (steps > -y->shape[axis] && steps < x->shape[axis] &&
+            meet_from(x, y, order, at + 1, distance - steps * stride)) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
 {
@@ -219,52 +263,4 @@ int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *
     }
     *first = empty ? 0 : low;
     return !__builtin_add_overflow(empty ? -1 : high, 1, end);
-}
-
-/* Whether two elements may share memory: false when each axis, ordered by stride, steps over all
- * that the finer ones span. */
-static int elements_overlap(const ops_tensor *tensor)
-{
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (tensor->shape[i] == 0) {
-            return 0;
-        }
-        left |= tensor->shape[i] > 1 ? 1u << i : 0;
-    }
-    int64_t span = 1;
-    while (left) {
-        uint32_t finest = (uint32_t)__builtin_ctz(left);
-        for (uint32_t i = finest + 1; i < tensor->rank; i++) {
-            if ((left >> i & 1) && llabs(tensor->stride[i]) < llabs(tensor->stride[finest])) {
-                finest = i;
-            }
-        }
-        if (llabs(tensor->stride[finest]) < span) {
-            return 1;
-        }
-        span += (tensor->shape[finest] - 1) * llabs(tensor->stride[finest]);
-        left &= ~(1u << finest);
-    }
-    return 0;
-}
-
-/* Whether coordinates of x, less those of y, along order[at] and finer axes can make up a distance.
- * The finer axes reach less than a stride, so only the two nearest multiples come into question. */
-static int meet_from(const ops_tensor *x, const ops_tensor *y, const uint32_t *order, uint32_t at,
-                     int64_t distance)
-{
-    if (at == x->rank) {
-        return distance == 0;
-    }
-    uint32_t axis = order[at];
-    int64_t stride = x->stride[axis];
-    int64_t below = distance / stride - (distance % stride < 0);
-    for (int64_t steps = below; steps <= below + 1; steps++) {
-        if (steps > -y->shape[axis] && steps < x->shape[axis] &&
-            meet_from(x, y, order, at + 1, distance - steps * stride)) {
-            return 1;
-        }
-    }
-    return 0;
 }

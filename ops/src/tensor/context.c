@@ -14,13 +14,92 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t now_ns(void);
-static hal_status cache_grow(ops_context *context);
-static void cache_clear(ops_context *context);
-static ops_entry *cache_slot(ops_entry *entries, uint32_t capacity, const uint64_t key[2]);
-static double round_float(double value, int digits, int least_exponent, double largest);
-static double clamp_integer(hal_type type, double value);
-static void put_integer(ops_block *block, hal_type type, double value);
+/* The entry with the key, or the free one where it belongs. */
+static ops_entry *cache_slot(ops_entry *entries, uint32_t capacity, const uint64_t key[2])
+{
+    uint32_t i = (uint32_t)key[0] & (capacity - 1);
+    while (entries[i].key[1] && (entries[i].key[0] != key[0] || entries[i].key[1] != key[1])) {
+        i = (i + 1) & (capacity - 1);
+    }
+    return &entries[i];
+}
+
+static hal_status cache_grow(ops_context *context)
+{
+    uint32_t capacity = context->capacity ? 2 * context->capacity : 64;
+    ops_entry *entries = calloc(capacity, sizeof *entries);
+    if (!entries) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "The host has no %zu bytes for %u kernels of an op context",
+                              capacity * sizeof *entries, capacity);
+    }
+    for (uint32_t i = 0; i < context->capacity; i++) {
+        const ops_entry *entry = &context->entries[i];
+        if (entry->key[1]) {
+            *cache_slot(entries, capacity, entry->key) = *entry;
+        }
+    }
+    free(context->entries);
+    context->entries = entries;
+    context->capacity = capacity;
+    return HAL_OK;
+}
+
+static void cache_clear(ops_context *context)
+{
+    for (uint32_t i = 0; i < context->capacity; i++) {
+        hal_kernel_release(context->entries[i].kernel);
+    }
+    memset(context->entries, 0, context->capacity * sizeof *context->entries);
+    context->count = 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void put_integer(ops_block *block, hal_type type, double value)
+{
+    if (type == HAL_TYPE_I64) {
+        ops_put_u64(block, value < 0x1p63 ? (uint64_t)(int64_t)value : (uint64_t)INT64_MAX);
+    } else if (type == HAL_TYPE_U64) {
+        ops_put_u64(block, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
+    } else {
+        ops_put_u32(block, hal_type_is_signed(type) ? (uint32_t)(int32_t)value : (uint32_t)value);
+    }
+}
+
+/* Truncated and saturated as CAST does; the upper limit of 64 bits is one too many, which
+ * put_integer sees to. */
+static double clamp_integer(hal_type type, double value)
+{
+    int bits = 8 * (int)hal_type_size(type);
+    int is_signed = hal_type_is_signed(type);
+    double low = is_signed ? -ldexp(1.0, bits - 1) : 0.0;
+    double high = ldexp(1.0, is_signed ? bits - 1 : bits) - (bits == 64 ? 0.0 : 1.0);
+    if (isnan(value)) {
+        return 0;
+    }
+    value = trunc(value);
+    return value < low ? low : value > high ? high : value;
+}
+
+/* To nearest even with `digits` binary digits, the last of which is worth at least
+ * 2^least_exponent. */
+static double round_float(double value, int digits, int least_exponent, double largest)
+{
+    if (!isfinite(value) || value == 0) {
+        return value;
+    }
+    int exponent;
+    frexp(value, &exponent);
+    int unit = exponent - digits > least_exponent ? exponent - digits : least_exponent;
+    double rounded = ldexp(nearbyint(ldexp(value, -unit)), unit);
+    return fabs(rounded) > largest ? copysign(INFINITY, value) : rounded;
+}
 
 hal_status ops_context_create(hal_queue *queue, ops_context **context)
 {
@@ -280,92 +359,5 @@ void ops_declare_bindings(hal_ir_builder *builder, const ops_bindings *bindings)
         "b12", "b13", "b14", "b15", "b16", "b17", "b18", "b19", "b20", "b21", "b22", "b23"};
     for (uint32_t i = 0; i < bindings->count; i++) {
         hal_ir_binding(builder, names[i], bindings->types[i], bindings->access[i]);
-    }
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static hal_status cache_grow(ops_context *context)
-{
-    uint32_t capacity = context->capacity ? 2 * context->capacity : 64;
-    ops_entry *entries = calloc(capacity, sizeof *entries);
-    if (!entries) {
-        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                              "The host has no %zu bytes for %u kernels of an op context",
-                              capacity * sizeof *entries, capacity);
-    }
-    for (uint32_t i = 0; i < context->capacity; i++) {
-        const ops_entry *entry = &context->entries[i];
-        if (entry->key[1]) {
-            *cache_slot(entries, capacity, entry->key) = *entry;
-        }
-    }
-    free(context->entries);
-    context->entries = entries;
-    context->capacity = capacity;
-    return HAL_OK;
-}
-
-static void cache_clear(ops_context *context)
-{
-    for (uint32_t i = 0; i < context->capacity; i++) {
-        hal_kernel_release(context->entries[i].kernel);
-    }
-    memset(context->entries, 0, context->capacity * sizeof *context->entries);
-    context->count = 0;
-}
-
-/* The entry with the key, or the free one where it belongs. */
-static ops_entry *cache_slot(ops_entry *entries, uint32_t capacity, const uint64_t key[2])
-{
-    uint32_t i = (uint32_t)key[0] & (capacity - 1);
-    while (entries[i].key[1] && (entries[i].key[0] != key[0] || entries[i].key[1] != key[1])) {
-        i = (i + 1) & (capacity - 1);
-    }
-    return &entries[i];
-}
-
-/* To nearest even with `digits` binary digits, the last of which is worth at least
- * 2^least_exponent. */
-static double round_float(double value, int digits, int least_exponent, double largest)
-{
-    if (!isfinite(value) || value == 0) {
-        return value;
-    }
-    int exponent;
-    frexp(value, &exponent);
-    int unit = exponent - digits > least_exponent ? exponent - digits : least_exponent;
-    double rounded = ldexp(nearbyint(ldexp(value, -unit)), unit);
-    return fabs(rounded) > largest ? copysign(INFINITY, value) : rounded;
-}
-
-/* Truncated and saturated as CAST does; the upper limit of 64 bits is one too many, which
- * put_integer sees to. */
-static double clamp_integer(hal_type type, double value)
-{
-    int bits = 8 * (int)hal_type_size(type);
-    int is_signed = hal_type_is_signed(type);
-    double low = is_signed ? -ldexp(1.0, bits - 1) : 0.0;
-    double high = ldexp(1.0, is_signed ? bits - 1 : bits) - (bits == 64 ? 0.0 : 1.0);
-    if (isnan(value)) {
-        return 0;
-    }
-    value = trunc(value);
-    return value < low ? low : value > high ? high : value;
-}
-
-static void put_integer(ops_block *block, hal_type type, double value)
-{
-    if (type == HAL_TYPE_I64) {
-        ops_put_u64(block, value < 0x1p63 ? (uint64_t)(int64_t)value : (uint64_t)INT64_MAX);
-    } else if (type == HAL_TYPE_U64) {
-        ops_put_u64(block, value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
-    } else {
-        ops_put_u32(block, hal_type_is_signed(type) ? (uint32_t)(int32_t)value : (uint32_t)value);
     }
 }

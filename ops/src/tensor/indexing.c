@@ -4,16 +4,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void order_dimensions(ops_space *space, uint32_t leader);
-static int can_merge(const ops_space *space, uint32_t outer, uint32_t inner);
-static void move_dimension(ops_space *space, uint32_t from, uint32_t to);
-static int64_t highest_place(const ops_space *space, uint32_t view);
-static uint32_t scalar_count(const ops_layout *layout);
-static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift);
+static void move_dimension(ops_space *space, uint32_t from, uint32_t to)
+{
+    if (from == to) {
+        return;
+    }
+    space->size[to] = space->size[from];
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        space->stride[view][to] = space->stride[view][from];
+    }
+}
+
+static void order_dimensions(ops_space *space, uint32_t leader)
+{
+    for (uint32_t i = 1; i < space->rank; i++) {
+        for (uint32_t j = i; j > 0; j--) {
+            if (llabs(space->stride[leader][j - 1]) >= llabs(space->stride[leader][j])) {
+                break;
+            }
+            int64_t size = space->size[j];
+            space->size[j] = space->size[j - 1];
+            space->size[j - 1] = size;
+            for (uint32_t view = 0; view < space->view_count; view++) {
+                int64_t stride = space->stride[view][j];
+                space->stride[view][j] = space->stride[view][j - 1];
+                space->stride[view][j - 1] = stride;
+            }
+        }
+    }
+}
+
+static int can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
+{
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        if (space->stride[view][outer] != space->size[inner] * space->stride[view][inner]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int64_t highest_place(const ops_space *space, uint32_t view)
+{
+    int64_t place = space->base[view];
+    for (uint32_t i = 0; i < space->rank; i++) {
+        int64_t reach = (space->size[i] - 1) * space->stride[view][i];
+        place += reach > 0 ? reach : 0;
+    }
+    return place;
+}
+
+static uint32_t scalar_count(const ops_layout *layout)
+{
+    uint32_t count = 1 + (layout->rank - 1) * (layout->wide ? 1 : 3);
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        count += layout->rank + (layout->inner[view] == OPS_INNER_ANY);
+    }
+    return count;
+}
+
+/* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2.
+ * Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication",
+ * PLDI 1994. With l = ceil(log2 divisor), magic = ceil(2^(31 + l) / divisor) fits 32 bits. */
+static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
+{
+    uint32_t l = 32 - (uint32_t)__builtin_clz((divisor > 1 ? divisor : 2) - 1);
+    *magic = (uint32_t)(((UINT64_C(1) << (31 + l)) + divisor - 1) / (divisor ? divisor : 1));
+    *shift = l - 1;
+}
+
 static hal_ir_value declare(hal_ir_builder *b, const ops_layout *layout, const char *name,
-                            uint32_t i, uint32_t j, uint64_t value);
+                            uint32_t i, uint32_t j, uint64_t value)
+{
+    hal_type type = layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    return layout->baked ? ops_index_constant(b, type, value) : ops_scalar(b, name, i, j, type);
+}
+
 static hal_ir_value divide(hal_ir_builder *b, const ops_layout_values *values, uint32_t dimension,
-                           hal_ir_value x);
+                           hal_ir_value x)
+{
+    if (values->type == HAL_TYPE_U64) {
+        return hal_ir_div(b, x, values->size[dimension]);
+    }
+    return hal_ir_shr(b, hal_ir_mulhi(b, x, values->magic[dimension]), values->shift[dimension]);
+}
 
 void ops_space_begin(ops_space *space, uint32_t rank, const int64_t *shape)
 {
@@ -258,89 +332,4 @@ hal_status ops_grid_spread(const ops_context *context, const char *function, uin
     grid[1] = (uint32_t)rows;
     grid[2] = 1;
     return HAL_OK;
-}
-
-static void order_dimensions(ops_space *space, uint32_t leader)
-{
-    for (uint32_t i = 1; i < space->rank; i++) {
-        for (uint32_t j = i; j > 0; j--) {
-            if (llabs(space->stride[leader][j - 1]) >= llabs(space->stride[leader][j])) {
-                break;
-            }
-            int64_t size = space->size[j];
-            space->size[j] = space->size[j - 1];
-            space->size[j - 1] = size;
-            for (uint32_t view = 0; view < space->view_count; view++) {
-                int64_t stride = space->stride[view][j];
-                space->stride[view][j] = space->stride[view][j - 1];
-                space->stride[view][j - 1] = stride;
-            }
-        }
-    }
-}
-
-static int can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
-{
-    for (uint32_t view = 0; view < space->view_count; view++) {
-        if (space->stride[view][outer] != space->size[inner] * space->stride[view][inner]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static void move_dimension(ops_space *space, uint32_t from, uint32_t to)
-{
-    if (from == to) {
-        return;
-    }
-    space->size[to] = space->size[from];
-    for (uint32_t view = 0; view < space->view_count; view++) {
-        space->stride[view][to] = space->stride[view][from];
-    }
-}
-
-static int64_t highest_place(const ops_space *space, uint32_t view)
-{
-    int64_t place = space->base[view];
-    for (uint32_t i = 0; i < space->rank; i++) {
-        int64_t reach = (space->size[i] - 1) * space->stride[view][i];
-        place += reach > 0 ? reach : 0;
-    }
-    return place;
-}
-
-static uint32_t scalar_count(const ops_layout *layout)
-{
-    uint32_t count = 1 + (layout->rank - 1) * (layout->wide ? 1 : 3);
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        count += layout->rank + (layout->inner[view] == OPS_INNER_ANY);
-    }
-    return count;
-}
-
-/* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2.
- * Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication",
- * PLDI 1994. With l = ceil(log2 divisor), magic = ceil(2^(31 + l) / divisor) fits 32 bits. */
-static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
-{
-    uint32_t l = 32 - (uint32_t)__builtin_clz((divisor > 1 ? divisor : 2) - 1);
-    *magic = (uint32_t)(((UINT64_C(1) << (31 + l)) + divisor - 1) / (divisor ? divisor : 1));
-    *shift = l - 1;
-}
-
-static hal_ir_value declare(hal_ir_builder *b, const ops_layout *layout, const char *name,
-                            uint32_t i, uint32_t j, uint64_t value)
-{
-    hal_type type = layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    return layout->baked ? ops_index_constant(b, type, value) : ops_scalar(b, name, i, j, type);
-}
-
-static hal_ir_value divide(hal_ir_builder *b, const ops_layout_values *values, uint32_t dimension,
-                           hal_ir_value x)
-{
-    if (values->type == HAL_TYPE_U64) {
-        return hal_ir_div(b, x, values->size[dimension]);
-    }
-    return hal_ir_shr(b, hal_ir_mulhi(b, x, values->magic[dimension]), values->shift[dimension]);
 }

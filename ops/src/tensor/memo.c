@@ -48,18 +48,185 @@ struct ops_memos {
     draft draft;
 };
 
-static ops_memo **find_slot(ops_memo **table, uint32_t capacity, const uint64_t key[2]);
-static int make_room(ops_memos *memos);
-static void clear(ops_memos *memos);
-static void destroy(ops_memo *memo);
-static ops_memo *finish(const draft *d, const uint64_t key[2]);
-static void release_kernels(draft *d);
-static step *note(ops_context *context, const hal_range *ranges, uint32_t range_count,
-                  const void *scalars, uint32_t scalar_bytes);
-static uint32_t slot_of(const draft *d, const hal_buffer *buffer);
-static int grow(void *array, uint32_t *capacity, uint32_t needed, size_t size);
+static void destroy(ops_memo *memo)
+{
+    for (uint32_t i = 0; i < memo->step_count; i++) {
+        hal_kernel_release(memo->steps[i].kernel);
+    }
+    free(memo);
+}
+
+static void clear(ops_memos *memos)
+{
+    for (uint32_t i = 0; i < memos->capacity; i++) {
+        if (memos->table[i]) {
+            destroy(memos->table[i]);
+            memos->table[i] = NULL;
+        }
+    }
+    memos->count = 0;
+}
+
+static void release_kernels(draft *d)
+{
+    for (uint32_t i = 0; i < d->step_count; i++) {
+        hal_kernel_release(d->steps[i].kernel);
+    }
+    d->step_count = 0;
+}
+
+static ops_memo **find_slot(ops_memo **table, uint32_t capacity, const uint64_t key[2])
+{
+    uint32_t i = (uint32_t)key[0] & (capacity - 1);
+    while (table[i] && (table[i]->key[0] != key[0] || table[i]->key[1] != key[1])) {
+        i = (i + 1) & (capacity - 1);
+    }
+    return &table[i];
+}
+
 static hal_status run_step(ops_context *context, const ops_memo *memo, const step *s,
-                           hal_buffer *const *buffers);
+                           hal_buffer *const *buffers)
+{
+    hal_range ranges[HAL_IR_MAX_BINDINGS];
+    const place *places = memo->places + s->place_first;
+    for (uint32_t i = 0; i < s->place_count; i++) {
+        uint32_t slot = places[i].slot;
+        ranges[i] = (hal_range){slot == NO_BUFFER ? NULL : buffers[slot], places[i].offset,
+                                places[i].length};
+    }
+    switch (s->kind) {
+    case STEP_COPY:
+        return hal_queue_copy(context->queue, ranges[0], ranges[1]);
+    case STEP_FILL:
+        return hal_queue_fill(context->queue, ranges[0], s->grid[0]);
+    default:
+        return hal_queue_dispatch(context->queue, s->kernel, s->grid, ranges, s->place_count,
+                                  memo->scalars + s->scalar_first, s->scalar_bytes);
+    }
+}
+
+static int make_room(ops_memos *memos)
+{
+    if (memos->count == OPS_MEMO_COUNT) {
+        clear(memos);
+    }
+    if (2 * (memos->count + 1) <= memos->capacity) {
+        return 1;
+    }
+    uint32_t capacity = memos->capacity ? 2 * memos->capacity : 256;
+    ops_memo **table = calloc(capacity, sizeof *table);
+    if (!table) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < memos->capacity; i++) {
+        if (memos->table[i]) {
+            *find_slot(table, capacity, memos->table[i]->key) = memos->table[i];
+        }
+    }
+    free(memos->table);
+    memos->table = table;
+    memos->capacity = capacity;
+    return 1;
+}
+
+static ops_memo *finish(const draft *d, const uint64_t key[2])
+{
+    uint32_t temporaries = d->buffer_count - d->operand_count;
+    size_t bytes = sizeof(ops_memo) + d->step_count * sizeof(step) +
+                   d->place_count * sizeof(place) + temporaries * sizeof(uint64_t) +
+                   d->scalar_bytes;
+    ops_memo *memo = malloc(bytes);
+    if (!memo) {
+        return NULL;
+    }
+    *memo = (ops_memo){{key[0], key[1]},
+                       d->step_count,
+                       d->place_count,
+                       d->scalar_bytes,
+                       temporaries,
+                       d->operand_count,
+                       NULL,
+                       NULL,
+                       NULL,
+                       NULL};
+    memo->steps = (step *)(memo + 1);
+    memo->places = (place *)(memo->steps + d->step_count);
+    memo->temporaries = (uint64_t *)(memo->places + d->place_count);
+    memo->scalars = (uint8_t *)(memo->temporaries + temporaries);
+    if (d->step_count) {
+        memcpy(memo->steps, d->steps, d->step_count * sizeof(step));
+    }
+    if (d->place_count) {
+        memcpy(memo->places, d->places, d->place_count * sizeof(place));
+    }
+    memcpy(memo->temporaries, d->bytes + d->operand_count, temporaries * sizeof(uint64_t));
+    if (d->scalar_bytes) {
+        memcpy(memo->scalars, d->scalars, d->scalar_bytes);
+    }
+    return memo;
+}
+
+/* `array` is the address of a pointer. */
+static int grow(void *array, uint32_t *capacity, uint32_t needed, size_t size)
+{
+    void *old, *made;
+    if (needed <= *capacity) {
+        return 1;
+    }
+    uint32_t wanted = needed > 2 * *capacity ? needed : 2 * *capacity;
+    memcpy(&old, array, sizeof old);
+    made = realloc(old, wanted * size);
+    if (!made) {
+        return 0;
+    }
+    memcpy(array, &made, sizeof made);
+    *capacity = wanted;
+    return 1;
+}
+
+static uint32_t slot_of(const draft *d, const hal_buffer *buffer)
+{
+    for (uint32_t i = 0; buffer && i < d->buffer_count; i++) {
+        if (d->buffers[i] == buffer) {
+            return i;
+        }
+    }
+    return NO_BUFFER;
+}
+
+/* A new step with its places and scalars; null, and the memo is lost, without memory. */
+static step *note(ops_context *context, const hal_range *ranges, uint32_t range_count,
+                  const void *scalars, uint32_t scalar_bytes)
+{
+    draft *d = &context->memos->draft;
+    uint32_t block = (scalar_bytes + 7) & ~7u;
+    if (d->is_lost || !grow(&d->steps, &d->step_capacity, d->step_count + 1, sizeof *d->steps) ||
+        !grow(&d->places, &d->place_capacity, d->place_count + range_count, sizeof *d->places) ||
+        !grow(&d->scalars, &d->scalar_capacity, d->scalar_bytes + block, 1)) {
+        d->is_lost = 1;
+        return NULL;
+    }
+    step *s = &d->steps[d->step_count];
+    *s = (step){.place_first = d->place_count,
+                .place_count = range_count,
+                .scalar_first = d->scalar_bytes,
+                .scalar_bytes = scalar_bytes};
+    for (uint32_t i = 0; i < range_count; i++) {
+        uint32_t slot = slot_of(d, ranges[i].buffer);
+        if (ranges[i].buffer && slot == NO_BUFFER) {
+            d->is_lost = 1; /* memory that the caller did not name */
+            return NULL;
+        }
+        d->places[d->place_count + i] = (place){slot, ranges[i].offset, ranges[i].length};
+    }
+    if (scalar_bytes) {
+        memcpy(d->scalars + d->scalar_bytes, scalars, scalar_bytes);
+    }
+    d->place_count += range_count;
+    d->scalar_bytes += block;
+    d->step_count++;
+    return s;
+}
 
 ops_memos *ops_memos_create(void)
 {
@@ -203,184 +370,4 @@ hal_status ops_make_buffer(ops_context *context, uint64_t bytes, hal_buffer **bu
         }
     }
     return status;
-}
-
-static hal_status run_step(ops_context *context, const ops_memo *memo, const step *s,
-                           hal_buffer *const *buffers)
-{
-    hal_range ranges[HAL_IR_MAX_BINDINGS];
-    const place *places = memo->places + s->place_first;
-    for (uint32_t i = 0; i < s->place_count; i++) {
-        uint32_t slot = places[i].slot;
-        ranges[i] = (hal_range){slot == NO_BUFFER ? NULL : buffers[slot], places[i].offset,
-                                places[i].length};
-    }
-    switch (s->kind) {
-    case STEP_COPY:
-        return hal_queue_copy(context->queue, ranges[0], ranges[1]);
-    case STEP_FILL:
-        return hal_queue_fill(context->queue, ranges[0], s->grid[0]);
-    default:
-        return hal_queue_dispatch(context->queue, s->kernel, s->grid, ranges, s->place_count,
-                                  memo->scalars + s->scalar_first, s->scalar_bytes);
-    }
-}
-
-/* A new step with its places and scalars; null, and the memo is lost, without memory. */
-static step *note(ops_context *context, const hal_range *ranges, uint32_t range_count,
-                  const void *scalars, uint32_t scalar_bytes)
-{
-    draft *d = &context->memos->draft;
-    uint32_t block = (scalar_bytes + 7) & ~7u;
-    if (d->is_lost || !grow(&d->steps, &d->step_capacity, d->step_count + 1, sizeof *d->steps) ||
-        !grow(&d->places, &d->place_capacity, d->place_count + range_count, sizeof *d->places) ||
-        !grow(&d->scalars, &d->scalar_capacity, d->scalar_bytes + block, 1)) {
-        d->is_lost = 1;
-        return NULL;
-    }
-    step *s = &d->steps[d->step_count];
-    *s = (step){.place_first = d->place_count,
-                .place_count = range_count,
-                .scalar_first = d->scalar_bytes,
-                .scalar_bytes = scalar_bytes};
-    for (uint32_t i = 0; i < range_count; i++) {
-        uint32_t slot = slot_of(d, ranges[i].buffer);
-        if (ranges[i].buffer && slot == NO_BUFFER) {
-            d->is_lost = 1; /* memory that the caller did not name */
-            return NULL;
-        }
-        d->places[d->place_count + i] = (place){slot, ranges[i].offset, ranges[i].length};
-    }
-    if (scalar_bytes) {
-        memcpy(d->scalars + d->scalar_bytes, scalars, scalar_bytes);
-    }
-    d->place_count += range_count;
-    d->scalar_bytes += block;
-    d->step_count++;
-    return s;
-}
-
-static uint32_t slot_of(const draft *d, const hal_buffer *buffer)
-{
-    for (uint32_t i = 0; buffer && i < d->buffer_count; i++) {
-        if (d->buffers[i] == buffer) {
-            return i;
-        }
-    }
-    return NO_BUFFER;
-}
-
-/* `array` is the address of a pointer. */
-static int grow(void *array, uint32_t *capacity, uint32_t needed, size_t size)
-{
-    void *old, *made;
-    if (needed <= *capacity) {
-        return 1;
-    }
-    uint32_t wanted = needed > 2 * *capacity ? needed : 2 * *capacity;
-    memcpy(&old, array, sizeof old);
-    made = realloc(old, wanted * size);
-    if (!made) {
-        return 0;
-    }
-    memcpy(array, &made, sizeof made);
-    *capacity = wanted;
-    return 1;
-}
-
-static ops_memo *finish(const draft *d, const uint64_t key[2])
-{
-    uint32_t temporaries = d->buffer_count - d->operand_count;
-    size_t bytes = sizeof(ops_memo) + d->step_count * sizeof(step) +
-                   d->place_count * sizeof(place) + temporaries * sizeof(uint64_t) +
-                   d->scalar_bytes;
-    ops_memo *memo = malloc(bytes);
-    if (!memo) {
-        return NULL;
-    }
-    *memo = (ops_memo){{key[0], key[1]},
-                       d->step_count,
-                       d->place_count,
-                       d->scalar_bytes,
-                       temporaries,
-                       d->operand_count,
-                       NULL,
-                       NULL,
-                       NULL,
-                       NULL};
-    memo->steps = (step *)(memo + 1);
-    memo->places = (place *)(memo->steps + d->step_count);
-    memo->temporaries = (uint64_t *)(memo->places + d->place_count);
-    memo->scalars = (uint8_t *)(memo->temporaries + temporaries);
-    if (d->step_count) {
-        memcpy(memo->steps, d->steps, d->step_count * sizeof(step));
-    }
-    if (d->place_count) {
-        memcpy(memo->places, d->places, d->place_count * sizeof(place));
-    }
-    memcpy(memo->temporaries, d->bytes + d->operand_count, temporaries * sizeof(uint64_t));
-    if (d->scalar_bytes) {
-        memcpy(memo->scalars, d->scalars, d->scalar_bytes);
-    }
-    return memo;
-}
-
-static void destroy(ops_memo *memo)
-{
-    for (uint32_t i = 0; i < memo->step_count; i++) {
-        hal_kernel_release(memo->steps[i].kernel);
-    }
-    free(memo);
-}
-
-static void release_kernels(draft *d)
-{
-    for (uint32_t i = 0; i < d->step_count; i++) {
-        hal_kernel_release(d->steps[i].kernel);
-    }
-    d->step_count = 0;
-}
-
-static ops_memo **find_slot(ops_memo **table, uint32_t capacity, const uint64_t key[2])
-{
-    uint32_t i = (uint32_t)key[0] & (capacity - 1);
-    while (table[i] && (table[i]->key[0] != key[0] || table[i]->key[1] != key[1])) {
-        i = (i + 1) & (capacity - 1);
-    }
-    return &table[i];
-}
-
-static int make_room(ops_memos *memos)
-{
-    if (memos->count == OPS_MEMO_COUNT) {
-        clear(memos);
-    }
-    if (2 * (memos->count + 1) <= memos->capacity) {
-        return 1;
-    }
-    uint32_t capacity = memos->capacity ? 2 * memos->capacity : 256;
-    ops_memo **table = calloc(capacity, sizeof *table);
-    if (!table) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < memos->capacity; i++) {
-        if (memos->table[i]) {
-            *find_slot(table, capacity, memos->table[i]->key) = memos->table[i];
-        }
-    }
-    free(memos->table);
-    memos->table = table;
-    memos->capacity = capacity;
-    return 1;
-}
-
-static void clear(ops_memos *memos)
-{
-    for (uint32_t i = 0; i < memos->capacity; i++) {
-        if (memos->table[i]) {
-            destroy(memos->table[i]);
-            memos->table[i] = NULL;
-        }
-    }
-    memos->count = 0;
 }

@@ -9,12 +9,72 @@
 #include <string.h>
 
 static void describe_contiguous(ops_tensor *tensor, hal_type type, uint32_t rank,
-                                const int64_t *shape);
-static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view);
+                                const int64_t *shape)
+{
+    *tensor = (ops_tensor){NULL, type, rank, 0, {0}, {0}};
+    int64_t stride = 1;
+    for (uint32_t i = rank; i-- > 0;) {
+        tensor->shape[i] = shape[i];
+        tensor->stride[i] = stride;
+        stride *= shape[i] ? shape[i] : 1;
+    }
+}
+
 static hal_status check_bytes(const char *function, const ops_tensor *tensor, const void *elements,
-                              uint64_t bytes);
+                              uint64_t bytes)
+{
+    char text[OPS_TEXT_BYTES];
+    uint64_t needed = (uint64_t)ops_tensor_elements(tensor) * hal_type_size(tensor->type);
+    if (bytes != needed) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: bytes is %llu, but the elements of %s take %llu", function,
+                              (unsigned long long)bytes, ops_describe(tensor, text),
+                              (unsigned long long)needed);
+    }
+    if (!elements && bytes) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: elements is null", function);
+    }
+    return HAL_OK;
+}
+
+/* Reads a tensor that is not contiguous through a temporary copy. */
 static hal_status read_gathered(ops_context *context, const ops_tensor *tensor, void *elements,
-                                uint64_t bytes);
+                                uint64_t bytes)
+{
+    ops_tensor copy;
+    hal_status status =
+        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
+    if (status) {
+        return status;
+    }
+    status = ops_copy(context, tensor, &copy);
+    if (!status) {
+        status = hal_queue_read(context->queue, copy.buffer, 0, elements, bytes);
+    }
+    ops_tensor_release(&copy);
+    return status;
+}
+
+static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view)
+{
+    if (!tensor || !view) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
+                              tensor ? "view" : "tensor");
+    }
+    if (tensor->rank > OPS_MAX_RANK) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: tensor's rank %u is above 8",
+                              function, tensor->rank);
+    }
+    int64_t first, end, count;
+    if (!ops_extent(tensor, &first, &end, &count)) {
+        char text[OPS_TEXT_BYTES];
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: tensor, %s at offset %lld, has negative lengths or reaches "
+                              "further than 63 bits can count",
+                              function, ops_describe(tensor, text), (long long)tensor->offset);
+    }
+    return HAL_OK;
+}
 
 hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
                              const int64_t *shape, ops_tensor *tensor)
@@ -323,72 +383,4 @@ hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, c
     }
     *bytes = empty ? 0 : (uint64_t)count;
     return HAL_OK;
-}
-
-static void describe_contiguous(ops_tensor *tensor, hal_type type, uint32_t rank,
-                                const int64_t *shape)
-{
-    *tensor = (ops_tensor){NULL, type, rank, 0, {0}, {0}};
-    int64_t stride = 1;
-    for (uint32_t i = rank; i-- > 0;) {
-        tensor->shape[i] = shape[i];
-        tensor->stride[i] = stride;
-        stride *= shape[i] ? shape[i] : 1;
-    }
-}
-
-static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view)
-{
-    if (!tensor || !view) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
-                              tensor ? "view" : "tensor");
-    }
-    if (tensor->rank > OPS_MAX_RANK) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: tensor's rank %u is above 8",
-                              function, tensor->rank);
-    }
-    int64_t first, end, count;
-    if (!ops_extent(tensor, &first, &end, &count)) {
-        char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: tensor, %s at offset %lld, has negative lengths or reaches "
-                              "further than 63 bits can count",
-                              function, ops_describe(tensor, text), (long long)tensor->offset);
-    }
-    return HAL_OK;
-}
-
-static hal_status check_bytes(const char *function, const ops_tensor *tensor, const void *elements,
-                              uint64_t bytes)
-{
-    char text[OPS_TEXT_BYTES];
-    uint64_t needed = (uint64_t)ops_tensor_elements(tensor) * hal_type_size(tensor->type);
-    if (bytes != needed) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: bytes is %llu, but the elements of %s take %llu", function,
-                              (unsigned long long)bytes, ops_describe(tensor, text),
-                              (unsigned long long)needed);
-    }
-    if (!elements && bytes) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: elements is null", function);
-    }
-    return HAL_OK;
-}
-
-/* Reads a tensor that is not contiguous through a temporary copy. */
-static hal_status read_gathered(ops_context *context, const ops_tensor *tensor, void *elements,
-                                uint64_t bytes)
-{
-    ops_tensor copy;
-    hal_status status =
-        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
-    if (status) {
-        return status;
-    }
-    status = ops_copy(context, tensor, &copy);
-    if (!status) {
-        status = hal_queue_read(context->queue, copy.buffer, 0, elements, bytes);
-    }
-    ops_tensor_release(&copy);
-    return status;
 }

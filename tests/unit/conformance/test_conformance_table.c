@@ -17,20 +17,75 @@ typedef struct fixture {
     case_run run;
 } fixture;
 
-static bool parse_value_row(spoil_cell *cell, const case_cover *cover);
-static bool parse_memory_row(spoil_cell *cell, const case_cover *cover);
-static uint32_t number_behind(const char *text, const char *head);
-static hal_type type_named(const char *name);
-static int kind_named(const char *const *names, int count, const char *name);
-
-/* Makes the plugin wrong in a cell. False when the row is none that is known here. */
-static bool spoil(const case_cover *cover)
+/* What a failed case left recorded must not reach the next one. */
+static void run_case(fixture *f, const case_entry *entry)
 {
-    spoil_cell cell = {.type = cover->type, .shared = cover->memory == CASE_SHARED};
-    const bool known = cover->memory == CASE_VALUES ? parse_value_row(&cell, cover)
-                                                    : parse_memory_row(&cell, cover);
-    memcpy(&mock->spoil, &cell, sizeof cell);
-    return known;
+    case_run *run = &f->run;
+    if (!f->is_open) {
+        *run = (case_run){.selection = "mock"};
+        run->device = mock_open("mock");
+        run->queue = mock_queue(run->device);
+        assert_int_equal(ops_context_create(run->queue, &run->ops), HAL_OK);
+        run->info = hal_device_get_info(run->device);
+        f->is_open = true;
+    }
+    run->name = entry->name;
+    run->seed = case_seed_of(entry, list.seed);
+    run->status = CASE_PASSED;
+    run->lacking = NULL;
+    run->detail[0] = 0;
+    entry->function(run, entry->parameters);
+    if (run->status != CASE_PASSED || entry == &list.entries[list.count - 1]) {
+        ops_context_destroy(run->ops);
+        hal_queue_destroy(run->queue);
+        hal_device_release(run->device);
+        f->is_open = false;
+    }
+}
+
+static void cases_pass_where_nothing_is_wrong(void **state)
+{
+    (void)state;
+    fixture f = {0};
+    mock->spoil.opcode = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const case_entry *entry = &list.entries[i];
+        if (entry->cover_count > 0 && strncmp(entry->covers[0].row, "ops ", 4) != 0) {
+            run_case(&f, entry);
+            if (f.run.status != CASE_PASSED) {
+                fail_msg("%s: %s", entry->name, f.run.detail);
+            }
+        }
+    }
+    if (f.is_open) {
+        run_case(&f, &list.entries[list.count - 1]); /* of leaks, and closes */
+    }
+    mock_is_clean(mock);
+}
+
+static int kind_named(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static hal_type type_named(const char *name)
+{
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (strcmp(hal_type_name(type), name) == 0) {
+            return type;
+        }
+    }
+    return HAL_TYPE_NONE;
+}
+
+static uint32_t number_behind(const char *text, const char *head)
+{
+    return (uint32_t)strtoul(text + strlen(head), NULL, 10);
 }
 
 static bool parse_value_row(spoil_cell *cell, const case_cover *cover)
@@ -92,55 +147,14 @@ static bool parse_memory_row(spoil_cell *cell, const case_cover *cover)
     return cell->opcode != 0;
 }
 
-static uint32_t number_behind(const char *text, const char *head)
+/* Makes the plugin wrong in a cell. False when the row is none that is known here. */
+static bool spoil(const case_cover *cover)
 {
-    return (uint32_t)strtoul(text + strlen(head), NULL, 10);
-}
-
-static hal_type type_named(const char *name)
-{
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if (strcmp(hal_type_name(type), name) == 0) {
-            return type;
-        }
-    }
-    return HAL_TYPE_NONE;
-}
-
-static int kind_named(const char *const *names, int count, const char *name)
-{
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-/* What a failed case left recorded must not reach the next one. */
-static void run_case(fixture *f, const case_entry *entry)
-{
-    case_run *run = &f->run;
-    if (!f->is_open) {
-        *run = (case_run){.selection = "mock"};
-        run->device = mock_open("mock");
-        run->queue = mock_queue(run->device);
-        assert_int_equal(ops_context_create(run->queue, &run->ops), HAL_OK);
-        run->info = hal_device_get_info(run->device);
-        f->is_open = true;
-    }
-    run->name = entry->name;
-    run->seed = case_seed_of(entry, list.seed);
-    run->status = CASE_PASSED;
-    run->lacking = NULL;
-    run->detail[0] = 0;
-    entry->function(run, entry->parameters);
-    if (run->status != CASE_PASSED || entry == &list.entries[list.count - 1]) {
-        ops_context_destroy(run->ops);
-        hal_queue_destroy(run->queue);
-        hal_device_release(run->device);
-        f->is_open = false;
-    }
+    spoil_cell cell = {.type = cover->type, .shared = cover->memory == CASE_SHARED};
+    const bool known = cover->memory == CASE_VALUES ? parse_value_row(&cell, cover)
+                                                    : parse_memory_row(&cell, cover);
+    memcpy(&mock->spoil, &cell, sizeof cell);
+    return known;
 }
 
 static bool covers(const case_entry *entry, const case_cover *cell)
@@ -180,26 +194,6 @@ static void look_at_cell(void *user, const case_cover *cell)
                       hal_type_name(cell->type), cell->memory,
                       known ? "no case fails" : "not known here", hits);
     }
-}
-
-static void cases_pass_where_nothing_is_wrong(void **state)
-{
-    (void)state;
-    fixture f = {0};
-    mock->spoil.opcode = 0;
-    for (size_t i = 0; i < list.count; i++) {
-        const case_entry *entry = &list.entries[i];
-        if (entry->cover_count > 0 && strncmp(entry->covers[0].row, "ops ", 4) != 0) {
-            run_case(&f, entry);
-            if (f.run.status != CASE_PASSED) {
-                fail_msg("%s: %s", entry->name, f.run.detail);
-            }
-        }
-    }
-    if (f.is_open) {
-        run_case(&f, &list.entries[list.count - 1]); /* of leaks, and closes */
-    }
-    mock_is_clean(mock);
 }
 
 static void each_cell_that_is_wrong_fails_a_case(void **state)

@@ -6,6 +6,8 @@
 
 static char output[1 << 20];
 
+static const char *json_value(const char *at);
+
 /* Runs the program with a plugin path; its exit status. */
 static int run(const char *path, const char *arguments)
 {
@@ -28,7 +30,25 @@ static void expect(const char *words)
     }
 }
 
-static const char *json_value(const char *at);
+static void devices_and_failures_are_listed(void **state)
+{
+    (void)state;
+    assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/needy",
+                         ""),
+                     0);
+    expect("mock:0  Mock device 0 of mock\n");
+    expect("mock_two:1  Mock device 1 of mock_two\n");
+    expect("largest binding      256.0 MiB");
+    expect("storage types        bool i8 u8");
+    expect("not usable: HAL_ERROR_DRIVER_MISSING");
+    expect("the driver of nothing is not installed");
+    expect("not usable: HAL_ERROR_LIBRARY_MISSING");
+    expect("libneeded.so");
+    expect("Choice without a selection: mock:0\n");
+    expect("mock:1: not chosen: ");
+    expect("Searched\n  " TEST_PLUGINS "/mock\n  " TEST_PLUGINS "/no_driver\n");
+    expect("/halyard/plugins\n");
+}
 
 static const char *json_space(const char *at)
 {
@@ -84,26 +104,6 @@ static const char *json_value(const char *at)
     const size_t digits = strspn(at, "0123456789");
     assert_true(digits > 0);
     return json_space(at + digits);
-}
-
-static void devices_and_failures_are_listed(void **state)
-{
-    (void)state;
-    assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/needy",
-                         ""),
-                     0);
-    expect("mock:0  Mock device 0 of mock\n");
-    expect("mock_two:1  Mock device 1 of mock_two\n");
-    expect("largest binding      256.0 MiB");
-    expect("storage types        bool i8 u8");
-    expect("not usable: HAL_ERROR_DRIVER_MISSING");
-    expect("the driver of nothing is not installed");
-    expect("not usable: HAL_ERROR_LIBRARY_MISSING");
-    expect("libneeded.so");
-    expect("Choice without a selection: mock:0\n");
-    expect("mock:1: not chosen: ");
-    expect("Searched\n  " TEST_PLUGINS "/mock\n  " TEST_PLUGINS "/no_driver\n");
-    expect("/halyard/plugins\n");
 }
 
 static void json_is_json(void **state)

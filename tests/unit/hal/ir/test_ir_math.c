@@ -23,81 +23,11 @@ typedef struct machine {
     uint64_t output;
 } machine;
 
-static hal_ir_kernel *expand(uint32_t opcode, hal_type type, int fragment);
-static void run(machine *m);
-static uint64_t compute(const machine *m, const hal_ir_record *r);
-static uint64_t plain_f32(uint32_t opcode, float x, float y);
-static uint64_t plain_f64(uint32_t opcode, double x, double y);
-static uint64_t random_input(uint64_t number, hal_type type);
-
-static void check_opcode(uint32_t opcode, hal_type type, int fragment)
-{
-    machine m = {.kernel = expand(opcode, type, fragment)};
-    assert_true(m.kernel->record_count <= MAX_RECORDS);
-    for (uint64_t i = 0; i < 4000; i++) {
-        m.inputs[0] = random_input(2 * i, type);
-        m.inputs[1] = random_input(2 * i + 1, type);
-        run(&m);
-        uint64_t expected;
-        if (type == HAL_TYPE_F32) {
-            expected = plain_f32(opcode, scalar_float_f32((uint32_t)m.inputs[0]),
-                                 scalar_float_f32((uint32_t)m.inputs[1]));
-        } else {
-            expected =
-                plain_f64(opcode, scalar_float_f64(m.inputs[0]), scalar_float_f64(m.inputs[1]));
-        }
-        uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
-        uint64_t magnitude = infinity | (infinity - 1);
-        int both_nan = (m.output & magnitude) > infinity && (expected & magnitude) > infinity;
-        if (m.output != expected && !both_nan) {
-            fail_msg("%s of %s %#llx, %#llx in a %s is %#llx, in plain C %#llx",
-                     hal_ir_opcode_name(opcode), hal_type_name(type),
-                     (unsigned long long)m.inputs[0], (unsigned long long)m.inputs[1],
-                     fragment ? "fragment" : "kernel", (unsigned long long)m.output,
-                     (unsigned long long)expected);
-        }
-    }
-    hal_ir_kernel_destroy((hal_ir_kernel *)m.kernel);
-}
-
-static void test_same_bits_in_kernels(void **state)
-{
-    (void)state;
-    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
-        check_opcode(opcode, HAL_TYPE_F32, 0);
-        check_opcode(opcode, HAL_TYPE_F64, 0);
-    }
-}
-
-static void test_same_bits_in_fragments(void **state)
-{
-    (void)state;
-    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
-        check_opcode(opcode, HAL_TYPE_F32, 1);
-        check_opcode(opcode, HAL_TYPE_F64, 1);
-    }
-}
-
-static void test_unknown_type(void **state)
-{
-    (void)state;
-    hal_ir_builder *b;
-    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
-    hal_ir_value x = hal_ir_i32(b, 1);
-    assert_int_equal(hal_ir_expand_math(b, HAL_IR_EXP, HAL_TYPE_I32, x, HAL_IR_NONE), HAL_IR_NONE);
-    assert_int_equal(hal_ir_builder_status(b), HAL_ERROR_INVALID_IR);
-    hal_ir_builder_destroy(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits_in_kernels),
-        cmocka_unit_test(test_same_bits_in_fragments),
-        cmocka_unit_test(test_unknown_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* Those of one operand as plain C; the other is POW. */
+static const struct {
+    float (*f32)(int m, float x);
+    double (*f64)(int m, double x);
+} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
 
 static hal_ir_kernel *expand(uint32_t opcode, hal_type type, int fragment)
 {
@@ -123,44 +53,17 @@ static hal_ir_kernel *expand(uint32_t opcode, hal_type type, int fragment)
     return kernel;
 }
 
-/* One work-item. An IF whose condition is false is skipped to its END; there is no ELSE. */
-static void run(machine *m)
+/* Any bit pattern, and more often a number of ordinary size. */
+static uint64_t random_input(uint64_t number, hal_type type)
 {
-    const hal_ir_record *records = m->kernel->records;
-    for (uint32_t i = 0; i < m->kernel->record_count; i++) {
-        const hal_ir_record *r = &records[i];
-        switch (r->opcode) {
-        case HAL_IR_CONSTANT:
-            m->values[i] = m->kernel->constants[r->aux];
-            break;
-        case HAL_IR_SCALAR:
-        case HAL_IR_INPUT:
-            m->values[i] = m->inputs[r->aux];
-            break;
-        case HAL_IR_OUTPUT:
-            m->output = m->values[r->a];
-            break;
-        case HAL_IR_STORE:
-            m->output = m->values[r->c];
-            break;
-        case HAL_IR_VAR:
-        case HAL_IR_GET:
-            m->values[i] = m->values[r->a];
-            break;
-        case HAL_IR_SET:
-            m->values[r->a] = m->values[r->b];
-            break;
-        case HAL_IR_IF:
-            while (!m->values[r->a] && records[i].opcode != HAL_IR_END) {
-                i++;
-            }
-            break;
-        case HAL_IR_END:
-            break;
-        default:
-            m->values[i] = compute(m, r);
-        }
+    uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z ^= z >> 27;
+    double ordinary = (double)(int64_t)z * 0x1p-63 * exp2((double)(number % 40) - 20.0);
+    if (type == HAL_TYPE_F32) {
+        return number % 3 == 0 ? z >> 32 : scalar_bits_f32((float)ordinary);
     }
+    return number % 3 == 0 ? z : scalar_bits_f64(ordinary);
 }
 
 static uint64_t compute_f32(const hal_ir_record *r, float a, float b, float c)
@@ -301,24 +204,45 @@ static uint64_t compute(const machine *m, const hal_ir_record *r)
     return compute_integer(r, type, bits, a, b);
 }
 
-/* Any bit pattern, and more often a number of ordinary size. */
-static uint64_t random_input(uint64_t number, hal_type type)
+/* One work-item. An IF whose condition is false is skipped to its END; there is no ELSE. */
+static void run(machine *m)
 {
-    uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z ^= z >> 27;
-    double ordinary = (double)(int64_t)z * 0x1p-63 * exp2((double)(number % 40) - 20.0);
-    if (type == HAL_TYPE_F32) {
-        return number % 3 == 0 ? z >> 32 : scalar_bits_f32((float)ordinary);
+    const hal_ir_record *records = m->kernel->records;
+    for (uint32_t i = 0; i < m->kernel->record_count; i++) {
+        const hal_ir_record *r = &records[i];
+        switch (r->opcode) {
+        case HAL_IR_CONSTANT:
+            m->values[i] = m->kernel->constants[r->aux];
+            break;
+        case HAL_IR_SCALAR:
+        case HAL_IR_INPUT:
+            m->values[i] = m->inputs[r->aux];
+            break;
+        case HAL_IR_OUTPUT:
+            m->output = m->values[r->a];
+            break;
+        case HAL_IR_STORE:
+            m->output = m->values[r->c];
+            break;
+        case HAL_IR_VAR:
+        case HAL_IR_GET:
+            m->values[i] = m->values[r->a];
+            break;
+        case HAL_IR_SET:
+            m->values[r->a] = m->values[r->b];
+            break;
+        case HAL_IR_IF:
+            while (!m->values[r->a] && records[i].opcode != HAL_IR_END) {
+                i++;
+            }
+            break;
+        case HAL_IR_END:
+            break;
+        default:
+            m->values[i] = compute(m, r);
+        }
     }
-    return number % 3 == 0 ? z : scalar_bits_f64(ordinary);
 }
-
-/* Those of one operand as plain C; the other is POW. */
-static const struct {
-    float (*f32)(int m, float x);
-    double (*f64)(int m, double x);
-} functions[HAL_IR_MATH_COUNT] = MATH_UNARY_TABLE;
 
 static uint64_t plain_f32(uint32_t opcode, float x, float y)
 {
@@ -330,4 +254,73 @@ static uint64_t plain_f64(uint32_t opcode, double x, double y)
 {
     return scalar_bits_f64(opcode == HAL_IR_POW ? math_pow_f64(0, x, y)
                                                  : functions[opcode - HAL_IR_MATH_FIRST].f64(0, x));
+}
+
+static void check_opcode(uint32_t opcode, hal_type type, int fragment)
+{
+    machine m = {.kernel = expand(opcode, type, fragment)};
+    assert_true(m.kernel->record_count <= MAX_RECORDS);
+    for (uint64_t i = 0; i < 4000; i++) {
+        m.inputs[0] = random_input(2 * i, type);
+        m.inputs[1] = random_input(2 * i + 1, type);
+        run(&m);
+        uint64_t expected;
+        if (type == HAL_TYPE_F32) {
+            expected = plain_f32(opcode, scalar_float_f32((uint32_t)m.inputs[0]),
+                                 scalar_float_f32((uint32_t)m.inputs[1]));
+        } else {
+            expected =
+                plain_f64(opcode, scalar_float_f64(m.inputs[0]), scalar_float_f64(m.inputs[1]));
+        }
+        uint64_t infinity = type == HAL_TYPE_F32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
+        uint64_t magnitude = infinity | (infinity - 1);
+        int both_nan = (m.output & magnitude) > infinity && (expected & magnitude) > infinity;
+        if (m.output != expected && !both_nan) {
+            fail_msg("%s of %s %#llx, %#llx in a %s is %#llx, in plain C %#llx",
+                     hal_ir_opcode_name(opcode), hal_type_name(type),
+                     (unsigned long long)m.inputs[0], (unsigned long long)m.inputs[1],
+                     fragment ? "fragment" : "kernel", (unsigned long long)m.output,
+                     (unsigned long long)expected);
+        }
+    }
+    hal_ir_kernel_destroy((hal_ir_kernel *)m.kernel);
+}
+
+static void test_same_bits_in_kernels(void **state)
+{
+    (void)state;
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+        check_opcode(opcode, HAL_TYPE_F32, 0);
+        check_opcode(opcode, HAL_TYPE_F64, 0);
+    }
+}
+
+static void test_same_bits_in_fragments(void **state)
+{
+    (void)state;
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+        check_opcode(opcode, HAL_TYPE_F32, 1);
+        check_opcode(opcode, HAL_TYPE_F64, 1);
+    }
+}
+
+static void test_unknown_type(void **state)
+{
+    (void)state;
+    hal_ir_builder *b;
+    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
+    hal_ir_value x = hal_ir_i32(b, 1);
+    assert_int_equal(hal_ir_expand_math(b, HAL_IR_EXP, HAL_TYPE_I32, x, HAL_IR_NONE), HAL_IR_NONE);
+    assert_int_equal(hal_ir_builder_status(b), HAL_ERROR_INVALID_IR);
+    hal_ir_builder_destroy(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits_in_kernels),
+        cmocka_unit_test(test_same_bits_in_fragments),
+        cmocka_unit_test(test_unknown_type),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

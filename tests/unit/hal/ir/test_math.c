@@ -103,12 +103,6 @@ static const double pow_arguments[] = {
     33554433.0, 7.0,
 };
 
-static void check_special(math_function function, double x, double expected, double result,
-                          const char *type);
-static void check_samples(const math_case *function);
-static void check_parts_f32(float x);
-static void check_parts_f64(double x);
-
 static void test_distance(void **state)
 {
     (void)state;
@@ -126,6 +120,16 @@ static void test_distance(void **state)
     assert_true(ulp_distance_f64(1.0, 1.0L + 0x1p-54L) == 0.25);
     assert_true(ulp_distance_f64(3.0, 2.0L) == 0x1p51);
     assert_true(ulp_distance_f64(0x1p-1074, 0.0L) == 1.0);
+}
+
+static void check_special(math_function function, double x, double expected, double result,
+                          const char *type)
+{
+    bool same = result == expected && signbit(result) == signbit(expected);
+    if (!same && !(isnan(result) && isnan(expected))) {
+        fail_msg("function %d in %s of %.9g is %.9g, not %.9g", (int)function, type, x, result,
+                 expected);
+    }
 }
 
 static void test_specials(void **state)
@@ -182,63 +186,6 @@ static void test_pow(void **state)
     }
 }
 
-static void test_samples(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < math_case_count; i++) {
-        check_samples(&math_cases[i]);
-    }
-}
-
-/* The doubles that come closest to a multiple of pi/2, by the continued fractions of 2^e * 2/pi:
- * the first is 2^-60.9 away. And the ends of what each reduction takes. */
-static void test_hard_angles(void **state)
-{
-    (void)state;
-    static const double hard[] = {0x1.6ac5b262ca1ffp849,  0x1.6ac5b262ca1ffp850,
-                                  0x1.b951f1572eba5p23,   0x1.504cac51f1eafp131,
-                                  0x1.e009c53148be1p991,  0x1p1023,
-                                  0x1.fffffffffffffp1023, 0x1p22,
-                                  0x1.fffffffffffffp21,   0x1.921fb54442d18p0,
-                                  0x1.921fb54442d18p1,    0x1.921fb54442d18p21};
-    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
-        double x = hard[i];
-        assert_true(ulp_distance_f64(math_sin_f64(0, x), sinl(x)) <= 2.0);
-        assert_true(ulp_distance_f64(math_cos_f64(0, x), cosl(x)) <= 2.0);
-        assert_true(ulp_distance_f64(math_tan_f64(0, x), tanl(x)) <= 4.0);
-    }
-}
-
-/* The composed function takes the fast path or the rare one, each bit for bit. */
-static void test_parts(void **state)
-{
-    (void)state;
-    for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 999983) {
-        check_parts_f32(scalar_float_f32((uint32_t)i));
-        check_parts_f64(scalar_float_f64((i << 32) + i));
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance),    cmocka_unit_test(test_specials),
-        cmocka_unit_test(test_pow),         cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_hard_angles), cmocka_unit_test(test_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-static void check_special(math_function function, double x, double expected, double result,
-                          const char *type)
-{
-    bool same = result == expected && signbit(result) == signbit(expected);
-    if (!same && !(isnan(result) && isnan(expected))) {
-        fail_msg("function %d in %s of %.9g is %.9g, not %.9g", (int)function, type, x, result,
-                 expected);
-    }
-}
-
 static void check_samples(const math_case *function)
 {
     /* A long double in software takes its time. */
@@ -263,6 +210,33 @@ static void check_samples(const math_case *function)
     if (!(worst.distance <= function->bound)) {
         fail_msg("%s is %.4f ULP off at %.17g, %.17g: %.17g, true value %.20Lg", function->name,
                  worst.distance, worst.x, worst.y, worst.result, worst.reference);
+    }
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < math_case_count; i++) {
+        check_samples(&math_cases[i]);
+    }
+}
+
+/* The doubles that come closest to a multiple of pi/2, by the continued fractions of 2^e * 2/pi:
+ * the first is 2^-60.9 away. And the ends of what each reduction takes. */
+static void test_hard_angles(void **state)
+{
+    (void)state;
+    static const double hard[] = {0x1.6ac5b262ca1ffp849,  0x1.6ac5b262ca1ffp850,
+                                  0x1.b951f1572eba5p23,   0x1.504cac51f1eafp131,
+                                  0x1.e009c53148be1p991,  0x1p1023,
+                                  0x1.fffffffffffffp1023, 0x1p22,
+                                  0x1.fffffffffffffp21,   0x1.921fb54442d18p0,
+                                  0x1.921fb54442d18p1,    0x1.921fb54442d18p21};
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        double x = hard[i];
+        assert_true(ulp_distance_f64(math_sin_f64(0, x), sinl(x)) <= 2.0);
+        assert_true(ulp_distance_f64(math_cos_f64(0, x), cosl(x)) <= 2.0);
+        assert_true(ulp_distance_f64(math_tan_f64(0, x), tanl(x)) <= 4.0);
     }
 }
 
@@ -322,4 +296,24 @@ static void check_parts_f64(double x)
                   math_tan_f64_fast(0, x));
     same_bits_f64(math_pow_f64(0, x, -2.5), math_pow_f64_is_rare(0, x, -2.5),
                   math_pow_f64_rare(0, x, -2.5), math_pow_f64_fast(0, x, -2.5));
+}
+
+/* The composed function takes the fast path or the rare one, each bit for bit. */
+static void test_parts(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 999983) {
+        check_parts_f32(scalar_float_f32((uint32_t)i));
+        check_parts_f64(scalar_float_f64((i << 32) + i));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distance),    cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_pow),         cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_hard_angles), cmocka_unit_test(test_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

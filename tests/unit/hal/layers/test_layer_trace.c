@@ -10,12 +10,31 @@ static char text[1 << 18];
 
 /* ---- JSON: where a value ends, null when it is none ---- */
 
+static const char *value_end(const char *at);
+
+static void files_that_cannot_be_written_are_errors(void **state)
+{
+    (void)state;
+    hal_device *device;
+    setenv("HAL_TRACE", "/nowhere/trace.json", 1);
+    assert_fails(hal_device_open("mock", &device), HAL_ERROR_IO, "/nowhere/trace.json");
+}
+
+static void *use_from_another_thread(void *queue)
+{
+    return (void *)(intptr_t)hal_queue_wait(queue, HAL_WAIT_FOREVER);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
 static const char *after_spaces(const char *at)
 {
     return at + strspn(at, " \n");
 }
-
-static const char *value_end(const char *at);
 
 static const char *string_end(const char *at)
 {
@@ -90,21 +109,6 @@ static int count(const char *one, const char *other)
     return found;
 }
 
-/* ---- Tests ---- */
-
-static void files_that_cannot_be_written_are_errors(void **state)
-{
-    (void)state;
-    hal_device *device;
-    setenv("HAL_TRACE", "/nowhere/trace.json", 1);
-    assert_fails(hal_device_open("mock", &device), HAL_ERROR_IO, "/nowhere/trace.json");
-}
-
-static void *use_from_another_thread(void *queue)
-{
-    return (void *)(intptr_t)hal_queue_wait(queue, HAL_WAIT_FOREVER);
-}
-
 static void what_is_done_is_written(void **state)
 {
     (void)state;
@@ -169,12 +173,6 @@ static int begin(void **state)
     mock_reset(mock);
     const int file = mkstemp(path);
     return failed || file < 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return remove(path);
 }
 
 int main(void)

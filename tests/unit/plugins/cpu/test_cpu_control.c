@@ -5,6 +5,24 @@
 
 enum { MEMORY = 4096 };
 
+enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 100, CELLS = 4 };
+
+/* A program under construction: values in scope, newest last. */
+typedef struct program {
+    hal_ir_builder *b;
+    uint64_t state;
+    hal_ir_value pool[POOL];
+    uint32_t count;
+    hal_ir_value variables[VARIABLES];
+    hal_type variable_types[VARIABLES];
+    uint32_t variable_count;
+    hal_ir_memory_id in, floats, out, work;
+    hal_ir_value item; /* in the grid */
+    uint32_t budget, depth;
+} program;
+
+static void block(program *p, uint32_t statements);
+
 static cpu_buffer numbers(hal_type type, uint32_t count, uint64_t seed)
 {
     cpu_buffer buffer = {.type = type, .count = count};
@@ -196,34 +214,16 @@ static void test_variables(void **state)
     check(cpu_finish(b), 2, buffers, 2, NULL, "variables");
 }
 
-/* ---- Programs at random ---- */
-
-enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 100, CELLS = 4 };
-
-/* A program under construction: values in scope, newest last. */
-typedef struct program {
-    hal_ir_builder *b;
-    uint64_t state;
-    hal_ir_value pool[POOL];
-    uint32_t count;
-    hal_ir_value variables[VARIABLES];
-    hal_type variable_types[VARIABLES];
-    uint32_t variable_count;
-    hal_ir_memory_id in, floats, out, work;
-    hal_ir_value item; /* in the grid */
-    uint32_t budget, depth;
-} program;
-
-static uint32_t pick(program *p, uint32_t count)
-{
-    return (uint32_t)(cpu_random(&p->state) % count);
-}
-
 static void keep(program *p, hal_ir_value value)
 {
     if (p->count < POOL) {
         p->pool[p->count++] = value;
     }
+}
+
+static uint32_t pick(program *p, uint32_t count)
+{
+    return (uint32_t)(cpu_random(&p->state) % count);
 }
 
 static hal_ir_value some(program *p, hal_type type)
@@ -324,8 +324,6 @@ static void touch_memory(program *p)
                           some(p, HAL_TYPE_U32));
     }
 }
-
-static void block(program *p, uint32_t statements);
 
 static void scope(program *p, uint32_t statements)
 {
