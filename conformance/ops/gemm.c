@@ -1,4 +1,5 @@
-/* gemm.c: matrix products through both doors. Each case runs twice: on small whole numbers, whose
+/* gemm.c: matrix products through both implementations. Each case runs twice: on small whole
+ * numbers, whose
  * result has to be right in every bit, and on random ones, within the bound of ops/gemm.h. There
  * is NaN around the matrices and between their rows, and in C where beta is 0 (promise 16). */
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void run_product(case_run *run, const void *parameters)
     const product *tested = parameters;
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    if (tested->door == OPS_GEMM_NATIVE) {
+    if (tested->impl == OPS_GEMM_NATIVE) {
         case_claim_or_rewrite(run, false, "a native product of this kind");
     }
     product_run(run, tested, true);
@@ -45,9 +46,9 @@ static void run_product(case_run *run, const void *parameters)
     }
 }
 
-static const char *door_name(ops_gemm_door door)
+static const char *impl_name(ops_gemm_impl impl)
 {
-    return door == OPS_GEMM_NATIVE ? "native" : "portable";
+    return impl == OPS_GEMM_NATIVE ? "native" : "portable";
 }
 
 static void print_product(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -80,9 +81,9 @@ static void print_product(const void *parameters, uint64_t seed, char *name, siz
         snprintf(more + used, sizeof more - used, ",precision=%s",
                  tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
     }
-    snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,door=%s,seed=%llu)",
+    snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,impl=%s,seed=%llu)",
              number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
-             tested->transpose_b, more, door_name(tested->door), (unsigned long long)seed);
+             tested->transpose_b, more, impl_name(tested->impl), (unsigned long long)seed);
 }
 
 static const case_family products = {.function = run_product,
@@ -94,11 +95,11 @@ static const case_family products = {.function = run_product,
 static void add_product(case_list *list, const product *tested)
 {
     case_add_member(list, &products, tested);
-    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", door_name(tested->door));
+    case_covers(list, tested->type, CASE_BINDING, "ops gemm %s", impl_name(tested->impl));
 }
 
 /* One thing at a time away from the plain product. */
-static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
+static void add_variants(case_list *list, hal_type type, ops_gemm_impl impl)
 {
     const product plain = {.type = type,
                            .type_c = type,
@@ -107,7 +108,7 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
                            .k = 29,
                            .alpha = 1.0,
                            .batch = 1,
-                           .door = door};
+                           .impl = impl};
     static const double scales[][2] = {{2.0, 0.0}, {1.0, 1.0}, {-0.5, 2.0}, {0.0, 1.0}, {0.0, 0.0}};
     product tested = plain;
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
@@ -134,7 +135,7 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_door door)
     }
     /* Each way to store A and B, with C read and with further inputs. Who has the portable kernel
      * has it for any of them, and takes long to make it on some devices. */
-    for (int i = door == OPS_GEMM_NATIVE ? 0 : 3; i < 4; i++) {
+    for (int i = impl == OPS_GEMM_NATIVE ? 0 : 3; i < 4; i++) {
         tested = plain;
         tested.m = 129;
         tested.n = 67;
@@ -184,7 +185,7 @@ static void add_classes(case_list *list, hal_type type)
                                     .beta = s % 4 == 3 ? 0.5 : 0.0,
                                     .batch = s / 4 == 1 ? 2 : 1,
                                     .epilogue = s % 4 == 2 ? EPILOGUE_INDICES : EPILOGUE_NONE,
-                                    .door = OPS_GEMM_PORTABLE,
+                                    .impl = OPS_GEMM_PORTABLE,
                                     .precision = precision};
             add_product(list, &tested);
         }
@@ -203,7 +204,7 @@ static void add_long(case_list *list)
                            .transpose_a = 1,
                            .alpha = 1.0,
                            .batch = 1,
-                           .door = OPS_GEMM_PORTABLE};
+                           .impl = OPS_GEMM_PORTABLE};
     product tested = plain;
     add_product(list, &tested);
     tested.m = 9;
@@ -253,9 +254,9 @@ static void run_refusals(case_run *run, const void *parameters)
         case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
                    "a precision that is none was taken");
         options.precision = HAL_GEMM_STRICT;
-        options.door = (ops_gemm_door)9;
+        options.impl = (ops_gemm_impl)9;
         case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
-                   "a door that is none was taken");
+                   "an unknown implementation was accepted");
     }
     ops_tensor_release(&a);
     ops_tensor_release(&b);
@@ -267,7 +268,7 @@ static void run_refusals(case_run *run, const void *parameters)
 void cases_ops_gemm(case_list *list)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    static const ops_gemm_door doors[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    static const ops_gemm_impl impls[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
     for (int d = 0; d < 2; d++) {
         for (int t = 0; t < 4; t++) {
             const int count = types[t] == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
@@ -281,10 +282,10 @@ void cases_ops_gemm(case_list *list)
                                         .transpose_b = s / 2 % 2 != 0,
                                         .alpha = 1.0,
                                         .batch = 1,
-                                        .door = doors[d]};
+                                        .impl = impls[d]};
                 add_product(list, &tested);
             }
-            add_variants(list, types[t], doors[d]);
+            add_variants(list, types[t], impls[d]);
         }
     }
     for (int t = 0; t < 4; t++) {

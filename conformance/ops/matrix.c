@@ -178,7 +178,7 @@ static bool multiply(case_run *run, const product *tested, const matrices *made)
     const ops_gemm_options options = {.alpha = tested->alpha,
                                       .precision = tested->precision,
                                       .beta = tested->beta,
-                                      .door = tested->door,
+                                      .impl = tested->impl,
                                       .epilogue = epilogue,
                                       .inputs = inputs,
                                       .input_count = made->input_count};

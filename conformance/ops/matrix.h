@@ -20,7 +20,7 @@ typedef struct product {
     int padding;                               /* elements between rows, and between matrices */
     double alpha, beta;
     product_epilogue epilogue;
-    ops_gemm_door door;
+    ops_gemm_impl impl;
     uint32_t precision;
 } product;
 

@@ -118,7 +118,7 @@ static void list_batch(const replay_record *record, uint64_t number)
         } else if (command.kind == HAL_COMMAND_FILL) {
             printf(" with %08x", command.pattern);
         }
-        printf("%s\n", command.flags & HAL_COMMAND_AFTER ? ", after all before" : "");
+        printf("%s\n", command.flags & HAL_COMMAND_BARRIER ? ", after all before" : "");
         for (uint32_t i = 0; i < command.binding_count; i++) {
             const replay_range *range = &command.bindings[i];
             if (range->length > 0) {

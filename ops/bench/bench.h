@@ -21,7 +21,7 @@ typedef struct bench_options {
     int64_t sizes[BENCH_MAX_SIZES][3]; /* m, n, k */
     int size_count;                    /* 0: the suite's own */
     const char *types;                 /* with commas; null: the suite's own */
-    ops_gemm_door door;
+    ops_gemm_impl impl;
     uint32_t precision; /* HAL_GEMM_* */
     int threads;
     bool raw;       /* the driver's own calls take turns with hal's */

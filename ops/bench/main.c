@@ -27,7 +27,7 @@ static const char usage[] =
     "                       hidden or batchxhidden of sequential, bytes of transfer,\n"
     "                       kernels of batch\n"
     "  --type LIST          with commas: f32, f64, f16, bf16 (f32)\n"
-    "  --door DOOR          of gemm: any, portable or native (any)\n"
+    "  --impl IMPL          of gemm: any, portable or native (any)\n"
     "  --precision CLASS    of gemm: strict, accurate or fast (strict)\n"
     "  --once               of start: one pass in this process, the times on a line\n"
     "  --seconds S          for each case and peer (1)\n"
@@ -104,13 +104,13 @@ static bool parse_sizes(const char *text, bench_options *options)
     return *text == 0 && options->size_count > 0;
 }
 
-static bool parse_door(const char *text, ops_gemm_door *door)
+static bool parse_impl(const char *text, ops_gemm_impl *impl)
 {
     static const char *const names[] = {"any", "portable", "native"};
-    static const ops_gemm_door doors[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    static const ops_gemm_impl impls[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
     for (int i = 0; i < 3; i++) {
         if (strcmp(names[i], text) == 0) {
-            *door = doors[i];
+            *impl = impls[i];
             return true;
         }
     }
@@ -165,16 +165,13 @@ static bool fits_suite(const bench_options *options)
 /* 0: go on, 1: wrong usage, -1: help was printed. */
 static int parse(int count, char **arguments, bench_options *options)
 {
-    static const struct option known[] = {{"device", 1, NULL, 'd'},  {"peer", 1, NULL, 'p'},
-                                          {"threads", 1, NULL, 't'}, {"sizes", 1, NULL, 's'},
-                                          {"type", 1, NULL, 'y'},    {"door", 1, NULL, 'o'},
-                                          {"seconds", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},
-                                          {"raw", 0, NULL, 'r'},     {"once", 0, NULL, 'n'},
-                                          {"precision", 1, NULL, 'i'},
-                                          {"beside", 1, NULL, 'b'}, {"join", 1, NULL, 'J'},
-                                          {"to", 1, NULL, 'T'},
-                                          {"seed", 1, NULL, 'S'}, {"cases", 1, NULL, 'C'},
-                                          {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"device", 1, NULL, 'd'},  {"peer", 1, NULL, 'p'},      {"threads", 1, NULL, 't'},
+        {"sizes", 1, NULL, 's'},   {"type", 1, NULL, 'y'},      {"impl", 1, NULL, 'o'},
+        {"seconds", 1, NULL, 'c'}, {"json", 1, NULL, 'j'},      {"raw", 0, NULL, 'r'},
+        {"once", 0, NULL, 'n'},    {"precision", 1, NULL, 'i'}, {"beside", 1, NULL, 'b'},
+        {"join", 1, NULL, 'J'},    {"to", 1, NULL, 'T'},        {"seed", 1, NULL, 'S'},
+        {"cases", 1, NULL, 'C'},   {"help", 0, NULL, 'h'},      {NULL, 0, NULL, 0}};
     bool well = true;
     int option;
     while (well && (option = getopt_long(count, arguments, "h", known, NULL)) != -1) {
@@ -195,7 +192,7 @@ static int parse(int count, char **arguments, bench_options *options)
             options->types = optarg;
             break;
         case 'o':
-            well = parse_door(optarg, &options->door);
+            well = parse_impl(optarg, &options->impl);
             break;
         case 'i':
             well = parse_precision(optarg, &options->precision);

@@ -54,9 +54,8 @@ static void run_device(void *user, int calls)
 {
     product *p = user;
     bench_state *bench = p->bench;
-    const ops_gemm_options options = {.alpha = 1.0,
-                                      .precision = bench->options.precision,
-                                      .door = bench->options.door};
+    const ops_gemm_options options = {
+        .alpha = 1.0, .precision = bench->options.precision, .impl = bench->options.impl};
     for (int i = 0; i < calls && !bench->failed; i++) {
         bench_ok(
             bench,

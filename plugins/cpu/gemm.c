@@ -256,11 +256,11 @@ static void skinny_pack(const struct job *job, const struct stage *s, int64_t me
     int64_t stride = cpu_gemm_round_up(d->k, 16), batch = s->batch + member;
     int64_t rows = p->swap ? d->n : d->m, ld = p->swap ? d->ldb : d->lda;
     enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-    bool along_k = p->swap ? d->transpose_b : !d->transpose_a;
+    bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
     const char *from = p->swap ? (const char *)job->args->b + batch * d->stride_b * bytes_of(type)
                                : (const char *)job->args->a + batch * d->stride_a * bytes_of(type);
 
-    if (along_k) {
+    if (k_contiguous) {
         p->kernels->copy(to, stride, from, ld, type, rows, d->k);
     } else {
         p->kernels->transpose(to, stride, from, ld, type, rows, d->k);

@@ -137,9 +137,9 @@ static void block(struct cpu_gemm_plan *p)
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
         enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-        bool along_k = p->swap ? d->transpose_b : !d->transpose_a;
+        bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
         p->pack_b = false;
-        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !along_k);
+        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !k_contiguous);
         p->group = cpu_gemm_clamp(l2 / (rows * d->k), 1, d->batch);
         p->chunk = p->route == CPU_GEMM_DOT ? 64 : cpu_gemm_clamp(4096 / rows / 64 * 64, 256, 1024);
         if (p->chunk > cols) {

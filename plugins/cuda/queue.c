@@ -1,5 +1,5 @@
 /* Queues: streams, and how a batch gets onto one. Entries of the plugin's table. A stream keeps the
- * order of what it is given, so HAL_COMMAND_AFTER needs nothing further. */
+ * order of what it is given, so HAL_COMMAND_BARRIER needs nothing further. */
 #include "chain.h"
 
 #include <stdlib.h>

@@ -36,9 +36,9 @@ static VkResult make_times(hal_plugin_queue *queue)
 static void let_go(hal_plugin_queue *queue)
 {
     hal_plugin_device *device = queue->device;
-    const uint32_t followers = atomic_load(&queue->followers);
+    const uint32_t dependents = atomic_load(&queue->dependents);
     for (uint32_t i = 0; i < device->lane_count; i++) {
-        if (followers >> i & 1) {
+        if (dependents >> i & 1) {
             pthread_mutex_lock(&device->lanes[i].lock);
             device->vk.vkQueueWaitIdle(device->lanes[i].handle);
             pthread_mutex_unlock(&device->lanes[i].lock);
@@ -76,7 +76,7 @@ static hal_status submit(hal_plugin_queue *queue, const vulkan_slot *slot,
             }
             continue;
         }
-        atomic_fetch_or(&waits[i].queue->followers, 1u << (queue->lane - device->lanes));
+        atomic_fetch_or(&waits[i].queue->dependents, 1u << (queue->lane - device->lanes));
         semaphores[count] = waits[i].queue->timeline;
         values[count] = waits[i].value;
         stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;

@@ -65,7 +65,7 @@ static void follow(recording *r, const hal_command *command)
 {
     const int is_copy = command->kind != HAL_COMMAND_DISPATCH;
     const VkPipelineStageFlags stage = is_copy ? COPIES : KERNELS;
-    if (command->flags & HAL_COMMAND_AFTER) {
+    if (command->flags & HAL_COMMAND_BARRIER) {
         r->owed[0] |= r->recent;
         r->owed[1] |= r->recent;
         r->recent = 0;

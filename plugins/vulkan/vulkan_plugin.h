@@ -107,7 +107,7 @@ struct hal_plugin_queue {
     vulkan_slot *oldest, *newest;
     _Atomic uint64_t reached; /* a value that it is known to have reached */
     uint64_t submitted;
-    _Atomic uint32_t followers; /* a bit for each lane with batches that waited for the timeline */
+    _Atomic uint32_t dependents; /* a bit for each lane with batches that waited for the timeline */
 };
 
 /* status.c: the host's services; failing with a sentence; results of Vulkan as statuses. */

@@ -298,7 +298,7 @@ VALUE(HAL_MEMORY_KIND_COUNT, 4)
 VALUE(HAL_COMMAND_DISPATCH, 0)
 VALUE(HAL_COMMAND_COPY, 1)
 VALUE(HAL_COMMAND_FILL, 2)
-VALUE(HAL_COMMAND_AFTER, 1)
+VALUE(HAL_COMMAND_BARRIER, 1)
 
 SIZE(hal_binding, 32)
 FIELD(hal_binding, memory, hal_plugin_memory *, 0)
@@ -418,7 +418,7 @@ ENTRY(hal_plugin, kernel_create_native, 152, hal_status,
        const hal_ir_kernel *, hal_plugin_kernel **))
 ENTRY(hal_plugin, gemm, 160, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, hal_plugin_kernel **, uint64_t *))
-ENTRY(hal_plugin, device_reaches, 168, uint32_t, (hal_plugin_device *, hal_plugin_device *))
+ENTRY(hal_plugin, device_can_access_peer, 168, uint32_t, (hal_plugin_device *, hal_plugin_device *))
 
 typedef const hal_plugin *query(uint32_t, const hal_host *);
 SAME(hal_plugin_query_function, query *)

@@ -60,14 +60,14 @@ run 1 --plugin "$plugins/rude/hal_exits.so"
 says "something called exit"
 
 # A wrong one: the failure is named, made smaller and found again by its name alone.
-run 1 --plugin "$wrong" --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,door=portable'
+run 1 --plugin "$wrong" --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,impl=portable'
 says "whole numbers"
-says "smallest that fails: gemm(type=f32,m=1,n=1,k=1,ta=0,tb=0,door=portable,seed=1)"
-run 1 --plugin "$wrong" --filter 'gemm(type=f32,m=1,n=1,k=1,ta=0,tb=0,door=portable,seed=5)'
+says "smallest that fails: gemm(type=f32,m=1,n=1,k=1,ta=0,tb=0,impl=portable,seed=1)"
+run 1 --plugin "$wrong" --filter 'gemm(type=f32,m=1,n=1,k=1,ta=0,tb=0,impl=portable,seed=5)'
 says "seed 5"
-run 0 --plugin "$right" --filter 'gemm(type=f32,m=3,n=1,k=11,ta=0,tb=0,door=portable,seed=1)'
+run 0 --plugin "$right" --filter 'gemm(type=f32,m=3,n=1,k=11,ta=0,tb=0,impl=portable,seed=1)'
 says "1 cases: 1 passed"
-run 1 --plugin "$wrong" --shrink 0 --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,door=portable'
+run 1 --plugin "$wrong" --shrink 0 --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,impl=portable'
 ! grep -q smallest "$scratch/out" || fail "it looked for a smaller case"
 
 # In its own process, for a debugger.

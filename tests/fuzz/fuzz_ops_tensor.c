@@ -426,7 +426,7 @@ static hal_status call_gemm(machine *m)
     ops_gemm_options options = {.alpha = next_number(m),
                                 .beta = next(m) % 2 ? next_number(m) : 0,
                                 .precision = next(m) % 5,
-                                .door = (ops_gemm_door)(next(m) % 4)};
+                                .impl = (ops_gemm_impl)(next(m) % 4)};
     const uint32_t has = next(m);
     if (has % 4 == 0) {
         options.epilogue = expression(m);

@@ -135,7 +135,8 @@ static void reversed(wrap_batch *batch)
 {
     uint32_t first = 0;
     for (uint32_t i = 1; i <= batch->batch.command_count; i++) {
-        if (i < batch->batch.command_count && (batch->commands[i].flags & HAL_COMMAND_AFTER) == 0) {
+        if (i < batch->batch.command_count &&
+            (batch->commands[i].flags & HAL_COMMAND_BARRIER) == 0) {
             continue;
         }
         for (uint32_t low = first, high = i - 1; low < high; low++, high--) {

@@ -230,7 +230,7 @@ static void two(hal_plugin *table)
     table->enumerate = enumerate_two;
     table->device_open = open_one_of_two;
     table->device_close = close_one_of_two;
-    table->device_reaches = reaches;
+    table->device_can_access_peer = reaches;
     deferred(table);
 }
 

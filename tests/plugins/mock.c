@@ -533,7 +533,7 @@ static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *de
     return kernel_create(device, NULL, kernel);
 }
 
-static uint32_t device_reaches(hal_plugin_device *device, hal_plugin_device *other)
+static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other)
 {
     if (device == other) {
         misuse("asked whether a device reaches itself");
@@ -566,7 +566,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = "mock-text,mock-binary",
         .kernel_create_native = kernel_create_native,
         .gemm = gemm,
-        .device_reaches = device_reaches,
+        .device_can_access_peer = device_can_access_peer,
     };
     state.host = host;
     return host_abi >> 16 == HAL_PLUGIN_ABI_MAJOR ? &table : NULL;

@@ -68,12 +68,12 @@ wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
 
 # hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
 set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native
-                     device_reaches)
+                     device_can_access_peer)
 foreach(entry IN LISTS optional_entries)
     set(wrapped)
     if(entry MATCHES "formats|native")
         set(wrapped test_plugin_mock)
-    elseif(entry STREQUAL device_reaches)
+    elseif(entry STREQUAL device_can_access_peer)
         set(wrapped test_plugin_minor_0)
     endif()
     wrapping_plugin(without without_${entry} ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)

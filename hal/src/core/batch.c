@@ -68,10 +68,10 @@ hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint3
                             recording->command_count);
 }
 
-hal_status hal_recording_wait(hal_recording *recording, hal_use use)
+hal_status hal_recording_wait(hal_recording *recording, hal_last_use use)
 {
     for (uint32_t i = 0; i < recording->wait_count; i++) {
-        hal_use *wait = &recording->waits[i];
+        hal_last_use *wait = &recording->waits[i];
         if (wait->queue == use.queue) {
             wait->value = wait->value < use.value ? use.value : wait->value;
             return HAL_OK;

@@ -2,7 +2,7 @@
 #ifndef HAL_SRC_CORE_BATCH_H
 #define HAL_SRC_CORE_BATCH_H
 
-#include "uses.h"
+#include "fence_set.h"
 
 typedef struct hal_recording {
     struct hal_recording *next; /* among a queue's held or spare ones */
@@ -10,7 +10,7 @@ typedef struct hal_recording {
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;
-    hal_use *waits; /* points that come before it */
+    hal_last_use *waits; /* points that come before it */
     uint32_t command_count, command_capacity;
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
@@ -29,7 +29,7 @@ hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint3
                               uint32_t scalar_bytes);
 
 /* Notes a point that comes before, the later one for each queue. Errors: OUT_OF_MEMORY. */
-hal_status hal_recording_wait(hal_recording *recording, hal_use use);
+hal_status hal_recording_wait(hal_recording *recording, hal_last_use use);
 
 /* The recording as the plugin reads it; valid as long as it is not changed. */
 hal_batch hal_recording_view(const hal_recording *recording);

@@ -30,9 +30,9 @@ static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory)
  * INVALID_STATE, without a message: some of that work has not been handed over yet. */
 static hal_status come_after(hal_queue *queue, hal_memory *memory)
 {
-    hal_uses *uses = &memory->uses;
+    hal_fence_set *uses = &memory->uses;
     for (uint32_t i = 0; i < uses->count; i++) {
-        const hal_use use = uses->items[i];
+        const hal_last_use use = uses->items[i];
         if (use.queue != queue && !hal_queue_has_submitted(use.queue, use.value)) {
             return HAL_ERROR_INVALID_STATE;
         }
@@ -91,7 +91,7 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
     atomic_init(&made->memory, memory);
     atomic_init(&made->mapped, 0);
     made->kind = kind;
-    made->device = hal_device_hold(device);
+    made->device = hal_device_ref(device);
     made->bytes = bytes;
     made->label[0] = 0;
     if (hal_layers_on(HAL_LAYER_VALIDATE)) {
@@ -107,7 +107,7 @@ hal_buffer *hal_buffer_retain(hal_buffer *buffer)
         hal_validate_retain(HAL_OBJECT_BUFFER, buffer, "hal_buffer_retain") != HAL_OK) {
         return buffer;
     }
-    return hal_buffer_hold(buffer);
+    return hal_buffer_ref(buffer);
 }
 
 void hal_buffer_release(hal_buffer *buffer)
@@ -116,10 +116,10 @@ void hal_buffer_release(hal_buffer *buffer)
         hal_validate_release(HAL_OBJECT_BUFFER, buffer, "hal_buffer_release") != HAL_OK) {
         return;
     }
-    hal_buffer_drop(buffer);
+    hal_buffer_unref(buffer);
 }
 
-hal_buffer *hal_buffer_hold(hal_buffer *buffer)
+hal_buffer *hal_buffer_ref(hal_buffer *buffer)
 {
     if (buffer) {
         atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
@@ -127,9 +127,9 @@ hal_buffer *hal_buffer_hold(hal_buffer *buffer)
     return buffer;
 }
 
-void hal_buffer_drop(hal_buffer *buffer)
+void hal_buffer_unref(hal_buffer *buffer)
 {
-    if (!buffer || hal_device_is_foreign(buffer->device)) {
+    if (!buffer || hal_device_is_after_fork(buffer->device)) {
         return;
     }
     if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
@@ -143,7 +143,7 @@ void hal_buffer_drop(hal_buffer *buffer)
             memory->description = buffer;
         }
         hal_pool_give(&device->pool, memory);
-        hal_device_drop(device);
+        hal_device_unref(device);
     }
 }
 
@@ -207,7 +207,7 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
     }
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
-    if (memory->reused && hal_uses_left(&memory->uses, 1) > 0) {
+    if (memory->reused && hal_fence_set_pending(&memory->uses, 1) > 0) {
         status = replace_memory(buffer, memory); /* unlocks */
         memory = atomic_load(&buffer->memory);
         pthread_mutex_lock(&memory->uses.lock);
@@ -254,7 +254,7 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue)
         memory = atomic_load(&buffer->memory);
         pthread_mutex_lock(&memory->uses.lock);
     }
-    if (memory->reused && hal_uses_left(&memory->uses, 0) > 0) {
+    if (memory->reused && hal_fence_set_pending(&memory->uses, 0) > 0) {
         status = come_after(queue, memory);
         if (status == HAL_ERROR_INVALID_STATE) {
             status = replace_memory(buffer, memory); /* unlocks */
@@ -264,7 +264,7 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue)
     }
     if (status == HAL_OK) {
         memory->reused = 0;
-        status = hal_uses_add(&memory->uses, queue, hal_queue_next_value(queue));
+        status = hal_fence_set_add(&memory->uses, queue, hal_queue_next_value(queue));
     }
     pthread_mutex_unlock(&memory->uses.lock);
     if (status == HAL_OK) {
@@ -282,7 +282,7 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
     void *pointer = NULL;
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
-    if (memory == atomic_load(&buffer->memory) && hal_uses_left(&memory->uses, 1) == 0) {
+    if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, 1) == 0) {
         memory->reused = 0;
         if (hal_memory_map(buffer->device, memory, &pointer) != HAL_OK) {
             pointer = NULL; /* the caller has another way */

@@ -22,8 +22,8 @@ struct hal_buffer {
 
 /* References that hal's own objects hold: as hal_buffer_retain and hal_buffer_release, but not the
  * program's. */
-hal_buffer *hal_buffer_hold(hal_buffer *buffer);
-void hal_buffer_drop(hal_buffer *buffer);
+hal_buffer *hal_buffer_ref(hal_buffer *buffer);
+void hal_buffer_unref(hal_buffer *buffer);
 
 /* Notes that the queue's present batch uses the buffer, whose memory comes after its earlier
  * owners' work. Threads: the queue's. Errors: OUT_OF_MEMORY. */

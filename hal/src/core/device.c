@@ -63,8 +63,8 @@ static hal_status open_candidate(const hal_candidate *candidate, hal_device **de
 {
     for (hal_device *open = open_devices; open; open = open->next) {
         if (open->module == candidate->module && open->index == candidate->index &&
-            !hal_device_is_foreign(open) && !atomic_load(&open->lost)) {
-            *device = hal_device_hold(open);
+            !hal_device_is_after_fork(open) && !atomic_load(&open->lost)) {
+            *device = hal_device_ref(open);
             return HAL_OK;
         }
     }
@@ -155,7 +155,7 @@ hal_device *hal_device_retain(hal_device *device)
         hal_validate_retain(HAL_OBJECT_DEVICE, device, "hal_device_retain") != HAL_OK) {
         return device;
     }
-    return hal_device_hold(device);
+    return hal_device_ref(device);
 }
 
 void hal_device_release(hal_device *device)
@@ -164,10 +164,10 @@ void hal_device_release(hal_device *device)
         hal_validate_release(HAL_OBJECT_DEVICE, device, "hal_device_release") != HAL_OK) {
         return;
     }
-    hal_device_drop(device);
+    hal_device_unref(device);
 }
 
-hal_device *hal_device_hold(hal_device *device)
+hal_device *hal_device_ref(hal_device *device)
 {
     if (device) {
         atomic_fetch_add_explicit(&device->references, 1, memory_order_relaxed);
@@ -175,9 +175,9 @@ hal_device *hal_device_hold(hal_device *device)
     return device;
 }
 
-void hal_device_drop(hal_device *device)
+void hal_device_unref(hal_device *device)
 {
-    if (!device || hal_device_is_foreign(device)) {
+    if (!device || hal_device_is_after_fork(device)) {
         return;
     }
     uint32_t count = atomic_load_explicit(&device->references, memory_order_relaxed);
@@ -252,7 +252,7 @@ hal_status hal_device_check(const hal_device *device, const char *what)
     if (!device) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: device is null", what);
     }
-    if (hal_device_is_foreign(device)) {
+    if (hal_device_is_after_fork(device)) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
                         "%s: device %s:%u was opened before the process forked; open devices "
                         "in the child, or fork before opening them",
@@ -281,14 +281,14 @@ hal_status hal_device_failed(hal_device *device, hal_status status, const char *
     return hal_host_failed(status, "%s (%s:%u)", what, device->plugin->name, device->index);
 }
 
-int hal_device_reaches(const hal_device *device, const hal_device *other)
+int hal_device_can_access_peer(const hal_device *device, const hal_device *other)
 {
     return device == other ||
-           (device->module == other->module && device->plugin->device_reaches &&
-            device->plugin->device_reaches(device->handle, other->handle) != 0);
+           (device->module == other->module && device->plugin->device_can_access_peer &&
+            device->plugin->device_can_access_peer(device->handle, other->handle) != 0);
 }
 
-int hal_device_is_foreign(const hal_device *device)
+int hal_device_is_after_fork(const hal_device *device)
 {
     return device->generation != hal_host_generation();
 }

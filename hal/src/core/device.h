@@ -27,8 +27,8 @@ struct hal_device {
 
 /* References that hal's own objects hold: as hal_device_retain and hal_device_release, but not the
  * program's. */
-hal_device *hal_device_hold(hal_device *device);
-void hal_device_drop(hal_device *device);
+hal_device *hal_device_ref(hal_device *device);
+void hal_device_unref(hal_device *device);
 
 /* Whether the device can be used: `what` begins the sentence. Cheap.
  * Errors: INVALID_ARGUMENT for null, INVALID_STATE in a forked child, DEVICE_LOST. */
@@ -47,10 +47,10 @@ hal_status hal_device_failed(hal_device *device, hal_status status, const char *
 
 /* Whether the plugin itself can make the device's queues wait for those of the other and copy into
  * its memory; so it is with a device and itself. Threads: any. */
-int hal_device_reaches(const hal_device *device, const hal_device *other);
+int hal_device_can_access_peer(const hal_device *device, const hal_device *other);
 
 /* Whether objects of the device may only be forgotten: this is a forked child. */
-int hal_device_is_foreign(const hal_device *device);
+int hal_device_is_after_fork(const hal_device *device);
 
 /* Marks the device that the thread is working for, while plugins may ask for its cache entries;
  * gives the one before, to be put back. */

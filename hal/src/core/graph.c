@@ -46,7 +46,7 @@ static hal_status begin(hal_queue *queue)
     if (!graph) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
     }
-    graph->device = hal_device_hold(queue->device);
+    graph->device = hal_device_ref(queue->device);
     queue->graph = graph;
     return HAL_OK;
 }
@@ -88,16 +88,16 @@ static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_
 
 static void free_graph(hal_graph *graph)
 {
-    if (!graph || hal_device_is_foreign(graph->device)) {
+    if (!graph || hal_device_is_after_fork(graph->device)) {
         return;
     }
     for (uint32_t i = 0; i < graph->command_count; i++) {
-        hal_kernel_drop(graph->commands[i].action.kernel);
+        hal_kernel_unref(graph->commands[i].action.kernel);
     }
     for (uint32_t i = 0; i < graph->range_count; i++) {
-        hal_buffer_drop(graph->ranges[i].buffer);
+        hal_buffer_unref(graph->ranges[i].buffer);
     }
-    hal_device_drop(graph->device);
+    hal_device_unref(graph->device);
     free(graph->commands);
     free(graph->ranges);
     free(graph->slots);
@@ -354,12 +354,12 @@ hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
     command->action = *action;
     command->range_first = graph->range_count;
     command->scalar_first = graph->scalar_bytes;
-    hal_kernel_hold(action->kernel);
+    hal_kernel_ref(action->kernel);
     if (action->kind == HAL_COMMAND_DISPATCH) {
         command->action.access = action->kernel->access;
     }
     for (uint32_t i = 0; i < action->range_count; i++) {
-        hal_buffer_hold(action->ranges[i].buffer);
+        hal_buffer_ref(action->ranges[i].buffer);
         graph->ranges[graph->range_count++] = action->ranges[i];
     }
     if (action->scalar_bytes) {

@@ -34,7 +34,7 @@ static hal_kernel *find_source(hal_kernel_table *table, const uint64_t built_of[
     while (kernel && (kernel->source[0] != built_of[0] || kernel->source[1] != built_of[1])) {
         kernel = kernel->next_source;
     }
-    hal_kernel_hold(kernel);
+    hal_kernel_ref(kernel);
     pthread_mutex_unlock(&table->lock);
     return kernel;
 }
@@ -156,7 +156,7 @@ static void free_kernel(hal_kernel *kernel)
     if (kernel->handle) {
         kernel->device->plugin->kernel_destroy(kernel->device->handle, kernel->handle);
     }
-    hal_uses_end(&kernel->uses);
+    hal_fence_set_destroy(&kernel->uses);
     free(kernel->message);
     free(kernel->names);
     hal_check_retire(HAL_OBJECT_KERNEL, kernel, sizeof *kernel, free);
@@ -171,7 +171,7 @@ static hal_kernel *new_kernel(hal_device *device, const hal_kernel_source *made_
         return NULL;
     }
     atomic_init(&kernel->references, 1);
-    hal_uses_begin(&kernel->uses);
+    hal_fence_set_init(&kernel->uses);
     kernel->device = device;
     const hal_status status = made_of->gemm ? describe_gemm(kernel, made_of->gemm)
                                             : describe_ir(kernel, made_of->ir);
@@ -179,7 +179,7 @@ static hal_kernel *new_kernel(hal_device *device, const hal_kernel_source *made_
         free_kernel(kernel);
         return NULL;
     }
-    hal_device_hold(device);
+    hal_device_ref(device);
     return kernel;
 }
 
@@ -241,7 +241,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
     pthread_mutex_lock(&table->lock);
     hal_kernel *found = find(table, key);
     if (found) {
-        hal_kernel_hold(found);
+        hal_kernel_ref(found);
         while (!found->made) {
             pthread_cond_wait(&table->made, &table->lock);
         }
@@ -251,7 +251,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
         if (status == HAL_OK) {
             *kernel = found;
         } else {
-            hal_kernel_drop(found);
+            hal_kernel_unref(found);
         }
         return status;
     }
@@ -280,7 +280,7 @@ static hal_status find_or_make(hal_device *device, const uint64_t key[2],
     if (status == HAL_OK) {
         *kernel = made;
     } else {
-        hal_kernel_drop(made);
+        hal_kernel_unref(made);
     }
     return status;
 }
@@ -489,7 +489,7 @@ static hal_status create_gemm(hal_device *device, const hal_gemm_description *de
     } else if (made) {
         hal_device *owner = made->device;
         free_kernel(made);
-        hal_device_drop(owner);
+        hal_device_unref(owner);
     }
     hal_ir_kernel_destroy(epilogue);
     return status;
@@ -533,7 +533,7 @@ hal_kernel *hal_kernel_retain(hal_kernel *kernel)
         hal_validate_retain(HAL_OBJECT_KERNEL, kernel, "hal_kernel_retain") != HAL_OK) {
         return kernel;
     }
-    return hal_kernel_hold(kernel);
+    return hal_kernel_ref(kernel);
 }
 
 void hal_kernel_release(hal_kernel *kernel)
@@ -542,10 +542,10 @@ void hal_kernel_release(hal_kernel *kernel)
         hal_validate_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") != HAL_OK) {
         return;
     }
-    hal_kernel_drop(kernel);
+    hal_kernel_unref(kernel);
 }
 
-hal_kernel *hal_kernel_hold(hal_kernel *kernel)
+hal_kernel *hal_kernel_ref(hal_kernel *kernel)
 {
     if (kernel) {
         atomic_fetch_add_explicit(&kernel->references, 1, memory_order_relaxed);
@@ -553,9 +553,9 @@ hal_kernel *hal_kernel_hold(hal_kernel *kernel)
     return kernel;
 }
 
-void hal_kernel_drop(hal_kernel *kernel)
+void hal_kernel_unref(hal_kernel *kernel)
 {
-    if (!kernel || hal_device_is_foreign(kernel->device)) {
+    if (!kernel || hal_device_is_after_fork(kernel->device)) {
         return;
     }
     uint32_t count = atomic_load_explicit(&kernel->references, memory_order_relaxed);
@@ -578,7 +578,7 @@ void hal_kernel_drop(hal_kernel *kernel)
     pthread_mutex_unlock(&table->lock);
     if (last) {
         hal_kernel_sweep(device);
-        hal_device_drop(device);
+        hal_device_unref(device);
     }
 }
 
@@ -616,7 +616,7 @@ void hal_kernel_sweep(hal_device *device)
     pthread_mutex_lock(&table->lock);
     for (hal_kernel **at = &table->retired; *at;) {
         hal_kernel *kernel = *at;
-        if (hal_uses_left(&kernel->uses, 1) > 0) {
+        if (hal_fence_set_pending(&kernel->uses, 1) > 0) {
             at = &kernel->next;
             continue;
         }
@@ -645,7 +645,7 @@ const char *hal_kernel_binding_name(const hal_kernel *kernel, uint32_t binding)
 hal_status hal_kernel_note_use(hal_kernel *kernel, hal_queue *queue)
 {
     pthread_mutex_lock(&kernel->uses.lock);
-    const hal_status status = hal_uses_add(&kernel->uses, queue, hal_queue_next_value(queue));
+    const hal_status status = hal_fence_set_add(&kernel->uses, queue, hal_queue_next_value(queue));
     pthread_mutex_unlock(&kernel->uses.lock);
     if (status == HAL_OK) {
         atomic_store_explicit(&kernel->stamp, queue->serial, memory_order_relaxed);

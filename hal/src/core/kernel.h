@@ -2,7 +2,7 @@
 #ifndef HAL_SRC_CORE_KERNEL_H
 #define HAL_SRC_CORE_KERNEL_H
 
-#include "uses.h"
+#include "fence_set.h"
 
 #include <hal/kernel.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ struct hal_kernel {
     hal_device *device;
     hal_plugin_kernel *handle;
     _Atomic uint64_t stamp; /* serial of the last batch that noted its use */
-    hal_uses uses;
+    hal_fence_set uses;
     uint32_t binding_count;
     uint32_t scalar_bytes;
     uint8_t access[HAL_IR_MAX_BINDINGS];
@@ -59,8 +59,8 @@ void hal_kernel_sweep(hal_device *device);
 
 /* References that hal's own objects hold: as hal_kernel_retain and hal_kernel_release, but not the
  * program's. */
-hal_kernel *hal_kernel_hold(hal_kernel *kernel);
-void hal_kernel_drop(hal_kernel *kernel);
+hal_kernel *hal_kernel_ref(hal_kernel *kernel);
+void hal_kernel_unref(hal_kernel *kernel);
 
 /* The name of a binding, for messages. */
 const char *hal_kernel_binding_name(const hal_kernel *kernel, uint32_t binding);

@@ -49,7 +49,7 @@ static hal_status wait_point(hal_queue *queue, hal_point point)
         return status;
     }
     status = hal_queue_flush(queue, NULL);
-    return status == HAL_OK ? hal_queue_add_wait(queue, (hal_use){point.queue, point.value})
+    return status == HAL_OK ? hal_queue_add_wait(queue, (hal_last_use){point.queue, point.value})
                             : status;
 }
 
@@ -73,17 +73,17 @@ static hal_status wait_queue(hal_queue *queue, uint64_t timeout_ns)
 /* The use itself when the plugin has it, else what keeps it from there, and so on: work that was
  * handed over. Points exist only for what was flushed, so this goes round in no circle. The queue
  * is counted as visited, so that it stays. */
-static hal_use what_holds(hal_use use)
+static hal_last_use what_holds(hal_last_use use)
 {
     pthread_mutex_lock(&held_lock);
     while (!hal_queue_has_submitted(use.queue, use.value) && use.queue->held_first) {
         hal_recording *first = use.queue->held_first;
-        hal_use next = {use.queue, first->value};
+        hal_last_use next = {use.queue, first->value};
         for (uint32_t i = 0; i < first->wait_count; i++) {
-            const hal_use wait = first->waits[i];
+            const hal_last_use wait = first->waits[i];
             if (!hal_queue_has_reached(wait.queue, wait.value, 0)) {
                 next = wait;
-                if (!hal_queue_can_follow(use.queue, wait.queue) ||
+                if (!hal_queue_can_wait_for(use.queue, wait.queue) ||
                     !hal_queue_has_submitted(wait.queue, wait.value)) {
                     break;
                 }
@@ -97,7 +97,7 @@ static hal_use what_holds(hal_use use)
     if (!hal_queue_has_submitted(use.queue, use.value)) {
         use.value = atomic_load(&use.queue->submitted);
     }
-    atomic_fetch_add(&use.queue->visitors, 1);
+    atomic_fetch_add(&use.queue->pin_count, 1);
     pthread_mutex_unlock(&held_lock);
     return use;
 }
@@ -115,9 +115,9 @@ static hal_status wait_for(hal_point point, uint64_t timeout_ns)
         if (atomic_load(&point.queue->reached) >= point.value) {
             return HAL_OK;
         }
-        const hal_use use = what_holds((hal_use){point.queue, point.value});
+        const hal_last_use use = what_holds((hal_last_use){point.queue, point.value});
         status = hal_queue_plugin_wait(use.queue, use.value, left);
-        atomic_fetch_sub(&use.queue->visitors, 1);
+        atomic_fetch_sub(&use.queue->pin_count, 1);
         if (status == HAL_OK && begin) {
             const uint64_t passed = hal_clock_ns() - begin;
             left = passed < timeout_ns ? timeout_ns - passed : 0;
@@ -141,8 +141,8 @@ static hal_status wait_for(hal_point point, uint64_t timeout_ns)
  * that the point is reached. The queue's next call reports what happened. Needs the lock. */
 static void skip_batch(hal_queue *queue, hal_recording *recording, hal_status status)
 {
-    queue->late_status = status;
-    snprintf(queue->late_message, sizeof queue->late_message, "%s", hal_status_message());
+    queue->deferred_status = status;
+    snprintf(queue->deferred_message, sizeof queue->deferred_message, "%s", hal_status_message());
     atomic_store_explicit(&queue->late, 1, memory_order_release);
     hal_recording_clear(recording);
     if (hal_queue_submit(queue, recording, recording->value) != HAL_OK) {
@@ -241,7 +241,7 @@ hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanose
                         "hal_point_elapsed: point %llu is not reached yet; wait for it first",
                         (unsigned long long)second.value);
     }
-    hal_host_listen();
+    hal_host_clear_error();
     status = device->plugin->queue_elapsed(queue->handle, first.value - queue->base,
                                            second.value - queue->base, nanoseconds);
     return status == HAL_OK ? HAL_OK
@@ -313,9 +313,9 @@ hal_status hal_point_take_failure(hal_queue *queue)
         return HAL_OK;
     }
     pthread_mutex_lock(&held_lock);
-    const hal_status status = queue->late_status;
+    const hal_status status = queue->deferred_status;
     hal_fail(status, "a batch that waited for another device was dropped: %s",
-             queue->late_message);
+             queue->deferred_message);
     atomic_store(&queue->late, 0);
     pthread_mutex_unlock(&held_lock);
     return status;

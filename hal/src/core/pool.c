@@ -12,9 +12,9 @@
 
 #define SMALLEST 256u
 #define LARGE (UINT64_C(2) << 20) /* from here on sizes are multiples of this */
-#define LOOKED_AT 16              /* blocks of a class */
-#define PASSED_BY 1024            /* and those among them that are known to be busy */
-#define KEPT_PART 2               /* the pool keeps this part of the device's memory at most */
+#define MAX_SCANNED 16            /* blocks of a class */
+#define MAX_SKIPPED 1024          /* and those among them that are known to be busy */
+#define POOL_DIVISOR 2            /* the pool keeps this part of the device's memory at most */
 
 static void free_blocks(hal_pool *pool, hal_memory *list)
 {
@@ -27,7 +27,7 @@ static void free_blocks(hal_pool *pool, hal_memory *list)
         hal_event_begin(&event);
         pool->device->plugin->memory_free(pool->device->handle, list->handle);
         hal_event_end(&event, HAL_OK);
-        hal_uses_end(&list->uses);
+        hal_fence_set_destroy(&list->uses);
         free(list->description);
         free(list);
         list = next;
@@ -42,11 +42,11 @@ static uint32_t class_of(uint64_t bytes)
 }
 
 /* Whether a queue uses the block that is known not to have come so far. */
-static int is_behind(const hal_memory *memory, const hal_use *busy, uint32_t count)
+static int is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_t count)
 {
     for (uint32_t b = 0; b < count; b++) {
         for (uint32_t u = 0; u < memory->uses.count; u++) {
-            const hal_use use = memory->uses.items[u];
+            const hal_last_use use = memory->uses.items[u];
             if (use.queue == busy[b].queue && use.value >= busy[b].value) {
                 return 1;
             }
@@ -59,11 +59,11 @@ static int is_behind(const hal_memory *memory, const hal_use *busy, uint32_t cou
  * be recording; work of the queue that this thread records on is before its own in any case. */
 static int may_take(hal_memory *memory, int idle)
 {
-    if (hal_uses_left(&memory->uses, idle) == 0) {
+    if (hal_fence_set_pending(&memory->uses, idle) == 0) {
         return 1;
     }
     for (uint32_t i = 0; !idle && i < memory->uses.count; i++) {
-        const hal_use use = memory->uses.items[i];
+        const hal_last_use use = memory->uses.items[i];
         if (use.queue != hal_queue_recent() && !hal_queue_has_submitted(use.queue, use.value)) {
             return 0;
         }
@@ -86,10 +86,10 @@ static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int
     const uint32_t first = class_of(bytes);
     for (uint32_t i = first; i <= first + 1; i++) {
         hal_memory **best = NULL;
-        hal_use busy[LOOKED_AT];
+        hal_last_use busy[MAX_SCANNED];
         uint32_t seen = 0, passed = 0, busy_count = 0;
         hal_pool_class *class = &pool->classes[kind][i];
-        for (hal_memory **at = &class->first; *at && seen < LOOKED_AT && passed < PASSED_BY;
+        for (hal_memory **at = &class->first; *at && seen < MAX_SCANNED && passed < MAX_SKIPPED;
              at = &(*at)->next) {
             if (is_behind(*at, busy, busy_count)) {
                 passed++;
@@ -178,7 +178,7 @@ static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_me
     if (size > pool->device->info.max_allocation) {
         size = bytes;
     }
-    hal_uses_begin(&block->uses);
+    hal_fence_set_init(&block->uses);
     block->kind = kind;
     hal_status status = ask_device(pool, kind, size, block);
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
@@ -189,7 +189,7 @@ static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_me
         status = ask_device(pool, kind, size, block);
     }
     if (status != HAL_OK) {
-        hal_uses_end(&block->uses);
+        hal_fence_set_destroy(&block->uses);
         free(block);
         return status == HAL_ERROR_OUT_OF_MEMORY ? out_of_memory(pool, kind, bytes) : status;
     }
@@ -211,7 +211,7 @@ static hal_memory *unlink_idle(hal_pool *pool, int wait)
                     hal_queue_wait_submitted(block->uses.items[u].queue,
                                              block->uses.items[u].value);
                 }
-                if (hal_uses_left(&block->uses, 1) > 0) {
+                if (hal_fence_set_pending(&block->uses, 1) > 0) {
                     at = &block->next;
                     continue;
                 }
@@ -280,7 +280,8 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     const uint64_t pooled = pool->pooled_bytes;
     pthread_mutex_unlock(&pool->lock);
     /* Others on the machine want memory too, and on some devices it is the host's own. */
-    if (pooled > pool->device->info.memory_bytes / KEPT_PART && pool->device->info.memory_bytes) {
+    if (pooled > pool->device->info.memory_bytes / POOL_DIVISOR &&
+        pool->device->info.memory_bytes) {
         hal_pool_trim(pool, 0);
     }
 }
@@ -309,7 +310,7 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
     statistics->free_bytes =
         statistics->total_bytes > held ? statistics->total_bytes - held : 0;
     if (device->plugin->memory_info) {
-        hal_host_listen();
+        hal_host_clear_error();
         const hal_status status = device->plugin->memory_info(
             device->handle, &statistics->free_bytes, &statistics->total_bytes);
         if (status != HAL_OK) {
@@ -322,7 +323,7 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
 hal_status hal_memory_map(hal_device *device, hal_memory *memory, void **pointer)
 {
     if (!memory->pointer) {
-        hal_host_listen();
+        hal_host_clear_error();
         hal_status status =
             device->plugin->memory_map(device->handle, memory->handle, &memory->pointer);
         status = hal_host_made(status, memory->pointer);

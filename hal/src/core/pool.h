@@ -3,7 +3,7 @@
 #ifndef HAL_SRC_CORE_POOL_H
 #define HAL_SRC_CORE_POOL_H
 
-#include "uses.h"
+#include "fence_set.h"
 
 #include <hal/device.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ typedef struct hal_memory {
     int reused;              /* `uses` are those of an earlier owner; under the uses' lock */
     void *pointer;           /* the host's view once asked for; under the uses' lock */
     _Atomic uint64_t stamp;  /* serial of the last batch that noted its use */
-    hal_uses uses;
+    hal_fence_set uses;
 } hal_memory;
 
 #define HAL_POOL_CLASSES 232 /* four to each power of two from 256 bytes on */

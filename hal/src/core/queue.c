@@ -31,7 +31,7 @@ static hal_queue *idle_queues;
 static _Atomic uint64_t last_serial;
 static _Thread_local const hal_queue *recent;
 
-static void put_aside(hal_queue *queue)
+static void queue_recycle(hal_queue *queue)
 {
     hal_recording_destroy(queue->recording);
     queue->recording = NULL;
@@ -57,11 +57,11 @@ static hal_queue *new_queue(void)
             return NULL;
         }
         atomic_store(&queue->closing, 1);
-        hal_uses_begin(&queue->followers);
+        hal_fence_set_init(&queue->dependents);
     }
     queue->recording = hal_recording_create();
     if (!queue->recording) {
-        put_aside(queue);
+        queue_recycle(queue);
         return NULL;
     }
     return queue;
@@ -101,7 +101,7 @@ static void begin_batch(hal_queue *queue)
  * and what it uses must not go before. */
 static void settle(hal_queue *queue)
 {
-    atomic_fetch_add(&queue->visitors, 1);
+    atomic_fetch_add(&queue->pin_count, 1);
     const uint64_t value = atomic_load(&queue->submitted);
     uint64_t reached = atomic_load(&queue->reached);
     if (!atomic_load(&queue->closing) && reached < value && queue->base < value) {
@@ -110,7 +110,7 @@ static void settle(hal_queue *queue)
                !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
         }
     }
-    atomic_fetch_sub(&queue->visitors, 1);
+    atomic_fetch_sub(&queue->pin_count, 1);
 }
 
 static void close_queue(hal_queue *queue)
@@ -125,14 +125,14 @@ static void close_queue(hal_queue *queue)
     atomic_store(&queue->reached, last);
     atomic_store(&queue->flushed, last);
     atomic_store(&queue->closing, 1);
-    while (atomic_load(&queue->visitors) > 0) {
+    while (atomic_load(&queue->pin_count) > 0) {
         sched_yield();
     }
-    for (uint32_t i = 0; i < queue->followers.count; i++) {
-        const hal_use follower = queue->followers.items[i];
+    for (uint32_t i = 0; i < queue->dependents.count; i++) {
+        const hal_last_use follower = queue->dependents.items[i];
         hal_queue_wait_submitted(follower.queue, follower.value);
     }
-    queue->followers.count = 0;
+    queue->dependents.count = 0;
     if (hal_layers_on(HAL_LAYER_TRACE)) {
         hal_trace_closing(queue);
     }
@@ -148,12 +148,12 @@ static void close_queue(hal_queue *queue)
 
 static void dispose_of(void *queue)
 {
-    put_aside(queue);
+    queue_recycle(queue);
 }
 
 static void destroy(hal_queue *queue)
 {
-    if (!queue || hal_device_is_foreign(queue->device)) {
+    if (!queue || hal_device_is_after_fork(queue->device)) {
         return;
     }
     hal_device *device = queue->device;
@@ -173,12 +173,12 @@ static void destroy(hal_queue *queue)
     close_queue(queue);
     hal_point_advance();
     hal_check_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
-    hal_device_drop(device);
+    hal_device_unref(device);
 }
 
 /* An empty batch in the place of one that the plugin did not take: what that was to use is free
  * once all before it has run, and not only when the queue goes on. The failure's message stays. */
-static void stand_in(hal_queue *queue, uint64_t value, hal_status status)
+static void submit_empty_batch(hal_queue *queue, uint64_t value, hal_status status)
 {
     char message[HAL_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", hal_status_message());
@@ -197,7 +197,7 @@ static hal_status hand_over(hal_queue *queue)
         hal_queue_is_ready(queue, recording)) {
         status = hal_queue_submit(queue, recording, value);
         if (status != HAL_OK && !atomic_load(&queue->device->lost)) {
-            stand_in(queue, value, status);
+            submit_empty_batch(queue, value, status);
         }
     } else {
         hal_recording *next = hal_point_spare(queue);
@@ -256,12 +256,12 @@ static hal_status visit_waits(hal_queue *queue, const hal_recording *recording, 
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
-        const hal_use wait = recording->waits[i];
-        atomic_fetch_add(&wait.queue->visitors, 1);
+        const hal_last_use wait = recording->waits[i];
+        atomic_fetch_add(&wait.queue->pin_count, 1);
         if (status != HAL_OK || atomic_load(&wait.queue->closing)) {
             continue;
         }
-        status = hal_queue_add_follower(wait.queue, (hal_use){queue, value});
+        status = hal_queue_add_dependent(wait.queue, (hal_last_use){queue, value});
         waits[(*count)++] = (hal_plugin_wait){wait.queue->handle, wait.value - wait.queue->base};
     }
     return status;
@@ -285,15 +285,15 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_create: no host memory");
     }
     hal_plugin_queue *handle = NULL;
-    hal_host_listen();
+    hal_host_clear_error();
     status = device->plugin->queue_create(device->handle, &handle);
     status = hal_host_made(status, handle);
     if (status != HAL_OK) {
-        put_aside(made);
+        queue_recycle(made);
         return hal_device_failed(device, status, "hal_queue_create");
     }
     made->handle = handle;
-    made->device = hal_device_hold(device);
+    made->device = hal_device_ref(device);
     made->base = atomic_load(&made->flushed);
     made->memory_limit =
         device->info.memory_bytes ? device->info.memory_bytes / MEMORY_PART : UINT64_MAX;
@@ -407,7 +407,7 @@ void hal_queue_count_memory(hal_queue *queue, uint64_t bytes)
     queue->memory_bytes += bytes;
 }
 
-hal_status hal_queue_add_wait(hal_queue *queue, hal_use use)
+hal_status hal_queue_add_wait(hal_queue *queue, hal_last_use use)
 {
     if (use.queue == queue || hal_queue_has_reached(use.queue, use.value, 0)) {
         return HAL_OK;
@@ -415,11 +415,11 @@ hal_status hal_queue_add_wait(hal_queue *queue, hal_use use)
     return hal_recording_wait(queue->recording, use);
 }
 
-hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower)
+hal_status hal_queue_add_dependent(hal_queue *queue, hal_last_use follower)
 {
-    pthread_mutex_lock(&queue->followers.lock);
-    const hal_status status = hal_uses_add(&queue->followers, follower.queue, follower.value);
-    pthread_mutex_unlock(&queue->followers.lock);
+    pthread_mutex_lock(&queue->dependents.lock);
+    const hal_status status = hal_fence_set_add(&queue->dependents, follower.queue, follower.value);
+    pthread_mutex_unlock(&queue->dependents.lock);
     return status;
 }
 
@@ -452,7 +452,7 @@ void hal_queue_wait_submitted(hal_queue *queue, uint64_t value)
 hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     hal_status status = HAL_OK;
-    atomic_fetch_add(&queue->visitors, 1);
+    atomic_fetch_add(&queue->pin_count, 1);
     if (!atomic_load(&queue->closing) && atomic_load(&queue->reached) < value) {
         hal_event event = {.kind = HAL_EVENT_WAIT,
                            .device = queue->device,
@@ -471,22 +471,22 @@ hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t time
                !atomic_compare_exchange_weak(&queue->reached, &reached, value)) {
         }
     }
-    atomic_fetch_sub(&queue->visitors, 1);
+    atomic_fetch_sub(&queue->pin_count, 1);
     return status == HAL_OK || status == HAL_ERROR_TIMEOUT
                ? status
                : hal_device_failed(queue->device, status, "waiting for a batch");
 }
 
 /* The device of a queue that is about to go stays as long as somebody visits the queue. */
-int hal_queue_can_follow(const hal_queue *queue, hal_queue *other)
+int hal_queue_can_wait_for(const hal_queue *queue, hal_queue *other)
 {
     if (other->device == queue->device) {
         return 1;
     }
-    atomic_fetch_add(&other->visitors, 1);
-    const int can = !atomic_load(&other->closing) &&
-                    hal_device_reaches(queue->device, other->device);
-    atomic_fetch_sub(&other->visitors, 1);
+    atomic_fetch_add(&other->pin_count, 1);
+    const int can =
+        !atomic_load(&other->closing) && hal_device_can_access_peer(queue->device, other->device);
+    atomic_fetch_sub(&other->pin_count, 1);
     return can;
 }
 
@@ -495,11 +495,11 @@ int hal_queue_is_ready(hal_queue *queue, hal_recording *recording)
     int ready = 1;
     uint32_t left = 0;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
-        const hal_use wait = recording->waits[i];
+        const hal_last_use wait = recording->waits[i];
         if (hal_queue_has_reached(wait.queue, wait.value, 0)) {
             continue;
         }
-        const int follows = hal_queue_can_follow(queue, wait.queue);
+        const int follows = hal_queue_can_wait_for(queue, wait.queue);
         if (!follows && hal_queue_has_reached(wait.queue, wait.value, 1)) {
             continue;
         }
@@ -541,7 +541,7 @@ hal_status hal_queue_submit(hal_queue *queue, hal_recording *recording, uint64_t
         }
     }
     for (uint32_t i = 0; i < wait_count; i++) {
-        atomic_fetch_sub(&recording->waits[i].queue->visitors, 1);
+        atomic_fetch_sub(&recording->waits[i].queue->pin_count, 1);
     }
     if (waits != few) {
         free(waits);

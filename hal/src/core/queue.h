@@ -4,7 +4,7 @@
 
 #include "batch.h"
 #include "hazard.h"
-#include "uses.h"
+#include "fence_set.h"
 
 #include <hal/graph.h>
 #include <hal/queue.h>
@@ -19,8 +19,8 @@ struct hal_queue {
     _Atomic uint64_t submitted;  /* handed to the plugin up to here */
     _Atomic uint64_t reached;    /* known to be reached up to here */
     _Atomic int closing;         /* the plugin's queue is gone, or about to go */
-    _Atomic uint32_t visitors;   /* threads that are inside a plugin call with `handle` */
-    hal_uses followers;          /* batches of other queues that the plugin makes wait for this */
+    _Atomic uint32_t pin_count;  /* threads that are inside a plugin call with `handle` */
+    hal_fence_set dependents;    /* batches of other queues that the plugin makes wait for this */
 
     /* Of the queue's thread. */
     uint64_t serial; /* of the present batch, unique in the process */
@@ -40,8 +40,8 @@ struct hal_queue {
     hal_recording *held_first, *held_last;
     _Atomic uint32_t held_count;
     _Atomic int late;       /* a held batch could not be handed over: */
-    hal_status late_status;
-    char late_message[256];
+    hal_status deferred_status;
+    char deferred_message[256];
 };
 
 /* ---- Recording ---- */
@@ -72,7 +72,7 @@ hal_status hal_queue_flush_waits(hal_queue *queue, hal_point *point);
 
 /* Keeps the queue until another queue of the process has reached a value. Threads: any.
  * Errors: OUT_OF_MEMORY. */
-hal_status hal_queue_add_follower(hal_queue *queue, hal_use follower);
+hal_status hal_queue_add_dependent(hal_queue *queue, hal_last_use follower);
 
 /* Flushes a batch that has grown to its limit. Threads: the queue's. Errors: as a flush. */
 hal_status hal_queue_flush_full(hal_queue *queue);
@@ -104,7 +104,7 @@ const hal_queue *hal_queue_recent(void);
 void hal_queue_count_memory(hal_queue *queue, uint64_t bytes);
 
 /* Makes the present batch come after a point. Threads: the queue's. Errors: OUT_OF_MEMORY. */
-hal_status hal_queue_add_wait(hal_queue *queue, hal_use use);
+hal_status hal_queue_add_wait(hal_queue *queue, hal_last_use use);
 
 /* Whether a value was handed to the plugin; whether it was reached, as far as is known or, with
  * `ask`, as the plugin says. Everything counts as reached on a lost device. Threads: any. */
@@ -119,7 +119,7 @@ void hal_queue_wait_submitted(hal_queue *queue, uint64_t value);
 hal_status hal_queue_plugin_wait(hal_queue *queue, uint64_t value, uint64_t timeout_ns);
 
 /* Whether the plugin itself can make the queue wait for the other. Threads: any. */
-int hal_queue_can_follow(const hal_queue *queue, hal_queue *other);
+int hal_queue_can_wait_for(const hal_queue *queue, hal_queue *other);
 
 /* Whether a recording's waits allow to hand it over; those that are over are dropped. */
 int hal_queue_is_ready(hal_queue *queue, hal_recording *recording);

@@ -80,7 +80,7 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
         (uint32_t)(entry->touched - queue->hazards.ranges) - queue->hazards.end;
     hal_command *command = &recording->commands[recording->command_count++];
     command->kind = kind;
-    command->flags = hal_hazards_note(&queue->hazards, touched) ? HAL_COMMAND_AFTER : 0;
+    command->flags = hal_hazards_note(&queue->hazards, touched) ? HAL_COMMAND_BARRIER : 0;
     command->binding_count = (uint16_t)bindings;
     command->scalar_bytes = (uint16_t)scalar_bytes;
     command->binding_first = recording->binding_count;

@@ -241,7 +241,7 @@ static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, 
     /* The target's queue, and so its device and memory, stays until the copy has run. Where nothing
      * would keep it, as when hal holds the batch for a third device, the copy is waited for. */
     if (!hal_queue_has_submitted(from, point.value) ||
-        hal_queue_add_follower(to, (hal_use){from, point.value}) != HAL_OK) {
+        hal_queue_add_dependent(to, (hal_last_use){from, point.value}) != HAL_OK) {
         status = hal_point_wait(point, HAL_WAIT_FOREVER);
         status = status == HAL_OK ? hal_point_take_failure(from) : status;
     }
@@ -296,7 +296,7 @@ static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *t
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_transfer: source and target overlap");
     }
-    return hal_device_reaches(source_queue->device, target_queue->device)
+    return hal_device_can_access_peer(source_queue->device, target_queue->device)
                ? copy_across(source_queue, from, target_queue, to)
                : copy_staged(source_queue, from, target_queue, to);
 }

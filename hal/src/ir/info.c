@@ -20,7 +20,7 @@ enum {
     LEADING = HAL_IR_TRAIT_PURE | HAL_IR_TRAIT_LEADING,
     READS = HAL_IR_TRAIT_READS,
     WRITES = HAL_IR_TRAIT_WRITES,
-    TOGETHER = HAL_IR_TRAIT_TOGETHER,
+    CONVERGENT = HAL_IR_TRAIT_CONVERGENT,
     FRAGMENT_ONLY = HAL_IR_TRAIT_FRAGMENT | HAL_IR_TRAIT_NO_KERNEL
 };
 
@@ -31,8 +31,7 @@ static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_GROUP_ID] = {"group_id", "T x", "----", 'u', 0, LEADING},
     [HAL_IR_GROUP_COUNT] = {"group_count", "T x", "----", 'u', 0, LEADING},
     [HAL_IR_LANE_ID] = {"lane_id", "T", "----", 'u', 0, LEADING},
-    [HAL_IR_INPUT] = {"input", "T n", "----", '=', VALUES,
-                      HAL_IR_TRAIT_LEADING | FRAGMENT_ONLY},
+    [HAL_IR_INPUT] = {"input", "T n", "----", '=', VALUES, HAL_IR_TRAIT_LEADING | FRAGMENT_ONLY},
     [HAL_IR_OUTPUT] = {"output", "n,a", "T---", '-', VALUES, FRAGMENT_ONLY},
 
     [HAL_IR_ADD] = {"add", "T a,b", "TT--", 'T', NUMBERS, EXPRESSION},
@@ -75,7 +74,7 @@ static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_ATOMIC] = {"atomic", "A T M,cdg", "IgMm", 'm', INTEGERS, READS | WRITES},
     [HAL_IR_ASYNC_COPY] = {"async_copy", "W N,Bg", "Ig-I", 'w', 0, WRITES},
     [HAL_IR_ASYNC_COMMIT] = {"async_commit", "", "----", '-', 0, 0},
-    [HAL_IR_ASYNC_WAIT] = {"async_wait", "i", "----", '-', 0, TOGETHER},
+    [HAL_IR_ASYNC_WAIT] = {"async_wait", "i", "----", '-', 0, CONVERGENT},
 
     [HAL_IR_VAR] = {"var", "T a", "T---", 'T', VALUES, 0},
     [HAL_IR_GET] = {"get", "T a", "V---", 'v', 0, PURE},
@@ -85,13 +84,13 @@ static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_IF] = {"if", "a", "B---", '-', 0, 0},
     [HAL_IR_ELSE] = {"else", "", "----", '-', 0, 0},
     [HAL_IR_END] = {"end", "", "----", '-', 0, 0},
-    [HAL_IR_BARRIER] = {"barrier", "", "----", '-', 0, TOGETHER},
+    [HAL_IR_BARRIER] = {"barrier", "", "----", '-', 0, CONVERGENT},
 
-    [HAL_IR_SHUFFLE] = {"shuffle", "T a,b", "TU--", 'T', NUMBERS, PURE | TOGETHER},
-    [HAL_IR_SHUFFLE_XOR] = {"shuffle_xor", "T a,i", "T---", 'T', NUMBERS, PURE | TOGETHER},
+    [HAL_IR_SHUFFLE] = {"shuffle", "T a,b", "TU--", 'T', NUMBERS, PURE | CONVERGENT},
+    [HAL_IR_SHUFFLE_XOR] = {"shuffle_xor", "T a,i", "T---", 'T', NUMBERS, PURE | CONVERGENT},
     [HAL_IR_SUBGROUP_REDUCE] = {"subgroup_reduce", "R T a", "T---", 'T', NUMBERS,
-                                PURE | TOGETHER},
-    [HAL_IR_MATRIX_MULTIPLY] = {"matrix_multiply", "S T a,b,c", "WWW-", 'f', 0, PURE | TOGETHER},
+                                PURE | CONVERGENT},
+    [HAL_IR_MATRIX_MULTIPLY] = {"matrix_multiply", "S T a,b,c", "WWW-", 'f', 0, PURE | CONVERGENT},
 
     [HAL_IR_EXP] = {"exp", "F T a", "T---", 'T', FLOATS, EXPRESSION},
     [HAL_IR_EXP2] = {"exp2", "F T a", "T---", 'T', FLOATS, EXPRESSION},

@@ -13,7 +13,7 @@ enum {
     HAL_IR_TRAIT_FRAGMENT = 2,    /* allowed in fragments */
     HAL_IR_TRAIT_NO_KERNEL = 4,   /* not allowed in kernels */
     HAL_IR_TRAIT_LEADING = 8,     /* the builder gathers these, once each, at the kernel's front */
-    HAL_IR_TRAIT_TOGETHER = 16,   /* only where control is uniform in the work-group */
+    HAL_IR_TRAIT_CONVERGENT = 16, /* only where control is uniform in the work-group */
     HAL_IR_TRAIT_READS = 32,      /* reads memory `aux` */
     HAL_IR_TRAIT_WRITES = 64      /* writes memory `aux` */
 };

@@ -145,7 +145,7 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
         hal_ir_uniformity(kernel, scratch, uniform);
     }
     for (uint32_t i = 0; i < kernel->record_count && status == HAL_OK; i++) {
-        if ((hal_ir_info_of(kernel->records[i].opcode)->traits & HAL_IR_TRAIT_TOGETHER) &&
+        if ((hal_ir_info_of(kernel->records[i].opcode)->traits & HAL_IR_TRAIT_CONVERGENT) &&
             !(uniform[i] & HAL_IR_UNIFORM_CONTROL)) {
             hal_ir_problem problem;
             hal_ir_complain(&problem, "stands where work-items of one group may take different "

@@ -213,7 +213,7 @@ static hal_status wait_for_earlier(const hal_event *event)
         status = event->device->plugin->wait(queue->handle, earlier - queue->base, UINT64_MAX);
     }
     for (uint32_t i = 0; status == HAL_OK && i < event->recording->wait_count; i++) {
-        const hal_use wait = event->recording->waits[i];
+        const hal_last_use wait = event->recording->waits[i];
         if (!atomic_load(&wait.queue->closing) && wait.value > wait.queue->base) {
             status = wait.queue->device->plugin->wait(
                 wait.queue->handle, wait.value - wait.queue->base, UINT64_MAX);

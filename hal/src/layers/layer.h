@@ -91,7 +91,7 @@ void hal_layers_after(const hal_event *event, hal_status status);
 /* Comes right before the plugin is asked. */
 static inline hal_status hal_event_begin(hal_event *event)
 {
-    hal_host_listen();
+    hal_host_clear_error();
     return hal_layers_on(~0u) ? hal_layers_before(event) : HAL_OK;
 }
 

@@ -93,7 +93,7 @@ void hal_host_set_flags(uint32_t flags)
     services.flags = flags;
 }
 
-void hal_host_listen(void)
+void hal_host_clear_error(void)
 {
     plugin_spoke = 0;
 }

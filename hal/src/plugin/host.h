@@ -14,7 +14,7 @@ void hal_host_set_flags(uint32_t flags);
 
 /* Forgets what plugins have said on this thread: one is about to be asked, and its answer alone
  * counts. Threads: any. */
-void hal_host_listen(void);
+void hal_host_clear_error(void);
 
 /* Makes a plugin's failure the thread's: "<what>: <the plugin's own words, or the status name>".
  * Gives `status` back; a number that is no status becomes INTERNAL. Threads: any. */

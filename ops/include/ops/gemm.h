@@ -1,4 +1,5 @@
-/* Matrix products through two doors: a portable IR kernel that runs on every device, and the
+/* Matrix products through two implementations: a portable IR kernel that runs on every device,
+ * and the
  * plugin's own where it has one. */
 #ifndef OPS_GEMM_H
 #define OPS_GEMM_H
@@ -9,11 +10,11 @@
 extern "C" {
 #endif
 
-typedef enum ops_gemm_door {
+typedef enum ops_gemm_impl {
     OPS_GEMM_ANY,      /* the plugin's own, else the portable kernel */
     OPS_GEMM_PORTABLE, /* the portable kernel */
     OPS_GEMM_NATIVE    /* the plugin's own, else UNSUPPORTED */
-} ops_gemm_door;
+} ops_gemm_impl;
 
 /* The zero structure, with alpha set to 1, is a plain product in strict arithmetic. */
 typedef struct ops_gemm_options {
@@ -23,7 +24,7 @@ typedef struct ops_gemm_options {
      * a number that rounds to one, gives NaN. _FAST: whatever the units do; F32 may be rounded
      * to 11 bits first. */
     uint32_t precision;
-    ops_gemm_door door;
+    ops_gemm_impl impl;
     /* The epilogue's inputs are 0: alpha A B + beta C in the accumulator's type, 1: row, 2: column,
      * 3: batch (U32), 4 and up: at most 12 further inputs, broadcast to C's shape. Its one output
      * goes to C. An epilogue that needs fewer still declares inputs 0 to 3. */

@@ -173,7 +173,7 @@ static ops_array *view_of(ops_array *x, const ops_tensor *view)
     }
     array->view = *view;
     array->view.buffer = hal_buffer_retain(x->view.buffer);
-    array->at_host = x->at_host;
+    array->in_host_memory = x->in_host_memory;
     array->operation =
         x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
     if (x->state == OPS_ARRAY_DEFERRED) {
@@ -257,7 +257,7 @@ ops_array *ops_array_new(ops_context *context)
     array->in_scope = 0;
     array->needs_memory = 0;
     array->was_computed = 0;
-    array->at_host = 0;
+    array->in_host_memory = 0;
     array->depth = 0;
     array->operations = 0;
     array->leaves = 1;

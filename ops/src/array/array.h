@@ -50,7 +50,7 @@ struct ops_array {
     uint8_t in_scope;     /* one of the holders is a scope */
     uint8_t needs_memory; /* an operand of a product or softmax, which read memory */
     uint8_t was_computed; /* inside of a kernel, which left it no memory */
-    uint8_t at_host;      /* its memory is of the kind that the host reads */
+    uint8_t in_host_memory; /* its memory is of the kind that the host reads */
     uint8_t depth;        /* kernels that have to be recorded first, one after the other */
     uint16_t operations;  /* at most so many in the group that computes it; and arrays read there */
     uint16_t leaves;

@@ -38,7 +38,7 @@ static hal_status evaluate_view(ops_array *view)
     ops_array *x = view->operands[0];
     hal_status status = x->state == OPS_ARRAY_DEFERRED ? evaluate(x, NULL, 0) : HAL_OK;
     if (!status) {
-        view->at_host = x->at_host;
+        view->in_host_memory = x->in_host_memory;
         ops_array_settle(view, hal_buffer_retain(x->view.buffer));
     }
     return status;
@@ -236,7 +236,7 @@ static hal_status move_to_device(ops_array *array)
         return status;
     }
     array->view.buffer = here;
-    array->at_host = 0;
+    array->in_host_memory = 0;
     hal_buffer_release(there);
     return HAL_OK;
 }
@@ -246,7 +246,7 @@ static hal_status take_buffers(job *j)
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < j->input_count && !status; i++) {
         ops_array *input = j->inputs[i];
-        if (input->at_host) {
+        if (input->in_host_memory) {
             status = move_to_device(input);
         }
         j->buffers[i] = input->view.buffer;
@@ -254,17 +254,17 @@ static hal_status take_buffers(job *j)
     return status;
 }
 
-static void sign_shape(const ops_tensor *tensor, ops_signature *signature)
+static void sign_shape(const ops_tensor *tensor, ops_cache_key *signature)
 {
-    ops_sign(signature, tensor->type | (uint64_t)tensor->rank << 8);
+    ops_cache_key_append(signature, tensor->type | (uint64_t)tensor->rank << 8);
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        ops_sign(signature, (uint64_t)tensor->shape[i]);
+        ops_cache_key_append(signature, (uint64_t)tensor->shape[i]);
     }
 }
 
 /* All that decides how an input is read, and with which others it shares memory; short where it
  * lies just as the output does. */
-static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_signature *signature)
+static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_cache_key *signature)
 {
     const ops_tensor *view = &j->inputs[i]->view;
     uint64_t alias = 0;
@@ -273,30 +273,31 @@ static void sign_input(const job *j, uint32_t i, const ops_tensor *usual, ops_si
     }
     int is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
                    memcmp(view->stride, usual->stride, view->rank * sizeof *view->stride) == 0;
-    ops_sign(signature,
-             view->type | (uint64_t)view->rank << 8 | alias << 16 | (uint64_t)is_usual << 24);
+    ops_cache_key_append(signature, view->type | (uint64_t)view->rank << 8 | alias << 16 |
+                                        (uint64_t)is_usual << 24);
     for (uint32_t axis = 0; !is_usual && axis < view->rank; axis++) {
-        ops_sign(signature, (uint64_t)view->shape[axis]);
-        ops_sign(signature, (uint64_t)view->stride[axis]);
+        ops_cache_key_append(signature, (uint64_t)view->shape[axis]);
+        ops_cache_key_append(signature, (uint64_t)view->stride[axis]);
     }
     if (!is_usual) {
-        ops_sign(signature, (uint64_t)view->offset);
+        ops_cache_key_append(signature, (uint64_t)view->offset);
     }
 }
 
-static void sign(const job *j, ops_signature *signature)
+static void sign(const job *j, ops_cache_key *signature)
 {
     const ops_array *main = j->main;
     const ops_tensor *usual = &j->outputs[0]->view;
-    ops_sign(signature, (uint64_t)j->has_before | (uint64_t)j->has_after << 1);
+    ops_cache_key_append(signature, (uint64_t)j->has_before | (uint64_t)j->has_after << 1);
     sign_shape(usual, signature);
     if (main) {
-        ops_sign(signature, main->operation | (uint64_t)main->function << 8 |
-                                (uint64_t)main->axis << 16 | (uint64_t)main->view.type << 24);
+        ops_cache_key_append(signature, main->operation | (uint64_t)main->function << 8 |
+                                            (uint64_t)main->axis << 16 |
+                                            (uint64_t)main->view.type << 24);
         sign_shape(&main->operands[0]->view, signature);
     }
     if (j->has_after) {
-        ops_group_sign(&j->after, signature);
+        ops_group_key(&j->after, signature);
     }
     if (j->has_before) {
         /* Its places were noted before those of the group after; find them again. */
@@ -304,7 +305,7 @@ static void sign(const job *j, ops_signature *signature)
         ops_group again;
         ops_group_gather(&again, &x, 1);
         ops_group_choose_outputs(&again, &x, 1, 1);
-        ops_group_sign(&again, signature);
+        ops_group_key(&again, signature);
     }
     for (uint32_t i = 0; i < j->input_count; i++) {
         sign_input(j, i, usual, signature);
@@ -363,10 +364,11 @@ static hal_status make_outputs(job *j)
         const ops_tensor *view = &j->outputs[i]->view;
         uint64_t bytes = (uint64_t)ops_tensor_elements(view) * hal_type_size(view->type);
         hal_buffer **buffer = &j->buffers[j->input_count + i];
-        j->outputs[i]->at_host = is_read_directly(j->outputs[i], bytes);
-        hal_status status = hal_buffer_create(
-            j->context->device, j->outputs[i]->at_host ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
-            bytes ? bytes : 4, buffer);
+        j->outputs[i]->in_host_memory = is_read_directly(j->outputs[i], bytes);
+        hal_status status = hal_buffer_create(j->context->device,
+                                              j->outputs[i]->in_host_memory ? HAL_MEMORY_DOWNLOAD
+                                                                            : HAL_MEMORY_DEVICE,
+                                              bytes ? bytes : 4, buffer);
         if (status) {
             j->output_count = i;
             return status;
@@ -498,7 +500,7 @@ static void finish(job *j)
 
 static hal_status record(job *j)
 {
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
     place_operands(j);

@@ -166,10 +166,10 @@ void ops_group_choose_outputs(ops_group *group, ops_array *const *roots, uint32_
     }
 }
 
-void ops_group_sign(const ops_group *group, ops_signature *signature)
+void ops_group_key(const ops_group *group, ops_cache_key *signature)
 {
-    ops_sign(signature, group->node_count | (uint64_t)group->output_count << 16 |
-                            (uint64_t)group->leaf_count << 32);
+    ops_cache_key_append(signature, group->node_count | (uint64_t)group->output_count << 16 |
+                                        (uint64_t)group->leaf_count << 32);
     for (uint32_t i = 0; i < group->node_count; i++) {
         const ops_array *node = group->nodes[i];
         uint64_t word =
@@ -179,13 +179,13 @@ void ops_group_sign(const ops_group *group, ops_signature *signature)
             uint64_t place = node->operands[j]->place;
             word |= ((place & 0x7f) | (place & LEAF) >> 8) << (20 + 9 * j);
         }
-        ops_sign(signature, word);
+        ops_cache_key_append(signature, word);
     }
     uint64_t outputs = 0;
     for (uint32_t i = 0; i < group->output_count; i++) {
         outputs = outputs << 8 | group->outputs[i];
     }
-    ops_sign(signature, outputs);
+    ops_cache_key_append(signature, outputs);
 }
 
 hal_status ops_group_expression(const ops_group *group, uint32_t gap, ops_expression **expression)

@@ -37,7 +37,7 @@ void ops_group_choose_outputs(ops_group *group, ops_array *const *roots, uint32_
                               uint32_t most);
 
 /* Adds the operations to a signature; their operands are told by their places. */
-void ops_group_sign(const ops_group *group, ops_signature *signature);
+void ops_group_key(const ops_group *group, ops_cache_key *signature);
 
 /* Makes the expression. The first leaf is input 0, then come `gap` inputs of U32 that are not used,
  * then the other leaves. Output i is the node at outputs[i].

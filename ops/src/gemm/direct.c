@@ -7,7 +7,7 @@
 static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
 {
     hal_ir_builder *b = e->b;
-    uint32_t group = s->operand->along_k ? 1 : s->operand->width;
+    uint32_t group = s->operand->k_contiguous ? 1 : s->operand->width;
     for (uint32_t i = 0; i < s->thread; i++) {
         uint32_t first = i / group * group;
         if (i != first) {
@@ -29,7 +29,7 @@ static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t lin
 {
     hal_ir_builder *b = e->b;
     uint32_t width = s->operand->width;
-    if (s->operand->along_k) {
+    if (s->operand->k_contiguous) {
         width = width < steps ? width : steps;
         hal_ir_value place = hal_ir_add(b, s->line[line], ops_gemm_index(e, k));
         for (uint32_t step = 0; step < steps; step += width) {
@@ -56,7 +56,7 @@ static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
 {
     hal_ir_value rows[OPS_GEMM_MAX_FRAGMENT], columns[OPS_GEMM_MAX_FRAGMENT];
     ops_gemm_get_sums(e);
-    uint32_t group = e->c.operand->along_k ? 1 : e->c.operand->width;
+    uint32_t group = e->c.operand->k_contiguous ? 1 : e->c.operand->width;
     for (uint32_t j = 0; j < e->c.thread; j += group) {
         hal_ir_value guard = HAL_IR_NONE;
         if (!e->plan->whole && e->c.thread == 1) {
@@ -64,7 +64,7 @@ static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
         }
         read_lines(e, &e->c, j, group, k, steps, guard, columns + j * steps);
     }
-    group = e->a.operand->along_k ? 1 : e->a.operand->width;
+    group = e->a.operand->k_contiguous ? 1 : e->a.operand->width;
     for (uint32_t i = 0; i < e->a.thread; i += group) {
         read_lines(e, &e->a, i, group, k, steps, HAL_IR_NONE, rows);
         for (uint32_t step = 0; step < steps; step++) {

@@ -1,5 +1,5 @@
 /* Matrix products: checks of the arguments, operands that have to be copied first, and the choice
- * of the door. */
+ * of the implementation. */
 #include "product.h"
 
 #include <ops/index.h>
@@ -14,10 +14,10 @@ typedef struct temporaries {
 
 static hal_status check_options(const ops_gemm_options *options)
 {
-    if (options->precision > HAL_GEMM_FAST || (uint32_t)options->door > OPS_GEMM_NATIVE) {
+    if (options->precision > HAL_GEMM_FAST || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.precision %u or options.door %d is none",
-                              options->precision, (int)options->door);
+                              "ops_gemm: options.precision %u or options.impl %d is none",
+                              options->precision, (int)options->impl);
     }
     return HAL_OK;
 }
@@ -207,12 +207,12 @@ static hal_status make_regular(ops_context *context, ops_matrix *matrix, int cop
 
 static hal_status run(ops_context *context, const ops_product *product)
 {
-    ops_gemm_door door = product->options->door;
-    if (door == OPS_GEMM_PORTABLE || (door == OPS_GEMM_ANY && product->a.columns == 0)) {
+    ops_gemm_impl impl = product->options->impl;
+    if (impl == OPS_GEMM_PORTABLE || (impl == OPS_GEMM_ANY && product->a.columns == 0)) {
         return ops_gemm_portable(context, product);
     }
     hal_status status = ops_gemm_native(context, product);
-    return status == HAL_ERROR_UNSUPPORTED && door == OPS_GEMM_ANY
+    return status == HAL_ERROR_UNSUPPORTED && impl == OPS_GEMM_ANY
                ? ops_gemm_portable(context, product)
                : status;
 }

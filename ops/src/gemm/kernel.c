@@ -73,7 +73,7 @@ static void place_in_warps(ops_gemm_emitter *e)
     uint32_t warps_n = e->c.block / warp_n, warp = e->a.lanes * e->c.lanes;
     uint32_t items = warp * warps_n * (e->a.block / warp_m);
     hal_ir_group_size(b, items * t->slices, 1, 1);
-    hal_ir_groups_per_unit(b, t->resident);
+    hal_ir_groups_per_unit(b, t->min_groups_per_unit);
     hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     e->item = t->slices > 1 ? ops_gemm_rest(e, id, items) : id;
     e->slice = t->slices > 1 ? ops_gemm_quotient(e, id, items) : HAL_IR_NONE;
@@ -243,10 +243,10 @@ void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_bloc
         int64_t numbers[4] = {p->base, p->batch_stride, p->row_stride, p->column_stride};
         uint32_t count = 4;
         if (i == 0) {
-            numbers[2] = plan->a.along_k ? p->row_stride : p->column_stride;
+            numbers[2] = plan->a.k_contiguous ? p->row_stride : p->column_stride;
             count = 3;
         } else if (i == 1) {
-            numbers[2] = plan->b.along_k ? p->column_stride : p->row_stride;
+            numbers[2] = plan->b.k_contiguous ? p->column_stride : p->row_stride;
             count = 3;
         }
         for (uint32_t j = 0; j < count; j++) {
@@ -280,7 +280,8 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
                               hal_ir_value k)
 {
-    hal_ir_value far = s->operand->along_k ? line : k, near = s->operand->along_k ? k : line;
+    hal_ir_value far = s->operand->k_contiguous ? line : k,
+                 near = s->operand->k_contiguous ? k : line;
     hal_ir_value place =
         hal_ir_add(e->b, s->base, hal_ir_mul(e->b, ops_gemm_index(e, far), s->stride));
     return hal_ir_add(e->b, place, ops_gemm_index(e, near));

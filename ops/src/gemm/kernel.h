@@ -26,7 +26,7 @@ typedef struct ops_gemm_tiles {
     uint8_t lanes_m, lanes_n; /* work-items of a warp along rows and columns; 0: of the group */
     uint8_t stages;
     uint16_t slices;
-    uint8_t resident; /* hint: groups that a compute unit should hold; 0: no wish */
+    uint8_t min_groups_per_unit; /* hint: groups that a compute unit should hold; 0: no wish */
     uint8_t unroll;   /* 0: not sliced alone */
     uint8_t matrix;   /* products of matrix units that make one of F32, 3 or 1, or 1 of halves; 0:
                      * multiply-add. Lanes are 8 x 4 and strips 1 x 8, or 1 x 2 where B lies along
@@ -36,7 +36,7 @@ typedef struct ops_gemm_tiles {
 
 /* A or B: A counts rows as its lines, B columns. */
 typedef struct ops_gemm_operand {
-    uint8_t along_k; /* neighbours in memory are neighbours in k; else in the line */
+    uint8_t k_contiguous; /* neighbours in memory are neighbours in k; else in the line */
     uint8_t width;   /* elements of one access */
 } ops_gemm_operand;
 
@@ -79,17 +79,18 @@ typedef struct ops_gemm_work {
 
 /* Picks tiles for a device and shape; `width` is that of A's and B's elements in bytes. */
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                           uint32_t width, int b_along_k, ops_gemm_tiles *tiles);
+                           uint32_t width, int b_k_contiguous, ops_gemm_tiles *tiles);
 
 /* The tiles of a product in slices of k, where its shape is one for them; 0 where not. */
 int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
-                           uint32_t batch, uint32_t width, int a_along_k, ops_gemm_tiles *tiles);
+                           uint32_t batch, uint32_t width, int a_k_contiguous,
+                           ops_gemm_tiles *tiles);
 
 /* The tiles for matrix units, where the device has them for the type, the precision asked for
  * allows them and the matrices are large enough; 0 where not. */
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
-                                 ops_gemm_tiles *tiles);
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
+                                 int b_k_contiguous, ops_gemm_tiles *tiles);
 
 /* How many steps of k a part takes where the product, which is planned as a whole, is to be
  * computed in parts of k side by side that are added then: where a count of what a GPU does says

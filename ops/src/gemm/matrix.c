@@ -46,9 +46,9 @@ typedef struct pipeline {
 } pipeline;
 
 /* Padding that keeps a warp's reads in different banks of shared memory. */
-static uint32_t pitch_of(uint32_t near, uint32_t pack, int along_k)
+static uint32_t pitch_of(uint32_t near, uint32_t pack, int k_contiguous)
 {
-    return near + (along_k || pack == 2 ? 4u : 8u);
+    return near + (k_contiguous || pack == 2 ? 4u : 8u);
 }
 
 static void place_access(pipeline *p, stream *s, uint32_t number)
@@ -56,7 +56,7 @@ static void place_access(pipeline *p, stream *s, uint32_t number)
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     const uint32_t run = s->near / ACCESS_WORDS;
-    const int along_k = s->side->operand->along_k;
+    const int k_contiguous = s->side->operand->k_contiguous;
     hal_ir_value near = ops_gemm_times(e, ops_gemm_rest(e, e->item, run), ACCESS_WORDS);
     hal_ir_value far = ops_gemm_quotient(e, e->item, run);
     if (number == 0) {
@@ -64,11 +64,11 @@ static void place_access(pipeline *p, stream *s, uint32_t number)
     }
     far = ops_gemm_plus(e, far, number * (p->items / run));
     hal_ir_value elements = ops_gemm_times(e, near, s->pack);
-    hal_ir_value line = hal_ir_add(b, s->side->origin, along_k ? far : elements);
-    s->step[number] = along_k ? elements : far;
+    hal_ir_value line = hal_ir_add(b, s->side->origin, k_contiguous ? far : elements);
+    s->step[number] = k_contiguous ? elements : far;
     s->line[number] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, line, s->side->limit);
-    hal_ir_value row = along_k ? line : far;
-    hal_ir_value column = along_k ? near : ops_gemm_quotient(e, line, s->pack);
+    hal_ir_value row = k_contiguous ? line : far;
+    hal_ir_value column = k_contiguous ? near : ops_gemm_quotient(e, line, s->pack);
     s->from[number] =
         hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
     s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
@@ -81,9 +81,9 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_g
     const uint32_t depth = e->tiles->block_k;
     s->side = side;
     s->pack = 4 / hal_type_size(e->plan->type_ab);
-    s->far = o->along_k ? side->block : depth;
-    s->near = (o->along_k ? depth : side->block) / s->pack;
-    s->pitch = pitch_of(s->near, s->pack, o->along_k);
+    s->far = o->k_contiguous ? side->block : depth;
+    s->near = (o->k_contiguous ? depth : side->block) / s->pack;
+    s->pitch = pitch_of(s->near, s->pack, o->k_contiguous);
     s->begin = begin;
     s->count = s->far * s->near / ACCESS_WORDS / p->items;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -99,10 +99,10 @@ static void place_reads(pipeline *p)
     const uint32_t warp_n = e->c.lanes * e->c.thread;
     hal_ir_value warp = ops_gemm_quotient(e, e->item, HAL_IR_MATRIX_LANES);
     hal_ir_value column = ops_gemm_times(e, ops_gemm_rest(e, warp, e->c.block / warp_n), warp_n);
-    p->a.first = e->plan->a.along_k
+    p->a.first = e->plan->a.k_contiguous
                      ? hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t)
                      : hal_ir_add(b, ops_gemm_times(e, p->t, p->a.pitch), e->a.first);
-    if (e->plan->b.along_k) {
+    if (e->plan->b.k_contiguous) {
         column = hal_ir_add(b, column, p->g);
         p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
     } else {
@@ -123,8 +123,9 @@ static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
     p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     for (uint32_t i = 0; i < 2; i++) {
         stream *s = streams[i];
-        s->way = s->side->operand->along_k ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
-                                           : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        s->way = s->side->operand->k_contiguous
+                     ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                     : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
         s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
 }
@@ -199,7 +200,7 @@ static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
         for (uint32_t n = 0; n < 4; n++) {
             const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
             const uint32_t offset =
-                p->e->plan->a.along_k ? row * pitch + along : along * pitch + row;
+                p->e->plan->a.k_contiguous ? row * pitch + along : along * pitch + row;
             p->words_a[now][i][n] = read_word(p, place, p->a.begin + offset);
         }
     }
@@ -249,11 +250,11 @@ static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint3
 
 static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
-    if (!p->e->plan->b.along_k && p->b.pack == 2) {
+    if (!p->e->plan->b.k_contiguous && p->b.pack == 2) {
         read_b_pairs(p, place, step, now);
         return;
     }
-    if (!p->e->plan->b.along_k) {
+    if (!p->e->plan->b.k_contiguous) {
         read_b_columns(p, place, step, now);
         return;
     }
@@ -311,10 +312,10 @@ static void part_words(pipeline *p, uint32_t now)
 /* The work-item's sums that the 16 x 8 tile has: two columns of its two rows. */
 static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
 {
-    const int along_k = p->e->plan->b.along_k;
-    const uint32_t first = along_k ? 2 * column : column / 4 * 8 + column % 4;
+    const int k_contiguous = p->e->plan->b.k_contiguous;
+    const uint32_t first = k_contiguous ? 2 * column : column / 4 * 8 + column % 4;
     for (uint32_t i = 0; i < 4; i++) {
-        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (along_k ? 1 : 4);
+        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (k_contiguous ? 1 : 4);
     }
 }
 
@@ -419,10 +420,11 @@ uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan)
     const uint32_t pack = 4 / hal_type_size(plan->type_ab), depth = t->block_k;
     uint32_t words = 0;
     for (int i = 0; i < 2; i++) {
-        const int along_k = i ? plan->b.along_k : plan->a.along_k;
+        const int k_contiguous = i ? plan->b.k_contiguous : plan->a.k_contiguous;
         const uint32_t lines = i ? t->block_n : t->block_m;
-        const uint32_t far = along_k ? lines : depth, near = (along_k ? depth : lines) / pack;
-        words += far * pitch_of(near, pack, along_k);
+        const uint32_t far = k_contiguous ? lines : depth,
+                       near = (k_contiguous ? depth : lines) / pack;
+        words += far * pitch_of(near, pack, k_contiguous);
     }
     return 4 * t->stages * words;
 }

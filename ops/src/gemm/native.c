@@ -1,4 +1,5 @@
-/* The native door: describes a product to the device's plugin and records the kernel that it gives.
+/* The native implementation: describes a product to the device's plugin and records the kernel
+ * that it gives.
  * Called by gemm.c. */
 #include "product.h"
 #include "tensor/memo.h"
@@ -53,14 +54,15 @@ static void become_copy(ops_matrix *matrix)
     matrix->batch_stride = has_batch ? matrix->rows * matrix->columns : 0;
 }
 
-/* No sentence where the portable door is taken instead: that is no failure. */
+/* No sentence where the portable implementation is taken instead: that is no failure. */
 static hal_status decline(const ops_product *p, const char *what)
 {
-    if (p->options->door != OPS_GEMM_NATIVE) {
+    if (p->options->impl != OPS_GEMM_NATIVE) {
         return HAL_ERROR_UNSUPPORTED;
     }
     return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                          "ops_gemm: the native door takes no product whose %s; the portable door "
+                          "ops_gemm: the native implementation takes no product whose %s; the "
+                          "portable implementation "
                           "does",
                           what);
 }
@@ -114,27 +116,28 @@ static hal_status describe(const ops_context *context, const ops_product *p,
 }
 
 static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
-                 ops_signature *signature)
+                 ops_cache_key *signature)
 {
-    ops_sign(signature, OPS_FAMILY_NATIVE_GEMM);
-    ops_sign(signature, d->type_a | (uint64_t)d->type_c << 8 | (uint64_t)d->transpose_a << 16 |
-                            (uint64_t)d->transpose_b << 17 | (uint64_t)d->beta_is_zero << 18 |
-                            (uint64_t)d->precision << 20 | (uint64_t)d->input_count << 24 |
-                            (uint64_t)d->batch << 32);
+    ops_cache_key_append(signature, OPS_FAMILY_NATIVE_GEMM);
+    ops_cache_key_append(signature,
+                         d->type_a | (uint64_t)d->type_c << 8 | (uint64_t)d->transpose_a << 16 |
+                             (uint64_t)d->transpose_b << 17 | (uint64_t)d->beta_is_zero << 18 |
+                             (uint64_t)d->precision << 20 | (uint64_t)d->input_count << 24 |
+                             (uint64_t)d->batch << 32);
     const int64_t numbers[9] = {d->m,   d->n,        d->k,        d->lda,     d->ldb,
                                 d->ldc, d->stride_a, d->stride_b, d->stride_c};
     for (uint32_t i = 0; i < 9; i++) {
-        ops_sign(signature, (uint64_t)numbers[i]);
+        ops_cache_key_append(signature, (uint64_t)numbers[i]);
     }
     for (uint32_t i = 0; i < d->input_count; i++) {
-        ops_sign(signature, d->inputs[i].type);
-        ops_sign(signature, (uint64_t)d->inputs[i].row_stride);
-        ops_sign(signature, (uint64_t)d->inputs[i].column_stride);
-        ops_sign(signature, (uint64_t)d->inputs[i].batch_stride);
+        ops_cache_key_append(signature, d->inputs[i].type);
+        ops_cache_key_append(signature, (uint64_t)d->inputs[i].row_stride);
+        ops_cache_key_append(signature, (uint64_t)d->inputs[i].column_stride);
+        ops_cache_key_append(signature, (uint64_t)d->inputs[i].batch_stride);
     }
     if (epilogue) {
-        ops_sign(signature, epilogue->hash[0]);
-        ops_sign(signature, epilogue->hash[1]);
+        ops_cache_key_append(signature, epilogue->hash[0]);
+        ops_cache_key_append(signature, epilogue->hash[1]);
     }
 }
 
@@ -142,7 +145,7 @@ static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
 static hal_status find_kernel(ops_context *context, const ops_product *p,
                               const hal_gemm_description *d, ops_entry **entry)
 {
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2], workspace = 0;
     signature.count = 0;
     sign(d, p->options->epilogue, &signature);

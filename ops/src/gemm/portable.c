@@ -1,4 +1,5 @@
-/* The portable door: plans a dispatch of the IR kernel of gemm/kernel.c. Called by gemm.c, and by
+/* The portable implementation: plans a dispatch of the IR kernel of gemm/kernel.c. Called by
+ * gemm.c, and by
  * gemm/split.c for the parts of a product. */
 #include "product.h"
 
@@ -14,7 +15,7 @@ typedef ops_gemm_task task;
 
 /* C by columns is C' by rows. Lanes run along columns: few columns and many rows are exchanged, and
  * operands of which only A has its lines side by side. */
-static int better_swapped(const ops_context *context, const ops_product *product)
+static int prefer_transposed(const ops_context *context, const ops_product *product)
 {
     const ops_matrix *c = &product->c;
     if (c->column_stride != 1) {
@@ -52,13 +53,13 @@ static void swap(ops_product *product)
 
 /* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to
  * lay the columns side by side first. */
-static int lies_across(const ops_context *context, const ops_product *product)
+static int b_is_strided(const ops_context *context, const ops_product *product)
 {
     return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
            product->c.rows >= MANY_ROWS && product->b.rows > 0;
 }
 
-static hal_status turn_b(ops_context *context, ops_product *product, ops_tensor *copy)
+static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor *copy)
 {
     ops_matrix *b = &product->b;
     int64_t batch = b->batch_stride ? product->batch : 1;
@@ -180,19 +181,19 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     uint32_t width = 16 / size;
     uint32_t block = is_b ? tiles->block_n : tiles->block_m;
     block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
-    block = operand->along_k ? tiles->block_k : block;
+    block = operand->k_contiguous ? tiles->block_k : block;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;
     const int direct = !tiles->stages && !tiles->unroll;
-    if (tiles->stages > 2 && operand->along_k) {
+    if (tiles->stages > 2 && operand->k_contiguous) {
         return 1; /* a copy does not turn a row into a column */
     }
     /* A direct reader takes whole steps along k and the rest one by one. */
     const int64_t steps = t->work.k | t->work.k_all;
-    int64_t near = operand->along_k ? (direct ? 0 : steps) : lines;
+    int64_t near = operand->k_contiguous ? (direct ? 0 : steps) : lines;
     int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
-    if (operand->along_k && lines == 1) {
+    if (operand->k_contiguous && lines == 1) {
         numbers[2] = 0; /* nobody goes to another line */
     }
     while (width > 1 && !all_multiples(numbers, 5, width)) {
@@ -211,21 +212,22 @@ static void choose_matrix_units(const ops_context *context, task *t)
     const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
     ops_gemm_plan other = *plan;
     if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
-                                      t->work.k, p->batch, plan->type_ab, plan->b.along_k,
+                                      t->work.k, p->batch, plan->type_ab, plan->b.k_contiguous,
                                       &other.tiles) ||
         ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
         t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
-        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ || (size == 2 && !plan->a.along_k)) {
+        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ ||
+        (size == 2 && !plan->a.k_contiguous)) {
         return;
     }
     ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
     const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
     for (uint32_t i = 0; i < 2; i++) {
-        const int along_rows = (i == 0) == operands[i]->along_k; /* of the matrix as it is */
+        const int along_rows = (i == 0) == operands[i]->k_contiguous; /* of the matrix as it is */
         const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
-        const int64_t near = operands[i]->along_k ? t->work.k | t->work.k_all
-                             : i                  ? t->work.n
-                                                  : t->work.m;
+        const int64_t near = operands[i]->k_contiguous ? t->work.k | t->work.k_all
+                             : i                       ? t->work.n
+                                                       : t->work.m;
         const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
                                     (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
         if (!all_multiples(numbers, 5, width)) {
@@ -275,24 +277,24 @@ static void choose_layout(const ops_context *context, task *t)
     plan->wide = far >= context->narrow;
     plan->fused = (context->info->exactness & HAL_EXACT_FMA) != 0;
     plan->parted = t->k_all % (work->k ? work->k : 1) != 0;
-    plan->a.along_k = plan->adds || p->a.column_stride == 1;
+    plan->a.k_contiguous = plan->adds || p->a.column_stride == 1;
     /* A single column lies both ways: work-items that read vectors read them along k. */
-    plan->b.along_k =
+    plan->b.k_contiguous =
         !plan->adds && (p->b.column_stride != 1 || (context->info->kind != HAL_DEVICE_CPU &&
                                                     work->n == 1 && p->b.row_stride == 1));
     if (plan->adds) {
         ops_gemm_choose_adding(context->info, work->m, work->n, work->k,
                                hal_type_size(plan->type_ab), &plan->tiles);
     } else if (!ops_gemm_choose_slices(context->info, work->m, work->n, work->k, p->batch,
-                                       hal_type_size(plan->type_ab), plan->a.along_k,
+                                       hal_type_size(plan->type_ab), plan->a.k_contiguous,
                                        &plan->tiles)) {
         ops_gemm_choose_tiles(context->info, work->m, work->n, p->batch,
-                              hal_type_size(plan->type_ab), plan->b.along_k, &plan->tiles);
+                              hal_type_size(plan->type_ab), plan->b.k_contiguous, &plan->tiles);
     }
     plan->a.width = operand_width(t, &work->a, &plan->a, plan->slots[0], work->m,
-                                  plan->a.along_k ? p->a.row_stride : p->a.column_stride, 0);
+                                  plan->a.k_contiguous ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
-                                  plan->b.along_k ? p->b.column_stride : p->b.row_stride, 1);
+                                  plan->b.k_contiguous ? p->b.column_stride : p->b.row_stride, 1);
     if (!plan->adds) {
         choose_matrix_units(context, t);
     }
@@ -310,35 +312,38 @@ static void choose_layout(const ops_context *context, task *t)
     plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
 }
 
-static void sign(const task *t, ops_signature *signature)
+static void sign(const task *t, ops_cache_key *signature)
 {
     const ops_gemm_plan *p = &t->plan;
     const ops_gemm_tiles *s = &p->tiles;
-    ops_sign(signature, OPS_FAMILY_GEMM);
-    ops_sign(signature, s->block_m | (uint64_t)s->block_n << 16 | (uint64_t)s->block_k << 32 |
-                            (uint64_t)s->thread_m << 48 | (uint64_t)s->thread_n << 56);
-    ops_sign(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 | (uint64_t)s->stages << 16 |
-                            (uint64_t)s->unroll << 24 | (uint64_t)s->resident << 32 |
-                            (uint64_t)s->slices << 40);
-    ops_sign(signature, s->strip_m | (uint64_t)s->strip_n << 8 | (uint64_t)p->a.along_k << 24 |
-                            (uint64_t)p->b.along_k << 25 | (uint64_t)p->a.width << 32 |
-                            (uint64_t)p->b.width << 40 | (uint64_t)p->width_c << 48 |
-                            (uint64_t)p->input_count << 56);
-    ops_sign(signature, p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->wide << 16 |
-                            (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
-                            (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
-                            (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 |
-                            (uint64_t)p->alpha_is_one << 21 | (uint64_t)p->adds << 22 |
-                            (uint64_t)p->parted << 23);
+    ops_cache_key_append(signature, OPS_FAMILY_GEMM);
+    ops_cache_key_append(signature, s->block_m | (uint64_t)s->block_n << 16 |
+                                        (uint64_t)s->block_k << 32 | (uint64_t)s->thread_m << 48 |
+                                        (uint64_t)s->thread_n << 56);
+    ops_cache_key_append(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 |
+                                        (uint64_t)s->stages << 16 | (uint64_t)s->unroll << 24 |
+                                        (uint64_t)s->min_groups_per_unit << 32 |
+                                        (uint64_t)s->slices << 40);
+    ops_cache_key_append(signature,
+                         s->strip_m | (uint64_t)s->strip_n << 8 |
+                             (uint64_t)p->a.k_contiguous << 24 | (uint64_t)p->b.k_contiguous << 25 |
+                             (uint64_t)p->a.width << 32 | (uint64_t)p->b.width << 40 |
+                             (uint64_t)p->width_c << 48 | (uint64_t)p->input_count << 56);
+    ops_cache_key_append(signature, p->type_ab | (uint64_t)p->type_c << 8 |
+                                        (uint64_t)p->wide << 16 | (uint64_t)p->beta_is_zero << 17 |
+                                        (uint64_t)p->swapped << 18 | (uint64_t)p->unit_c << 19 |
+                                        (uint64_t)s->matrix << 24 | (uint64_t)s->flush << 26 |
+                                        (uint64_t)p->whole << 20 | (uint64_t)p->alpha_is_one << 21 |
+                                        (uint64_t)p->adds << 22 | (uint64_t)p->parted << 23);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];
-        ops_sign(signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
-                                (uint64_t)t->bindings.access[slot] << 16 | steps << 32);
+        ops_cache_key_append(signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
+                                            (uint64_t)t->bindings.access[slot] << 16 | steps << 32);
     }
     if (p->epilogue) {
-        ops_sign(signature, p->epilogue->hash[0]);
-        ops_sign(signature, p->epilogue->hash[1]);
+        ops_cache_key_append(signature, p->epilogue->hash[0]);
+        ops_cache_key_append(signature, p->epilogue->hash[1]);
     }
 }
 
@@ -351,12 +356,12 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
            offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
     t.plan = (ops_gemm_plan){.swapped = 0};
     t.k_all = (uint32_t)product->a.columns;
-    if (better_swapped(context, product)) {
+    if (prefer_transposed(context, product)) {
         swap(&t.product);
         t.plan.swapped = 1;
     }
-    if (lies_across(context, &t.product)) {
-        status = turn_b(context, &t.product, &copy);
+    if (b_is_strided(context, &t.product)) {
+        status = pack_b(context, &t.product, &copy);
     }
     if (!status) {
         status = run(context, &t);
@@ -376,7 +381,7 @@ hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
 
 hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
 {
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
     sign(t, &signature);

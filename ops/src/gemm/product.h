@@ -1,4 +1,5 @@
-/* A checked matrix product on its way through one of the two doors. Shared by gemm.c, which checks,
+/* A checked matrix product on its way through one of the two implementations. Shared by gemm.c,
+ * which checks,
  * gemm/portable.c, gemm/split.c and gemm/native.c. */
 #ifndef OPS_SRC_GEMM_PRODUCT_H
 #define OPS_SRC_GEMM_PRODUCT_H
@@ -27,11 +28,11 @@ typedef struct ops_product {
 /* Views a tensor of rank 2 or 3 as matrices, broadcast to `shape` of rank 3. */
 ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
 
-/* The two doors. The native one answers UNSUPPORTED when it does not take the product. */
+/* The two implementations. The native one answers UNSUPPORTED when it does not take the product. */
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 
-/* A product on its way through the portable door, perhaps with rows and columns exchanged. The
+/* A product on its way through the portable implementation, perhaps with rows and columns exchanged. The
  * caller sets the product, plan.swapped and plan.adds, and k_all, which is more than the product's
  * k where its batches are parts of k. */
 typedef struct ops_gemm_task {

@@ -152,7 +152,7 @@ static void place_side(slices *s, ops_gemm_side *side, int clamped)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
-    uint32_t group = side->operand->along_k ? 1 : side->operand->width;
+    uint32_t group = side->operand->k_contiguous ? 1 : side->operand->width;
     for (uint32_t i = 0; i < side->thread; i += group) {
         hal_ir_value line = ops_gemm_own_line(e, side, i);
         if (clamped) {
@@ -216,7 +216,7 @@ static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
     const uint32_t depth = e->tiles->block_k, width = side->operand->width;
-    const int along = side->operand->along_k;
+    const int along = side->operand->k_contiguous;
     const uint32_t lines = along ? 1 : width, steps = along ? width : 1;
     for (uint32_t step = 0; step < depth; step += steps) {
         hal_ir_value at = ops_gemm_plus(e, k, ahead + step);

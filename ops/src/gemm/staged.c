@@ -43,9 +43,9 @@ typedef struct pipeline {
 
 /* How far apart the steps of k of a tile lie, in elements, when `block` lines are staged: copies
  * along k write a column, whose elements are kept out of each other's memory banks. */
-static uint32_t pitch_of(uint32_t block, int along_k)
+static uint32_t pitch_of(uint32_t block, int k_contiguous)
 {
-    return block + (along_k ? 4u : 0u);
+    return block + (k_contiguous ? 4u : 0u);
 }
 
 /* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
@@ -53,8 +53,8 @@ static uint32_t pitch_of(uint32_t block, int along_k)
 static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
                              uint32_t steps)
 {
-    uint32_t far = side->operand->along_k ? lines : steps;
-    uint32_t near = side->operand->along_k ? steps : lines;
+    uint32_t far = side->operand->k_contiguous ? lines : steps;
+    uint32_t near = side->operand->k_contiguous ? steps : lines;
     hal_ir_value way = hal_ir_mul(e->b, ops_gemm_index(e, hal_ir_u32(e->b, far)), side->stride);
     return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
 }
@@ -67,8 +67,9 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
     hal_ir_builder *b = e->b;
     const ops_gemm_side *side = s->side;
     uint32_t width = side->operand->width, fast = ahead % s->run * width, slow = ahead / s->run;
-    uint32_t lines = side->operand->along_k ? slow % side->block : fast;
-    uint32_t steps = side->operand->along_k ? fast + slow / side->block * s->run * width : slow;
+    uint32_t lines = side->operand->k_contiguous ? slow % side->block : fast;
+    uint32_t steps =
+        side->operand->k_contiguous ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
     access a = {.from = ahead > 0 && e->tiles->stages <= 2
@@ -95,16 +96,16 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t be
     uint32_t accesses = side->block * depth / width;
     hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->side = side;
-    s->pitch = pitch_of(side->block, side->operand->along_k);
-    s->run = !side->operand->along_k ? side->block / width
-             : depth < 8             ? depth / width
-             : width < 8             ? 8 / width
-                                     : 1;
+    s->pitch = pitch_of(side->block, side->operand->k_contiguous);
+    s->run = !side->operand->k_contiguous ? side->block / width
+             : depth < 8                  ? depth / width
+             : width < 8                  ? 8 / width
+                                          : 1;
     s->count = (accesses + p->items - 1) / p->items;
     s->inside = accesses < p->items ? hal_ir_lt(b, id, hal_ir_u32(b, accesses)) : HAL_IR_NONE;
     hal_ir_value fast = ops_gemm_times(e, ops_gemm_rest(e, id, s->run), width);
     hal_ir_value slow = ops_gemm_quotient(e, id, s->run);
-    if (side->operand->along_k) {
+    if (side->operand->k_contiguous) {
         hal_ir_value runs = ops_gemm_quotient(e, slow, side->block);
         s->line = ops_gemm_rest(e, slow, side->block);
         s->step = hal_ir_add(b, fast, ops_gemm_times(e, runs, s->run * width));
@@ -126,7 +127,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     hal_ir_builder *b = e->b;
     const ops_gemm_side *side = s->side;
     hal_ir_value way = ops_gemm_index(e, k);
-    way = side->operand->along_k ? way : hal_ir_mul(b, way, side->stride);
+    way = side->operand->k_contiguous ? way : hal_ir_mul(b, way, side->stride);
     hal_ir_value some_k = hal_ir_lt(b, k, e->k);
     hal_ir_value left = hal_ir_select(b, some_k, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
@@ -169,7 +170,7 @@ static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
     hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t offset = s->accesses[i].to;
-        if (!s->side->operand->along_k || width == 1) {
+        if (!s->side->operand->k_contiguous || width == 1) {
             hal_ir_store_wide(b, p->shared, to, (int32_t)offset, s->inside, s->vectors[i]);
             continue;
         }

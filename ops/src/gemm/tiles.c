@@ -120,12 +120,12 @@ static ops_gemm_tiles choose_alone(const hal_device_info *info, int64_t m, int64
 }
 
 /* No larger than the matrix: idle lanes and rows cost as much as busy ones. */
-static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_along_k)
+static ops_gemm_tiles choose_lanes(int64_t m, int64_t n, int b_k_contiguous)
 {
-    ops_gemm_tiles t = b_along_k ? lanes_tall : lanes_wide;
+    ops_gemm_tiles t = b_k_contiguous ? lanes_tall : lanes_wide;
     t.block_n = cover(n, 16, t.block_n);
     uint16_t rows =
-        (uint16_t)(t.block_m * (b_along_k ? lanes_tall : lanes_wide).block_n / t.block_n);
+        (uint16_t)(t.block_m * (b_k_contiguous ? lanes_tall : lanes_wide).block_n / t.block_n);
     t.block_m = cover(m, 1, rows < 64 ? rows : 64);
     t.thread_m = (uint8_t)t.block_m;
     t.strip_m = t.thread_m;
@@ -238,11 +238,11 @@ static double duration_split(const hal_device_info *info, const ops_gemm_plan *p
     ops_gemm_tiles t, adding;
     if (plan->tiles.matrix) {
         ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
-                                     work->m, work->n, depth, parts, plan->type_ab, plan->b.along_k,
-                                     &t);
-    } else if (!ops_gemm_choose_slices(info, work->m, work->n, depth, parts, width, plan->a.along_k,
-                                       &t)) {
-        ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.along_k, &t);
+                                     work->m, work->n, depth, parts, plan->type_ab,
+                                     plan->b.k_contiguous, &t);
+    } else if (!ops_gemm_choose_slices(info, work->m, work->n, depth, parts, width,
+                                       plan->a.k_contiguous, &t)) {
+        ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.k_contiguous, &t);
     }
     ops_gemm_choose_adding(info, work->m, work->n, parts, sum, &adding);
     const uint64_t columns = (work->n + t.block_n - 1u) / t.block_n;
@@ -261,14 +261,14 @@ static double duration_split(const hal_device_info *info, const ops_gemm_plan *p
 }
 
 void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                           uint32_t width, int b_along_k, ops_gemm_tiles *tiles)
+                           uint32_t width, int b_k_contiguous, ops_gemm_tiles *tiles)
 {
     if (info->item_vector_bytes > 0) {
         *tiles = choose_alone(info, m, n, batch, width);
         return;
     }
     if (info->kind == HAL_DEVICE_CPU && info->subgroup_width > 0) {
-        *tiles = choose_lanes(m, n, b_along_k);
+        *tiles = choose_lanes(m, n, b_k_contiguous);
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];
@@ -282,12 +282,14 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
         }
     }
     if (width > 4) { /* sums of two registers each leave room for half as many groups */
-        tiles->resident = (uint8_t)(tiles->resident ? (tiles->resident + 1) / 2 : 4);
+        tiles->min_groups_per_unit =
+            (uint8_t)(tiles->min_groups_per_unit ? (tiles->min_groups_per_unit + 1) / 2 : 4);
     }
 }
 
 int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
-                           uint32_t batch, uint32_t width, int a_along_k, ops_gemm_tiles *tiles)
+                           uint32_t batch, uint32_t width, int a_k_contiguous,
+                           ops_gemm_tiles *tiles)
 {
     const uint32_t warp = 32, wide = width > 4 ? 2 : 1;
     ops_gemm_tiles t = {.block_k = (uint16_t)(wide == 2 ? 2 : 4)};
@@ -302,7 +304,7 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
     }
     t.thread_m = (uint8_t)(t.block_m < 8 ? t.block_m : 8);
     t.thread_n = (uint8_t)(t.block_n < 4 ? t.block_n : 4);
-    t.strip_m = (uint8_t)(a_along_k ? 1 : t.thread_m < 4 ? t.thread_m : 4);
+    t.strip_m = (uint8_t)(a_k_contiguous ? 1 : t.thread_m < 4 ? t.thread_m : 4);
     t.strip_n = t.thread_n;
     t.lanes_m = (uint8_t)(t.block_m / t.thread_m);
     t.lanes_n = (uint8_t)(t.block_n / t.thread_n);
@@ -319,7 +321,8 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
     while (t.slices > 1 && ops_gemm_sliced_elements(&t) * 4 * wide > info->shared_bytes) {
         t.slices /= 2;
     }
-    t.resident = 1; /* registers for all loads under way: a compiler would rather wait for some */
+    t.min_groups_per_unit =
+        1; /* registers for all loads under way: a compiler would rather wait for some */
     const uint32_t most =
         info->item_register_bytes ? info->item_register_bytes / (4 * VALUES_SHARE) : SLICED_VALUES;
     const uint32_t values = (uint32_t)(t.thread_m + t.thread_n) * t.block_k * wide;
@@ -333,8 +336,8 @@ int ops_gemm_choose_slices(const hal_device_info *info, int64_t m, int64_t n, in
 }
 
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
-                                 int64_t n, int64_t k, uint32_t batch, hal_type type, int b_along_k,
-                                 ops_gemm_tiles *tiles)
+                                 int64_t n, int64_t k, uint32_t batch, hal_type type,
+                                 int b_k_contiguous, ops_gemm_tiles *tiles)
 {
     if (precision == HAL_GEMM_STRICT || !(info->matrix_types & HAL_TYPE_BIT(type)) ||
         !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||
@@ -352,10 +355,10 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
     }
     tiles->matrix = type == HAL_TYPE_F32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
-    tiles->strip_n = b_along_k ? 2 : 8;
+    tiles->strip_n = b_k_contiguous ? 2 : 8;
     if (tiles->flush && tiles->thread_n == 16) { /* room for the second set of sums */
         tiles->thread_n /= 2;
-        tiles->resident = 1;
+        tiles->min_groups_per_unit = 1;
     }
     return 1;
 }
@@ -398,7 +401,7 @@ uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan 
 void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,
                             uint32_t width, ops_gemm_tiles *tiles)
 {
-    ops_gemm_tiles t = {.block_k = 1, .thread_m = 1, .strip_m = 1, .resident = 2};
+    ops_gemm_tiles t = {.block_k = 1, .thread_m = 1, .strip_m = 1, .min_groups_per_unit = 2};
     uint32_t items = SLICED_ITEMS;
     while (items > 1 && (items > info->max_group_items || items > info->max_group_size[0])) {
         items /= 2;

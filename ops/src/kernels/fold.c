@@ -34,7 +34,7 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
 
 /* The axis is what lies close in memory: work-items side by side along it. */
 static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
-                       ops_team *team)
+                       ops_reduce_layout *team)
 {
     int lanes = info->kind == HAL_DEVICE_CPU;
     if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
@@ -58,7 +58,7 @@ static void team_along(const hal_device_info *info, int64_t outputs, int64_t len
 
 /* The outputs are what lies close: work-items side by side across them. */
 static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
-                        uint32_t items, ops_team *team)
+                        uint32_t items, ops_reduce_layout *team)
 {
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     if (info->kind == HAL_DEVICE_CPU) {
@@ -120,8 +120,9 @@ static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memo
 }
 
 /* A tree through shared memory: the upper half of the members is added to the lower one. */
-static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const ops_member *member,
-                                ops_reduction kind, ops_state state, ops_fold_memory shared)
+static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *team,
+                                const ops_reduce_lane *member, ops_reduction kind, ops_state state,
+                                ops_fold_memory shared)
 {
     hal_ir_value row = hal_ir_mul(b, member->q, hal_ir_u32(b, team->outputs));
     hal_ir_value own = hal_ir_add(b, row, member->p);
@@ -139,15 +140,15 @@ static ops_state fold_by_halves(hal_ir_builder *b, const ops_team *team, const o
     return load_state(b, kind, shared, member->p);
 }
 
-void ops_team_choose(const ops_context *context, const ops_space *space, const ops_axis *axis,
-                     uint32_t lead, ops_team *team)
+void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
+                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *team)
 {
     const hal_device_info *info = context->info;
     int64_t outputs = ops_space_elements(space);
     int64_t across = llabs(space->stride[lead][space->rank - 1]);
     int64_t along = llabs(axis->stride[lead]);
     const uint32_t items = halved_to(256, info->max_group_items);
-    *team = (ops_team){1, 1, 0, 0, 0, 0};
+    *team = (ops_reduce_layout){1, 1, 0, 0, 0, 0};
     if (outputs == 1 || across == 0 || along < across) {
         team_along(info, outputs, axis->length, items, team);
     } else {
@@ -165,8 +166,8 @@ void ops_team_choose(const ops_context *context, const ops_space *space, const o
     }
 }
 
-hal_status ops_team_grid(const ops_context *context, const char *function, const ops_space *space,
-                         ops_team *team, uint32_t grid[3])
+hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
+                                  const ops_space *space, ops_reduce_layout *team, uint32_t grid[3])
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
     if (!team->rows) {
@@ -189,21 +190,23 @@ hal_status ops_team_grid(const ops_context *context, const char *function, const
     return HAL_OK;
 }
 
-void ops_team_sign(const ops_team *team, ops_signature *signature)
+void ops_reduce_layout_key(const ops_reduce_layout *team, ops_cache_key *signature)
 {
-    ops_sign(signature, team->outputs | (uint64_t)team->along << 16 |
-                            (uint64_t)team->subgroup << 32 | (uint64_t)team->axis_first << 48 |
-                            (uint64_t)team->rows << 49 | (uint64_t)team->deep << 50);
+    ops_cache_key_append(signature, team->outputs | (uint64_t)team->along << 16 |
+                                        (uint64_t)team->subgroup << 32 |
+                                        (uint64_t)team->axis_first << 48 |
+                                        (uint64_t)team->rows << 49 | (uint64_t)team->deep << 50);
 }
 
-void ops_team_declare(hal_ir_builder *b, const ops_team *team)
+void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *team)
 {
     hal_ir_group_size(b, team->axis_first ? team->along : team->outputs,
                       team->axis_first ? team->outputs : team->along, 1);
 }
 
-void ops_team_begin(hal_ir_builder *b, const ops_team *team, const ops_layout *layout,
-                    const ops_layout_values *values, ops_member *member)
+void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *team,
+                            const ops_layout *layout, const ops_layout_values *values,
+                            ops_reduce_lane *member)
 {
     uint32_t axis_dimension = team->axis_first ? 0 : 1;
     hal_ir_value zero = hal_ir_u32(b, 0);
@@ -267,13 +270,13 @@ int64_t ops_axis_reach(const ops_axis *axis, uint32_t view_count)
     return reach;
 }
 
-void ops_axis_sign(const ops_axis *axis, uint32_t view_count, ops_signature *signature)
+void ops_axis_key(const ops_axis *axis, uint32_t view_count, ops_cache_key *signature)
 {
     uint64_t steps = 0;
     for (uint32_t view = 0; view < view_count; view++) {
         steps = steps << 2 | axis->step[view];
     }
-    ops_sign(signature, steps);
+    ops_cache_key_append(signature, steps);
 }
 
 void ops_axis_put(const ops_axis *axis, const ops_layout *layout, ops_block *block)
@@ -361,8 +364,8 @@ ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state
     return state;
 }
 
-ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_team *team, ops_reduction kind,
-                                hal_type type)
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *team,
+                                ops_reduction kind, hal_type type)
 {
     ops_fold_memory shared = {HAL_IR_NONE, HAL_IR_NONE};
     if (team->along > (team->subgroup ? team->subgroup : 1)) {
@@ -375,8 +378,9 @@ ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_team *team, ops_red
     return shared;
 }
 
-ops_state ops_fold_team(hal_ir_builder *b, const ops_team *team, const ops_member *member,
-                        ops_reduction kind, ops_state state, ops_fold_memory shared)
+ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *team,
+                         const ops_reduce_lane *member, ops_reduction kind, ops_state state,
+                         ops_fold_memory shared)
 {
     for (uint32_t mask = 1; mask < team->subgroup; mask *= 2) {
         state = ops_fold(b, kind, state, shuffle(b, kind, state, mask));

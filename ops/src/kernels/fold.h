@@ -11,13 +11,13 @@
 
 #include <ops/reduce.h>
 
-typedef struct ops_team {
+typedef struct ops_reduce_layout {
     uint32_t outputs, along; /* the latter a power of two */
     uint32_t subgroup;       /* lanes that combine by shuffles; 0: all through shared memory */
     uint8_t axis_first;      /* dimension 0 of the group runs along the axis */
     uint8_t rows; /* the innermost dimension of the outputs has the grid's x for itself */
     uint8_t deep; /* rows: y and z of the grid count the others */
-} ops_team;
+} ops_reduce_layout;
 
 /* The axis as the views step along it. */
 typedef struct ops_axis {
@@ -32,30 +32,32 @@ typedef struct ops_state {
 } ops_state;
 
 /* The work-item's part in the team. */
-typedef struct ops_member {
+typedef struct ops_reduce_lane {
     hal_ir_value p, q;                 /* U32 */
     hal_ir_value item;                 /* U32, its number in the group */
     hal_ir_value inside;               /* BOOL: output p is one */
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the output's first element on the axis */
-} ops_member;
+} ops_reduce_lane;
 
 /* Chooses a team for a collapsed space of outputs; `lead` is the view that is read most. */
-void ops_team_choose(const ops_context *context, const ops_space *space, const ops_axis *axis,
-                     uint32_t lead, ops_team *team);
+void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
+                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *team);
 
 /* Groups that cover the outputs, in x and y of the grid; z is left to slices where team->deep is
  * not set. */
-hal_status ops_team_grid(const ops_context *context, const char *function, const ops_space *space,
-                         ops_team *team, uint32_t grid[3]);
-void ops_team_sign(const ops_team *team, ops_signature *signature);
-void ops_team_declare(hal_ir_builder *b, const ops_team *team);
-void ops_team_begin(hal_ir_builder *b, const ops_team *team, const ops_layout *layout,
-                    const ops_layout_values *values, ops_member *member);
+hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
+                                  const ops_space *space, ops_reduce_layout *team,
+                                  uint32_t grid[3]);
+void ops_reduce_layout_key(const ops_reduce_layout *team, ops_cache_key *signature);
+void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *team);
+void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *team,
+                            const ops_layout *layout, const ops_layout_values *values,
+                            ops_reduce_lane *member);
 
 /* Strides along the axis: their kinds in the signature, the others as scalars. */
 void ops_axis_take(ops_space *space, uint32_t axis, ops_axis *out);
 int64_t ops_axis_reach(const ops_axis *axis, uint32_t view_count);
-void ops_axis_sign(const ops_axis *axis, uint32_t view_count, ops_signature *signature);
+void ops_axis_key(const ops_axis *axis, uint32_t view_count, ops_cache_key *signature);
 void ops_axis_put(const ops_axis *axis, const ops_layout *layout, ops_block *block);
 void ops_axis_declare(hal_ir_builder *b, const ops_axis *axis, const ops_layout *layout,
                       hal_ir_value *strides);
@@ -71,9 +73,10 @@ ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state
 typedef struct ops_fold_memory {
     hal_ir_memory_id values, places;
 } ops_fold_memory;
-ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_team *team, ops_reduction kind,
-                                hal_type type);
-ops_state ops_fold_team(hal_ir_builder *b, const ops_team *team, const ops_member *member,
-                        ops_reduction kind, ops_state state, ops_fold_memory shared);
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *team,
+                                ops_reduction kind, hal_type type);
+ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *team,
+                         const ops_reduce_lane *member, ops_reduction kind, ops_state state,
+                         ops_fold_memory shared);
 
 #endif

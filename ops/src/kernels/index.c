@@ -1,6 +1,6 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
 #include "tensor/memo.h"
-#include "walk.h"
+#include "elementwise.h"
 
 #include <ops/index.h>
 
@@ -23,7 +23,7 @@ typedef struct task {
     uint32_t tensor_count;
     ops_bindings bindings;
     ops_space space;
-    ops_walk walk;
+    ops_elementwise_plan walk;
     body_plan body;
 } task;
 
@@ -109,20 +109,20 @@ static hal_status prepare(ops_context *context, task *t, uint32_t leader, uint32
     uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
     widest = widest < limit / size ? widest : limit / size;
     ops_space_collapse(&t->space, leader);
-    hal_status status = ops_walk_plan(context, t->function, &t->space, widest, starts, reserved,
-                                      t->reach, &t->walk);
+    hal_status status = ops_elementwise_plan_init(context, t->function, &t->space, widest, starts,
+                                                  reserved, t->reach, &t->walk);
     if (status) {
         return status;
     }
-    ops_signature signature;
+    ops_cache_key signature;
     signature.count = 0;
-    ops_sign(&signature, t->family);
+    ops_cache_key_append(&signature, t->family);
     for (uint32_t i = 0; i < t->tensor_count; i++) {
         uint32_t slot = t->body.slots[i];
-        ops_sign(&signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
-                                 (uint64_t)t->bindings.access[slot] << 16);
+        ops_cache_key_append(&signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
+                                             (uint64_t)t->bindings.access[slot] << 16);
     }
-    ops_walk_sign(&t->space, &t->walk, &signature);
+    ops_elementwise_key(&t->space, &t->walk, &signature);
     *entry = ops_cache_find(context, &signature, key);
     return HAL_OK;
 }
@@ -132,22 +132,23 @@ static hal_status begin(task *t, const char *name, hal_ir_builder **b, ops_layou
     hal_status status = hal_ir_builder_create(name, b);
     if (!status) {
         ops_declare_bindings(*b, &t->bindings);
-        ops_walk_declare(*b, &t->space, &t->walk, values);
+        ops_elementwise_declare(*b, &t->space, &t->walk, values);
     }
     return status;
 }
 
 static hal_status finish(ops_context *context, task *t, const uint64_t key[2], hal_ir_builder *b,
-                         const ops_layout_values *values, ops_walk_body body, ops_entry **entry)
+                         const ops_layout_values *values, ops_elementwise_body body,
+                         ops_entry **entry)
 {
-    ops_walk_emit(b, &t->walk, values, body, &t->body);
+    ops_elementwise_emit(b, &t->walk, values, body, &t->body);
     return ops_cache_build(context, key, b, entry);
 }
 
 /* An I32 or I64 index as an unsigned number in which negative ones are huge, and *other in the same
  * type, so that both can be compared. */
-static hal_ir_value comparable(hal_ir_builder *b, const ops_cursor *cursor, hal_ir_value index,
-                               hal_ir_value *other)
+static hal_ir_value comparable(hal_ir_builder *b, const ops_element_iter *cursor,
+                               hal_ir_value index, hal_ir_value *other)
 {
     int wide = hal_ir_type_of(b, index) == HAL_TYPE_I64 || cursor->values->type == HAL_TYPE_U64;
     hal_type type = wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
@@ -156,7 +157,7 @@ static hal_ir_value comparable(hal_ir_builder *b, const ops_cursor *cursor, hal_
 }
 
 /* Views: y, x, indices. */
-static void emit_gather(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_gather(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
     const body_plan *p = user;
     hal_ir_value pick = hal_ir_load_wide(b, p->slots[2], cursor->index[2], 0, 1, cursor->guard);
@@ -218,7 +219,7 @@ static hal_status check_parts(const ops_context *context, uint32_t axis, const o
 }
 
 /* Views: y, the coordinate. */
-static void emit_iota(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_iota(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
     const body_plan *p = user;
     hal_type type = hal_type_of_value(p->storage);
@@ -242,7 +243,7 @@ static void put_whole(ops_block *block, hal_type type, double value)
 }
 
 /* Views: y, indices, the coordinate along the last axis. */
-static void emit_one_hot(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_one_hot(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
     const body_plan *p = user;
     hal_type type = hal_type_of_value(p->storage);
@@ -272,12 +273,12 @@ static int copy_plain(ops_context *context, const ops_tensor *x, const ops_tenso
 }
 
 /* Views: y, x. */
-static void emit_copy(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_copy(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
     const body_plan *p = user;
     hal_ir_value elements[OPS_MAX_WIDTH];
-    ops_cursor_load(b, cursor, 1, p->slots[1], elements);
-    ops_cursor_store(b, cursor, 0, p->slots[0], elements);
+    ops_element_load(b, cursor, 1, p->slots[1], elements);
+    ops_element_store(b, cursor, 0, p->slots[0], elements);
 }
 
 hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,

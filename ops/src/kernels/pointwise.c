@@ -1,7 +1,7 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
 #include "expression.h"
 #include "tensor/memo.h"
-#include "walk.h"
+#include "elementwise.h"
 
 #include <string.h>
 
@@ -145,14 +145,14 @@ static uint32_t widest_access(const ops_context *context, const ops_bindings *bi
     return limit / size ? limit / size : 1;
 }
 
-static void emit_body(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_body(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
     const body_plan *plan = user;
     const ops_expression *e = plan->expression;
     hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_WIDTH];
     hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_WIDTH];
     for (uint32_t i = 0; i < e->input_count; i++) {
-        ops_cursor_load(b, cursor, i, plan->slots[i], loaded[i]);
+        ops_element_load(b, cursor, i, plan->slots[i], loaded[i]);
     }
     for (uint32_t element = 0; element < cursor->width; element++) {
         hal_ir_value inputs[OPS_MAX_INPUTS], outputs[OPS_MAX_OUTPUTS];
@@ -166,13 +166,13 @@ static void emit_body(hal_ir_builder *b, const ops_cursor *cursor, const void *u
     }
     for (uint32_t i = 0; i < e->output_count; i++) {
         uint32_t view = e->input_count + i;
-        ops_cursor_store(b, cursor, view, plan->slots[view], stored[i]);
+        ops_element_store(b, cursor, view, plan->slots[view], stored[i]);
     }
 }
 
 static hal_status build(ops_context *context, const uint64_t key[2], const ops_bindings *bindings,
-                        const body_plan *plan, const ops_space *space, const ops_walk *walk,
-                        ops_entry **entry)
+                        const body_plan *plan, const ops_space *space,
+                        const ops_elementwise_plan *walk, ops_entry **entry)
 {
     const hal_ir_kernel *fragment = plan->expression->fragment;
     hal_ir_builder *b;
@@ -182,8 +182,8 @@ static hal_status build(ops_context *context, const uint64_t key[2], const ops_b
     }
     ops_layout_values values;
     ops_declare_bindings(b, bindings);
-    ops_walk_declare(b, space, walk, &values);
-    ops_walk_emit(b, walk, &values, emit_body, plan);
+    ops_elementwise_declare(b, space, walk, &values);
+    ops_elementwise_emit(b, walk, &values, emit_body, plan);
     return ops_cache_build(context, key, b, entry);
 }
 
@@ -196,7 +196,7 @@ static hal_status run(ops_context *context, const call *c)
     ops_bindings bindings;
     body_plan plan = {c->expression, {0}};
     ops_space space;
-    ops_walk walk;
+    ops_elementwise_plan walk;
     uint64_t starts[OPS_MAX_VIEWS];
     status = bind_tensors(context, c, &bindings, &plan, &space);
     if (status) {
@@ -207,24 +207,24 @@ static hal_status run(ops_context *context, const call *c)
         starts[i] = bindings.ranges[slot].offset / hal_type_size(bindings.types[slot]);
     }
     ops_space_collapse(&space, c->input_count);
-    status = ops_walk_plan(context, c->function, &space, widest_access(context, &bindings), starts,
-                           0, 0, &walk);
+    status = ops_elementwise_plan_init(context, c->function, &space,
+                                       widest_access(context, &bindings), starts, 0, 0, &walk);
     if (status) {
         return status;
     }
 
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_POINTWISE);
-    ops_sign(&signature, c->expression->hash[0]);
-    ops_sign(&signature, c->expression->hash[1]);
+    ops_cache_key_append(&signature, OPS_FAMILY_POINTWISE);
+    ops_cache_key_append(&signature, c->expression->hash[0]);
+    ops_cache_key_append(&signature, c->expression->hash[1]);
     for (uint32_t i = 0; i < space.view_count; i++) {
         uint32_t slot = plan.slots[i];
-        ops_sign(&signature, slot | (uint64_t)bindings.types[slot] << 8 |
-                                 (uint64_t)bindings.access[slot] << 16);
+        ops_cache_key_append(&signature, slot | (uint64_t)bindings.types[slot] << 8 |
+                                             (uint64_t)bindings.access[slot] << 16);
     }
-    ops_walk_sign(&space, &walk, &signature);
+    ops_elementwise_key(&space, &walk, &signature);
     ops_entry *entry = ops_cache_find(context, &signature, key);
     if (!entry) {
         status = build(context, key, &bindings, &plan, &space, &walk, &entry);
@@ -294,31 +294,32 @@ static int fill_plain(ops_context *context, const ops_tensor *y, double value, h
     return 1;
 }
 
-static void emit_fill(hal_ir_builder *b, const ops_cursor *cursor, const void *user)
+static void emit_fill(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
 {
-    ops_cursor_store(b, cursor, 0, 0, user);
+    ops_element_store(b, cursor, 0, 0, user);
 }
 
 static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value)
 {
     ops_bindings bindings;
     ops_space space;
-    ops_walk walk;
+    ops_elementwise_plan walk;
     bindings.count = 0;
     uint32_t slot = ops_bind(context, &bindings, y, HAL_ACCESS_WRITE);
     ops_space_begin(&space, y->rank, y->shape);
     ops_space_add(&space, y, ops_base(&bindings, slot, y));
     ops_space_collapse(&space, 0);
-    hal_status status = ops_walk_plan(context, "ops_fill", &space, 1, NULL, 16, 0, &walk);
+    hal_status status =
+        ops_elementwise_plan_init(context, "ops_fill", &space, 1, NULL, 16, 0, &walk);
     if (status) {
         return status;
     }
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_FILL);
-    ops_sign(&signature, y->type);
-    ops_walk_sign(&space, &walk, &signature);
+    ops_cache_key_append(&signature, OPS_FAMILY_FILL);
+    ops_cache_key_append(&signature, y->type);
+    ops_elementwise_key(&space, &walk, &signature);
     ops_entry *entry = ops_cache_find(context, &signature, key);
     hal_type type = hal_type_of_value(y->type);
     hal_type carrier = type == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_U32 : type;
@@ -330,10 +331,10 @@ static hal_status fill_strided(ops_context *context, const ops_tensor *y, double
             return status;
         }
         ops_declare_bindings(b, &bindings);
-        ops_walk_declare(b, &space, &walk, &values);
+        ops_elementwise_declare(b, &space, &walk, &values);
         hal_ir_value element = hal_ir_scalar_value(b, "value", carrier);
         element = type == carrier ? element : hal_ir_cast(b, type, element);
-        ops_walk_emit(b, &walk, &values, emit_fill, &element);
+        ops_elementwise_emit(b, &walk, &values, emit_fill, &element);
         status = ops_cache_build(context, key, b, &entry);
         if (status) {
             return status;

@@ -195,12 +195,12 @@ static hal_status run(ops_context *context, const char *function, uint8_t kind, 
     if (status) {
         return status;
     }
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t cache_key[2];
     signature.count = 0;
-    ops_sign(&signature, OPS_FAMILY_RANDOM);
-    ops_sign(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.wide << 16 |
-                             (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
+    ops_cache_key_append(&signature, OPS_FAMILY_RANDOM);
+    ops_cache_key_append(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.wide << 16 |
+                                         (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
     ops_entry *entry = ops_cache_find(context, &signature, cache_key);
     if (!entry) {
         hal_ir_builder *b;

@@ -234,7 +234,7 @@ static void add_output(const call *c, ops_reduce_pass *pass)
  * does not change the result. What a prologue makes is taken to lie in row-major order, as it would
  * in memory. */
 static void choose_team(const ops_context *context, const ops_tensor *x, uint32_t axis, int is_made,
-                        ops_team *team)
+                        ops_reduce_layout *team)
 {
     ops_tensor like = *x;
     int64_t stride = 1;
@@ -248,7 +248,7 @@ static void choose_team(const ops_context *context, const ops_tensor *x, uint32_
     ops_space_add(&space, &like, 0);
     ops_axis_take(&space, axis, &taken);
     ops_space_collapse(&space, 0);
-    ops_team_choose(context, &space, &taken, 0, team);
+    ops_reduce_layout_choose(context, &space, &taken, 0, team);
 }
 
 /* Bindings, space, team and loops of a pass over `shape`. */
@@ -289,7 +289,7 @@ static hal_status plan(const ops_context *context, const ops_tensor *shape, uint
 /* Slices of the axis, where the outputs alone would leave units of the device idle. */
 static void choose_slices(const ops_context *context, ops_reduce_pass *pass)
 {
-    const ops_team *team = &pass->team;
+    const ops_reduce_layout *team = &pass->team;
     int64_t outputs = ops_space_elements(&pass->space), length = pass->axis.length;
     int64_t groups = (outputs + team->outputs - 1) / team->outputs;
     int64_t wanted = 4 * (int64_t)context->info->compute_units;
@@ -340,34 +340,35 @@ static void choose_loops(ops_reduce_pass *pass)
                    hal_type_is_float(pass->type) && steps / pass->unroll > 512;
 }
 
-static void sign(const ops_reduce_pass *pass, ops_signature *signature)
+static void sign(const ops_reduce_pass *pass, ops_cache_key *signature)
 {
     uint32_t count = pass->input_count + pass->output_count + pass->further_count;
-    ops_sign(signature, OPS_FAMILY_REDUCE);
-    ops_sign(signature, (uint64_t)pass->kind | (uint64_t)pass->type << 8 |
-                            (uint64_t)pass->result << 16 | (uint64_t)pass->from_partials << 24 |
-                            (uint64_t)pass->to_partials << 25 | (uint64_t)pass->nested << 26 |
-                            (uint64_t)pass->unroll << 32 | (uint64_t)pass->input_count << 40 |
-                            (uint64_t)pass->further_count << 48);
+    ops_cache_key_append(signature, OPS_FAMILY_REDUCE);
+    ops_cache_key_append(
+        signature, (uint64_t)pass->kind | (uint64_t)pass->type << 8 | (uint64_t)pass->result << 16 |
+                       (uint64_t)pass->from_partials << 24 | (uint64_t)pass->to_partials << 25 |
+                       (uint64_t)pass->nested << 26 | (uint64_t)pass->unroll << 32 |
+                       (uint64_t)pass->input_count << 40 | (uint64_t)pass->further_count << 48);
     const ops_expression *expressions[2] = {pass->prologue, pass->epilogue};
     for (uint32_t i = 0; i < 2; i++) {
-        ops_sign(signature, expressions[i] ? expressions[i]->hash[0] : 0);
-        ops_sign(signature, expressions[i] ? expressions[i]->hash[1] : 0);
+        ops_cache_key_append(signature, expressions[i] ? expressions[i]->hash[0] : 0);
+        ops_cache_key_append(signature, expressions[i] ? expressions[i]->hash[1] : 0);
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = pass->slots[i];
-        ops_sign(signature, slot | (uint64_t)pass->bindings.types[slot] << 8 |
-                                (uint64_t)pass->bindings.access[slot] << 16);
+        ops_cache_key_append(signature, slot | (uint64_t)pass->bindings.types[slot] << 8 |
+                                            (uint64_t)pass->bindings.access[slot] << 16);
     }
-    ops_team_sign(&pass->team, signature);
-    ops_axis_sign(&pass->axis, count, signature);
-    ops_layout_sign(&pass->space, &pass->layout, signature);
+    ops_reduce_layout_key(&pass->team, signature);
+    ops_axis_key(&pass->axis, count, signature);
+    ops_layout_key(&pass->space, &pass->layout, signature);
 }
 
 static hal_status record(ops_context *context, ops_reduce_pass *pass)
 {
     uint32_t grid[3];
-    hal_status status = ops_team_grid(context, "ops_reduce", &pass->space, &pass->team, grid);
+    hal_status status =
+        ops_reduce_layout_grid(context, "ops_reduce", &pass->space, &pass->team, grid);
     if (status) {
         return status;
     }
@@ -375,7 +376,7 @@ static hal_status record(ops_context *context, ops_reduce_pass *pass)
         grid[2] = pass->slices;
     }
     choose_loops(pass);
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
     sign(pass, &signature);

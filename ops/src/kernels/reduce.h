@@ -30,7 +30,7 @@ typedef struct ops_reduce_pass {
     ops_bindings bindings;
     ops_space space;
     ops_axis axis;
-    ops_team team;
+    ops_reduce_layout team;
     ops_layout layout;
 } ops_reduce_pass;
 

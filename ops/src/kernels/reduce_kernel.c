@@ -9,7 +9,7 @@ typedef struct emitter {
     const ops_reduce_pass *pass;
     ops_layout_values values;
     hal_ir_value axis_strides[OPS_MAX_VIEWS];
-    ops_member member;
+    ops_reduce_lane member;
     hal_ir_value start, end; /* of the slice, U32 */
     hal_ir_value slice_stride, mean_length;
     ops_state total;   /* variables */
@@ -207,12 +207,13 @@ static void emit_result(emitter *e, ops_state state)
 void ops_reduce_emit(hal_ir_builder *b, const ops_reduce_pass *pass)
 {
     emitter e = {.b = b, .pass = pass};
-    ops_team_declare(b, &pass->team);
+    ops_reduce_layout_declare(b, &pass->team);
     ops_fold_memory shared = ops_fold_shared(b, &pass->team, pass->kind, pass->type);
     declare(&e);
-    ops_team_begin(b, &pass->team, &pass->layout, &e.values, &e.member);
+    ops_reduce_layout_emit(b, &pass->team, &pass->layout, &e.values, &e.member);
     emit_loops(&e);
-    emit_result(&e, ops_fold_team(b, &pass->team, &e.member, pass->kind, get(&e, e.total), shared));
+    emit_result(&e,
+                ops_fold_group(b, &pass->team, &e.member, pass->kind, get(&e, e.total), shared));
 }
 
 void ops_reduce_put(const ops_reduce_pass *pass, ops_block *block)

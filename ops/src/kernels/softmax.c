@@ -9,12 +9,12 @@
 typedef struct plan {
     hal_type type;
     uint8_t logarithm;
-    uint8_t resident; /* elements of the axis that each work-item holds; 0: too many, read again */
+    uint8_t elements_per_item; /* of the axis, kept in registers; 0: too many, read again */
     uint8_t slots[2];
     ops_bindings bindings;
     ops_space space;
     ops_axis axis;
-    ops_team team;
+    ops_reduce_layout team;
     ops_layout layout;
 } plan;
 
@@ -23,7 +23,7 @@ typedef struct emitter {
     const plan *p;
     ops_layout_values values;
     hal_ir_value strides[OPS_MAX_VIEWS];
-    ops_member member;
+    ops_reduce_lane member;
     hal_ir_value length;
 } emitter;
 
@@ -68,24 +68,25 @@ static void make_plan(const ops_context *context, uint32_t axis, const ops_tenso
     ops_space_add(&p->space, y, ops_base(&p->bindings, p->slots[1], y));
     ops_axis_take(&p->space, axis, &p->axis);
     ops_space_collapse(&p->space, 1);
-    ops_team_choose(context, &p->space, &p->axis, 1, &p->team);
+    ops_reduce_layout_choose(context, &p->space, &p->axis, 1, &p->team);
     ops_layout_choose(context, &p->space, 32, ops_axis_reach(&p->axis, 2), &p->layout);
     int64_t share = (p->axis.length + p->team.along - 1) / p->team.along;
-    p->resident = share <= MOST_RESIDENT ? (uint8_t)share : 0;
+    p->elements_per_item = share <= MOST_RESIDENT ? (uint8_t)share : 0;
 }
 
-static void sign(const plan *p, ops_signature *signature)
+static void sign(const plan *p, ops_cache_key *signature)
 {
-    ops_sign(signature, OPS_FAMILY_SOFTMAX);
-    ops_sign(signature, p->logarithm | (uint64_t)p->resident << 8 | (uint64_t)p->type << 16);
+    ops_cache_key_append(signature, OPS_FAMILY_SOFTMAX);
+    ops_cache_key_append(signature, p->logarithm | (uint64_t)p->elements_per_item << 8 |
+                                        (uint64_t)p->type << 16);
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t slot = p->slots[i];
-        ops_sign(signature, slot | (uint64_t)p->bindings.types[slot] << 8 |
-                                (uint64_t)p->bindings.access[slot] << 16);
+        ops_cache_key_append(signature, slot | (uint64_t)p->bindings.types[slot] << 8 |
+                                            (uint64_t)p->bindings.access[slot] << 16);
     }
-    ops_team_sign(&p->team, signature);
-    ops_axis_sign(&p->axis, 2, signature);
-    ops_layout_sign(&p->space, &p->layout, signature);
+    ops_reduce_layout_key(&p->team, signature);
+    ops_axis_key(&p->axis, 2, signature);
+    ops_layout_key(&p->space, &p->layout, signature);
 }
 
 static hal_ir_value load(emitter *e, hal_ir_value k, hal_ir_value guard)
@@ -105,7 +106,7 @@ static hal_ir_value keep(emitter *e, hal_ir_value in_row, hal_ir_value value, op
 static hal_ir_value fold(emitter *e, ops_reduction kind, hal_ir_value value, ops_fold_memory shared)
 {
     ops_state state = {value, HAL_IR_NONE};
-    return ops_fold_team(e->b, &e->p->team, &e->member, kind, state, shared).value;
+    return ops_fold_group(e->b, &e->p->team, &e->member, kind, state, shared).value;
 }
 
 static hal_ir_value exponential(emitter *e, hal_ir_value x)
@@ -132,7 +133,7 @@ static hal_ir_value result(emitter *e, hal_ir_value shifted, hal_ir_value power,
 static void emit_resident(emitter *e, ops_fold_memory shared)
 {
     hal_ir_builder *b = e->b;
-    uint32_t count = e->p->resident;
+    uint32_t count = e->p->elements_per_item;
     hal_ir_value k[MOST_RESIDENT], in_row[MOST_RESIDENT], guard[MOST_RESIDENT];
     hal_ir_value x[MOST_RESIDENT], power[MOST_RESIDENT], top = HAL_IR_NONE, sum = HAL_IR_NONE;
     for (uint32_t i = 0; i < count; i++) {
@@ -200,13 +201,13 @@ static void emit_looping(emitter *e, ops_fold_memory shared)
 static void emit(hal_ir_builder *b, const plan *p)
 {
     emitter e = {.b = b, .p = p};
-    ops_team_declare(b, &p->team);
+    ops_reduce_layout_declare(b, &p->team);
     ops_fold_memory shared = ops_fold_shared(b, &p->team, OPS_REDUCE_MAX, p->type);
     ops_layout_declare(b, &p->space, &p->layout, &e.values);
     ops_axis_declare(b, &p->axis, &p->layout, e.strides);
     e.length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
-    ops_team_begin(b, &p->team, &p->layout, &e.values, &e.member);
-    if (p->resident) {
+    ops_reduce_layout_emit(b, &p->team, &p->layout, &e.values, &e.member);
+    if (p->elements_per_item) {
         emit_resident(&e, shared);
     } else {
         emit_looping(&e, shared);
@@ -223,11 +224,11 @@ static hal_status softmax(ops_context *context, const char *function, uint32_t a
     plan p = {.logarithm = logarithm, .type = hal_type_of_value(x->type)};
     uint32_t grid[3];
     make_plan(context, axis, x, y, &p);
-    status = ops_team_grid(context, function, &p.space, &p.team, grid);
+    status = ops_reduce_layout_grid(context, function, &p.space, &p.team, grid);
     if (status) {
         return status;
     }
-    ops_signature signature;
+    ops_cache_key signature;
     uint64_t key[2];
     signature.count = 0;
     sign(&p, &signature);

@@ -169,7 +169,7 @@ hal_device *ops_context_device(const ops_context *context)
     return context ? context->device : NULL;
 }
 
-ops_entry *ops_cache_find(ops_context *context, const ops_signature *signature, uint64_t key[2])
+ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *signature, uint64_t key[2])
 {
     XXH128_hash_t hash = XXH3_128bits(signature->words, signature->count * sizeof(uint64_t));
     key[0] = hash.low64;

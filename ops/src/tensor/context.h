@@ -21,11 +21,11 @@ enum {
 };
 
 /* All that decides what a kernel looks like, as words; equal signatures share a kernel. */
-#define OPS_SIGNATURE_WORDS 640u
-typedef struct ops_signature {
+#define OPS_CACHE_KEY_WORDS 640u
+typedef struct ops_cache_key {
     uint32_t count;
-    uint64_t words[OPS_SIGNATURE_WORDS];
-} ops_signature;
+    uint64_t words[OPS_CACHE_KEY_WORDS];
+} ops_cache_key;
 
 /* A kernel that was made for a signature. A null kernel is a product that the plugin declined. */
 struct ops_memos;
@@ -78,15 +78,15 @@ typedef struct ops_bindings {
 
 /* ---- Signatures and kernels ---- */
 
-static inline void ops_sign(ops_signature *signature, uint64_t word)
+static inline void ops_cache_key_append(ops_cache_key *signature, uint64_t word)
 {
-    if (signature->count < OPS_SIGNATURE_WORDS) {
+    if (signature->count < OPS_CACHE_KEY_WORDS) {
         signature->words[signature->count++] = word;
     }
 }
 
 /* The entry of a signature, null when there is none yet. `key` gets its hash. */
-ops_entry *ops_cache_find(ops_context *context, const ops_signature *signature, uint64_t key[2]);
+ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *signature, uint64_t key[2]);
 
 /* Keeps a kernel, whose reference passes to the cache in any case.
  * Errors: OUT_OF_MEMORY. The entry is valid until the next insertion. */

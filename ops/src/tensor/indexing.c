@@ -185,23 +185,24 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
     layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
 }
 
-void ops_layout_sign(const ops_space *space, const ops_layout *layout, ops_signature *signature)
+void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *signature)
 {
-    ops_sign(signature, layout->rank | layout->view_count << 8 | (uint32_t)layout->wide << 16 |
-                            (uint32_t)layout->baked << 17);
+    ops_cache_key_append(signature, layout->rank | layout->view_count << 8 |
+                                        (uint32_t)layout->wide << 16 |
+                                        (uint32_t)layout->baked << 17);
     uint64_t inner = 0;
     for (uint32_t view = 0; view < layout->view_count; view++) {
         inner = inner << 2 | layout->inner[view];
     }
-    ops_sign(signature, inner);
+    ops_cache_key_append(signature, inner);
     for (uint32_t i = 0; layout->baked && i < layout->rank; i++) {
-        ops_sign(signature, (uint64_t)space->size[i]);
+        ops_cache_key_append(signature, (uint64_t)space->size[i]);
         for (uint32_t view = 0; view < layout->view_count; view++) {
-            ops_sign(signature, (uint64_t)space->stride[view][i]);
+            ops_cache_key_append(signature, (uint64_t)space->stride[view][i]);
         }
     }
     for (uint32_t view = 0; layout->baked && view < layout->view_count; view++) {
-        ops_sign(signature, (uint64_t)space->base[view]);
+        ops_cache_key_append(signature, (uint64_t)space->base[view]);
     }
 }
 

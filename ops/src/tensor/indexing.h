@@ -59,7 +59,7 @@ int64_t ops_space_elements(const ops_space *space);
  * the largest further distance in elements that a view walks outside of the space. */
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout);
-void ops_layout_sign(const ops_space *space, const ops_layout *layout, ops_signature *signature);
+void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *signature);
 
 /* The scalars of a layout, and their declaration in the same order. */
 void ops_layout_put(const ops_space *space, const ops_layout *layout, ops_block *block);

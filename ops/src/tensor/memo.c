@@ -246,7 +246,7 @@ void ops_memos_destroy(ops_memos *memos)
     }
 }
 
-const ops_memo *ops_memos_find(const ops_memos *memos, const ops_signature *signature,
+const ops_memo *ops_memos_find(const ops_memos *memos, const ops_cache_key *signature,
                                uint64_t key[2])
 {
     XXH128_hash_t hash = XXH3_128bits(signature->words, signature->count * sizeof(uint64_t));

@@ -21,7 +21,7 @@ ops_memos *ops_memos_create(void);
 void ops_memos_destroy(ops_memos *memos);
 
 /* The memo of a signature, or null; `key` gets its hash. */
-const ops_memo *ops_memos_find(const ops_memos *memos, const ops_signature *signature,
+const ops_memo *ops_memos_find(const ops_memos *memos, const ops_cache_key *signature,
                                uint64_t key[2]);
 
 /* Records a memo with buffers in place of the operands.

@@ -290,7 +290,7 @@ static hal_status queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     return HAL_OK;
 }
 
-static uint32_t device_reaches(hal_plugin_device *device, hal_plugin_device *other)
+static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other)
 {
     return device->index != other->index;
 }
@@ -323,7 +323,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .submit = submit,
         .wait = wait_for,
         .queue_elapsed = queue_elapsed,
-        .device_reaches = device_reaches,
+        .device_can_access_peer = device_can_access_peer,
     };
 #if defined SHORTER
     const size_t end = offsetof(hal_plugin, queue_elapsed);

@@ -113,17 +113,17 @@ enum { /* hal_memory_allocate: kinds of memory */
     HAL_MEMORY_KIND_COUNT = 4
 };
 
-enum { /* hal_command.kind */
-    HAL_COMMAND_DISPATCH = 0, /* bindings as the kernel declares them */
-    HAL_COMMAND_COPY = 1,     /* bindings: source (read), target (write), of equal length; offsets
+enum {                           /* hal_command.kind */
+       HAL_COMMAND_DISPATCH = 0, /* bindings as the kernel declares them */
+       HAL_COMMAND_COPY = 1, /* bindings: source (read), target (write), of equal length; offsets
                                * and length are any number of bytes; the target may be memory of
-                               * another device, see device_reaches */
-    HAL_COMMAND_FILL = 2      /* binding: target; its bytes are `pattern`, 4 bytes repeated */
+                               * another device, see device_can_access_peer */
+       HAL_COMMAND_FILL = 2  /* binding: target; its bytes are `pattern`, 4 bytes repeated */
 };
 
 /* hal_command.flags: nothing of this command may begin before all earlier commands of the queue
  * have ended and their writes are seen. Commands without it may overlap with those before. */
-#define HAL_COMMAND_AFTER 1u
+#define HAL_COMMAND_BARRIER 1u
 
 /* A range of memory: `offset` and `length` in bytes; access as HAL_ACCESS_*. A length of 0 is a
  * binding that the kernel does not touch; its memory is null. */
@@ -308,7 +308,7 @@ typedef struct hal_plugin {
      * memory of the other, of any kind, as the target. Both devices stay open, and the memory
      * stays, until such a batch has run. Asked again and again, so only the first answer for a pair
      * may take time. Without the entry, or at 0, hal goes through the host. Threads: any. */
-    uint32_t (*device_reaches)(hal_plugin_device *device, hal_plugin_device *other);
+    uint32_t (*device_can_access_peer)(hal_plugin_device *device, hal_plugin_device *other);
 } hal_plugin;
 
 /* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the

@@ -96,7 +96,7 @@ static void launches_are_ordered_with_what_is_around_them(void **state)
     assert_int_equal(mock->logged_count, 5);
     static const int after[5] = {0, 1, 1, 1, 1};
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(mock->logged[i].command.flags & HAL_COMMAND_AFTER, after[i]);
+        assert_int_equal(mock->logged[i].command.flags & HAL_COMMAND_BARRIER, after[i]);
         assert_int_equal(mock->logged[i].value, mock->logged[0].value);
     }
     hal_graph_destroy(graph);

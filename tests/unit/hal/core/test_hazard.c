@@ -14,7 +14,7 @@ static void expect_marks(const char *marks)
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
     char seen[MOCK_LOGGED + 1] = {0};
     for (uint32_t i = 0; i < mock->logged_count; i++) {
-        seen[i] = mock->logged[i].command.flags & HAL_COMMAND_AFTER ? '|' : '.';
+        seen[i] = mock->logged[i].command.flags & HAL_COMMAND_BARRIER ? '|' : '.';
     }
     assert_string_equal(seen, marks);
     mock->logged_count = 0;
@@ -133,7 +133,7 @@ static void no_conflict_is_missed(void **state)
     int last = 0;
     int marks = 0;
     for (int i = 0; i < COMMANDS; i++) {
-        const int after = mock->logged[i].command.flags & HAL_COMMAND_AFTER;
+        const int after = mock->logged[i].command.flags & HAL_COMMAND_BARRIER;
         if (after) {
             last = i;
             marks++;

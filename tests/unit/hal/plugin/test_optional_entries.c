@@ -145,7 +145,7 @@ static void without_device_reaches_hal_goes_through_the_host(void **state)
     mock->reach = 1;
     assert_int_equal(transferred(one, other, 0x11223344, &asked), 0x11223344);
     assert_true(asked > 0);
-    table_of(one)->device_reaches = NULL;
+    table_of(one)->device_can_access_peer = NULL;
     assert_int_equal(transferred(one, other, 0x55667788, &asked), 0x55667788);
     assert_int_equal(asked, 0);
     hal_device_release(one);

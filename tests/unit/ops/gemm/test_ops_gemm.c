@@ -1,14 +1,15 @@
-/* Matrix products through both doors against sums in double: shapes around the tiles' edges, all
+/* Matrix products through both implementations against sums in double: shapes around the tiles'
+ * edges, all
  * layouts, types, batches, alpha, beta, epilogues, operands that must be copied, bad arguments. */
 #include "ops_gemm_fixture.h"
 
 #include "gemm/kernel.h"
 
-static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_door door)
+static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_impl impl)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, m, n, k, PLAIN, PLAIN, PLAIN);
     truncate_to_small(&p);
-    p.options.door = door;
+    p.options.impl = impl;
     try_product(&p, 1, NULL, NULL);
     release(&p);
 }
@@ -35,12 +36,12 @@ static void layouts(void **state)
 {
     (void)state;
     for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
-        for (int door = 0; door < 2; door++) {
+        for (int impl = 0; impl < 2; impl++) {
             for (int64_t batch = 1; batch < 4; batch += 2) {
                 product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, 37, 21, 18, i % LAYOUTS,
                                  i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
                 truncate_to_small(&p);
-                p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+                p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
                 p.options.alpha = 2;
                 p.options.beta = i % 2 ? -3 : 0;
                 try_product(&p, 1, NULL, NULL);
@@ -71,7 +72,7 @@ static void every_tile(void **state)
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 5 ? 1 : 2, n[0], n[1], n[2],
                          i & 2 ? PLAIN : TURNED, i & 4 ? PLAIN : TURNED, PLAIN);
         truncate_to_small(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = i % 3 == 1 ? 1 : 2;
         p.options.beta = i % 3 ? 0 : -1;
         try_product(&p, 1, NULL, NULL);
@@ -104,7 +105,7 @@ static void large_layouts(void **state)
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 2 : 1, n[0], n[1], n[2], i / 2 % 3,
                          i / 6 % 3, i % 3);
         truncate_to_small(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         try_product(&p, 1, NULL, NULL);
         release(&p);
     }
@@ -119,10 +120,10 @@ static void types(void **state)
                                  {HAL_TYPE_F64, HAL_TYPE_F32}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         for (int layout = 0; layout < 4; layout++) {
-            for (int door = 0; door < 2; door++) {
+            for (int impl = 0; impl < 2; impl++) {
                 product p =
                     make(pairs[i][0], pairs[i][1], 1, 45, 70, 131, layout & 1, layout >> 1, PLAIN);
-                p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+                p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
                 p.options.alpha = 0.75;
                 p.options.beta = layout % 2 ? 0.5 : 0;
                 try_product(&p, 0, NULL, NULL);
@@ -136,11 +137,11 @@ static void types(void **state)
 static void nan_around(void **state)
 {
     (void)state;
-    for (int door = 0; door < 2; door++) {
+    for (int impl = 0; impl < 2; impl++) {
         for (int i = 0; i < 9; i++) {
             product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 19, 35, 13, i % 3, i / 3, PADDED);
             surround_with_nan(&p);
-            p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+            p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
             try_product(&p, 1, NULL, NULL);
             release(&p);
         }
@@ -164,7 +165,7 @@ static void epilogues(void **state)
         }
         box_upload(&inputs[1]);
         ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options.door = i / 12 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        p.options.impl = i / 12 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
         p.options.epilogue = e;
         p.options.inputs = tensors;
         p.options.input_count = 2;
@@ -203,7 +204,7 @@ static void slices(void **state)
             align(&p);
         }
         truncate_to_small(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = i % 3 == 1 ? 1 : 2;
         p.options.beta = i % 5 ? 0 : -1;
         try_product(&p, 1, NULL, NULL);
@@ -230,7 +231,7 @@ static void slices_of_all_types(void **state)
         product p = make(pairs[i / 12][0], pairs[i / 12][1], 1, m, n, i % 3 == 1 ? 256 : 75,
                          i / 3 % 2, i / 6 % 2, PLAIN);
         align(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = 0.75;
         p.options.beta = i % 2 ? 0.5 : 0;
         try_product(&p, 0, NULL, NULL);
@@ -249,7 +250,7 @@ static void slices_of_all_types(void **state)
         const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
         p.options = (ops_gemm_options){.alpha = 1,
                                        .beta = i % 2,
-                                       .door = OPS_GEMM_PORTABLE,
+                                       .impl = OPS_GEMM_PORTABLE,
                                        .epilogue = e,
                                        .inputs = tensors,
                                        .input_count = 2};
@@ -286,7 +287,7 @@ static void epilogue_reads_c(void **state)
 static void side_by_side(void **state)
 {
     (void)state;
-    for (int door = 0; door < 2; door++) {
+    for (int impl = 0; impl < 2; impl++) {
         const int64_t shape[2] = {16, 60};
         box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -3, 3);
         box_truncate(&x);
@@ -295,7 +296,7 @@ static void side_by_side(void **state)
         ok(ops_tensor_slice(&x.t, 1, 16, 20, 1, &b));
         ok(ops_tensor_slice(&x.t, 1, 36, 20, 1, &c));
         const ops_gemm_options options = {.alpha = 1,
-                                          .door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY};
+                                          .impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY};
         ok(ops_gemm(test_context, &options, &a, &b, &c));
         double *want = box_want(&x);
         for (int64_t i = 0; i < 320; i++) {
@@ -318,7 +319,7 @@ static void broadcast_batch(void **state)
     for (int i = 0; i < 4; i++) {
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 4, 12, 14, 16, PLAIN, PLAIN, PLAIN);
         truncate_to_small(&p);
-        p.options.door = i % 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        p.options.impl = i % 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
         box *one = i / 2 ? &p.a : &p.b;
         one->t.shape[0] = 1;
         try_product(&p, 1, NULL, NULL);
@@ -334,12 +335,12 @@ static void broadcast_batch(void **state)
 static void empty(void **state)
 {
     (void)state;
-    for (int door = 0; door < 2; door++) {
+    for (int impl = 0; impl < 2; impl++) {
         for (int i = 0; i < 4; i++) {
             product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, i == 0 ? 0 : 6, i == 1 ? 0 : 5,
                              i == 2 ? 0 : 4, PLAIN, PLAIN, PLAIN);
             truncate_to_small(&p);
-            p.options.door = door ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+            p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
             p.options.beta = 2;
             try_product(&p, 1, NULL, NULL);
             release(&p);
@@ -367,9 +368,9 @@ static void bad_arguments(void **state)
     ops_tensor square = p.b.t;
     square.shape[1] = 4;
     refused(ops_gemm(test_context, o, &p.a.t, &square, &c), bad, "c overlaps a");
-    p.options.door = (ops_gemm_door)7;
-    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.door 7");
-    p.options.door = OPS_GEMM_ANY;
+    p.options.impl = (ops_gemm_impl)7;
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.impl 7");
+    p.options.impl = OPS_GEMM_ANY;
     p.options.input_count = 1;
     refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.input_count is 1");
     p.options.epilogue = make_epilogue();

@@ -58,14 +58,14 @@ static void two_kernels(void **state)
 {
     (void)state;
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
-    p.options.door = OPS_GEMM_PORTABLE;
+    p.options.impl = OPS_GEMM_PORTABLE;
     split(4, 50);
     assert_int_equal(kernels_of(&p), 1);
     split(4, 16);
     assert_int_equal(kernels_of(&p), 2);
     release(&p);
     p = make(HAL_TYPE_F32, HAL_TYPE_F32, 2, 22, 23, 50, PLAIN, PLAIN, PLAIN);
-    p.options.door = OPS_GEMM_PORTABLE;
+    p.options.impl = OPS_GEMM_PORTABLE;
     assert_int_equal(kernels_of(&p), 1); /* a batch is not split */
     release(&p);
 }
@@ -87,7 +87,7 @@ static void shapes(void **state)
         }
         truncate_to_small(&p);
         soil_pool();
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = i % 4 == 1 ? 2 : 1;
         p.options.beta = i % 3 == 2 ? -1 : 0;
         try_product(&p, 1, NULL, NULL);
@@ -107,7 +107,7 @@ static void small_devices(void **state)
         split_info.max_grid[2] = 3;
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 36, 530, PLAIN, PLAIN, PLAIN);
         truncate_to_small(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         try_product(&p, 1, NULL, NULL);
         release(&p);
     }
@@ -122,7 +122,7 @@ static void layouts(void **state)
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 37, 24, 48, i % LAYOUTS,
                          i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
         truncate_to_small(&p);
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = 2;
         p.options.beta = i % 4 ? -3 : 0;
         try_product(&p, 1, NULL, NULL);
@@ -144,7 +144,7 @@ static void types(void **state)
         if (i % 3) {
             align(&p);
         }
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         p.options.alpha = 0.75;
         p.options.beta = i % 2 ? 0.5 : 0;
         try_product(&p, 0, NULL, NULL);
@@ -164,7 +164,7 @@ static void nan_around(void **state)
         }
         surround_with_nan(&p);
         soil_pool();
-        p.options.door = OPS_GEMM_PORTABLE;
+        p.options.impl = OPS_GEMM_PORTABLE;
         try_product(&p, 1, NULL, NULL);
         release(&p);
     }
@@ -190,7 +190,7 @@ static void epilogues(void **state)
         const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
         p.options = (ops_gemm_options){.alpha = 1,
                                        .beta = i % 2,
-                                       .door = OPS_GEMM_PORTABLE,
+                                       .impl = OPS_GEMM_PORTABLE,
                                        .epilogue = e,
                                        .inputs = tensors,
                                        .input_count = 2};
@@ -212,7 +212,7 @@ static void same_bits(void **state)
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 33, 40, 1000, PLAIN, PLAIN, PLAIN);
     const uint64_t bytes = (uint64_t)p.c.count * sizeof(float);
     char *first = malloc(bytes), *again = malloc(bytes);
-    p.options.door = OPS_GEMM_PORTABLE;
+    p.options.impl = OPS_GEMM_PORTABLE;
     for (int i = 0; i < 4; i++) {
         soil_pool();
         ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
@@ -366,7 +366,7 @@ static void chosen_by_shape(void **state)
     (void)state;
     split(132, 0);
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 16, 12, 20000, PLAIN, PLAIN, PLAIN);
-    p.options.door = OPS_GEMM_PORTABLE;
+    p.options.impl = OPS_GEMM_PORTABLE;
     truncate_to_small(&p);
     assert_int_equal(kernels_of(&p), 2);
     try_product(&p, 1, NULL, NULL);

@@ -537,9 +537,9 @@ static void test_peers(void **state)
     does(plugin->queue_create(other, &their_queue));
     for (int access = 1; access >= 0; access--) { /* copies work without access too */
         mock->no_peers = !access;
-        assert_int_equal(plugin->device_reaches(device, other), 1);
-        assert_int_equal(plugin->device_reaches(device, other), 1);
-        assert_int_equal(plugin->device_reaches(other, device), 1);
+        assert_int_equal(plugin->device_can_access_peer(device, other), 1);
+        assert_int_equal(plugin->device_can_access_peer(device, other), 1);
+        assert_int_equal(plugin->device_can_access_peer(other, device), 1);
         assert_int_equal(mock->peers_enabled, 2);
     }
     does(plugin->memory_allocate(other, HAL_MEMORY_DEVICE, BYTES, &theirs));

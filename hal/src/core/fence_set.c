@@ -1,5 +1,5 @@
 /* Uses of memory and kernels. Called by buffer.c, pool.c, kernel.c and queue.c. */
-#include "uses.h"
+#include "fence_set.h"
 
 #include "queue.h"
 #include "base/status.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hal_uses_begin(hal_uses *uses)
+void hal_fence_set_init(hal_fence_set *uses)
 {
     pthread_mutex_init(&uses->lock, NULL);
     uses->count = 0;
@@ -15,7 +15,7 @@ void hal_uses_begin(hal_uses *uses)
     uses->items = uses->few;
 }
 
-void hal_uses_end(hal_uses *uses)
+void hal_fence_set_destroy(hal_fence_set *uses)
 {
     if (uses->items != uses->few) {
         free(uses->items);
@@ -23,7 +23,7 @@ void hal_uses_end(hal_uses *uses)
     pthread_mutex_destroy(&uses->lock);
 }
 
-hal_status hal_uses_add(hal_uses *uses, hal_queue *queue, uint64_t value)
+hal_status hal_fence_set_add(hal_fence_set *uses, hal_queue *queue, uint64_t value)
 {
     for (uint32_t i = 0; i < uses->count; i++) {
         if (uses->items[i].queue == queue) {
@@ -31,9 +31,9 @@ hal_status hal_uses_add(hal_uses *uses, hal_queue *queue, uint64_t value)
             return HAL_OK;
         }
     }
-    if (uses->count == uses->capacity && hal_uses_left(uses, 1) == uses->capacity) {
+    if (uses->count == uses->capacity && hal_fence_set_pending(uses, 1) == uses->capacity) {
         const uint32_t capacity = 2 * uses->capacity;
-        hal_use *items = malloc(capacity * sizeof *items);
+        hal_last_use *items = malloc(capacity * sizeof *items);
         if (!items) {
             return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note a %uth queue",
                             uses->count + 1);
@@ -45,15 +45,15 @@ hal_status hal_uses_add(hal_uses *uses, hal_queue *queue, uint64_t value)
         uses->items = items;
         uses->capacity = capacity;
     }
-    uses->items[uses->count++] = (hal_use){queue, value};
+    uses->items[uses->count++] = (hal_last_use){queue, value};
     return HAL_OK;
 }
 
-uint32_t hal_uses_left(hal_uses *uses, int ask)
+uint32_t hal_fence_set_pending(hal_fence_set *uses, int ask)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < uses->count; i++) {
-        const hal_use use = uses->items[i];
+        const hal_last_use use = uses->items[i];
         if (!hal_queue_has_reached(use.queue, use.value, ask)) {
             uses->items[left++] = use;
         }

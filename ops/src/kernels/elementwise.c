@@ -1,5 +1,5 @@
-/* The skeleton of elementwise kernels, see walk.h. */
-#include "walk.h"
+/* The skeleton of elementwise kernels, see elementwise.h. */
+#include "elementwise.h"
 
 /* A row shorter than this many work-items is not worth a group of its own; lanes in lock-step,
  * which reach neighbours much faster than scattered elements, take several lines from there on. */
@@ -53,7 +53,7 @@ static int steps_across(const ops_space *space)
 
 /* Groups of lanes that a row, or several, fill without idle ones where that can be. False when the
  * two innermost dimensions are too small together. */
-static int fit_lanes(const ops_space *space, ops_walk *walk)
+static int fit_lanes(const ops_space *space, ops_elementwise_plan *walk)
 {
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     uint64_t lines = (uint64_t)space->size[space->rank - 2];
@@ -70,7 +70,7 @@ static int fit_lanes(const ops_space *space, ops_walk *walk)
 
 /* Where each work-item is on its own, groups are whole 64s, as few of them idle as may be. */
 static hal_status plan_rows(const ops_context *context, const char *function,
-                            const ops_space *space, ops_walk *walk)
+                            const ops_space *space, ops_elementwise_plan *walk)
 {
     uint64_t items = (uint64_t)space->size[space->rank - 1] / walk->width +
                      ((uint64_t)space->size[space->rank - 1] % walk->width != 0);
@@ -99,7 +99,7 @@ static hal_status plan_rows(const ops_context *context, const char *function,
 }
 
 /* The first element of a work-item: (group * size + local id) * width. */
-static hal_ir_value work_item(hal_ir_builder *b, const ops_walk *walk, hal_type type,
+static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *walk, hal_type type,
                               hal_ir_value group)
 {
     hal_ir_value start =
@@ -112,8 +112,8 @@ static hal_ir_value work_item(hal_ir_builder *b, const ops_walk *walk, hal_type 
 /* Several lines to a group: the second innermost dimension comes from the group's place and the
  * work-item's y. Gives the number of the row. Dimension 0 has no length of its own among the
  * scalars: where it is the second innermost, what is left of the elements bounds it. */
-static hal_ir_value enter_lines(hal_ir_builder *b, const ops_walk *walk, ops_cursor *cursor,
-                                hal_ir_value group)
+static hal_ir_value enter_lines(hal_ir_builder *b, const ops_elementwise_plan *walk,
+                                ops_element_iter *cursor, hal_ir_value group)
 {
     const ops_layout_values *values = cursor->values;
     const ops_layout *layout = cursor->layout;
@@ -140,8 +140,8 @@ static hal_ir_value enter_lines(hal_ir_builder *b, const ops_walk *walk, ops_cur
 }
 
 /* The innermost dimension along x, the others by one linear index of y and z. */
-static void emit_rows(hal_ir_builder *b, const ops_walk *walk, ops_cursor *cursor,
-                      ops_walk_body body, const void *user)
+static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_element_iter *cursor,
+                      ops_elementwise_body body, const void *user)
 {
     const ops_layout_values *values = cursor->values;
     const ops_layout *layout = cursor->layout;
@@ -170,14 +170,15 @@ static void emit_rows(hal_ir_builder *b, const ops_walk *walk, ops_cursor *curso
 }
 
 /* One by one what is left of a space of rank 1. */
-static void emit_tail(hal_ir_builder *b, const ops_walk *walk, const ops_cursor *cursor,
-                      hal_ir_value first, ops_walk_body body, const void *user)
+static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *walk,
+                      const ops_element_iter *cursor, hal_ir_value first, ops_elementwise_body body,
+                      const void *user)
 {
     hal_type type = cursor->values->type;
     hal_ir_value i =
         hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, walk->width - 1), hal_ir_u32(b, 1));
     hal_ir_value step = ops_value_cast(b, type, i);
-    ops_cursor single = *cursor;
+    ops_element_iter single = *cursor;
     single.width = 1;
     single.guard = hal_ir_lt(b, hal_ir_add(b, first, step), cursor->values->total);
     for (uint32_t view = 0; view < walk->layout.view_count; view++) {
@@ -189,8 +190,8 @@ static void emit_tail(hal_ir_builder *b, const ops_walk *walk, const ops_cursor 
 }
 
 /* All dimensions by one linear index. */
-static void emit_flat(hal_ir_builder *b, const ops_walk *walk, ops_cursor *cursor,
-                      ops_walk_body body, const void *user)
+static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_element_iter *cursor,
+                      ops_elementwise_body body, const void *user)
 {
     const ops_layout_values *values = cursor->values;
     hal_ir_value first = work_item(b, walk, values->type, ops_index_group(b));
@@ -209,9 +210,10 @@ static void emit_flat(hal_ir_builder *b, const ops_walk *walk, ops_cursor *curso
     hal_ir_end(b);
 }
 
-hal_status ops_walk_plan(const ops_context *context, const char *function, const ops_space *space,
-                         uint32_t widest, const uint64_t *starts, uint32_t reserved, int64_t reach,
-                         ops_walk *walk)
+hal_status ops_elementwise_plan_init(const ops_context *context, const char *function,
+                                     const ops_space *space, uint32_t widest,
+                                     const uint64_t *starts, uint32_t reserved, int64_t reach,
+                                     ops_elementwise_plan *walk)
 {
     const hal_device_info *info = context->info;
     ops_layout_choose(context, space, reserved, reach, &walk->layout);
@@ -226,8 +228,7 @@ hal_status ops_walk_plan(const ops_context *context, const char *function, const
     walk->tail = 0;
     /* Few elements are spread over the units first: each then has less to do, and less code. */
     const uint64_t items = (uint64_t)ops_space_elements(space);
-    while (walk->width > 1 &&
-           items < (uint64_t)walk->width * walk->group * info->compute_units) {
+    while (walk->width > 1 && items < (uint64_t)walk->width * walk->group * info->compute_units) {
         walk->width /= 2;
     }
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
@@ -245,25 +246,27 @@ hal_status ops_walk_plan(const ops_context *context, const char *function, const
     return ops_grid_spread(context, function, (total + step - 1) / step, walk->grid);
 }
 
-void ops_walk_sign(const ops_space *space, const ops_walk *walk, ops_signature *signature)
+void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *walk,
+                         ops_cache_key *signature)
 {
-    ops_sign(signature, walk->width | (uint64_t)walk->rows << 8 | (uint64_t)walk->tail << 9 |
-                            (uint64_t)walk->deep << 10 | (uint64_t)walk->lines << 16 |
-                            (uint64_t)walk->group << 32);
-    ops_layout_sign(space, &walk->layout, signature);
+    ops_cache_key_append(signature, walk->width | (uint64_t)walk->rows << 8 |
+                                        (uint64_t)walk->tail << 9 | (uint64_t)walk->deep << 10 |
+                                        (uint64_t)walk->lines << 16 | (uint64_t)walk->group << 32);
+    ops_layout_key(space, &walk->layout, signature);
 }
 
-void ops_walk_declare(hal_ir_builder *b, const ops_space *space, const ops_walk *walk,
-                      ops_layout_values *values)
+void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
+                             const ops_elementwise_plan *walk, ops_layout_values *values)
 {
     hal_ir_group_size(b, walk->group, walk->lines, 1);
     ops_layout_declare(b, space, &walk->layout, values);
 }
 
-void ops_walk_emit(hal_ir_builder *b, const ops_walk *walk, const ops_layout_values *values,
-                   ops_walk_body body, const void *user)
+void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *walk,
+                          const ops_layout_values *values, ops_elementwise_body body,
+                          const void *user)
 {
-    ops_cursor cursor;
+    ops_element_iter cursor;
     cursor.width = walk->width;
     cursor.layout = &walk->layout;
     cursor.values = values;
@@ -277,8 +280,8 @@ void ops_walk_emit(hal_ir_builder *b, const ops_walk *walk, const ops_layout_val
     }
 }
 
-hal_ir_value ops_cursor_index(hal_ir_builder *b, const ops_cursor *cursor, uint32_t view,
-                              uint32_t element)
+hal_ir_value ops_element_index(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
+                               uint32_t element)
 {
     if (element == 0) {
         return cursor->index[view];
@@ -287,8 +290,8 @@ hal_ir_value ops_cursor_index(hal_ir_builder *b, const ops_cursor *cursor, uint3
                            ops_index_constant(b, cursor->values->type, element));
 }
 
-void ops_cursor_load(hal_ir_builder *b, const ops_cursor *cursor, uint32_t view,
-                     hal_ir_memory_id memory, hal_ir_value *elements)
+void ops_element_load(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
+                      hal_ir_memory_id memory, hal_ir_value *elements)
 {
     uint32_t inner = cursor->layout->inner[view];
     if (inner == OPS_INNER_ONE && cursor->width > 1) {
@@ -302,13 +305,13 @@ void ops_cursor_load(hal_ir_builder *b, const ops_cursor *cursor, uint32_t view,
     for (uint32_t i = 0; i < cursor->width; i++) {
         elements[i] = inner == OPS_INNER_ZERO && i > 0
                           ? elements[0]
-                          : hal_ir_load_wide(b, memory, ops_cursor_index(b, cursor, view, i), 0, 1,
+                          : hal_ir_load_wide(b, memory, ops_element_index(b, cursor, view, i), 0, 1,
                                              cursor->guard);
     }
 }
 
-void ops_cursor_store(hal_ir_builder *b, const ops_cursor *cursor, uint32_t view,
-                      hal_ir_memory_id memory, const hal_ir_value *elements)
+void ops_element_store(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
+                       hal_ir_memory_id memory, const hal_ir_value *elements)
 {
     if (cursor->layout->inner[view] == OPS_INNER_ONE && cursor->width > 1) {
         hal_ir_value vector = hal_ir_pack(b, cursor->width, elements);
@@ -316,7 +319,7 @@ void ops_cursor_store(hal_ir_builder *b, const ops_cursor *cursor, uint32_t view
         return;
     }
     for (uint32_t i = 0; i < cursor->width; i++) {
-        hal_ir_store_wide(b, memory, ops_cursor_index(b, cursor, view, i), 0, cursor->guard,
+        hal_ir_store_wide(b, memory, ops_element_index(b, cursor, view, i), 0, cursor->guard,
                           elements[i]);
     }
 }
