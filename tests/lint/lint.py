@@ -12,7 +12,6 @@ from pathlib import Path
 
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
-MIN_HEADER_COMMENT = 0.40
 MAX_COLUMNS = 100
 
 ROOMS = ("hal", "ops", "plugins", "conformance", "examples", "tests")
@@ -82,8 +81,6 @@ def check_tree(root):
         faults += include_direction(root, name, lines)
         if name.startswith(("hal/src/", "ops/src/", "plugins/")):
             faults += variables(name, lines)
-        if is_interface(name):
-            faults += header_comments(name, lines)
     for path in all_text_files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -200,22 +197,6 @@ def may_include(name, target):
     if room in ("conformance", "examples"):
         return target.startswith(("hal/include/", "ops/include/", room + "/"))
     return True
-
-
-def header_comments(name, lines):
-    """Bodies of inline functions are no interface and do not count."""
-    commented, filled, inside, body = 0, 0, False, False
-    for line in lines:
-        body = line == "{" or (body and line != "}")
-        if body or line == "}" or not line.strip():
-            continue
-        filled += 1
-        commented += inside or "/*" in line or "//" in line
-        if "/*" in line or "*/" in line:
-            inside = line.rfind("/*") > line.rfind("*/")
-    if filled and commented < MIN_HEADER_COMMENT * filled:
-        yield (f"{name}:1: {100 * commented // filled} % of the lines have comments, "
-               f"less than {100 * MIN_HEADER_COMMENT:.0f} %")
 
 
 def columns(name, lines):

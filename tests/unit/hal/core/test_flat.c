@@ -35,7 +35,7 @@ static void works(hal_status status)
 
 /* What the process holds at the moment: bytes of malloc, and pages that are in memory. */
 typedef struct footprint {
-    size_t allocated, min_groups_per_unit;
+    size_t allocated, resident;
 } footprint;
 
 static footprint measure(void)
@@ -43,9 +43,9 @@ static footprint measure(void)
     footprint now = {mallinfo2().uordblks, 0};
     FILE *file = fopen("/proc/self/statm", "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*u %zu", &now.min_groups_per_unit), 1);
+    assert_int_equal(fscanf(file, "%*u %zu", &now.resident), 1);
     fclose(file);
-    now.min_groups_per_unit *= (size_t)sysconf(_SC_PAGESIZE);
+    now.resident *= (size_t)sysconf(_SC_PAGESIZE);
     return now;
 }
 
@@ -55,11 +55,11 @@ static void must_be_flat(footprint before, int times)
     const footprint after = measure();
     const size_t grown =
         after.allocated > before.allocated ? after.allocated - before.allocated : 0;
-    const size_t wider = after.min_groups_per_unit > before.min_groups_per_unit
-                             ? after.min_groups_per_unit - before.min_groups_per_unit
+    const size_t wider = after.resident > before.resident
+                             ? after.resident - before.resident
                              : 0;
     if (OWN_MALLOC && (grown >= 16384 + (size_t)times || wider > 4u << 20)) {
-        fail_msg("after %d times %zu bytes more are allocated, %zu more are min_groups_per_unit",
+        fail_msg("after %d times %zu bytes more are allocated, %zu more are resident",
                  times, grown, wider);
     }
 }

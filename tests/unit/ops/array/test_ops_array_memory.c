@@ -103,12 +103,12 @@ static void warm_loops_do_not_allocate(void **state)
 
 static uint64_t resident_bytes(void)
 {
-    unsigned long long size, min_groups_per_unit = 0;
+    unsigned long long size, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%llu %llu", &size, &min_groups_per_unit), 2);
+    assert_int_equal(fscanf(file, "%llu %llu", &size, &resident), 2);
     fclose(file);
-    return min_groups_per_unit * (uint64_t)sysconf(_SC_PAGESIZE);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void chain(ops_array **x, int operations)
