@@ -33,8 +33,8 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 
 /* A product on its way through the portable implementation, perhaps with rows and columns
- * exchanged. The caller sets the product, plan.swapped and plan.adds, and k_all, which is more than the product's
- * k where its batches are parts of k. */
+ * exchanged. The caller sets the product, plan.swapped and plan.adds, and k_all, which is more
+ * than the product's k where its batches are parts of k. */
 typedef struct ops_gemm_task {
     ops_product product;
     uint32_t k_all;
