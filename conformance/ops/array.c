@@ -46,7 +46,7 @@ static bool several_results(array_run *r, ops_array *const *x)
     all[0] = ops_exp(x[0]);
     all[1] = ops_neg(all[0]);
     all[2] = ops_gt(all[1], x[1]);
-    all[3] = ops_sum(all[0], 0);
+    all[3] = ops_reduce_sum(all[0], 0);
     bool well = array_is_made(r->run, all[2], "a comparison") &&
                 array_is_made(r->run, all[3], "a sum") &&
                 case_ok(r->run, ops_array_evaluate(all, 4), "ops_array_evaluate of four");
@@ -113,7 +113,7 @@ static bool normalisation(array_run *r, ops_array *const *x)
 {
     ops_array *centre = ops_sub(x[0], ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, x[0]));
     ops_array *spread = ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, ops_square(centre));
-    ops_array *little = ops_array_number(r->context, HAL_TYPE_F32, 1e-5);
+    ops_array *little = ops_array_scalar(r->context, HAL_TYPE_F32, 1e-5);
     ops_array *y = ops_mul(centre, ops_rsqrt(ops_add(spread, little)));
     return array_note(r, ops_add(ops_mul(y, x[1]), x[2]), "a normalisation");
 }
@@ -150,10 +150,10 @@ static bool constants(array_run *r, ops_array *const *x)
 {
     const int64_t shape[2] = {ROWS, COLUMNS};
     ops_array *two = ops_array_full(r->context, HAL_TYPE_F32, 2, shape, 2.0);
-    ops_array *half = ops_array_number(r->context, HAL_TYPE_F32, 0.5);
+    ops_array *half = ops_array_scalar(r->context, HAL_TYPE_F32, 0.5);
     return array_note(r, ops_mul(ops_sub(x[0], two), half), "an array and constants") &&
            array_note(r, ops_mul(half, half), "constants alone") &&
-           array_note(r, ops_sum(two, 0), "a sum of a constant");
+           array_note(r, ops_reduce_sum(two, 0), "a sum of a constant");
 }
 
 static bool casts(array_run *r, ops_array *const *x)
@@ -170,7 +170,7 @@ static bool comparisons(array_run *r, ops_array *const *x)
 {
     ops_array *less = ops_lt(x[0], x[1]), *more = ops_ge(x[2], x[3]);
     ops_array *both = ops_array_binary(OPS_AND, less, ops_array_unary(OPS_NOT, more));
-    return array_note(r, ops_array_where(both, ops_max(x[0], x[1]), ops_min(x[2], x[3])),
+    return array_note(r, ops_array_where(both, ops_maximum(x[0], x[1]), ops_minimum(x[2], x[3])),
                       "a choice") &&
            array_note(r, ops_array_reduce(OPS_REDUCE_SUM, 1, 0, ops_array_cast(HAL_TYPE_I32, both)),
                       "how many were chosen");
@@ -181,8 +181,8 @@ static bool no_elements(array_run *r, ops_array *const *x)
     ops_array *none = ops_array_slice(ops_abs(x[0]), 1, 3, 0, 1); /* 7 by 0 */
     ops_array *row = ops_array_slice(x[1], 0, 0, 0, 1);           /* 0 by 9 */
     return array_note(r, ops_exp(none), "a function of nothing") &&
-           array_note(r, ops_sum(none, 1), "sums of nothing") &&
-           array_note(r, ops_sum(none, 0), "no sums") &&
+           array_note(r, ops_reduce_sum(none, 1), "sums of nothing") &&
+           array_note(r, ops_reduce_sum(none, 0), "no sums") &&
            array_note(r, ops_neg(ops_matmul(none, row)), "a product over nothing") &&
            array_note(r, ops_add(row, x[2] ? ops_array_slice(x[2], 0, 0, 1, 1) : NULL),
                       "nothing and a row");
@@ -190,7 +190,7 @@ static bool no_elements(array_run *r, ops_array *const *x)
 
 static bool rank_0(array_run *r, ops_array *const *x)
 {
-    ops_array *total = ops_sum(ops_sum(ops_mul(x[0], x[1]), 1), 0);
+    ops_array *total = ops_reduce_sum(ops_reduce_sum(ops_mul(x[0], x[1]), 1), 0);
     const int64_t one[1] = {1};
     return array_note(r, ops_neg(total), "a number") &&
            array_note(r, ops_div(x[0], ops_exp(ops_array_permute(total, NULL))),
@@ -285,7 +285,7 @@ static void run_sums(case_run *run, const void *parameters)
     if (array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, a) &&
         array_add_leaf(&r, HAL_TYPE_I32, 2, shape, -100.0, 100.0, b) &&
         case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
-        ops_array *y = ops_sum(ops_mul(r.leaves[0], ops_sub(r.leaves[1], r.leaves[0])), 0);
+        ops_array *y = ops_reduce_sum(ops_mul(r.leaves[0], ops_sub(r.leaves[1], r.leaves[0])), 0);
         const bool well = array_is_made(run, y, "a sum") &&
                           case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read");
         for (int k = 0; k < COLUMNS && well; k++) {
@@ -347,7 +347,7 @@ static void run_read_again(case_run *run, const void *parameters)
         well = has(run, x, y[0], ROWS * COLUMNS, "what is read first") &&
                has(run, ops_matmul(ops_array_transpose(x, 0, 1), x), products[0], COLUMNS * COLUMNS,
                    "its product with itself") &&
-               has(run, ops_sum(x, 0), sums, COLUMNS, "its sums") &&
+               has(run, ops_reduce_sum(x, 0), sums, COLUMNS, "its sums") &&
                has(run, ops_array_where(ops_lt(x, ops_sub(x, x)), ops_neg(x), x), sizes[0],
                    ROWS * COLUMNS, "its sizes") &&
                has(run, ops_array_transpose(ops_array_slice(x, 0, ROWS - 1, ROWS, -1), 0, 1),
@@ -368,14 +368,15 @@ static void run_unread(case_run *run, const void *parameters)
     if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
         case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
         ops_array *x = r.leaves[0];
-        ops_context_statistics(run->ops, &before);
-        ops_array *unread = ops_sum(ops_array_softmax(1, ops_matmul(ops_exp(x), ops_sin(x))), 0);
+        ops_context_get_statistics(run->ops, &before);
+        ops_array *unread =
+            ops_reduce_sum(ops_array_softmax(1, ops_matmul(ops_exp(x), ops_sin(x))), 0);
         ops_array *read = ops_array_retain(ops_cos(x));
         array_is_made(run, unread, "what is not read");
         case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
         if (array_is_made(run, read, "a cosine") &&
             case_ok(run, ops_array_read(read, got, sizeof got), "ops_array_read")) {
-            ops_context_statistics(run->ops, &after);
+            ops_context_get_statistics(run->ops, &after);
             case_check(run, after.recorded - before.recorded == 6,
                        "%" PRIu64 " operations were noted instead of 6",
                        after.recorded - before.recorded);
@@ -395,17 +396,17 @@ static void run_scopes(case_run *run, const void *parameters)
 {
     (void)parameters;
     ops_array_statistics before, inside, after;
-    ops_context_statistics(run->ops, &before);
+    ops_context_get_statistics(run->ops, &before);
     float got = 0.0f;
     if (!case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
         return;
     }
-    ops_array *number = ops_array_number(run->ops, HAL_TYPE_F32, 3.0);
+    ops_array *number = ops_array_scalar(run->ops, HAL_TYPE_F32, 3.0);
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin in a scope");
     ops_array *kept = ops_array_keep(ops_neg(ops_square(number)));
     case_ok(run, ops_scope_end(run->ops), "ops_scope_end of the inner one");
     case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
-    ops_context_statistics(run->ops, &inside);
+    ops_context_get_statistics(run->ops, &inside);
     case_expect(run, ops_scope_end(run->ops), HAL_ERROR_INVALID_STATE, "scope", "one end too many");
     if (array_is_made(run, kept, "a negation")) {
         case_ok(run, ops_array_read(kept, &got, sizeof got), "ops_array_read");
@@ -415,7 +416,7 @@ static void run_scopes(case_run *run, const void *parameters)
                    inside.arrays - before.arrays);
     }
     ops_array_release(kept);
-    ops_context_statistics(run->ops, &after);
+    ops_context_get_statistics(run->ops, &after);
     case_check(run, after.arrays == before.arrays, "an array was left");
 }
 
@@ -445,7 +446,7 @@ static void run_refusals(case_run *run, const void *parameters)
         refused(run, ops_add(x, i), "cast", "f32 plus i32");
         refused(run, ops_exp(i), "exp", "exp of i32");
         refused(run, ops_matmul(x, y), "do not fit", "3x4 times 5x4");
-        refused(run, ops_sum(x, 2), "axis 2", "a sum along axis 2 of two");
+        refused(run, ops_reduce_sum(x, 2), "axis 2", "a sum along axis 2 of two");
         refused(run, ops_array_slice(x, 0, 2, 5, 1), "do not fit", "a slice beyond the end");
         refused(run, ops_array_where(x, x, x), "condition", "a condition of floats");
         refused(run,

@@ -104,8 +104,8 @@ bool array_note(array_run *r, ops_array *array, const char *what)
     if (r->is_rehearsal) {
         return case_ok(r->run, ops_array_evaluate(&array, 1), what);
     }
-    const hal_type type = ops_array_type(array);
-    const size_t elements = (size_t)ops_array_elements(array);
+    const hal_type type = ops_array_get_type(array);
+    const size_t elements = (size_t)ops_array_get_element_count(array);
     array_values *values = r->values;
     if (values->count == ARRAY_VALUES || elements * hal_type_size(type) > ARRAY_VALUE_BYTES) {
         return case_fail(r->run, "%s: the case notes too much", what);
@@ -125,7 +125,7 @@ bool array_run_both_ways(array_run *r, array_program program, array_values *fuse
     const random_state random = r->random;
     rehearsal user = {r, program};
     ops_array_statistics before, after;
-    ops_context_statistics(r->context, &before);
+    ops_context_get_statistics(r->context, &before);
     bool well =
         (values[0] != NULL && values[1] != NULL) || case_fail(r->run, "the host has no memory");
     if (well) {
@@ -139,7 +139,7 @@ bool array_run_both_ways(array_run *r, array_program program, array_values *fuse
     r->random = random;
     well = well && run_once(r, program, false, values[1]) &&
            compare_values(r->run, values[0], values[1]);
-    ops_context_statistics(r->context, &after);
+    ops_context_get_statistics(r->context, &after);
     well = well && case_check(r->run, after.arrays == before.arrays && after.deferred == 0,
                               "%" PRIu64 " arrays were left, %" PRIu64 " of them to be computed",
                               after.arrays - before.arrays, after.deferred);

@@ -32,7 +32,7 @@ static void pointwise(ops_array *state, ops_array *weights, ops_array *x, ops_ar
 static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
 {
     ops_array *norm = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_add(state, x)));
-    ops_array *one = ops_array_number(ops_array_context(x), HAL_TYPE_F32, 1.0);
+    ops_array *one = ops_array_scalar(ops_array_get_context(x), HAL_TYPE_F32, 1.0);
     outputs[0] = ops_div(state, ops_sqrt(ops_add(norm, one)));
     outputs[1] = ops_array_softmax(1, ops_matmul(outputs[0], weights));
 }
@@ -80,7 +80,7 @@ static bool compare_launches(array_run *r, const step *tested, ops_graph *graph)
                        "ops_graph_launch");
         for (uint32_t k = 0; k < tested->output_count && well; k++) {
             float values[2][WIDTH * WIDTH];
-            const size_t elements = (size_t)ops_array_elements(want[k]);
+            const size_t elements = (size_t)ops_array_get_element_count(want[k]);
             comparison found;
             well = case_ok(run, ops_array_read(want[k], values[0], 4 * elements), "eager") &&
                    case_ok(run, ops_array_read(got[k], values[1], 4 * elements), "launched") &&
@@ -149,7 +149,7 @@ static void run_rehearsal(case_run *run, const void *parameters)
     array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
     if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
         case_ok(run, ops_prepare(run->ops, rehearse, r.leaves[0]), "ops_prepare")) {
-        ops_context_statistics(run->ops, &before);
+        ops_context_get_statistics(run->ops, &before);
         ops_array *y = NULL;
         if (case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
             y = ops_array_keep(ops_tanh(ops_erf(ops_cos(r.leaves[0]))));
@@ -157,7 +157,7 @@ static void run_rehearsal(case_run *run, const void *parameters)
         }
         if (array_is_made(run, y, "a chain") &&
             case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read")) {
-            ops_context_statistics(run->ops, &after);
+            ops_context_get_statistics(run->ops, &after);
             case_check(run, after.compiled == before.compiled,
                        "%" PRIu64 " kernels were made though the program was rehearsed",
                        after.compiled - before.compiled);
@@ -178,7 +178,7 @@ static void run_misuse(case_run *run, const void *parameters)
     float got[WIDTH];
     array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
     ops_graph *graph = NULL;
-    ops_array *number = ops_array_number(run->ops, HAL_TYPE_F32, 1.0);
+    ops_array *number = ops_array_scalar(run->ops, HAL_TYPE_F32, 1.0);
     if (array_add_leaf(&r, HAL_TYPE_F32, 1, shape, -1.0, 1.0, NULL) &&
         array_is_made(run, number, "a number")) {
         ops_array *x = r.leaves[0];

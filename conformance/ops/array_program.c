@@ -27,7 +27,7 @@ static ops_array *unary(array_run *r, ops_array *x)
     static const ops_unary_function floats[] = {OPS_NEG,     OPS_ABS,  OPS_SQUARE, OPS_RELU,
                                                 OPS_SIGMOID, OPS_TANH, OPS_FLOOR,  OPS_EXP};
     static const ops_unary_function integers[] = {OPS_NEG, OPS_ABS, OPS_SQUARE, OPS_RELU};
-    const hal_type type = ops_array_type(x);
+    const hal_type type = ops_array_get_type(x);
     return type == HAL_TYPE_BOOL     ? ops_array_unary(OPS_NOT, x)
            : hal_type_is_float(type) ? ops_array_unary(floats[below(r, 8)], x)
                                      : ops_array_unary(integers[below(r, 4)], x);
@@ -35,10 +35,10 @@ static ops_array *unary(array_run *r, ops_array *x)
 
 static ops_array *binary(array_run *r, ops_array *x, ops_array *y)
 {
-    static const ops_binary_function functions[] = {OPS_ADD, OPS_SUB, OPS_MUL,
-                                                    OPS_MIN, OPS_MAX, OPS_LT};
-    const hal_type type = ops_array_type(x);
-    y = ops_array_type(y) == type ? y : ops_array_cast(type, y);
+    static const ops_binary_function functions[] = {OPS_ADD,     OPS_SUB,     OPS_MUL,
+                                                    OPS_MINIMUM, OPS_MAXIMUM, OPS_LT};
+    const hal_type type = ops_array_get_type(x);
+    y = ops_array_get_type(y) == type ? y : ops_array_cast(type, y);
     return type == HAL_TYPE_BOOL ? ops_array_binary(below(r, 2) != 0 ? OPS_AND : OPS_XOR, x, y)
                                  : ops_array_binary(functions[below(r, 6)], x, y);
 }
@@ -46,31 +46,34 @@ static ops_array *binary(array_run *r, ops_array *x, ops_array *y)
 /* y, or x itself where their shapes do not go together or become large. */
 static ops_array *partner(ops_array *x, ops_array *y)
 {
-    const uint32_t rank = ops_array_rank(x), other = ops_array_rank(y);
+    const uint32_t rank = ops_array_get_rank(x), other = ops_array_get_rank(y);
     for (uint32_t i = 1; i <= rank && i <= other; i++) {
-        const int64_t a = ops_array_length(x, rank - i), b = ops_array_length(y, other - i);
+        const int64_t a = ops_array_get_length(x, rank - i), b = ops_array_get_length(y, other - i);
         if (a != b && a != 1 && b != 1) {
             return x;
         }
     }
-    return ops_array_elements(x) * ops_array_elements(y) > MOST_ELEMENTS * MOST_ELEMENTS / 2 ? x
-                                                                                             : y;
+    return ops_array_get_element_count(x) * ops_array_get_element_count(y) >
+                   MOST_ELEMENTS * MOST_ELEMENTS / 2
+               ? x
+               : y;
 }
 
 static ops_array *view(array_run *r, ops_array *x)
 {
     static const int64_t flat[1] = {-1}, wide[3] = {2, SIDE, SIDE};
-    const uint32_t rank = ops_array_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    const uint32_t rank = ops_array_get_rank(x), axis = rank > 0 ? below(r, rank) : 0;
     switch (below(r, 4)) {
     case 0:
-        return rank > 0 ? ops_array_slice(x, axis, 0, (ops_array_length(x, axis) + 1) / 2, 1) : x;
+        return rank > 0 ? ops_array_slice(x, axis, 0, (ops_array_get_length(x, axis) + 1) / 2, 1)
+                        : x;
     case 1:
         return rank > 1 ? ops_array_transpose(x, 0, rank - 1) : x;
     case 2:
         return ops_array_reshape(x, 1, flat);
     default:
         for (uint32_t i = 0; i < rank; i++) {
-            const int64_t length = ops_array_length(x, i);
+            const int64_t length = ops_array_get_length(x, i);
             if (rank > 2 || (length != SIDE && length != 1)) {
                 return x;
             }
@@ -81,8 +84,8 @@ static ops_array *view(array_run *r, ops_array *x)
 
 static ops_array *reduction(array_run *r, ops_array *x)
 {
-    const uint32_t rank = ops_array_rank(x), axis = rank > 0 ? below(r, rank) : 0;
-    const hal_type type = ops_array_type(x);
+    const uint32_t rank = ops_array_get_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    const hal_type type = ops_array_get_type(x);
     if (rank == 0 || type == HAL_TYPE_BOOL) {
         return unary(r, x);
     }
@@ -94,16 +97,17 @@ static ops_array *reduction(array_run *r, ops_array *x)
 
 static ops_array *product(array_run *r, ops_array *x, ops_array *y)
 {
-    const hal_type type = ops_array_type(x);
-    return ops_array_rank(x) == 2 && hal_type_is_float(type) && ops_array_rank(y) == 2 &&
-                   ops_array_type(y) == type && ops_array_length(y, 0) == ops_array_length(x, 1)
+    const hal_type type = ops_array_get_type(x);
+    return ops_array_get_rank(x) == 2 && hal_type_is_float(type) && ops_array_get_rank(y) == 2 &&
+                   ops_array_get_type(y) == type &&
+                   ops_array_get_length(y, 0) == ops_array_get_length(x, 1)
                ? ops_matmul(x, y)
                : unary(r, x);
 }
 
 static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 {
-    const hal_type type = ops_array_type(x);
+    const hal_type type = ops_array_get_type(x);
     switch (below(r, 12)) {
     case 0:
     case 1:
@@ -142,7 +146,7 @@ static bool step(array_run *r, ops_array **pool, uint32_t number)
         z = operation(r, z, below(r, 3) != 0 ? y : z);
     }
     bool well = array_is_made(r->run, z, "an operation");
-    if (well && ops_array_elements(z) <= MOST_ELEMENTS) {
+    if (well && ops_array_get_element_count(z) <= MOST_ELEMENTS) {
         ops_array_retain(z);
         ops_array_release(pool[at]);
         pool[at] = z;

@@ -28,7 +28,8 @@ static const ops_unary_function links[CHAIN] = {
 
 /* The operation that takes in leaf number i + 1, and which operand the leaf is. */
 static const ops_binary_function joints[TREE_LEAVES - 1] = {
-    OPS_ADD, OPS_MUL, OPS_DIV, OPS_MAX, OPS_SUB, OPS_ADD, OPS_MIN, OPS_MUL, OPS_DIV, OPS_SUB};
+    OPS_ADD, OPS_MUL,     OPS_DIV, OPS_MAXIMUM, OPS_SUB,
+    OPS_ADD, OPS_MINIMUM, OPS_MUL, OPS_DIV,     OPS_SUB};
 
 static bool tree(array_run *r)
 {

@@ -159,9 +159,9 @@ long double function_binary(ops_binary_function function, hal_type type, long do
         return x / y;
     case OPS_REM:
         return type == HAL_TYPE_F64 ? (long double)fmod((double)x, (double)y) : fmodl(x, y);
-    case OPS_MIN:
+    case OPS_MINIMUM:
         return smaller(x, y, true);
-    case OPS_MAX:
+    case OPS_MAXIMUM:
         return smaller(x, y, false);
     case OPS_POW:
         return ir_math_reference(HAL_IR_POW, x, y);
@@ -275,12 +275,12 @@ uint64_t function_unary_bits(ops_unary_function function, hal_type type, uint64_
 uint64_t function_binary_bits(ops_binary_function function, hal_type type, uint64_t x, uint64_t y)
 {
     static const uint32_t opcodes[OPS_BINARY_COUNT] = {
-        [OPS_ADD] = HAL_IR_ADD, [OPS_SUB] = HAL_IR_SUB, [OPS_MUL] = HAL_IR_MUL,
-        [OPS_DIV] = HAL_IR_DIV, [OPS_REM] = HAL_IR_REM, [OPS_MIN] = HAL_IR_MIN,
-        [OPS_MAX] = HAL_IR_MAX, [OPS_AND] = HAL_IR_AND, [OPS_OR] = HAL_IR_OR,
-        [OPS_XOR] = HAL_IR_XOR, [OPS_SHL] = HAL_IR_SHL, [OPS_SHR] = HAL_IR_SHR,
-        [OPS_EQ] = HAL_IR_EQ,   [OPS_NE] = HAL_IR_NE,   [OPS_LT] = HAL_IR_LT,
-        [OPS_LE] = HAL_IR_LE,   [OPS_GT] = HAL_IR_LT,   [OPS_GE] = HAL_IR_LE};
+        [OPS_ADD] = HAL_IR_ADD,     [OPS_SUB] = HAL_IR_SUB, [OPS_MUL] = HAL_IR_MUL,
+        [OPS_DIV] = HAL_IR_DIV,     [OPS_REM] = HAL_IR_REM, [OPS_MINIMUM] = HAL_IR_MIN,
+        [OPS_MAXIMUM] = HAL_IR_MAX, [OPS_AND] = HAL_IR_AND, [OPS_OR] = HAL_IR_OR,
+        [OPS_XOR] = HAL_IR_XOR,     [OPS_SHL] = HAL_IR_SHL, [OPS_SHR] = HAL_IR_SHR,
+        [OPS_EQ] = HAL_IR_EQ,       [OPS_NE] = HAL_IR_NE,   [OPS_LT] = HAL_IR_LT,
+        [OPS_LE] = HAL_IR_LE,       [OPS_GT] = HAL_IR_LT,   [OPS_GE] = HAL_IR_LE};
     const bool swapped = function == OPS_GT || function == OPS_GE;
     const uint64_t a = number_widen(type, x), b = number_widen(type, y);
     const uint64_t operands[3] = {swapped ? b : a, swapped ? a : b, 0};

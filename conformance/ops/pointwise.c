@@ -294,7 +294,7 @@ static void run_fill(case_run *run, const void *parameters)
         comparison found;
         if (operand_create(run, &y, type, 2, shape, k == 2 ? LAYOUT_STRIDED : LAYOUT_PLAIN) &&
             operand_poison(run, &y) &&
-            case_ok(run, ops_fill(run->ops, &y.tensor, values[k]), "ops_fill") &&
+            case_ok(run, ops_fill(run->ops, values[k], &y.tensor), "ops_fill") &&
             operand_download(run, &y, "result") &&
             !compare_bits(type, y.elements, expected, y.count, true, &found)) {
             ops_report(run, &found, "fill");

@@ -133,7 +133,7 @@ static void run_reduce(case_run *run, const void *parameters)
         if (operand_upload(run, &x) && operand_poison(run, &y) &&
             case_ok(
                 run,
-                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, &y.tensor, NULL),
+                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, NULL, &y.tensor),
                 "ops_reduce") &&
             operand_download(run, &y, "result")) {
             judge(run, tested, &x, &y);
@@ -199,7 +199,7 @@ static void run_around(case_run *run, const void *parameters)
                                                 .prologue_input_count = 1,
                                                 .epilogue = epilogue};
             well = case_ok(run,
-                           ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x.tensor, &y.tensor, &options),
+                           ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x.tensor, &options, &y.tensor),
                            "ops_reduce") &&
                    operand_download(run, &y, "result");
             for (size_t i = 0; i < ROWS && well; i++) {
@@ -254,7 +254,7 @@ static void run_special(case_run *run, const void *parameters)
             }
             const bool well =
                 operand_upload(run, &x) && operand_poison(run, &y) &&
-                case_ok(run, ops_reduce(run->ops, (ops_reduction)r, 1, &x.tensor, &y.tensor, NULL),
+                case_ok(run, ops_reduce(run->ops, (ops_reduction)r, 1, &x.tensor, NULL, &y.tensor),
                         "ops_reduce") &&
                 operand_download(run, &y, "result");
             for (size_t i = 0; i < ROWS && well; i++) {
@@ -286,7 +286,7 @@ static void run_repeat(case_run *run, const void *parameters)
             operand y = {0};
             well = operand_create(run, &y, HAL_TYPE_F32, 0, NULL, LAYOUT_PLAIN) &&
                    operand_poison(run, &y) &&
-                   case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, &x.tensor, &y.tensor, NULL),
+                   case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, &x.tensor, NULL, &y.tensor),
                            "ops_reduce") &&
                    operand_download(run, &y, "result");
             if (well) {
@@ -313,19 +313,19 @@ static void run_refusals(case_run *run, const void *parameters)
         case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, empty, &none),
                 "an empty tensor")) {
         float zeros[4] = {1, 1, 1, 1};
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, &y, NULL), wrong, NULL,
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, NULL, &y), wrong, NULL,
                     "an axis that is none");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, &y, NULL), wrong, NULL,
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, NULL, &y), wrong, NULL,
                     "an output that does not fit");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, &y, NULL), wrong, NULL,
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, NULL, &y), wrong, NULL,
                     "a null input");
-        case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, &y, NULL) != HAL_OK,
+        case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, NULL, &y) != HAL_OK,
                    "a reduction that is none was taken");
-        case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, &y, NULL) != HAL_OK,
+        case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, NULL, &y) != HAL_OK,
                    "places as f32 were taken");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, &z, NULL), wrong, NULL,
+        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,
                     "the greatest of nothing");
-        if (case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, &z, NULL),
+        if (case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, NULL, &z),
                     "the sum of nothing") &&
             case_ok(run, ops_tensor_read(run->ops, &z, zeros, sizeof zeros), "ops_tensor_read")) {
             for (int i = 0; i < 4; i++) {

@@ -97,7 +97,7 @@ static int fail(const char *what)
 static int run(const options *o, ops_context *context, const digits_data *training,
                const digits_data *test)
 {
-    digits_result result = {.device = hal_device_get_info(ops_context_device(context))->name};
+    digits_result result = {.device = hal_device_get_info(ops_context_get_device(context))->name};
     int32_t *guesses = calloc((size_t)test->count, sizeof(*guesses));
     char error[512];
     double accuracy = 0, seconds = 0, steps = 0, images = 0;

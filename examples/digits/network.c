@@ -98,9 +98,9 @@ static hal_status make_layer(network *net, uint32_t number, uint64_t seed)
     TRY(ops_tensor_create(context, HAL_TYPE_F32, 2, output, &layer->output));
     TRY(ops_tensor_create(context, HAL_TYPE_F32, 2, output, &layer->error));
     TRY(ops_random_normal(context, key, 0, sqrt(2.0 / (double)layer->inputs), &layer->weight));
-    TRY(ops_fill(context, &layer->bias, 0));
-    TRY(ops_fill(context, &layer->weight_velocity, 0));
-    return ops_fill(context, &layer->bias_velocity, 0);
+    TRY(ops_fill(context, 0, &layer->bias));
+    TRY(ops_fill(context, 0, &layer->weight_velocity));
+    return ops_fill(context, 0, &layer->bias_velocity);
 }
 
 static hal_status create_all(network *net, const int64_t *widths, double momentum, double decay,
@@ -140,8 +140,8 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
         ops_tensor x_transposed, weight_transposed;
         TRY(ops_tensor_transpose(x, 0, 1, &x_transposed));
         TRY(ops_gemm(net->context, NULL, &x_transposed, &layer->error, &layer->weight_gradient));
-        TRY(ops_reduce(net->context, OPS_REDUCE_SUM, 0, &layer->error, &layer->bias_gradient,
-                       NULL));
+        TRY(ops_reduce(net->context, OPS_REDUCE_SUM, 0, &layer->error, NULL,
+                       &layer->bias_gradient));
         if (i > 0) {
             ops_gemm_options options = {
                 .alpha = 1, .epilogue = net->relu_back, .inputs = x, .input_count = 1};

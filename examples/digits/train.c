@@ -157,7 +157,7 @@ static hal_status read_loss(trainer *t, double *loss)
     TRY(ops_tensor_reshape(&t->log_probability, 1, flat, &x));
     TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
     options.prologue_inputs = &target;
-    TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &t->loss, &options));
+    TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &options, &t->loss));
     TRY(ops_tensor_read(t->context, &t->loss, &sum, sizeof(sum)));
     *loss = -(double)sum / BATCH;
     return HAL_OK;
@@ -170,7 +170,7 @@ static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first
     TRY(ops_tensor_slice(pixels, 0, first, BATCH, 1, &rows));
     TRY(ops_tensor_slice(classes, 0, first, BATCH, 1, &guesses));
     TRY(network_forward(&t->net, &rows));
-    return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), &guesses, NULL);
+    return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), NULL, &guesses);
 }
 
 static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses,
@@ -219,7 +219,7 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
         report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch,
                         loss);
     }
-    TRY(hal_queue_wait(ops_context_queue(t->context), HAL_WAIT_FOREVER));
+    TRY(hal_queue_wait(ops_context_get_queue(t->context), HAL_WAIT_FOREVER));
     outcome->seconds = now() - start;
     outcome->steps = EPOCHS * t->steps_per_epoch;
     outcome->images = outcome->steps * BATCH;

@@ -105,7 +105,7 @@ static int write_json(const options *o, const char *device, const train_outcome 
 
 static int run(const options *o, ops_context *context, const rnn_text *text)
 {
-    const char *device = hal_device_get_info(ops_context_device(context))->name;
+    const char *device = hal_device_get_info(ops_context_get_device(context))->name;
     train_outcome outcome = {0};
     printf("%s: learning from %lld letters, %d different ones.\n", device, (long long)text->count,
            (int)text->letter_count);

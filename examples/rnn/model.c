@@ -63,7 +63,7 @@ static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *inpu
 static ops_array *scaled(ops_array *x, double factor)
 {
     return x == NULL ? NULL
-                     : ops_mul(x, ops_array_number(ops_array_context(x), HAL_TYPE_F32, factor));
+                     : ops_mul(x, ops_array_scalar(ops_array_get_context(x), HAL_TYPE_F32, factor));
 }
 
 /* The sum of a matrix, [1, 1]. */
@@ -101,7 +101,7 @@ static ops_array *flipped(ops_array *x)
  * d = a g (1 - tanh^2), and by h it is (1 - a) g + d W^T. */
 static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
 {
-    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
+    ops_array *one = ops_array_scalar(m->context, HAL_TYPE_F32, 1);
     ops_array *kept = ops_sub(one, m->forgetting);
     ops_array *output_back = flipped(weight(m, WEIGHT_OUTPUT));
     ops_array *hidden_back = flipped(weight(m, WEIGHT_HIDDEN));
@@ -134,9 +134,9 @@ static void update(const model *m, ops_array *rate, ops_array *const gradients[W
         ops_array *own = total(ops_square(gradients[w]));
         squares = w == 0 ? own : ops_add(squares, own);
     }
-    ops_array *one = ops_array_number(m->context, HAL_TYPE_F32, 1);
-    ops_array *factor = ops_min(one, scaled(ops_rsqrt(squares), largest_norm));
-    ops_array *floor = ops_array_number(m->context, HAL_TYPE_F32, tiny);
+    ops_array *one = ops_array_scalar(m->context, HAL_TYPE_F32, 1);
+    ops_array *factor = ops_minimum(one, scaled(ops_rsqrt(squares), largest_norm));
+    ops_array *floor = ops_array_scalar(m->context, HAL_TYPE_F32, tiny);
     for (int w = 0; w < WEIGHTS; w++) {
         ops_array *gradient = ops_mul(gradients[w], factor);
         ops_array *mean =

@@ -150,9 +150,9 @@ static void run(void *user, int calls)
 static bool check_counts(chain *c)
 {
     ops_array_statistics before, after;
-    ops_context_statistics(c->place.ops, &before);
+    ops_context_get_statistics(c->place.ops, &before);
     run(c, 1);
-    ops_context_statistics(c->place.ops, &after);
+    ops_context_get_statistics(c->place.ops, &after);
     const uint64_t evaluated = after.evaluated - before.evaluated;
     const uint64_t recorded = after.recorded - before.recorded;
     const uint64_t dropped = after.dropped - before.dropped;

@@ -90,9 +90,9 @@ estimate estimate_binary(ops_binary_function function, estimate x, estimate y)
         result.value = x.value * y.value;
         result.error = fabs(x.value) * y.error + fabs(y.value) * x.error + x.error * y.error;
         break;
-    case OPS_MIN:
+    case OPS_MINIMUM:
         return (estimate){fmin(x.value, y.value), fmax(x.error, y.error)};
-    case OPS_MAX:
+    case OPS_MAXIMUM:
         return (estimate){fmax(x.value, y.value), fmax(x.error, y.error)};
     default:
         return (estimate){(double)NAN, 0.0};

@@ -89,7 +89,8 @@ static void grow(tree *t, uint64_t *state)
     static const ops_unary_function unary[] = {OPS_NEG, OPS_ABS,     OPS_SQUARE,  OPS_SIN,
                                                OPS_COS, OPS_TANH,    OPS_SIGMOID, OPS_ATAN,
                                                OPS_ERF, OPS_SOFTPLUS};
-    static const ops_binary_function binary[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_MIN, OPS_MAX};
+    static const ops_binary_function binary[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_MINIMUM,
+                                                 OPS_MAXIMUM};
     int open[NODES], open_count = 0;
     const int operations = LEAST + draw(state, MOST - LEAST + 1);
     *t = (tree){.inputs = 2 + draw(state, INPUTS - 1)};
@@ -215,14 +216,14 @@ static bool run_tree(tree_place *p, const tree *t, int at)
         if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
             return false;
         }
-        ops_context_statistics(p->place.ops, &before);
+        ops_context_get_statistics(p->place.ops, &before);
         const double start = measure_now();
         const bool well =
             what == PREPARED
                 ? bench_ok(p->bench, ops_prepare(p->place.ops, rehearse, p), "ops_prepare")
                 : run_once(p, t);
         p->samples[what][at] = measure_now() - start;
-        ops_context_statistics(p->place.ops, &after);
+        ops_context_get_statistics(p->place.ops, &after);
         p->compiled[what] += after.compiled - before.compiled;
         p->kernels[what] += after.kernels - before.kernels;
         if (!well || ((what == AGAIN || what == FUSED) && !check(p, t, at))) {

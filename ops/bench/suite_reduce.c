@@ -25,7 +25,7 @@ static void run_device(void *user, int calls)
         const hal_status status =
             r->kind == OPS_REDUCTION_COUNT
                 ? ops_softmax(bench->ops, r->axis, &r->x, &r->y)
-                : ops_reduce(bench->ops, (ops_reduction)r->kind, r->axis, &r->x, &r->y, NULL);
+                : ops_reduce(bench->ops, (ops_reduction)r->kind, r->axis, &r->x, NULL, &r->y);
         bench_ok(bench, status, names[r->kind]);
     }
     bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
@@ -66,7 +66,7 @@ static double reference(const reduction *r, const float *x, const int64_t shape[
 /* Some lines in full. */
 static bool check(reduction *r, const float *x, const int64_t shape[2])
 {
-    const int64_t count = ops_tensor_elements(&r->y), lines = shape[1 - r->axis];
+    const int64_t count = ops_tensor_get_element_count(&r->y), lines = shape[1 - r->axis];
     void *y = malloc((size_t)count * 4);
     bool well = y != NULL &&
                 bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, y, (uint64_t)count * 4),

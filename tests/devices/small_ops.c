@@ -42,7 +42,7 @@ static ops_tensor filled(trial *t, hal_type type, int64_t rows, int64_t columns)
 
 static void release(trial *t)
 {
-    CHECK(hal_queue_wait(ops_context_queue(t->ops), HAL_WAIT_FOREVER));
+    CHECK(hal_queue_wait(ops_context_get_queue(t->ops), HAL_WAIT_FOREVER));
     while (t->count > 0) {
         ops_tensor_release(&t->tensors[--t->count]);
     }
@@ -56,7 +56,7 @@ static void pointwise(trial *t, hal_type type)
     CHECK(ops_tensor_transpose(&turned, 0, 1, &view));
     CHECK(ops_binary(t->ops, OPS_MUL, &x, &x, &z));
     CHECK(ops_binary(t->ops, OPS_ADD, &x, &y, &z));
-    CHECK(ops_binary(t->ops, OPS_MAX, &x, &view, &z));
+    CHECK(ops_binary(t->ops, OPS_MAXIMUM, &x, &view, &z));
     CHECK(ops_unary(t->ops, OPS_RELU, &view, &view));
     release(t);
 }
@@ -69,8 +69,8 @@ static void reductions(trial *t, int64_t rows, int64_t columns)
         ops_tensor y = filled(t, HAL_TYPE_F32, lines, 1),
                    places = filled(t, HAL_TYPE_I32, lines, 1);
         y.rank = places.rank = 1;
-        CHECK(ops_reduce(t->ops, OPS_REDUCE_SUM, axis, &x, &y, NULL));
-        CHECK(ops_reduce(t->ops, OPS_REDUCE_ARGMAX, axis, &x, &places, NULL));
+        CHECK(ops_reduce(t->ops, OPS_REDUCE_SUM, axis, &x, NULL, &y));
+        CHECK(ops_reduce(t->ops, OPS_REDUCE_ARGMAX, axis, &x, NULL, &places));
         CHECK(ops_softmax(t->ops, axis, &x, &x));
         release(t);
     }

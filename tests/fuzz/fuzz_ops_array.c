@@ -92,7 +92,8 @@ static void read_one(machine *m)
     if (is_far || !x) {
         return;
     }
-    const uint64_t bytes = (uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x));
+    const uint64_t bytes =
+        (uint64_t)ops_array_get_element_count(x) * hal_type_size(ops_array_get_type(x));
     const hal_status status = ops_array_read(x, elements, bytes);
     if (status) {
         must(hal_status_message()[0] != 0);
@@ -238,9 +239,9 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
 /* Puts an array into the pool in place of another one, or releases it. */
 static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 {
-    must(ops_array_rank(made) <= OPS_MAX_RANK && ops_array_elements(made) >= 0 &&
-         hal_type_size(ops_array_type(made)) > 0);
-    is_far |= ops_array_elements(made) > MOST_ELEMENTS;
+    must(ops_array_get_rank(made) <= OPS_MAX_RANK && ops_array_get_element_count(made) >= 0 &&
+         hal_type_size(ops_array_get_type(made)) > 0);
+    is_far |= ops_array_get_element_count(made) > MOST_ELEMENTS;
     const uint32_t at = next(m) % POOL;
     if (is_far && !may_be_far) {
         ops_array_release(made);
@@ -318,7 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ops_array_release(m.pool[i]);
     }
     ops_array_release(m.spare);
-    ops_context_statistics(context, &statistics);
+    ops_context_get_statistics(context, &statistics);
     must(statistics.arrays == 0 && statistics.deferred == 0);
     must(hal_queue_wait(queue, HAL_WAIT_FOREVER) == HAL_OK);
     must(mock->misuses == 0 && mock->problem[0] == 0);

@@ -267,7 +267,7 @@ static hal_status call_tensor(machine *m, uint32_t what)
     }
     const ops_tensor *x = tensor(m, &place);
     const uint32_t size = x ? hal_type_size(x->type) : 0;
-    const int64_t count = ops_tensor_elements(x);
+    const int64_t count = ops_tensor_get_element_count(x);
     uint64_t bytes = count >= 0 && count < MOST_ELEMENTS ? (uint64_t)count * size : 1;
     bytes += next(m) % 16 == 0;
     void *memory = next(m) == 255 ? NULL : elements;
@@ -368,7 +368,7 @@ static hal_status call_pointwise(machine *m, uint32_t what)
     case 14: {
         const ops_tensor *y = tensor(m, &p);
         const double value = next_number(m);
-        return ops_fill(context(m), y, value);
+        return ops_fill(context(m), value, y);
     }
     default: {
         const ops_expression *wanted = expression(m);
@@ -458,7 +458,7 @@ static hal_status call_reduce(machine *m)
         options.epilogue_input_count = after.count;
     }
     m->is_null_given = 0;
-    return ops_reduce(context(m), reduction, axis, x, y, has % 2 ? &options : NULL);
+    return ops_reduce(context(m), reduction, axis, x, has % 2 ? &options : NULL, y);
 }
 
 /* An expression of any functions over any types. */
@@ -484,7 +484,7 @@ static hal_status build(machine *m)
     }
     hal_ir_output(b, next(m) % 10, value);
     const hal_status status = ops_expression_create(b, &made);
-    must((ops_expression_fragment(made) != NULL) == (status == HAL_OK));
+    must((ops_expression_get_fragment(made) != NULL) == (status == HAL_OK));
     ops_expression_destroy(made);
     return status;
 }

@@ -240,7 +240,7 @@ static void compute(hal_queue *queue, uint32_t what)
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
     ops_array *y = ops_array_from_host(context, HAL_TYPE_F32, 2, other_shape, numbers);
     ops_array *made = what % 7 == 0   ? ops_add(ops_exp(x), x)
-                      : what % 7 == 1 ? ops_sum(x, 1)
+                      : what % 7 == 1 ? ops_reduce_sum(x, 1)
                       : what % 7 == 2 ? ops_array_softmax(1, x)
                       : what % 7 == 3 ? ops_matmul(x, y)
                       : what % 7 == 4 ? ops_add(x, ops_array_transpose(y, 0, 1))
@@ -248,7 +248,7 @@ static void compute(hal_queue *queue, uint32_t what)
                                       : ops_array_uniform(context, HAL_TYPE_F32, 2, shape,
                                                           (ops_random_key){1, 2}, 0, 1);
     const uint64_t bytes =
-        (uint64_t)ops_array_elements(made) * hal_type_size(ops_array_type(made));
+        (uint64_t)ops_array_get_element_count(made) * hal_type_size(ops_array_get_type(made));
     if (!made || ops_array_read(made, read, bytes) != HAL_OK) {
         must(hal_status_message()[0] != 0);
     }

@@ -20,8 +20,8 @@ void cases_network(corpus *c)
     if (!c->failed) {
         corpus_did(c, network_train(&net, &input, &target, &rate));
         corpus_did(c, network_forward(&net, &input));
-        corpus_did(c, ops_reduce(c->ops, OPS_REDUCE_ARGMAX, 1, network_output(&net), &classes,
-                                 NULL));
+        corpus_did(c,
+                   ops_reduce(c->ops, OPS_REDUCE_ARGMAX, 1, network_output(&net), NULL, &classes));
     }
     network_destroy(&net);
 }

@@ -122,7 +122,7 @@ static void conversions(corpus *c)
         const ops_tensor y = corpus_vector(c, (hal_type)type, LENGTH);
         corpus_did(c, ops_cast(c->ops, &x, &y));
         corpus_did(c, ops_cast(c->ops, &y, &x));
-        corpus_did(c, ops_fill(c->ops, &y, 1.0));
+        corpus_did(c, ops_fill(c->ops, 1.0, &y));
         const ops_tensor condition = corpus_vector(c, HAL_TYPE_BOOL, LENGTH);
         corpus_did(c, ops_where(c->ops, &condition, &y, &y, &y));
     }

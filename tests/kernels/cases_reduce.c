@@ -11,7 +11,7 @@ static void reduce(corpus *c, ops_reduction kind, hal_type type, const int64_t s
     const ops_tensor x = corpus_tensor(c, type, 2, shape);
     const ops_tensor y = corpus_vector(
         c, kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type, shape[1 - axis]);
-    corpus_did(c, ops_reduce(c->ops, kind, axis, &x, &y, NULL));
+    corpus_did(c, ops_reduce(c->ops, kind, axis, &x, NULL, &y));
 }
 
 static void softmax(corpus *c, hal_type type, const int64_t shape[2], uint32_t axis)

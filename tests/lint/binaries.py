@@ -60,7 +60,7 @@ def output(*command):
 
 
 def self_test(compiler):
-    good = {"libhalyard.so": "hal_open", "libhalyard_ops.so": "ops_sum",
+    good = {"libhalyard.so": "hal_open", "libhalyard_ops.so": "ops_reduce_sum",
             "halyard/plugins/hal_a.so": "hal_plugin_query"}
     cases = [  # file, symbol, library it needs, the complaint
         (None, None, None, None),

@@ -68,7 +68,7 @@ BAD = [
      DOCUMENTED.replace("Ownership:", "") + "HAL_API int ops_open(\n    int name, void **thing);\n",
      "has no 'Ownership:'"),
     ("ops/include/ops/f.h",
-     DOCUMENTED.replace("Ownership:", "") + "HAL_API ops_array *ops_sum(const ops_array *x);\n",
+     DOCUMENTED.replace("Ownership:", "") + "HAL_API ops_array *ops_reduce_sum(const ops_array *x);\n",
      "has no 'Ownership:'"),
     ("ops/include/ops/f.h", HEADER + "\nstatic inline int ops_one(void)\n{\n    return 1;\n}\n",
      "ops_one has no comment"),

@@ -125,7 +125,7 @@ static inline void surround_with_nan(product *p)
     box *all[3] = {&p->a, &p->b, &p->c};
     for (int i = 0; i < 3; i++) {
         char *inside = calloc((size_t)all[i]->count, 1);
-        for (int64_t j = 0; j < ops_tensor_elements(&all[i]->t); j++) {
+        for (int64_t j = 0; j < ops_tensor_get_element_count(&all[i]->t); j++) {
             inside[place_of(&all[i]->t, 2, all[i]->t.shape, j)] = 1;
         }
         for (int64_t j = 0; j < all[i]->count; j++) {

@@ -64,11 +64,11 @@ HAL_API void ops_array_release(ops_array *array);
 /* Context, type, rank, length of an axis, and number of elements.
  * Ownership: the context is not retained for the caller. Threads: the queue's.
  * Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is none, -1. */
-HAL_API ops_context *ops_array_context(const ops_array *array);
-HAL_API hal_type ops_array_type(const ops_array *array);
-HAL_API uint32_t ops_array_rank(const ops_array *array);
-HAL_API int64_t ops_array_length(const ops_array *array, uint32_t axis);
-HAL_API int64_t ops_array_elements(const ops_array *array);
+HAL_API ops_context *ops_array_get_context(const ops_array *array);
+HAL_API hal_type ops_array_get_type(const ops_array *array);
+HAL_API uint32_t ops_array_get_rank(const ops_array *array);
+HAL_API int64_t ops_array_get_length(const ops_array *array, uint32_t axis);
+HAL_API int64_t ops_array_get_element_count(const ops_array *array);
 
 /* Records what computes the arrays, together where that takes fewer kernels; hands it to the
  * device. Null arrays are errors. An array that was computed before costs nothing.
@@ -86,7 +86,7 @@ HAL_API hal_status ops_array_read(ops_array *array, void *elements, uint64_t byt
 /* Computes an array and describes its memory, for the functions that take tensors.
  * Ownership: the tensor is a view that holds no reference; keep the array while it is used, and do
  * not write to it. Threads: the queue's. Errors: as ops_array_evaluate. */
-HAL_API hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor);
+HAL_API hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor);
 
 /* ---- Making ---- */
 
@@ -104,7 +104,7 @@ HAL_API ops_array *ops_array_from_tensor(ops_context *context, const ops_tensor 
  * ops_tensor_create. */
 HAL_API ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank,
                                   const int64_t *shape, double value);
-HAL_API ops_array *ops_array_number(ops_context *context, hal_type type, double value);
+HAL_API ops_array *ops_array_scalar(ops_context *context, hal_type type, double value);
 
 /* Random floats, as ops_random_uniform and ops_random_normal make them.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as those. */
@@ -171,7 +171,8 @@ typedef struct ops_array_statistics {
 
 /* Writes what the context's arrays did so far to *statistics.
  * Threads: the queue's. Errors: none; null is ignored. */
-HAL_API void ops_context_statistics(const ops_context *context, ops_array_statistics *statistics);
+HAL_API void ops_context_get_statistics(const ops_context *context,
+                                        ops_array_statistics *statistics);
 
 /* ---- Short names for the operations that are used most: as ops_array_unary, _binary ---- */
 
@@ -306,13 +307,13 @@ static inline ops_array *ops_rem(ops_array *x, ops_array *y)
     return ops_array_binary(OPS_REM, x, y);
 }
 /* The lesser one; NaN when either is NaN, as max. */
-static inline ops_array *ops_min(ops_array *x, ops_array *y)
+static inline ops_array *ops_minimum(ops_array *x, ops_array *y)
 {
-    return ops_array_binary(OPS_MIN, x, y);
+    return ops_array_binary(OPS_MINIMUM, x, y);
 }
-static inline ops_array *ops_max(ops_array *x, ops_array *y)
+static inline ops_array *ops_maximum(ops_array *x, ops_array *y)
 {
-    return ops_array_binary(OPS_MAX, x, y);
+    return ops_array_binary(OPS_MAXIMUM, x, y);
 }
 /* x to the power y. */
 static inline ops_array *ops_pow(ops_array *x, ops_array *y)
@@ -350,19 +351,19 @@ static inline ops_array *ops_matmul(ops_array *a, ops_array *b)
     return ops_array_matmul(a, b, HAL_GEMM_STRICT);
 }
 /* Sum, mean, greatest and least element along an axis, which is gone then. */
-static inline ops_array *ops_sum(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_sum(ops_array *x, uint32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_SUM, axis, 0, x);
 }
-static inline ops_array *ops_mean(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_mean(ops_array *x, uint32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MEAN, axis, 0, x);
 }
-static inline ops_array *ops_maximum(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_max(ops_array *x, uint32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MAX, axis, 0, x);
 }
-static inline ops_array *ops_minimum(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_min(ops_array *x, uint32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MIN, axis, 0, x);
 }

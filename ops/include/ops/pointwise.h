@@ -78,10 +78,10 @@ typedef enum ops_binary_function {
     OPS_ADD,
     OPS_SUB, /* integers wrap, as ADD and MUL */
     OPS_MUL,
-    OPS_DIV, /* integers: towards zero, x / 0 = 0 */
-    OPS_REM, /* sign of x; floats as C's fmod */
-    OPS_MIN, /* NaN if either is NaN, as MAX */
-    OPS_MAX,
+    OPS_DIV,     /* integers: towards zero, x / 0 = 0 */
+    OPS_REM,     /* sign of x; floats as C's fmod */
+    OPS_MINIMUM, /* NaN if either is NaN */
+    OPS_MAXIMUM,
     OPS_POW,   /* as C's pow */
     OPS_ATAN2, /* as C's atan2: x over y */
     OPS_AND,
@@ -123,7 +123,7 @@ HAL_API void ops_expression_destroy(ops_expression *expression);
 
 /* The fragment of an expression.
  * Ownership: the expression's. Threads: any. Errors: none; null gives null. */
-HAL_API const hal_ir_kernel *ops_expression_fragment(const ops_expression *expression);
+HAL_API const hal_ir_kernel *ops_expression_get_fragment(const ops_expression *expression);
 
 /* outputs = expression(inputs), element by element. The outputs have one shape, to which every
  * input is broadcast. An output may be the same view as an input; other overlaps are refused.
@@ -143,13 +143,13 @@ HAL_API hal_status ops_unary(ops_context *context, ops_unary_function function, 
 HAL_API hal_status ops_binary(ops_context *context, ops_binary_function function,
                               const ops_tensor *x, const ops_tensor *y, const ops_tensor *z);
 
-/* out = condition ? x : y; y = x in y's type (as CAST in ir.h); every element of y = value, rounded
- * to y's type.
+/* ops_where: out = condition ? x : y. ops_cast: y = x in y's type (as CAST in ir.h). ops_fill:
+ * every element of y = value, rounded to y's type.
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,
                              const ops_tensor *y, const ops_tensor *out);
 HAL_API hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor *y);
-HAL_API hal_status ops_fill(ops_context *context, const ops_tensor *y, double value);
+HAL_API hal_status ops_fill(ops_context *context, double value, const ops_tensor *y);
 
 #ifdef __cplusplus
 }

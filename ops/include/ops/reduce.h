@@ -38,8 +38,8 @@ typedef struct ops_reduce_options {
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, what kernels and
  * dispatches meet. */
 HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
-                              const ops_tensor *x, const ops_tensor *y,
-                              const ops_reduce_options *options);
+                              const ops_tensor *x, const ops_reduce_options *options,
+                              const ops_tensor *y);
 
 /* y = exp(x - max x) / sum of exp(x - max x) along `axis`, of floats, and its logarithm; both
  * without overflow. y has x's shape, a float type of the same arithmetic, and may be x.

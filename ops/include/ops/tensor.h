@@ -39,8 +39,8 @@ HAL_API void ops_context_destroy(ops_context *context);
 
 /* The queue and the device of a context.
  * Ownership: not retained for the caller. Threads: any. Errors: none; null gives null. */
-HAL_API hal_queue *ops_context_queue(const ops_context *context);
-HAL_API hal_device *ops_context_device(const ops_context *context);
+HAL_API hal_queue *ops_context_get_queue(const ops_context *context);
+HAL_API hal_device *ops_context_get_device(const ops_context *context);
 
 /* Allocates a buffer and describes it as a contiguous, row-major tensor. The elements are not
  * defined.
@@ -72,7 +72,7 @@ HAL_API hal_status ops_tensor_read(ops_context *context, const ops_tensor *tenso
 
 /* The number of elements; 0 for null. Whether they lie without gaps in row-major order.
  * Threads: any. Errors: none. */
-HAL_API int64_t ops_tensor_elements(const ops_tensor *tensor);
+HAL_API int64_t ops_tensor_get_element_count(const ops_tensor *tensor);
 HAL_API int ops_tensor_is_contiguous(const ops_tensor *tensor);
 
 /* Views, without copies: elements start, start + step, ... (count of them) along an axis; the axes

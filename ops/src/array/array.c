@@ -136,7 +136,7 @@ static hal_status constant(ops_context *context, hal_type type, double value, ha
     }
     ops_tensor made;
     hal_status status = ops_tensor_create(context, type, 0, NULL, &made);
-    if (!status && (status = ops_fill(context, &made, value)) != HAL_OK) {
+    if (!status && (status = ops_fill(context, value, &made)) != HAL_OK) {
         ops_tensor_release(&made);
     }
     if (!status) {
@@ -368,29 +368,29 @@ hal_status ops_scope_end(ops_context *context)
     return HAL_OK;
 }
 
-ops_context *ops_array_context(const ops_array *array)
+ops_context *ops_array_get_context(const ops_array *array)
 {
     return array ? array->context : NULL;
 }
 
-hal_type ops_array_type(const ops_array *array)
+hal_type ops_array_get_type(const ops_array *array)
 {
     return array ? array->view.type : HAL_TYPE_NONE;
 }
 
-uint32_t ops_array_rank(const ops_array *array)
+uint32_t ops_array_get_rank(const ops_array *array)
 {
     return array ? array->view.rank : 0;
 }
 
-int64_t ops_array_length(const ops_array *array, uint32_t axis)
+int64_t ops_array_get_length(const ops_array *array, uint32_t axis)
 {
     return array && axis < array->view.rank ? array->view.shape[axis] : -1;
 }
 
-int64_t ops_array_elements(const ops_array *array)
+int64_t ops_array_get_element_count(const ops_array *array)
 {
-    return array ? ops_tensor_elements(&array->view) : 0;
+    return array ? ops_tensor_get_element_count(&array->view) : 0;
 }
 
 hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
@@ -410,12 +410,12 @@ hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
     return status;
 }
 
-hal_status ops_array_tensor(ops_array *array, ops_tensor *tensor)
+hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor)
 {
     if (!tensor) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_tensor: tensor is null");
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_get_tensor: tensor is null");
     }
-    hal_status status = check_given("ops_array_tensor", array);
+    hal_status status = check_given("ops_array_get_tensor", array);
     if (!status && array->state == OPS_ARRAY_DEFERRED) {
         status = ops_evaluate(&array, 1);
     }
@@ -524,7 +524,7 @@ ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank, co
     return array;
 }
 
-ops_array *ops_array_number(ops_context *context, hal_type type, double value)
+ops_array *ops_array_scalar(ops_context *context, hal_type type, double value)
 {
     return ops_array_full(context, type, 0, NULL, value);
 }

@@ -323,7 +323,7 @@ static int is_rented(const job *j, const uint64_t key[2])
         return OPS_COLD_NO;
     }
     const ops_tensor *like = j->has_before ? &j->main->operands[0]->view : &j->outputs[0]->view;
-    uint64_t bytes = (uint64_t)ops_tensor_elements(like) * hal_type_size(like->type);
+    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(like) * hal_type_size(like->type);
     return ops_cold_is_rented(j->context, key, kernels, bytes * (kernels - 1));
 }
 
@@ -362,7 +362,7 @@ static hal_status make_outputs(job *j)
 {
     for (uint32_t i = 0; i < j->output_count; i++) {
         const ops_tensor *view = &j->outputs[i]->view;
-        uint64_t bytes = (uint64_t)ops_tensor_elements(view) * hal_type_size(view->type);
+        uint64_t bytes = (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
         hal_buffer **buffer = &j->buffers[j->input_count + i];
         j->outputs[i]->in_host_memory = is_read_directly(j->outputs[i], bytes);
         hal_status status = hal_buffer_create(j->context->device,
@@ -423,7 +423,7 @@ static hal_status call_reduce(job *j, const ops_expression *before, const ops_ex
                                         .epilogue = after,
                                         .epilogue_inputs = further + j->after_first,
                                         .epilogue_input_count = j->input_count - j->after_first};
-    return ops_reduce(j->context, (ops_reduction)main->function, main->axis, &x, &out, &options);
+    return ops_reduce(j->context, (ops_reduction)main->function, main->axis, &x, &options, &out);
 }
 
 static hal_status call_main(job *j, const ops_expression *before, const ops_expression *after)
@@ -603,7 +603,7 @@ void ops_context_set_fusion(ops_context *context, int fusion)
     }
 }
 
-void ops_context_statistics(const ops_context *context, ops_array_statistics *statistics)
+void ops_context_get_statistics(const ops_context *context, ops_array_statistics *statistics)
 {
     static const ops_array_statistics none;
     if (context && statistics) {

@@ -22,7 +22,8 @@ static int is_whole(const ops_array *array)
 /* The front of a larger array does not: what stands for it in a launch has memory of its size. */
 static int fills_memory(const ops_array *array)
 {
-    uint64_t bytes = (uint64_t)ops_tensor_elements(&array->view) * hal_type_size(array->view.type);
+    uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(&array->view) * hal_type_size(array->view.type);
     return is_whole(array) && hal_buffer_bytes(array->view.buffer) == (bytes ? bytes : 4);
 }
 
@@ -189,7 +190,8 @@ static hal_status make_outputs(const ops_graph *graph, ops_array **outputs)
 {
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const ops_tensor *wanted = &graph->tensors[graph->input_count + i];
-        uint64_t bytes = (uint64_t)ops_tensor_elements(wanted) * hal_type_size(wanted->type);
+        uint64_t bytes =
+            (uint64_t)ops_tensor_get_element_count(wanted) * hal_type_size(wanted->type);
         hal_buffer *buffer = NULL;
         hal_status status = hal_buffer_create(graph->context->device, HAL_MEMORY_DEVICE,
                                               bytes ? bytes : 4, &buffer);
@@ -277,7 +279,7 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
     for (uint32_t i = 0; i < input_count && !status; i++) {
         ops_tensor tensor = {0};
         if (inputs[i]) {
-            status = ops_array_tensor(inputs[i], &tensor);
+            status = ops_array_get_tensor(inputs[i], &tensor);
         }
         if (!status && inputs[i] && !is_whole(inputs[i])) {
             status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,

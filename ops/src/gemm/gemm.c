@@ -223,7 +223,7 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
     static const ops_gemm_options plain = {.alpha = 1};
     options = options ? options : &plain;
     hal_status status = check_tensors(context, options, a, b, c);
-    if (status || ops_tensor_elements(c) == 0) {
+    if (status || ops_tensor_get_element_count(c) == 0) {
         return status;
     }
     ops_product product;

@@ -100,7 +100,7 @@ static hal_status describe(const ops_context *context, const ops_product *p,
     d->stride_b = p->b.batch_stride;
     d->stride_c = p->c.batch_stride;
     d->input_count = p->options->input_count;
-    d->epilogue = ops_expression_fragment(p->options->epilogue);
+    d->epilogue = ops_expression_get_fragment(p->options->epilogue);
     for (uint32_t i = 0; i < d->input_count; i++) {
         const ops_matrix *in = &p->inputs[i];
         if (!starts_aligned(context, in->tensor) || in->row_stride < 0 || in->column_stride < 0 ||
@@ -180,7 +180,7 @@ static hal_range range_of(const ops_tensor *tensor)
 {
     int64_t first, end;
     uint64_t size = hal_type_size(tensor->type);
-    if (ops_tensor_elements(tensor) == 0) {
+    if (ops_tensor_get_element_count(tensor) == 0) {
         return (hal_range){NULL, 0, 0};
     }
     ops_span(tensor, &first, &end);

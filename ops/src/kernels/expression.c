@@ -69,7 +69,7 @@ void ops_expression_destroy(ops_expression *expression)
     }
 }
 
-const hal_ir_kernel *ops_expression_fragment(const ops_expression *expression)
+const hal_ir_kernel *ops_expression_get_fragment(const ops_expression *expression)
 {
     return expression ? expression->fragment : NULL;
 }

@@ -261,7 +261,8 @@ static void emit_one_hot(hal_ir_builder *b, const ops_element_iter *cursor, cons
 static int copy_plain(ops_context *context, const ops_tensor *x, const ops_tensor *y,
                       hal_status *status)
 {
-    uint64_t size = hal_type_size(x->type), bytes = (uint64_t)ops_tensor_elements(x) * size;
+    uint64_t size = hal_type_size(x->type),
+             bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
     uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
     if (!ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y) ||
         (from | to | bytes) % 4 != 0) {
@@ -285,7 +286,7 @@ hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
 {
     hal_status status = check_gather(context, axis, x, indices, y);
-    if (status || ops_tensor_elements(y) == 0) {
+    if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     hal_type type = carrier(context, x->type);
@@ -430,7 +431,7 @@ hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const op
                               ops_describe(y, text[0]), ops_describe(indices, text[1]));
     }
     status = no_overlap("ops_one_hot", indices, y);
-    if (status || ops_tensor_elements(y) == 0) {
+    if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     spread.shape[spread.rank] = 1;
@@ -480,7 +481,7 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
                               ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     status = no_overlap("ops_copy", x, y);
-    if (status || ops_tensor_elements(y) == 0 || copy_plain(context, x, y, &status)) {
+    if (status || ops_tensor_get_element_count(y) == 0 || copy_plain(context, x, y, &status)) {
         return status;
     }
     ops_tensor from = *x, to = *y;

@@ -190,7 +190,7 @@ static hal_status build(ops_context *context, const uint64_t key[2], const ops_b
 static hal_status run(ops_context *context, const call *c)
 {
     hal_status status = check_call(context, c);
-    if (status || ops_tensor_elements(&c->outputs[0]) == 0) {
+    if (status || ops_tensor_get_element_count(&c->outputs[0]) == 0) {
         return status;
     }
     ops_bindings bindings;
@@ -279,7 +279,8 @@ static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const 
 static int fill_plain(ops_context *context, const ops_tensor *y, double value, hal_status *status)
 {
     uint64_t size = hal_type_size(y->type);
-    uint64_t offset = (uint64_t)y->offset * size, bytes = (uint64_t)ops_tensor_elements(y) * size;
+    uint64_t offset = (uint64_t)y->offset * size,
+             bytes = (uint64_t)ops_tensor_get_element_count(y) * size;
     int is_zero = value == 0 && 1 / value > 0;
     int is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
     if (!(is_zero || is_word) || !ops_tensor_is_contiguous(y) || offset % 4 || bytes % 4) {
@@ -489,10 +490,10 @@ hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor 
     return run(context, &c);
 }
 
-hal_status ops_fill(ops_context *context, const ops_tensor *y, double value)
+hal_status ops_fill(ops_context *context, double value, const ops_tensor *y)
 {
     hal_status status = ops_check_output(context, "ops_fill", "y", y);
-    if (status || ops_tensor_elements(y) == 0 || fill_plain(context, y, value, &status)) {
+    if (status || ops_tensor_get_element_count(y) == 0 || fill_plain(context, y, value, &status)) {
         return status;
     }
     return fill_strided(context, y, value);

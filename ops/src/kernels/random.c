@@ -52,7 +52,7 @@ static hal_status check(const ops_context *context, const char *function, const 
 static hal_status make_plan(const ops_context *context, const ops_tensor *y, plan *p)
 {
     const hal_device_info *info = context->info;
-    uint64_t total = (uint64_t)ops_tensor_elements(y);
+    uint64_t total = (uint64_t)ops_tensor_get_element_count(y);
     p->storage = y->type;
     p->type = hal_type_of_value(y->type);
     p->per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
@@ -187,7 +187,7 @@ static void emit(hal_ir_builder *b, const plan *p)
 static hal_status run(ops_context *context, const char *function, uint8_t kind, ops_random_key key,
                       const ops_tensor *y, double offset, double scale, double top)
 {
-    if (ops_tensor_elements(y) == 0) {
+    if (ops_tensor_get_element_count(y) == 0) {
         return HAL_OK;
     }
     plan p = {.function = function, .kind = kind};
@@ -216,7 +216,7 @@ static hal_status run(ops_context *context, const char *function, uint8_t kind, 
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_put_index(&block, p.wide, ops_tensor_elements(y));
+    ops_put_index(&block, p.wide, ops_tensor_get_element_count(y));
     ops_put_index(&block, p.wide, p.base);
     const uint32_t words[4] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32), (uint32_t)key.stream,
                                (uint32_t)(key.stream >> 32)};

@@ -39,7 +39,8 @@ static hal_status check_shapes(const call *c)
                               "ops_reduce: axis %u of x %s is longer than 2^31 - 1", c->axis,
                               ops_describe(x, text[0]));
     }
-    if (x->shape[c->axis] == 0 && c->kind != OPS_REDUCE_SUM && ops_tensor_elements(y) > 0) {
+    if (x->shape[c->axis] == 0 && c->kind != OPS_REDUCE_SUM &&
+        ops_tensor_get_element_count(y) > 0) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "ops_reduce: axis %u of x %s has no elements; only a sum of nothing "
                               "has a value",
@@ -457,12 +458,12 @@ static hal_status run(ops_context *context, const call *c)
 }
 
 hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
-                      const ops_tensor *x, const ops_tensor *y, const ops_reduce_options *options)
+                      const ops_tensor *x, const ops_reduce_options *options, const ops_tensor *y)
 {
     call c = {.kind = reduction, .axis = axis, .x = x, .y = y};
     if (options) {
         c.options = *options;
     }
     hal_status status = check(context, &c);
-    return status || ops_tensor_elements(y) == 0 ? status : run(context, &c);
+    return status || ops_tensor_get_element_count(y) == 0 ? status : run(context, &c);
 }

@@ -218,7 +218,7 @@ static hal_status softmax(ops_context *context, const char *function, uint32_t a
                           const ops_tensor *x, const ops_tensor *y, uint8_t logarithm)
 {
     hal_status status = check(context, function, axis, x, y);
-    if (status || ops_tensor_elements(y) == 0) {
+    if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     plan p = {.logarithm = logarithm, .type = hal_type_of_value(x->type)};

@@ -159,12 +159,12 @@ void ops_context_destroy(ops_context *context)
     free(context);
 }
 
-hal_queue *ops_context_queue(const ops_context *context)
+hal_queue *ops_context_get_queue(const ops_context *context)
 {
     return context ? context->queue : NULL;
 }
 
-hal_device *ops_context_device(const ops_context *context)
+hal_device *ops_context_get_device(const ops_context *context)
 {
     return context ? context->device : NULL;
 }
@@ -314,7 +314,7 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
     uint64_t size = hal_type_size(tensor->type);
     uint64_t start = 0, end = 0; /* nothing is bound of a tensor without elements */
     hal_buffer *buffer = NULL;
-    if (ops_tensor_elements(tensor) > 0) {
+    if (ops_tensor_get_element_count(tensor) > 0) {
         buffer = tensor->buffer;
         int64_t first, last;
         ops_span(tensor, &first, &last);
@@ -349,7 +349,7 @@ int64_t ops_base(const ops_bindings *bindings, uint32_t slot, const ops_tensor *
 {
     const hal_range *range = &bindings->ranges[slot];
     int64_t first = (int64_t)(range->offset >> __builtin_ctz(hal_type_size(tensor->type)));
-    return ops_tensor_elements(tensor) > 0 ? tensor->offset - first : 0;
+    return ops_tensor_get_element_count(tensor) > 0 ? tensor->offset - first : 0;
 }
 
 void ops_declare_bindings(hal_ir_builder *builder, const ops_bindings *bindings)

@@ -24,7 +24,7 @@ static hal_status check_bytes(const char *function, const ops_tensor *tensor, co
                               uint64_t bytes)
 {
     char text[OPS_TEXT_BYTES];
-    uint64_t needed = (uint64_t)ops_tensor_elements(tensor) * hal_type_size(tensor->type);
+    uint64_t needed = (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(tensor->type);
     if (bytes != needed) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: bytes is %llu, but the elements of %s take %llu", function,
@@ -109,7 +109,7 @@ hal_status ops_tensor_from_host(ops_context *context, hal_type type, uint32_t ra
     if (status) {
         return status;
     }
-    uint64_t bytes = (uint64_t)ops_tensor_elements(tensor) * hal_type_size(type);
+    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(type);
     status = ops_tensor_write(context, tensor, elements, bytes);
     if (status) {
         ops_tensor_release(tensor);
@@ -161,7 +161,7 @@ hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void 
     return hal_queue_read(context->queue, tensor->buffer, offset, elements, bytes);
 }
 
-int64_t ops_tensor_elements(const ops_tensor *tensor)
+int64_t ops_tensor_get_element_count(const ops_tensor *tensor)
 {
     if (!tensor) {
         return 0;
@@ -300,7 +300,7 @@ hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int
             fits = shape[i] >= 0 && !__builtin_mul_overflow(known, shape[i], &known);
         }
     }
-    int64_t elements = ops_tensor_elements(tensor);
+    int64_t elements = ops_tensor_get_element_count(tensor);
     if (fits && open < OPS_MAX_RANK) {
         fits = known != 0 && elements % known == 0;
         wanted[open] = fits ? elements / known : 0;

@@ -32,7 +32,7 @@ static ops_array *some(const float *numbers)
 static void expect_no_arrays(void)
 {
     ops_array_statistics now;
-    ops_context_statistics(context, &now);
+    ops_context_get_statistics(context, &now);
     assert_int_equal(now.arrays, 0);
 }
 
@@ -49,7 +49,7 @@ static void arrays_are_kept_and_read(void **state)
     (void)state;
     const float first[4] = {0.5f, -1.0f, 0.25f, 2.0f};
     float numbers[4];
-    ops_array *x = some(first), *w = unit(), *b = ops_array_number(context, HAL_TYPE_F32, 0.25);
+    ops_array *x = some(first), *w = unit(), *b = ops_array_scalar(context, HAL_TYPE_F32, 0.25);
 #include "example_array.h"
     for (int i = 0; i < 4; i++) {
         assert_true(fabs((double)numbers[i] - tanh((double)first[i] + 0.25)) < 1e-6);

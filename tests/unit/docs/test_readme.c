@@ -49,11 +49,11 @@ static void the_arrays_become_one_kernel(void **state)
     assert_int_equal(ops_context_create(queue, &context), HAL_OK);
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, first);
     ops_array *w = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, ones);
-    ops_array *b = ops_array_number(context, HAL_TYPE_F32, 0.25);
+    ops_array *b = ops_array_scalar(context, HAL_TYPE_F32, 0.25);
     ops_array_statistics before, after;
-    ops_context_statistics(context, &before);
+    ops_context_get_statistics(context, &before);
 #include "readme_2.h"
-    ops_context_statistics(context, &after);
+    ops_context_get_statistics(context, &after);
     assert_int_equal(after.kernels - before.kernels, 1);
     assert_int_equal(after.arrays, before.arrays);
     for (int i = 0; i < 4; i++) {

@@ -180,7 +180,7 @@ static void record_operations(hal_queue *queue)
         const int64_t row[2] = {1, 21};
         ops_tensor sums, turned = b;
         ok(ops_tensor_create(context, types[t], 2, row, &sums));
-        ok(ops_reduce(context, OPS_REDUCE_SUM, 0, &c, &sums, NULL));
+        ok(ops_reduce(context, OPS_REDUCE_SUM, 0, &c, NULL, &sums));
         ok(ops_softmax(context, 1, &c, &c));
         turned.shape[0] = 21; /* b's columns as rows */
         turned.shape[1] = 18;

@@ -8,7 +8,7 @@
 static ops_array_statistics statistics(void)
 {
     ops_array_statistics s;
-    ops_context_statistics(test_context, &s);
+    ops_context_get_statistics(test_context, &s);
     return s;
 }
 
@@ -115,7 +115,7 @@ static void unread_work_is_not_run(void **state)
     const ops_array_statistics before = statistics();
     ok(ops_scope_begin(test_context));
     ops_array *product = ops_matmul(ops_exp(a), ops_sin(a));
-    made(ops_sum(ops_array_softmax(1, product), 0));
+    made(ops_reduce_sum(ops_array_softmax(1, product), 0));
     ops_array *y = ops_array_keep(ops_cos(a));
     ok(ops_scope_end(test_context));
     float got[64];
@@ -161,7 +161,7 @@ static void arrays_asked_for_together_share_a_kernel(void **state)
 {
     (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
-    ops_array *all[4] = {ops_exp(a), ops_neg(a), ops_gt(a, a), ops_sum(a, 0)};
+    ops_array *all[4] = {ops_exp(a), ops_neg(a), ops_gt(a, a), ops_reduce_sum(a, 0)};
     const ops_array_statistics before = statistics();
     ok(ops_array_evaluate(all, 4));
     assert_int_equal(statistics().kernels, before.kernels + 2);
@@ -180,7 +180,7 @@ static void reductions_and_products_take_pointwise_work(void **state)
     ops_array_statistics before = statistics();
     ok(ops_scope_begin(test_context));
     ops_array *y = ops_array_keep(ops_tanh(ops_add(ops_matmul(a, w), bias)));
-    ops_array *z = ops_array_keep(ops_sqrt(ops_sum(ops_square(a), 1)));
+    ops_array *z = ops_array_keep(ops_sqrt(ops_reduce_sum(ops_square(a), 1)));
     ok(ops_scope_end(test_context));
     ok(ops_array_evaluate(&y, 1));
     assert_int_equal(statistics().kernels, before.kernels + 1);
@@ -262,7 +262,7 @@ static ops_array *random_leaf(hal_type type)
     const uint32_t ranks[5] = {2, 2, 2, 1, 2};
     uint32_t shape = next_random() % 5;
     if (next_random() % 8 == 0) {
-        return made(ops_array_number(test_context, type, (double)(next_random() % 5) - 1.5));
+        return made(ops_array_scalar(test_context, type, (double)(next_random() % 5) - 1.5));
     }
     double values[SIDE * SIDE];
     uint8_t bytes[SIDE * SIDE * 8];
@@ -288,8 +288,8 @@ static ops_array *random_unary(ops_array *x)
 
 static ops_array *random_binary(ops_array *x, ops_array *y)
 {
-    static const ops_binary_function functions[] = {OPS_ADD, OPS_SUB, OPS_MUL, OPS_DIV, OPS_MIN,
-                                                    OPS_MAX, OPS_LT,  OPS_EQ};
+    static const ops_binary_function functions[] = {OPS_ADD,     OPS_SUB,     OPS_MUL, OPS_DIV,
+                                                    OPS_MINIMUM, OPS_MAXIMUM, OPS_LT,  OPS_EQ};
     if (x->view.type != y->view.type) {
         y = made(ops_array_cast(x->view.type, y));
     }
@@ -327,8 +327,10 @@ static ops_array *partner(ops_array *x, ops_array *y)
             return x;
         }
     }
-    return ops_tensor_elements(&x->view) * ops_tensor_elements(&y->view) > SIDE * SIDE * SIDE ? x
-                                                                                              : y;
+    return ops_tensor_get_element_count(&x->view) * ops_tensor_get_element_count(&y->view) >
+                   SIDE * SIDE * SIDE
+               ? x
+               : y;
 }
 
 static ops_array *random_operation(ops_array *x, ops_array *y)
@@ -373,7 +375,7 @@ static ops_array *random_operation(ops_array *x, ops_array *y)
 static void note_values(trace *t, ops_array *x)
 {
     uint32_t bytes =
-        (uint32_t)((uint64_t)ops_array_elements(x) * hal_type_size(ops_array_type(x)));
+        (uint32_t)((uint64_t)ops_array_get_element_count(x) * hal_type_size(ops_array_get_type(x)));
     assert_true(bytes <= MOST_BYTES && t->count < STEPS + POOL);
     ok(ops_array_read(x, t->bytes[t->count], bytes));
     t->sizes[t->count++] = bytes;
@@ -396,7 +398,7 @@ static void run_program(uint64_t seed, hal_type type, int fusion, trace *t)
         for (uint32_t more = next_random() % 4; more > 0; more--) {
             z = made(random_operation(z, next_random() % 3 ? y : z));
         }
-        if (ops_array_elements(z) <= SIDE * SIDE * SIDE) {
+        if (ops_array_get_element_count(z) <= SIDE * SIDE * SIDE) {
             ops_array_retain(z);
             ops_array_release(pool[at]);
             pool[at] = z;
@@ -452,8 +454,8 @@ static void large_sums_have_the_same_bits(void **state)
             ops_context_set_fusion(test_context, fusion);
             ok(ops_scope_begin(test_context));
             ops_array *y = ops_array_keep(ops_tanh(ops_add(ops_matmul(a, b), c)));
-            ops_array *rows = ops_array_keep(ops_neg(ops_sum(ops_square(a), 1)));
-            ops_array *columns = ops_array_keep(ops_mean(ops_mul(b, c), 1));
+            ops_array *rows = ops_array_keep(ops_neg(ops_reduce_sum(ops_square(a), 1)));
+            ops_array *columns = ops_array_keep(ops_reduce_mean(ops_mul(b, c), 1));
             ok(ops_scope_end(test_context));
             ok(ops_array_read(y, got[fusion], (uint64_t)(m * n) * 4));
             ok(ops_array_read(rows, got[fusion] + m * n, (uint64_t)m * 4));
@@ -500,8 +502,8 @@ static void cold_chains_run_singly_at_first(void **state)
 
     test_context->cold->making_ns = UINT64_C(1) << 50;
     ok(ops_scope_begin(test_context));
-    ops_array *y = ops_tanh(ops_add(ops_matmul(x, ops_array_transpose(x, 0, 1)),
-                                    ops_sum(ops_square(x), 1)));
+    ops_array *y = ops_tanh(
+        ops_add(ops_matmul(x, ops_array_transpose(x, 0, 1)), ops_reduce_sum(ops_square(x), 1)));
     ops_array *z = ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(ops_neg(x))));
     float sums[9], product[81];
     ops_array_statistics before = statistics();
@@ -541,7 +543,7 @@ static void wrong_calls_are_refused(void **state)
     nothing(ops_matmul(x, y), "f32[3, 4] and b f32[5, 4] do not fit");
     nothing(ops_matmul(i, i), "do not fit");
     nothing(ops_array_matmul(x, x, 77), "precision 77");
-    nothing(ops_sum(x, 2), "axis 2 is beyond");
+    nothing(ops_reduce_sum(x, 2), "axis 2 is beyond");
     nothing(ops_array_softmax(0, i), "floats are meant");
     nothing(ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, i), "does not take i32");
     nothing(ops_array_cast((hal_type)99, x), "type 99 is none");
@@ -555,7 +557,7 @@ static void wrong_calls_are_refused(void **state)
 
     ops_context *other;
     ok(ops_context_create(test_queue, &other));
-    ops_array *foreign = made(ops_array_number(other, HAL_TYPE_F32, 1));
+    ops_array *foreign = made(ops_array_scalar(other, HAL_TYPE_F32, 1));
     nothing(ops_add(x, foreign), "another context");
     ops_context_destroy(other); /* with an array that was not released */
     ops_array_release(x);

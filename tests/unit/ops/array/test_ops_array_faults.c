@@ -70,7 +70,7 @@ static place open_place(const char *selection)
 static void close_place(place *p)
 {
     ops_array_statistics s;
-    ops_context_statistics(p->context, &s);
+    ops_context_get_statistics(p->context, &s);
     assert_int_equal(s.arrays, 0);
     assert_int_equal(s.deferred, 0);
     ops_context_destroy(p->context);
@@ -102,10 +102,10 @@ static void make(ops_context *context, ops_array *made[RESULTS])
     ops_array *m = ops_array_from_host(context, HAL_TYPE_F32, 2, square, w);
     /* The mock's products do nothing. */
     const int has_products =
-        strncmp(hal_device_get_info(ops_context_device(context))->name, "Mock", 4) != 0;
-    ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_sum(m, 0)),
+        strncmp(hal_device_get_info(ops_context_get_device(context))->name, "Mock", 4) != 0;
+    ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_reduce_sum(m, 0)),
               *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_abs(x));
-    made[0] = ops_tanh(ops_add(product, ops_array_number(context, HAL_TYPE_F32, 0.25)));
+    made[0] = ops_tanh(ops_add(product, ops_array_scalar(context, HAL_TYPE_F32, 0.25)));
     made[1] = ops_div(ops_array_softmax(0, x), sum);
     made[2] = ops_array_reshape(ops_array_transpose(ops_neg(made[1]), 0, 1), 2, shape);
     made[3] = ops_array_where(ops_gt(x, product), made[0],
@@ -192,7 +192,7 @@ static void memory_ends(void **state)
     place p = open_place("mock");
     ops_array *x = ops_array_full(p.context, HAL_TYPE_F32, 1, shape, 2);
     for (int i = 0; i < COUNT; i++) {
-        ops_array *number = ops_array_number(p.context, HAL_TYPE_F32, i);
+        ops_array *number = ops_array_scalar(p.context, HAL_TYPE_F32, i);
         made[i] = ops_mul(x, number);
         assert_non_null(made[i]);
         ops_array_release(number);
@@ -202,7 +202,7 @@ static void memory_ends(void **state)
     assert_int_equal(status, HAL_ERROR_OUT_OF_MEMORY);
     has_said_why(status);
     ops_array_statistics s;
-    ops_context_statistics(p.context, &s);
+    ops_context_get_statistics(p.context, &s);
     assert_true(s.evaluated + s.deferred == COUNT && s.deferred > 0);
     atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
     assert_int_equal(ops_array_evaluate(made, COUNT), HAL_OK);
@@ -240,7 +240,7 @@ static void the_device_is_lost(void **state)
                 ops_array_release(made[i]);
             }
             ops_graph *graph = NULL;
-            ops_array *x = ops_array_number(p.context, HAL_TYPE_F32, 1), *y = NULL;
+            ops_array *x = ops_array_scalar(p.context, HAL_TYPE_F32, 1), *y = NULL;
             if (ops_graph_begin(p.context) == HAL_OK) {
                 y = ops_neg(x);
                 ops_graph_end(p.context, NULL, 0, &y, 1, &graph);
@@ -270,7 +270,7 @@ static int run_graph(place *p, float got[ROWS * COLUMNS])
     if (!status && (status = ops_scope_begin(p->context)) != HAL_OK) {
         ops_graph_end(p->context, NULL, 0, NULL, 0, &graph); /* drops the recording */
     } else if (!status) {
-        ops_array *y = ops_array_keep(ops_add(ops_exp(ops_sum(x, 0)), made[0]));
+        ops_array *y = ops_array_keep(ops_add(ops_exp(ops_reduce_sum(x, 0)), made[0]));
         assert_int_equal(ops_scope_end(p->context), HAL_OK);
         status = y ? HAL_OK : HAL_ERROR_INTERNAL;
         /* An end without outputs drops the recording. */
@@ -414,7 +414,7 @@ static void too_few_bindings(void **state)
         ops_array *x = ops_array_from_host(p.context, HAL_TYPE_F32, 2, shape, data);
         ops_array *e = ops_exp(x), *sum = ops_add(e, x);
         ops_array *y = ops_array_where(ops_gt(x, e), sum, ops_array_transpose(x, 0, 1));
-        ops_array *const results[] = {e, sum, y, ops_sum(x, 1), ops_array_softmax(0, x)};
+        ops_array *const results[] = {e, sum, y, ops_reduce_sum(x, 1), ops_array_softmax(0, x)};
         for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
             if (!results[i] || ops_array_read(results[i], data, i == 3 ? 8 : 24) != HAL_OK) {
                 assert_true(hal_status_message()[0] != 0);

@@ -18,7 +18,7 @@
 static ops_array_statistics statistics(void)
 {
     ops_array_statistics s;
-    ops_context_statistics(test_context, &s);
+    ops_context_get_statistics(test_context, &s);
     return s;
 }
 
@@ -53,7 +53,7 @@ static void shapes_beyond_counting_are_refused(void **state)
     nothing(ops_add(column, row), "63 bits");
     nothing(ops_array_where(ops_gt(column, column), column, row), "63 bits");
     nothing(ops_matmul(column, row), "above 2^31 - 1");
-    nothing(ops_sum(row, 1), "above 2^31 - 1");
+    nothing(ops_reduce_sum(row, 1), "above 2^31 - 1");
     nothing(ops_array_softmax(0, column), "above 2^31 - 1");
     ops_array *bytes = constant(HAL_TYPE_I8, FAR, FAR >> 18); /* 2^62 */
     nothing(ops_array_cast(HAL_TYPE_F64, bytes), "63 bits");
@@ -79,7 +79,7 @@ static void empty_shapes_do_not_overflow(void **state)
             continue;
         }
         ops_array *y = ops_exp(x);
-        assert_true(y == NULL || ops_array_elements(y) == 0);
+        assert_true(y == NULL || ops_array_get_element_count(y) == 0);
         ok(y ? ops_array_read(y, NULL, 0) : HAL_OK);
     }
     ops_tensor tensor;
@@ -88,8 +88,8 @@ static void empty_shapes_do_not_overflow(void **state)
     ops_array *thin = made(ops_array_full(test_context, HAL_TYPE_F32, 2, (int64_t[]){0, FAR}, 1));
     ops_array *cube =
         made(ops_array_full(test_context, HAL_TYPE_F32, 3, (int64_t[]){0, 1, FAR}, 1));
-    ops_array *zeros = made(ops_sum(thin, 0));
-    assert_int_equal(ops_array_length(zeros, 0), FAR);
+    ops_array *zeros = made(ops_reduce_sum(thin, 0));
+    assert_int_equal(ops_array_get_length(zeros, 0), FAR);
     assert_true(ops_array_evaluate(&zeros, 1) != HAL_OK); /* no machine has 4 TiB for it */
     assert_true(hal_status_message()[0] != 0);
     ops_array *none = made(ops_add(cube, made(ops_array_reshape(thin, 3, (int64_t[]){0, 1, FAR}))));
@@ -102,7 +102,7 @@ static void ranks_from_0_to_8(void **state)
     (void)state;
     const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, eight[8] = {2, 1, 3, 1, 2, 1, 2, 2};
     ok(ops_scope_begin(test_context));
-    ops_array *number = made(ops_array_number(test_context, HAL_TYPE_F32, 3));
+    ops_array *number = made(ops_array_scalar(test_context, HAL_TYPE_F32, 3));
     ops_array *x = floats(8, eight, 1);
     float got[48], first[48];
     ok(ops_array_read(x, first, sizeof first));
@@ -112,7 +112,7 @@ static void ranks_from_0_to_8(void **state)
     nothing(ops_array_reshape(number, 9, ones), "does not go into");
     nothing(ops_array_full(test_context, HAL_TYPE_F32, 9, ones, 0), "rank is above 8");
     nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, ones, got), "rank is above 8");
-    nothing(ops_sum(number, 0), "axis 0 is beyond");
+    nothing(ops_reduce_sum(number, 0), "axis 0 is beyond");
     nothing(ops_array_slice(number, 0, 0, 1, 1), "do not fit");
     ok(ops_array_read(ops_neg(ops_array_permute(number, NULL)), got, 4));
     assert_true(got[0] == -3);
@@ -148,7 +148,7 @@ static void nodes_that_were_read_become_leaves(void **state)
     sums[0] = sum_of(nodes, 1);
     sums[1] = sum_of(nodes, 0);
     ops_array *sum = sum_of(nodes, 0);
-    sums[2] = made(ops_sum(sum, 0));
+    sums[2] = made(ops_reduce_sum(sum, 0));
     ops_array_release(sum);
     float got[LENGTH], want[LENGTH] = {0}, part[LENGTH], total = 0;
     for (int i = 0; i < NODES; i++) {
@@ -287,7 +287,7 @@ static ops_array *link(int kind, ops_array *x, ops_array *leaf)
         return ops_array_reshape(ops_array_transpose(ops_array_reshape(x, 2, turned), 0, 1), 2,
                                  narrow);
     case 3:
-        return ops_maximum(ops_array_broadcast(x, 3, wide), 0);
+        return ops_reduce_max(ops_array_broadcast(x, 3, wide), 0);
     case 4:
         return ops_add(leaf, ops_array_reduce(OPS_REDUCE_MIN, 0, 1, x));
     case 5:
@@ -358,8 +358,8 @@ static void wide_programs(void **state)
     ok(ops_scope_begin(test_context));
     ops_array *x = floats(1, shape, 3), *y = made(ops_exp(x)), *sum = y;
     for (int i = 0; i < WIDTH; i++) {
-        users[i] = made(ops_add(y, ops_array_number(test_context, HAL_TYPE_F32, i)));
-        sum = made(ops_max(sum, users[i]));
+        users[i] = made(ops_add(y, ops_array_scalar(test_context, HAL_TYPE_F32, i)));
+        sum = made(ops_maximum(sum, users[i]));
     }
     ok(ops_array_evaluate(users, WIDTH));
     ok(ops_array_read(sum, got, sizeof got));
@@ -400,15 +400,15 @@ static void constants_are_no_inputs(void **state)
     (void)state;
     ops_graph *graph = NULL;
     float got = 0;
-    ops_array *rate = made(ops_array_number(test_context, HAL_TYPE_F32, 1));
+    ops_array *rate = made(ops_array_scalar(test_context, HAL_TYPE_F32, 1));
     ok(ops_graph_begin(test_context));
-    ops_array *y = made(ops_add(ops_neg(rate), ops_array_number(test_context, HAL_TYPE_F32, 1)));
+    ops_array *y = made(ops_add(ops_neg(rate), ops_array_scalar(test_context, HAL_TYPE_F32, 1)));
     hal_status status = ops_graph_end(test_context, &rate, 1, &y, 1, &graph);
     ops_array_release(y);
     if (status) {
         assert_non_null(strstr(hal_status_message(), "constant"));
     } else {
-        ops_array *half = made(ops_array_number(test_context, HAL_TYPE_F32, 0.5));
+        ops_array *half = made(ops_array_scalar(test_context, HAL_TYPE_F32, 0.5));
         ok(ops_graph_launch(graph, &half, 1, &y, 1));
         ok(ops_array_read(y, &got, sizeof got));
         assert_true(got == 0.5f);

@@ -49,7 +49,7 @@ static void one_loop(ops_array **state)
     ok(ops_scope_begin(test_context));
     ops_array *sum = ops_add(ops_matmul(*state, weights), bias);
     ops_array *next = ops_add(ops_mul(ops_sigmoid(sum), ops_tanh(sum)), input);
-    ops_array *half = ops_array_number(test_context, HAL_TYPE_F32, 0.5);
+    ops_array *half = ops_array_scalar(test_context, HAL_TYPE_F32, 0.5);
     ops_array *norm = ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_square(next)));
     next = ops_array_keep(ops_mul(ops_div(next, norm), half));
     ok(ops_scope_end(test_context));
@@ -130,9 +130,9 @@ static void ten_million_operations_take_no_memory(void **state)
     ops_array_statistics before, after;
     chain(&x, operations / 10);
     const uint64_t bytes = resident_bytes();
-    ops_context_statistics(test_context, &before);
+    ops_context_get_statistics(test_context, &before);
     chain(&x, operations);
-    ops_context_statistics(test_context, &after);
+    ops_context_get_statistics(test_context, &after);
     assert_true(resident_bytes() < bytes + (1u << 20));
     assert_int_equal(after.recorded, before.recorded + (uint64_t)operations);
     assert_true(after.deferred <= 65 && after.arrays <= 70);

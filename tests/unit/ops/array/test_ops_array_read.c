@@ -77,7 +77,7 @@ static uint32_t copies(place *p)
 /* Reads y, which has to be x times a factor, element by element. */
 static void read_is(place *p, ops_array *y, float factor)
 {
-    const int64_t elements = ops_array_elements(y);
+    const int64_t elements = ops_array_get_element_count(y);
     memset(p->got, 0x7f, sizeof p->got);
     if (ops_array_read(y, p->got, (uint64_t)elements * sizeof(float)) != HAL_OK) {
         fail_msg("%s", hal_status_message());

@@ -76,7 +76,7 @@ static ops_array *make_b(int salt)
 static ops_array *layer(ops_array *a, ops_array *b)
 {
     ops_array *product = ops_array_matmul(a, b, HAL_GEMM_STRICT);
-    ops_array *one = ops_array_number(context, HAL_TYPE_F32, 1);
+    ops_array *one = ops_array_scalar(context, HAL_TYPE_F32, 1);
     ops_array *sum = ops_add(product, one), *y = ops_relu(sum);
     ops_array_release(product);
     ops_array_release(one);
@@ -125,7 +125,7 @@ static uint32_t kernels(void)
 static uint64_t compiled(void)
 {
     ops_array_statistics s;
-    ops_context_statistics(context, &s);
+    ops_context_get_statistics(context, &s);
     return s.compiled;
 }
 
@@ -253,8 +253,8 @@ static void a_missing_kernel_leaves_nothing(void **state)
     ops_array *all[2] = {make_a(1), make_b(1)};
     const int64_t shape[2] = {M, N};
     ops_gemm_options options = {.alpha = 1};
-    ok(ops_array_tensor(all[0], &a));
-    ok(ops_array_tensor(all[1], &b));
+    ok(ops_array_get_tensor(all[0], &a));
+    ok(ops_array_get_tensor(all[1], &b));
     ok(ops_tensor_create(context, HAL_TYPE_F32, 2, shape, &c));
     ok(ops_gemm(context, &options, &a, &b, &c));
     ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));

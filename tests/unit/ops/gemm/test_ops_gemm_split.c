@@ -41,7 +41,7 @@ static void soil_pool(void)
     const int64_t shape[1] = {1 << 16};
     ops_tensor soil;
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, shape, &soil));
-    ok(ops_fill(test_context, &soil, (double)NAN));
+    ok(ops_fill(test_context, (double)NAN, &soil));
     ops_tensor_release(&soil);
 }
 

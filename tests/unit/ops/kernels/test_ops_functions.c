@@ -205,9 +205,9 @@ static double host_binary(ops_binary_function f, double x, double y)
         return x / y;
     case OPS_REM:
         return fmod(x, y);
-    case OPS_MIN:
+    case OPS_MINIMUM:
         return isnan(x) || isnan(y) ? (double)NAN : fmin(x, y);
-    case OPS_MAX:
+    case OPS_MAXIMUM:
         return isnan(x) || isnan(y) ? (double)NAN : fmax(x, y);
     case OPS_POW:
         return pow(x, y);

@@ -12,7 +12,7 @@ static void views(void **state)
     }
     ops_tensor t, v, w;
     ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 3, shape, numbers, &t));
-    assert_int_equal(ops_tensor_elements(&t), 120);
+    assert_int_equal(ops_tensor_get_element_count(&t), 120);
     assert_true(ops_tensor_is_contiguous(&t));
     ok(ops_tensor_slice(&t, 1, 5, 3, -2, &v));
     assert_false(ops_tensor_is_contiguous(&v));
@@ -61,10 +61,10 @@ static void bad_tensors(void **state)
     refused(ops_context_create(NULL, &none), bad, "queue is null");
     refused(ops_context_create(test_queue, NULL), bad, "context is null");
     ops_context_destroy(NULL);
-    assert_null(ops_context_queue(NULL));
-    assert_null(ops_context_device(NULL));
-    assert_ptr_equal(ops_context_queue(test_context), test_queue);
-    assert_ptr_equal(ops_context_device(test_context), test_device);
+    assert_null(ops_context_get_queue(NULL));
+    assert_null(ops_context_get_device(NULL));
+    assert_ptr_equal(ops_context_get_queue(test_context), test_queue);
+    assert_ptr_equal(ops_context_get_device(test_context), test_device);
     refused(ops_tensor_create(NULL, HAL_TYPE_F32, 2, shape, &t), bad, "context is null");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, NULL), bad, "tensor is null");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 9, shape, &t), bad, "rank");
@@ -115,7 +115,7 @@ static void gather(void **state)
             box y = box_make(type, 3, out, NULL, 0, 2);
             ok(ops_gather(test_context, axis, &x.t, &picks.t, &y.t));
             double *want = box_want(&y);
-            for (int64_t i = 0; i < ops_tensor_elements(&y.t); i++) {
+            for (int64_t i = 0; i < ops_tensor_get_element_count(&y.t); i++) {
                 int64_t at[3] = {i / (out[1] * out[2]), i / out[2] % out[1], i % out[2]};
                 double pick = picks.host[picks.t.offset + at[axis]];
                 at[axis] = (int64_t)pick;
@@ -236,7 +236,7 @@ static void copies(void **state)
             box y = box_make(type, 3, shape, strides[i / 3], 0, 2);
             ok(ops_copy(test_context, &x.t, &y.t));
             double *want = box_want(&y);
-            for (int64_t j = 0; j < ops_tensor_elements(&y.t); j++) {
+            for (int64_t j = 0; j < ops_tensor_get_element_count(&y.t); j++) {
                 want[place_of(&y.t, 3, shape, j)] = box_at(&x, &y.t, j);
             }
             box_expect(&y, want, 0, 0);

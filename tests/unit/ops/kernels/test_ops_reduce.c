@@ -59,9 +59,9 @@ static void try_reduce(ops_reduction kind, const box *x, uint32_t axis, hal_type
         lengths[axis] = 1;
     }
     box y = box_make(type, keep ? x->t.rank : shape.rank, lengths, NULL, 0, 1);
-    ok(ops_reduce(test_context, kind, axis, &x->t, &y.t, NULL));
+    ok(ops_reduce(test_context, kind, axis, &x->t, NULL, &y.t));
     double *want = box_want(&y), worst = 0;
-    for (int64_t o = 0; o < ops_tensor_elements(&y.t); o++) {
+    for (int64_t o = 0; o < ops_tensor_get_element_count(&y.t); o++) {
         double size;
         want[y.t.offset + o] = fold_on_host(kind, x, axis, o, &size);
         worst = size > worst ? size : worst;
@@ -197,7 +197,7 @@ static void prologue_and_epilogue(void **state)
             box y = box_make(HAL_TYPE_F32, 1, outputs, NULL, -1, 1);
             ops_tensor after_inputs[2] = {e.t, y.t};
             ops_reduce_options o = {before, &c.t, 1, after, after_inputs, 2};
-            ok(ops_reduce(test_context, OPS_REDUCE_SUM, axis, &x.t, &y.t, &o));
+            ok(ops_reduce(test_context, OPS_REDUCE_SUM, axis, &x.t, &o, &y.t));
             double *want = box_want(&y), worst = 0;
             for (int64_t i = 0; i < outputs[0]; i++) {
                 double sum = 0;
@@ -225,7 +225,7 @@ static void try_softmax(const box *x, uint32_t axis, int logarithm, int in_place
     box y = in_place ? *x : box_make(x->t.type, x->t.rank, x->t.shape, NULL, 0, 1);
     ok(logarithm ? ops_log_softmax(test_context, axis, &x->t, &y.t)
                  : ops_softmax(test_context, axis, &x->t, &y.t));
-    int64_t n = x->t.shape[axis], outputs = ops_tensor_elements(&x->t) / n;
+    int64_t n = x->t.shape[axis], outputs = ops_tensor_get_element_count(&x->t) / n;
     double *want = box_want(&y);
     for (int64_t o = 0; o < outputs; o++) {
         double top = -(double)INFINITY, sum = 0;
@@ -287,15 +287,15 @@ static void zero_sizes(void **state)
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
     box y = box_make(HAL_TYPE_F32, 1, outputs, NULL, 1, 2);
     box z = box_make(HAL_TYPE_F32, 1, none, NULL, 1, 2);
-    ok(ops_reduce(test_context, OPS_REDUCE_SUM, 0, &x.t, &y.t, NULL));
+    ok(ops_reduce(test_context, OPS_REDUCE_SUM, 0, &x.t, NULL, &y.t));
     double *want = box_want(&y);
     for (int i = 0; i < 5; i++) {
         want[y.t.offset + i] = 0;
     }
     box_expect(&y, want, 0, 0);
-    ok(ops_reduce(test_context, OPS_REDUCE_MAX, 1, &x.t, &z.t, NULL));
+    ok(ops_reduce(test_context, OPS_REDUCE_MAX, 1, &x.t, NULL, &z.t));
     ok(ops_softmax(test_context, 0, &x.t, &x.t));
-    refused(ops_reduce(test_context, OPS_REDUCE_MAX, 0, &x.t, &y.t, NULL),
+    refused(ops_reduce(test_context, OPS_REDUCE_MAX, 0, &x.t, NULL, &y.t),
             HAL_ERROR_INVALID_ARGUMENT, "axis 0 of x f32[0, 5]");
     free(want);
     box_free(&x);
@@ -338,7 +338,7 @@ static void repeatable(void **state)
     float values[2];
     for (int i = 0; i < 2; i++) {
         y[i] = box_make(HAL_TYPE_F32, 1, one, NULL, 0, 1);
-        ok(ops_reduce(test_context, OPS_REDUCE_SUM, 0, &x.t, &y[i].t, NULL));
+        ok(ops_reduce(test_context, OPS_REDUCE_SUM, 0, &x.t, NULL, &y[i].t));
         ok(ops_tensor_read(test_context, &y[i].t, &values[i], 4));
         box_free(&y[i]);
     }
@@ -356,21 +356,21 @@ static void bad_arguments(void **state)
     box y = box_make(HAL_TYPE_F32, 1, outputs, NULL, 0, 1);
     box z = box_make(HAL_TYPE_F32, 1, other, NULL, 0, 1);
     box flag = box_make(HAL_TYPE_BOOL, 2, shape, NULL, 0, 1);
-    refused(ops_reduce(NULL, OPS_REDUCE_SUM, 1, &x.t, &y.t, NULL), bad, "context");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, NULL, &y.t, NULL), bad, "x is null");
+    refused(ops_reduce(NULL, OPS_REDUCE_SUM, 1, &x.t, NULL, &y.t), bad, "context");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, NULL, NULL, &y.t), bad, "x is null");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, NULL), bad, "y is null");
-    refused(ops_reduce(test_context, (ops_reduction)9, 1, &x.t, &y.t, NULL), bad, "reduction 9");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 2, &x.t, &y.t, NULL), bad, "axis 2");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, &z.t, NULL), bad, "y f32[5]");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &i.t, &y.t, NULL), bad, "y is of f32");
-    refused(ops_reduce(test_context, OPS_REDUCE_MEAN, 1, &i.t, &y.t, NULL), bad, "i32 cannot");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &flag.t, &y.t, NULL), bad, "bool cannot");
-    refused(ops_reduce(test_context, OPS_REDUCE_ARGMAX, 1, &x.t, &y.t, NULL), bad, "y takes f32");
+    refused(ops_reduce(test_context, (ops_reduction)9, 1, &x.t, NULL, &y.t), bad, "reduction 9");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 2, &x.t, NULL, &y.t), bad, "axis 2");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, &z.t), bad, "y f32[5]");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &i.t, NULL, &y.t), bad, "y is of f32");
+    refused(ops_reduce(test_context, OPS_REDUCE_MEAN, 1, &i.t, NULL, &y.t), bad, "i32 cannot");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &flag.t, NULL, &y.t), bad, "bool cannot");
+    refused(ops_reduce(test_context, OPS_REDUCE_ARGMAX, 1, &x.t, NULL, &y.t), bad, "y takes f32");
     ops_reduce_options o = {.prologue_input_count = 1};
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, &y.t, &o), bad, "options.prologue");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, &o, &y.t), bad, "options.prologue");
     ops_tensor part;
     ok(ops_tensor_slice(&x.t, 1, 0, 1, 1, &part));
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, &part, NULL), bad, "y overlaps");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, &part), bad, "y overlaps");
     refused(ops_softmax(test_context, 2, &x.t, &x.t), bad, "axis 2");
     refused(ops_softmax(test_context, 0, &i.t, &i.t), bad, "x is i32[4, 6]");
     refused(ops_log_softmax(test_context, 0, &x.t, &y.t), bad, "y f32[4]");
