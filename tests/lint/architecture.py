@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Holds the order of folders and the size of cycles, over includes and calls; the ctests architecture
+and architecture_self_test.
+
+architecture.py ROOT BUILD [--report]   no file of a library calls or includes one of a higher folder;
+                                        at most two files include or call each other in a circle
+architecture.py --self-test             sees small trees that break each rule
+"""
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# The folders of each library from the bottom up; a plugin is one folder.
+LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "layers"),
+             "ops/src": ("tensor", "kernels", "gemm", "array")}
+MAX_CYCLE = 2
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    root, build = Path(arguments[0]).resolve(), Path(arguments[1]).resolve()
+    units = [(library, LIBRARIES[library]) for library in LIBRARIES]
+    units += [(f"plugins/{folder.name}", ()) for folder in sorted((root / "plugins").iterdir())
+              if folder.is_dir()]
+    faults = []
+    objects = objects_of(build)
+    for unit, folders in units:
+        includes, calls = include_edges(root, unit), call_edges(root, unit, objects)
+        faults += upward(unit, folders, includes, "includes") + upward(unit, folders, calls, "calls")
+        for kind, edges in (("include", includes), ("call", calls)):
+            cycles = [cycle for cycle in strongly_connected(edges) if len(cycle) > 1]
+            faults += [f"{unit}: a cycle of {kind}s through {len(cycle)} files: {' '.join(cycle)}"
+                       for cycle in cycles if len(cycle) > MAX_CYCLE]
+            if "--report" in arguments:
+                sizes = sorted((len(cycle) for cycle in cycles), reverse=True)
+                print(f"{unit}: {kind} cycles of {sizes} files")
+    for fault in faults:
+        print(fault)
+    print(f"architecture: {len(units)} libraries and plugins, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+def stem(path):
+    """Header and source of one noun are one node."""
+    return str(Path(path).with_suffix(""))
+
+
+def include_edges(root, unit):
+    """Pairs of nodes, relative to the unit's folder."""
+    edges = {}
+    for file in sorted((root / unit).rglob("*.[ch]")):
+        node = stem(file.relative_to(root / unit))
+        for name in INCLUDE.findall(file.read_text()):
+            for place in (file.parent, root / unit):
+                target = place / name
+                if target.is_file() and target.resolve().is_relative_to(root / unit):
+                    other = stem(target.resolve().relative_to(root / unit))
+                    if other != node:
+                        edges.setdefault(node, set()).add(other)
+                    break
+    return edges
+
+
+def objects_of(build):
+    """Source file -> object file, of the targets that are shipped."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        output = re.search(r" -o (\S+)", entry["command"]).group(1)
+        if not re.search(r"/(\w+_internal|test_\w+)\.dir/", output):
+            found.setdefault(entry["file"], Path(entry["directory"]) / output)
+    return found
+
+
+def call_edges(root, unit, objects):
+    """Which file uses a symbol that another one defines."""
+    defined, undefined = {}, {}
+    for file in sorted((root / unit).rglob("*.c")):
+        item = objects.get(str(file))
+        if item is None or not item.is_file():
+            continue
+        node = stem(file.relative_to(root / unit))
+        for line in subprocess.run(["nm", "-g", item], capture_output=True, text=True,
+                                   check=True).stdout.splitlines():
+            *_, kind, symbol = line.split()
+            if kind == "U":
+                undefined.setdefault(node, set()).add(symbol)
+            elif kind != "w":
+                defined[symbol] = node
+    return {node: {defined[symbol] for symbol in symbols
+                   if symbol in defined and defined[symbol] != node}
+            for node, symbols in undefined.items()}
+
+
+def upward(unit, folders, edges, verb):
+    faults = []
+    for node, others in sorted(edges.items()):
+        for other in sorted(others):
+            here, there = node.split("/")[0], other.split("/")[0]
+            if here in folders and there in folders and folders.index(there) > folders.index(here):
+                faults.append(f"{unit}/{node} {verb} {other}, which is in a higher folder")
+    return faults
+
+
+def strongly_connected(edges):
+    """Tarjan's algorithm; each component is a sorted list."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in sorted(edges.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            component = []
+            while not component or component[-1] != node:
+                component.append(stack.pop())
+                on_stack.discard(component[-1])
+            found.append(sorted(component))
+
+    sys.setrecursionlimit(10000)
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def self_test():
+    folders = LIBRARIES["hal/src"]
+    samples = [  # edges, cycles longer than allowed, upward edges
+        ({"core/a": {"base/b"}, "base/b": set()}, 0, 0),
+        ({"base/b": {"core/a"}}, 0, 1),
+        ({"ir/x": {"layers/y"}, "core/z": {"layers/y"}}, 0, 2),
+        ({"a": {"b"}, "b": {"a"}}, 0, 0),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}}, 1, 0),
+        ({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": {"e"}, "e": {"d", "a"}}, 1, 0),
+    ]
+    surprises = 0
+    for edges, cycles, ups in samples:
+        long = [cycle for cycle in strongly_connected(edges) if len(cycle) > MAX_CYCLE]
+        if len(long) != cycles or len(upward("hal/src", folders, edges, "calls")) != ups:
+            print(f"unexpected result for {edges}")
+            surprises += 1
+    print(f"architecture: {len(samples)} samples, {surprises} surprises")
+    return 1 if surprises else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
