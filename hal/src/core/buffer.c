@@ -3,8 +3,8 @@
 #include "buffer.h"
 
 #include "device.h"
+#include "hooks.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_create: buffer is null");
     }
     *buffer = NULL;
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create");
     if (status == HAL_OK) {
         status = hal_device_check(device, "hal_buffer_create");
     }
@@ -94,17 +94,14 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
     made->device = hal_device_ref(device);
     made->bytes = bytes;
     made->label[0] = 0;
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_made(HAL_OBJECT_BUFFER, made, device, "", bytes);
-    }
+    hal_hook_created(HAL_OBJECT_BUFFER, made, device, "", bytes);
     *buffer = made;
     return HAL_OK;
 }
 
 hal_buffer *hal_buffer_retain(hal_buffer *buffer)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_retain(HAL_OBJECT_BUFFER, buffer, "hal_buffer_retain") != HAL_OK) {
+    if (hal_hook_retain(HAL_OBJECT_BUFFER, buffer, "hal_buffer_retain") != HAL_OK) {
         return buffer;
     }
     return hal_buffer_ref(buffer);
@@ -112,8 +109,7 @@ hal_buffer *hal_buffer_retain(hal_buffer *buffer)
 
 void hal_buffer_release(hal_buffer *buffer)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_release(HAL_OBJECT_BUFFER, buffer, "hal_buffer_release") != HAL_OK) {
+    if (hal_hook_release(HAL_OBJECT_BUFFER, buffer, "hal_buffer_release") != HAL_OK) {
         return;
     }
     hal_buffer_unref(buffer);
@@ -135,8 +131,8 @@ void hal_buffer_unref(hal_buffer *buffer)
     if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
         hal_device *device = buffer->device;
         hal_memory *memory = atomic_load(&buffer->memory);
-        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-            hal_validate_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
+        if (hal_hooks_on(HAL_HOOK_CALLS)) {
+            hal_hook_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
         } else if (memory->description) { /* the block took the place of the buffer's first */
             free(buffer);
         } else {
@@ -149,33 +145,31 @@ void hal_buffer_unref(hal_buffer *buffer)
 
 uint64_t hal_buffer_bytes(const hal_buffer *buffer)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_bytes");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_bytes");
     return buffer && status == HAL_OK ? buffer->bytes : 0;
 }
 
 uint32_t hal_buffer_kind(const hal_buffer *buffer)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_kind");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_kind");
     return buffer && status == HAL_OK ? buffer->kind : 0;
 }
 
 hal_device *hal_buffer_device(const hal_buffer *buffer)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_device");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_device");
     return buffer && status == HAL_OK ? buffer->device : NULL;
 }
 
 void hal_buffer_set_label(hal_buffer *buffer, const char *label)
 {
-    if (buffer && hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_set_label") == HAL_OK) {
+    if (buffer && hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_set_label") == HAL_OK) {
         const size_t length = label ? strnlen(label, sizeof buffer->label - 1) : 0;
         if (length) {
             memcpy(buffer->label, label, length);
         }
         buffer->label[length] = 0;
-        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-            hal_validate_label(buffer, buffer->label);
-        }
+        hal_hook_labelled(buffer, buffer->label);
     }
 }
 
@@ -186,7 +180,7 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
                         buffer ? "pointer" : "buffer");
     }
     *pointer = NULL;
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin");
+    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin");
     if (status != HAL_OK) {
         return status;
     }
@@ -219,8 +213,8 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
     pthread_mutex_unlock(&memory->uses.lock);
     if (status != HAL_OK) {
         atomic_store(&buffer->mapped, 0);
-    } else if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_mapped(buffer);
+    } else {
+        hal_hook_mapped(buffer);
     }
     return status;
 }
@@ -230,7 +224,7 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
     if (!buffer) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_map_end: buffer is null");
     }
-    const hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end");
     if (status != HAL_OK) {
         return status;
     }
@@ -238,9 +232,7 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
         return hal_fail(HAL_ERROR_INVALID_STATE, "hal_buffer_map_end: buffer \"%s\" is not mapped",
                         buffer->label);
     }
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_unmapped(buffer);
-    }
+    hal_hook_unmapped(buffer);
     return HAL_OK;
 }
 

@@ -1,10 +1,10 @@
 /* The commands of a queue: every argument is checked here, then recorded in the batch or kept in a
  * graph. Called by programs through hal/queue.h. */
 #include "device.h"
+#include "hooks.h"
 #include "graph.h"
 #include "record.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdio.h>
 
@@ -203,16 +203,16 @@ static hal_status keep_dispatch(hal_queue *queue, hal_kernel *kernel, const uint
     return carry_out(queue, &action);
 }
 
-/* By way of an action, which the layer sees when it is recorded. */
-static hal_status dispatch_validated(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
-                                     const hal_range *bindings, uint32_t binding_count,
-                                     const void *scalars, uint32_t scalar_bytes)
+/* With a layer on: records through an action, which the hook is shown. */
+static hal_status dispatch_hooked(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
+                                  const hal_range *bindings, uint32_t binding_count,
+                                  const void *scalars, uint32_t scalar_bytes)
 {
-    hal_status status = hal_validate_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch");
     if (status != HAL_OK) {
         return status;
     }
-    status = hal_validate_dispatch(kernel, bindings, binding_count);
+    status = hal_hooks_table()->dispatch(kernel, bindings, binding_count);
     if (status == HAL_OK) {
         status = check_queue(queue, "hal_queue_dispatch");
     }
@@ -223,8 +223,7 @@ static hal_status dispatch_validated(hal_queue *queue, hal_kernel *kernel, const
     if (status == HAL_OK) {
         status = keep_dispatch(queue, kernel, grid, bindings, scalars);
     }
-    hal_validate_leave(HAL_OBJECT_QUEUE, queue);
-    return status;
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
 }
 
 /* Whether an earlier binding has the buffer of this one. */
@@ -287,7 +286,7 @@ static hal_status copy(hal_queue *queue, hal_range source, hal_range target)
     static const char *const names[2] = {"source", "target"};
     for (uint32_t i = 0; i < 2; i++) {
         char fault[FAULT_BYTES];
-        status = hal_check_use(HAL_OBJECT_BUFFER, ranges[i].buffer, "hal_queue_copy");
+        status = hal_hook_use(HAL_OBJECT_BUFFER, ranges[i].buffer, "hal_queue_copy");
         if (status != HAL_OK) {
             return status;
         }
@@ -325,7 +324,7 @@ static hal_status copy(hal_queue *queue, hal_range source, hal_range target)
 
 static hal_status fill(hal_queue *queue, hal_range target, uint32_t pattern)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill");
+    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill");
     if (status == HAL_OK) {
         status = check_queue(queue, "hal_queue_fill");
     }
@@ -360,9 +359,9 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
                               const hal_range *bindings, uint32_t binding_count,
                               const void *scalars, uint32_t scalar_bytes)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        return dispatch_validated(queue, kernel, grid, bindings, binding_count, scalars,
-                                  scalar_bytes);
+    if (hal_hooks_on(HAL_HOOK_CALLS)) {
+        return dispatch_hooked(queue, kernel, grid, bindings, binding_count, scalars,
+                               scalar_bytes);
     }
     hal_status status = check_queue(queue, "hal_queue_dispatch");
     if (status == HAL_OK) {
@@ -381,15 +380,15 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
 
 hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_copy");
-    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, copy(queue, source, target))
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_copy");
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, copy(queue, source, target))
                             : status;
 }
 
 hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill");
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill");
     return status == HAL_OK
-               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, fill(queue, target, pattern))
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, fill(queue, target, pattern))
                : status;
 }

@@ -2,13 +2,12 @@
  * hal/device.h and by every source that checks a device before use. */
 #include "device.h"
 
+#include "hooks.h"
 #include "plugin/host.h"
-#include "layers/layer.h"
 #include "base/log.h"
 #include "plugin/registry.h"
 #include "plugin/selection.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,8 +16,6 @@
 
 /* Under the registry's lock. */
 static hal_device *open_devices;
-
-static _Thread_local const hal_device *working_for;
 
 static hal_status make_device(const hal_candidate *candidate, hal_device **device)
 {
@@ -34,9 +31,10 @@ static hal_status make_device(const hal_candidate *candidate, hal_device **devic
     made->module = module;
     made->plugin = &module->table;
     made->info = module->infos[candidate->index];
-    snprintf(made->identity, sizeof made->identity, "%s %s %s %s", module->table.name,
+    made->cache.device_id = made->info.id;
+    snprintf(made->cache.identity, sizeof made->cache.identity, "%s %s %s %s", module->table.name,
              module->table.build_id, made->info.driver, made->info.architecture);
-    const hal_device *before = hal_device_enter(made);
+    const hal_cache_scope *outer = hal_cache_enter(&made->cache);
     hal_event event = {.kind = HAL_EVENT_OPEN, .device = made};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
@@ -44,7 +42,7 @@ static hal_status make_device(const hal_candidate *candidate, hal_device **devic
         status = hal_host_made(status, made->handle);
     }
     hal_event_end(&event, status);
-    hal_device_enter(before);
+    hal_cache_enter(outer);
     if (status != HAL_OK) {
         const hal_status failed = hal_device_failed(made, status, "opening %s", made->info.name);
         free(made);
@@ -101,29 +99,28 @@ static void close_device(hal_device *device)
     device->plugin->device_close(device->handle);
     hal_event_end(&event, HAL_OK);
     hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
-    hal_check_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
+    hal_hook_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
 }
 
-hal_status hal_device_open(const char *selection, hal_device **device)
+/* The program has a reference to a device, which may have been open already. */
+static void note_opened(const hal_device *device)
 {
-    if (!device) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_device_open: device is null");
-    }
-    *device = NULL;
+    char name[64];
+    snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
+    hal_hook_created(HAL_OBJECT_DEVICE, device, device, name, 0);
+}
+
+hal_status hal_device_open_selected(const char *selection, hal_device **device)
+{
     const char *origin;
     const char *text = hal_selection_text(selection, &origin);
     const char *rest = text;
     hal_text tried = {0};
     hal_status first = HAL_OK;
     hal_registry_lock();
-    hal_status status = hal_layers_begin();
-    if (status != HAL_OK) {
-        hal_registry_unlock();
-        return status;
-    }
     while (!*device) {
         char item[HAL_SELECTION_ITEM_BYTES];
-        status = hal_selection_next(&rest, item);
+        hal_status status = hal_selection_next(&rest, item);
         if (status == HAL_OK && !item[0]) {
             break;
         }
@@ -135,11 +132,11 @@ hal_status hal_device_open(const char *selection, hal_device **device)
             hal_text_add(&tried, "%s%s", tried.length ? "; then " : "", hal_status_message());
         }
     }
-    if (*device && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_device_made(*device);
+    if (*device) {
+        note_opened(*device);
     }
     hal_registry_unlock();
-    status = HAL_OK;
+    hal_status status = HAL_OK;
     if (!*device) {
         status = hal_fail(first, "%s \"%s\": %s", origin, text, hal_text_get(&tried));
     } else if (first != HAL_OK) {
@@ -151,8 +148,7 @@ hal_status hal_device_open(const char *selection, hal_device **device)
 
 hal_device *hal_device_retain(hal_device *device)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_retain(HAL_OBJECT_DEVICE, device, "hal_device_retain") != HAL_OK) {
+    if (hal_hook_retain(HAL_OBJECT_DEVICE, device, "hal_device_retain") != HAL_OK) {
         return device;
     }
     return hal_device_ref(device);
@@ -160,8 +156,7 @@ hal_device *hal_device_retain(hal_device *device)
 
 void hal_device_release(hal_device *device)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_release(HAL_OBJECT_DEVICE, device, "hal_device_release") != HAL_OK) {
+    if (hal_hook_release(HAL_OBJECT_DEVICE, device, "hal_device_release") != HAL_OK) {
         return;
     }
     hal_device_unref(device);
@@ -204,25 +199,25 @@ void hal_device_unref(hal_device *device)
 
 const hal_device_info *hal_device_get_info(const hal_device *device)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_get_info");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_info");
     return device && status == HAL_OK ? &device->info : NULL;
 }
 
 const char *hal_device_plugin_name(const hal_device *device)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_plugin_name");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_plugin_name");
     return device && status == HAL_OK ? device->plugin->name : "";
 }
 
 uint32_t hal_device_index(const hal_device *device)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_index");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_index");
     return device && status == HAL_OK ? device->index : 0;
 }
 
 hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statistics)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_memory");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_memory");
     if (status == HAL_OK) {
         status = hal_device_check(device, "hal_device_memory");
     }
@@ -237,7 +232,7 @@ hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statisti
 
 hal_status hal_device_trim(hal_device *device)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_device_trim");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_trim");
     if (status == HAL_OK) {
         status = hal_device_check(device, "hal_device_trim");
     }
@@ -291,16 +286,4 @@ int hal_device_can_access_peer(const hal_device *device, const hal_device *other
 int hal_device_is_after_fork(const hal_device *device)
 {
     return device->generation != hal_host_generation();
-}
-
-const hal_device *hal_device_enter(const hal_device *device)
-{
-    const hal_device *before = working_for;
-    working_for = device;
-    return before;
-}
-
-const hal_device *hal_device_of_id(const char *id)
-{
-    return working_for && strcmp(working_for->info.id, id) == 0 ? working_for : NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef HAL_SRC_CORE_DEVICE_H
 #define HAL_SRC_CORE_DEVICE_H
 
+#include "plugin/cache.h"
 #include "plugin/host.h"
 #include "kernel.h"
 #include "plugin/loader.h"
@@ -22,8 +23,12 @@ struct hal_device {
     hal_plugin_device *handle;
     hal_pool pool;
     hal_kernel_table kernels;
-    char identity[256];     /* plugin, build, driver and architecture: of the cache's key */
+    hal_cache_scope cache;
 };
+
+/* hal_device_open without its checks and without switching layers on, which layers/device_open.c
+ * does first. `*device` is null. */
+hal_status hal_device_open_selected(const char *selection, hal_device **device);
 
 /* References that hal's own objects hold: as hal_device_retain and hal_device_release, but not the
  * program's. */
@@ -51,12 +56,5 @@ int hal_device_can_access_peer(const hal_device *device, const hal_device *other
 
 /* Whether objects of the device may only be forgotten: this is a forked child. */
 int hal_device_is_after_fork(const hal_device *device);
-
-/* Marks the device that the thread is working for, while plugins may ask for its cache entries;
- * gives the one before, to be put back. */
-const hal_device *hal_device_enter(const hal_device *device);
-
-/* The device that the thread is working for when it has this id, else null. */
-const hal_device *hal_device_of_id(const char *id);
 
 #endif

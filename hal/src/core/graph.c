@@ -4,9 +4,9 @@
 
 #include "buffer.h"
 #include "device.h"
+#include "hooks.h"
 #include "kernel.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void free_graph(hal_graph *graph)
     free(graph->slots);
     free(graph->scalars);
     free(graph->slot_bytes);
-    hal_check_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
+    hal_hook_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
 }
 
 static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
@@ -271,61 +271,60 @@ static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t
 
 hal_status hal_graph_begin(hal_queue *queue)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_begin");
-    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, begin(queue)) : status;
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_begin");
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, begin(queue)) : status;
 }
 
 hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
                          hal_graph **graph)
 {
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_end");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_end");
     if (status == HAL_OK) {
         status = end(queue, slots, slot_count, graph);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+        hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_made(HAL_OBJECT_GRAPH, *graph, (*graph)->device, "", 0);
+    if (status == HAL_OK) {
+        hal_hook_created(HAL_OBJECT_GRAPH, *graph, (*graph)->device, "", 0);
     }
     return status;
 }
 
 void hal_graph_destroy(hal_graph *graph)
 {
-    if (hal_check_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_destroy") == HAL_OK) {
+    if (hal_hook_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_destroy") == HAL_OK) {
         free_graph(graph);
-        hal_check_leave(HAL_OBJECT_GRAPH, graph, HAL_OK);
+        hal_hook_leave(HAL_OBJECT_GRAPH, graph, HAL_OK);
     }
 }
 
 hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
                             uint32_t buffer_count)
 {
-    if (!hal_layers_on(HAL_LAYER_VALIDATE)) {
+    if (!hal_hooks_on(HAL_HOOK_CALLS)) {
         return launch(queue, graph, buffers, buffer_count);
     }
-    hal_status status = hal_validate_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch");
     if (status != HAL_OK) {
         return status;
     }
-    status = hal_validate_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_launch");
+    status = hal_hook_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_launch");
     if (status == HAL_OK) {
         const uint32_t count =
             graph && buffers && buffer_count == graph->slot_count ? buffer_count : 0;
         for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-            status = hal_validate_use(HAL_OBJECT_BUFFER, buffers[i], "hal_graph_launch");
+            status = hal_hook_use(HAL_OBJECT_BUFFER, buffers[i], "hal_graph_launch");
         }
         if (status == HAL_OK) {
             status = launch(queue, graph, buffers, buffer_count);
         }
-        hal_validate_leave(HAL_OBJECT_GRAPH, graph);
+        hal_hook_leave(HAL_OBJECT_GRAPH, graph, status);
     }
-    hal_validate_leave(HAL_OBJECT_QUEUE, queue);
-    return status;
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
 }
 
 uint32_t hal_graph_command_count(const hal_graph *graph)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_GRAPH, graph, "hal_graph_command_count");
+    const hal_status status = hal_hook_use(HAL_OBJECT_GRAPH, graph, "hal_graph_command_count");
     return graph && status == HAL_OK ? graph->command_count : 0;
 }
 

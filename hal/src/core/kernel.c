@@ -3,14 +3,13 @@
 #include "kernel.h"
 
 #include "device.h"
+#include "hooks.h"
 #include "ir/legalise.h"
-#include "layers/layer.h"
 #include "base/log.h"
 #include "queue.h"
 #include "base/sized.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "layers/validate.h"
 
 #include <hal/ir_build.h>
 #include <stdlib.h>
@@ -20,8 +19,8 @@
 /* The program has a reference when a kernel was made. */
 static hal_status made_for_program(hal_status status, hal_kernel **kernel)
 {
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_made(HAL_OBJECT_KERNEL, *kernel, (*kernel)->device, (*kernel)->names, 0);
+    if (status == HAL_OK) {
+        hal_hook_created(HAL_OBJECT_KERNEL, *kernel, (*kernel)->device, (*kernel)->names, 0);
     }
     return status;
 }
@@ -159,7 +158,7 @@ static void free_kernel(hal_kernel *kernel)
     hal_fence_set_destroy(&kernel->uses);
     free(kernel->message);
     free(kernel->names);
-    hal_check_retire(HAL_OBJECT_KERNEL, kernel, sizeof *kernel, free);
+    hal_hook_retire(HAL_OBJECT_KERNEL, kernel, sizeof *kernel, free);
 }
 
 /* A kernel that has everything but the plugin's part. */
@@ -187,7 +186,7 @@ static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of)
 {
     hal_device *device = kernel->device;
     const hal_plugin *plugin = device->plugin;
-    const hal_device *before = hal_device_enter(device);
+    const hal_cache_scope *outer = hal_cache_enter(&device->cache);
     hal_event event = {
         .kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel, .source = made_of};
     hal_status status = hal_event_begin(&event);
@@ -205,7 +204,7 @@ static hal_status make(hal_kernel *kernel, const hal_kernel_source *made_of)
     }
     status = hal_host_made(status, kernel->handle);
     hal_event_end(&event, status);
-    hal_device_enter(before);
+    hal_cache_enter(outer);
     if (status != HAL_OK) {
         kernel->handle = NULL;
         return hal_device_failed(device, status, "making kernel %s", kernel->names);
@@ -497,7 +496,7 @@ static hal_status create_gemm(hal_device *device, const hal_gemm_description *de
 
 hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
     return status == HAL_OK ? made_for_program(create(device, ir, kernel), kernel) : status;
 }
 
@@ -505,7 +504,7 @@ hal_status hal_kernel_create_native(hal_device *device, const char *format, cons
                                     uint64_t bytes, const char *entry,
                                     const hal_ir_kernel *signature, hal_kernel **kernel)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_native");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_native");
     if (status == HAL_OK) {
         status = create_native(device, format, code, bytes, entry, signature, kernel);
         status = made_for_program(status, kernel);
@@ -516,21 +515,20 @@ hal_status hal_kernel_create_native(hal_device *device, const char *format, cons
 hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
                                   hal_kernel **kernel, uint64_t *workspace_bytes)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_gemm");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_gemm");
     if (status == HAL_OK) {
         status = create_gemm(device, description, kernel, workspace_bytes);
         status = made_for_program(status, kernel);
     }
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_gemm_made(*kernel, description, *workspace_bytes);
+    if (status == HAL_OK) {
+        hal_hook_gemm_created(*kernel, description, *workspace_bytes);
     }
     return status;
 }
 
 hal_kernel *hal_kernel_retain(hal_kernel *kernel)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_retain(HAL_OBJECT_KERNEL, kernel, "hal_kernel_retain") != HAL_OK) {
+    if (hal_hook_retain(HAL_OBJECT_KERNEL, kernel, "hal_kernel_retain") != HAL_OK) {
         return kernel;
     }
     return hal_kernel_ref(kernel);
@@ -538,8 +536,7 @@ hal_kernel *hal_kernel_retain(hal_kernel *kernel)
 
 void hal_kernel_release(hal_kernel *kernel)
 {
-    if (hal_layers_on(HAL_LAYER_VALIDATE) &&
-        hal_validate_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") != HAL_OK) {
+    if (hal_hook_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") != HAL_OK) {
         return;
     }
     hal_kernel_unref(kernel);
@@ -584,7 +581,7 @@ void hal_kernel_unref(hal_kernel *kernel)
 
 const char *hal_kernel_name(const hal_kernel *kernel)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_name");
+    const hal_status status = hal_hook_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_name");
     return kernel && status == HAL_OK ? kernel->names : "";
 }
 

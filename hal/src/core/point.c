@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "device.h"
+#include "hooks.h"
 #include "kernel.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -178,36 +178,36 @@ static int advance_queue(hal_queue *queue)
 
 hal_status hal_queue_wait_point(hal_queue *queue, hal_point point)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, point.queue, "hal_queue_wait_point");
+    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, point.queue, "hal_queue_wait_point");
     if (status == HAL_OK) {
-        status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait_point");
+        status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait_point");
     }
     if (status != HAL_OK) {
         return status;
     }
     status = wait_point(queue, point);
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_waited(queue, point);
+    if (status == HAL_OK) {
+        hal_hook_waited(queue, point);
     }
-    return hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
 }
 
 hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait");
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait");
     return status == HAL_OK
-               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, wait_queue(queue, timeout_ns))
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, wait_queue(queue, timeout_ns))
                : status;
 }
 
 hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, point.queue, "hal_point_wait");
+    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, point.queue, "hal_point_wait");
     if (status == HAL_OK) {
         status = wait_for(point, timeout_ns);
     }
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_waited(NULL, point);
+    if (status == HAL_OK) {
+        hal_hook_waited(NULL, point);
     }
     return status;
 }
@@ -220,7 +220,7 @@ hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanose
                                      : "the points are not two of one queue in their order");
     }
     hal_queue *queue = first.queue;
-    hal_status status = hal_check_use(HAL_OBJECT_QUEUE, queue, "hal_point_elapsed");
+    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_point_elapsed");
     if (status == HAL_OK) {
         status = check_point(second, "hal_point_elapsed");
     }

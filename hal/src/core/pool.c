@@ -2,7 +2,7 @@
 #include "pool.h"
 
 #include "device.h"
-#include "layers/layer.h"
+#include "hooks.h"
 #include "base/log.h"
 #include "queue.h"
 #include "base/status.h"

@@ -3,15 +3,14 @@
 #include "queue.h"
 
 #include "device.h"
+#include "hooks.h"
 #include "graph.h"
 #include "plugin/host.h"
-#include "layers/layer.h"
 #include "base/log.h"
 #include "point.h"
 #include "record.h"
 #include "staging.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -67,11 +66,11 @@ static hal_queue *new_queue(void)
     return queue;
 }
 
-/* What an empty batch may grow to. While traced that is nothing, so that its first command leads to
+/* Sets the size of an empty batch. With HAL_HOOK_BATCHES it is 0, so that the first command calls
  * flush_traced before it is recorded. */
 static void limit_batch(hal_queue *queue, uint32_t commands)
 {
-    queue->batch_limit = hal_layers_on(HAL_LAYER_TRACE) ? 0 : commands;
+    queue->batch_limit = hal_hooks_on(HAL_HOOK_BATCHES) ? 0 : commands;
 }
 
 static hal_status set_batch(hal_queue *queue, uint32_t first, uint32_t most)
@@ -133,8 +132,8 @@ static void close_queue(hal_queue *queue)
         hal_queue_wait_submitted(follower.queue, follower.value);
     }
     queue->dependents.count = 0;
-    if (hal_layers_on(HAL_LAYER_TRACE)) {
-        hal_trace_closing(queue);
+    if (hal_hooks_on(HAL_HOOK_BATCHES)) {
+        hal_hooks_table()->queue_closing(queue);
     }
     hal_staging_end(queue);
     queue->device->plugin->queue_destroy(queue->device->handle, queue->handle);
@@ -172,7 +171,7 @@ static void destroy(hal_queue *queue)
     }
     close_queue(queue);
     hal_point_advance();
-    hal_check_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
+    hal_hook_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, dispose_of);
     hal_device_unref(device);
 }
 
@@ -210,9 +209,7 @@ static hal_status hand_over(hal_queue *queue)
     if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
         atomic_store_explicit(&queue->flushed, value, memory_order_release);
     }
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_flushed(queue, value, status);
-    }
+    hal_hook_flushed(queue, value, status);
     begin_batch(queue);
     return status;
 }
@@ -245,7 +242,7 @@ static hal_status flush_traced(hal_queue *queue)
     const hal_status status =
         queue->recording->command_count > 0 ? hal_queue_flush(queue, NULL) : HAL_OK;
     queue->batch_limit = 1;
-    hal_trace_recording(queue);
+    hal_hooks_table()->batch_started(queue);
     return status;
 }
 
@@ -273,7 +270,7 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_create: queue is null");
     }
     *queue = NULL;
-    hal_status status = hal_check_use(HAL_OBJECT_DEVICE, device, "hal_queue_create");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_queue_create");
     if (status == HAL_OK) {
         status = hal_device_check(device, "hal_queue_create");
     }
@@ -301,31 +298,29 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
     set_batch(made, 0, 0);
     begin_batch(made);
     atomic_store(&made->closing, 0);
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_made(HAL_OBJECT_QUEUE, made, device, "", 0);
-    }
+    hal_hook_created(HAL_OBJECT_QUEUE, made, device, "", 0);
     *queue = made;
     return HAL_OK;
 }
 
 void hal_queue_destroy(hal_queue *queue)
 {
-    if (hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_destroy") == HAL_OK) {
+    if (hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_destroy") == HAL_OK) {
         destroy(queue);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, HAL_OK);
+        hal_hook_leave(HAL_OBJECT_QUEUE, queue, HAL_OK);
     }
 }
 
 hal_device *hal_queue_device(const hal_queue *queue)
 {
-    const hal_status status = hal_check_use(HAL_OBJECT_QUEUE, queue, "hal_queue_device");
+    const hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_queue_device");
     return queue && status == HAL_OK ? queue->device : NULL;
 }
 
 hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
-    return status == HAL_OK ? hal_check_leave(HAL_OBJECT_QUEUE, queue, flush(queue, 0, point))
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, flush(queue, 0, point))
                             : status;
 }
 
@@ -348,15 +343,15 @@ hal_status hal_queue_record(hal_queue *queue, const hal_action *action)
         status = hal_entry_end(&entry, action->kind, action->kernel, action->grid, action->pattern,
                                action->scalars, action->scalar_bytes);
     }
-    if (status == HAL_OK && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_record(queue, action);
+    if (status == HAL_OK) {
+        hal_hook_recorded(queue, action);
     }
     return status;
 }
 
 hal_status hal_queue_flush_full(hal_queue *queue)
 {
-    if (hal_layers_on(HAL_LAYER_TRACE)) {
+    if (hal_hooks_on(HAL_HOOK_BATCHES)) {
         return flush_traced(queue);
     }
     /* The device has work now, and handing over costs less in larger batches. */
@@ -367,9 +362,9 @@ hal_status hal_queue_flush_full(hal_queue *queue)
 
 hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most)
 {
-    const hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_set_batch");
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_set_batch");
     return status == HAL_OK
-               ? hal_check_leave(HAL_OBJECT_QUEUE, queue, set_batch(queue, first, most))
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, set_batch(queue, first, most))
                : status;
 }
 

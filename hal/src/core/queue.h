@@ -31,7 +31,7 @@ struct hal_queue {
     uint64_t memory_limit; /* at which it is flushed */
     uint32_t batch_limit;  /* commands of the present batch; between first and most */
     uint32_t batch_first, batch_most;
-    struct hal_queue_trace *trace; /* of layers/trace.c; stays when the queue comes to life again */
+    struct hal_queue_trace *trace; /* of the hook batch_started; kept when the queue is recycled */
     hal_hazards hazards;
     struct hal_staging *staging; /* of staging.c; null until it is needed */
 

@@ -3,11 +3,11 @@
  * and copy commands. Called by programs through hal/queue.h. */
 #include "buffer.h"
 #include "device.h"
+#include "hooks.h"
 #include "point.h"
 #include "queue.h"
 #include "staging.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,16 +98,14 @@ static hal_status write_piece(hal_queue *queue, hal_range target, const void *da
         return write_alone(queue, target, data);
     }
     memcpy(pointer, data, target.length);
-    if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_host_access(queue, &staged, HAL_ACCESS_WRITE);
-    }
+    hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
     return record_copy(queue, staged, target);
 }
 
 static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                               const void *data, uint64_t bytes)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_write");
+    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_write");
     if (status == HAL_OK) {
         status = check_side(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
     }
@@ -122,9 +120,7 @@ static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t off
         buffer->kind != HAL_MEMORY_DOWNLOAD && queue->recording->wait_count == 0;
     char *mapped = at_once ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
-        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
-        }
+        hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
         memcpy(mapped + offset, data, bytes);
         return HAL_OK;
     }
@@ -185,7 +181,7 @@ static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offs
 static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
+    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
     if (status == HAL_OK) {
         status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
     }
@@ -203,9 +199,7 @@ static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offs
         return status;
     }
     if (mapped) {
-        if (hal_layers_on(HAL_LAYER_VALIDATE)) {
-            hal_validate_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
-        }
+        hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
         return read_mapped(buffer, offset, data, bytes);
     }
     for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
@@ -276,9 +270,9 @@ static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, 
 static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
                            hal_range to)
 {
-    hal_status status = hal_check_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
+    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
     if (status == HAL_OK) {
-        status = hal_check_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
+        status = hal_hook_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
     }
     if (status == HAL_OK) {
         status = check_side(source_queue, from.buffer, from.offset, from.length,
@@ -304,10 +298,10 @@ static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *t
 hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
                            uint64_t bytes)
 {
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
     if (status == HAL_OK) {
         status = write_range(queue, buffer, offset, data, bytes);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+        hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
     return status;
 }
@@ -315,10 +309,10 @@ hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset
 hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                           uint64_t bytes)
 {
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
     if (status == HAL_OK) {
         status = read_range(queue, buffer, offset, data, bytes);
-        hal_check_leave(HAL_OBJECT_QUEUE, queue, status);
+        hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
     return status;
 }
@@ -327,15 +321,15 @@ hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint6
                               hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
                               uint64_t bytes)
 {
-    hal_status status = hal_check_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
     if (status != HAL_OK) {
         return status;
     }
-    status = hal_check_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
+    status = hal_hook_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
     if (status == HAL_OK) {
         status = transfer(source_queue, (hal_range){source, source_offset, bytes}, target_queue,
                           (hal_range){target, target_offset, bytes});
-        hal_check_leave(HAL_OBJECT_QUEUE, target_queue, status);
+        hal_hook_leave(HAL_OBJECT_QUEUE, target_queue, status);
     }
-    return hal_check_leave(HAL_OBJECT_QUEUE, source_queue, status);
+    return hal_hook_leave(HAL_OBJECT_QUEUE, source_queue, status);
 }

@@ -678,6 +678,7 @@ static void after(const hal_event *event, hal_status status)
 
 const hal_layer hal_layer_dump = {
     .bit = HAL_LAYER_DUMP,
+    .hooks = HAL_HOOK_EVENTS,
     .begin = begin,
     .before = before,
     .after = after,

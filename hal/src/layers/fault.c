@@ -110,6 +110,7 @@ static hal_status before(const hal_event *event)
 
 const hal_layer hal_layer_fault = {
     .bit = HAL_LAYER_FAULT,
+    .hooks = HAL_HOOK_EVENTS,
     .begin = begin,
     .before = before,
 };

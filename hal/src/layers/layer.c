@@ -1,15 +1,21 @@
-/* Which layers are on, and the way of an event through them. Called where hal calls plugins. */
+/* Selects the layers that are on and installs the hooks through which core calls them. Called by
+ * device_open.c. */
 #include "layer.h"
 
+#include "plugin/registry.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "validate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-_Atomic uint32_t hal_layers;
+/* HAL_LAYER_*; does not change once hooks are installed. */
+static uint32_t layers_on;
 
+/* Outermost first: an event passes them in this order on its way to the plugin. The dump comes
+ * first, so that its files have what the others refuse. */
 static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &hal_layer_fault,
                                           &hal_layer_validate};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
@@ -54,43 +60,77 @@ static hal_status read_variables(uint32_t *on)
     return list ? read_list(list, on) : HAL_OK;
 }
 
-hal_status hal_layers_begin(void)
-{
-    static int begun;
-    uint32_t on = 0;
-    if (begun) {
-        return HAL_OK;
-    }
-    hal_status status = read_variables(&on);
-    for (uint32_t i = 0; status == HAL_OK && i < LAYER_COUNT; i++) {
-        if (on & layers[i]->bit) {
-            status = layers[i]->begin();
-        }
-    }
-    if (status == HAL_OK) {
-        begun = 1;
-        atomic_store(&hal_layers, on);
-    }
-    return status;
-}
-
-hal_status hal_layers_before(hal_event *event)
+static hal_status event_before(hal_event *event)
 {
     hal_status status = HAL_OK;
     event->begin_ns = hal_clock_ns();
     for (uint32_t i = 0; status == HAL_OK && i < LAYER_COUNT; i++) {
-        if (hal_layers_on(layers[i]->bit) && layers[i]->before) {
+        if ((layers_on & layers[i]->bit) && layers[i]->before) {
             status = layers[i]->before(event);
         }
     }
     return status;
 }
 
-void hal_layers_after(const hal_event *event, hal_status status)
+static void event_after(const hal_event *event, hal_status status)
 {
     for (uint32_t i = LAYER_COUNT; i-- > 0;) {
-        if (hal_layers_on(layers[i]->bit) && layers[i]->after) {
+        if ((layers_on & layers[i]->bit) && layers[i]->after) {
             layers[i]->after(event, status);
         }
     }
+}
+
+static const hal_hooks hooks = {
+    .event_before = event_before,
+    .event_after = event_after,
+    .object_created = hal_validate_object_created,
+    .object_use = hal_validate_object_use,
+    .object_retain = hal_validate_object_retain,
+    .object_release = hal_validate_object_release,
+    .object_enter = hal_validate_object_enter,
+    .object_leave = hal_validate_object_leave,
+    .object_retire = hal_validate_object_retire,
+    .buffer_labelled = hal_validate_buffer_labelled,
+    .buffer_mapped = hal_validate_buffer_mapped,
+    .buffer_unmapped = hal_validate_buffer_unmapped,
+    .gemm_created = hal_validate_gemm_created,
+    .dispatch = hal_validate_dispatch,
+    .command_recorded = hal_validate_command_recorded,
+    .host_access = hal_validate_host_access,
+    .batch_flushed = hal_validate_batch_flushed,
+    .point_waited = hal_validate_point_waited,
+    .batch_started = hal_trace_batch_started,
+    .queue_closing = hal_trace_queue_closing,
+};
+
+/* Needs the registry's lock. */
+static hal_status start_layers(void)
+{
+    uint32_t on = 0, mask = 0;
+    hal_status status = read_variables(&on);
+    for (uint32_t i = 0; status == HAL_OK && i < LAYER_COUNT; i++) {
+        if (on & layers[i]->bit) {
+            status = layers[i]->begin();
+            mask |= layers[i]->hooks;
+        }
+    }
+    if (status == HAL_OK) {
+        layers_on = on;
+        hal_hooks_install(&hooks, mask);
+    }
+    return status;
+}
+
+hal_status hal_layers_start(void)
+{
+    static int started;
+    hal_status status = HAL_OK;
+    hal_registry_lock();
+    if (!started) {
+        status = start_layers();
+        started = status == HAL_OK;
+    }
+    hal_registry_unlock();
+    return status;
 }

@@ -8,7 +8,7 @@
  * batches; its clock is laid beside the host's where the host waits. For others each command is
  * waited for, and the host's clock counts.
  *
- * Called by layer.c, and by queue.c before a command is recorded. */
+ * Called by layer.c, and by core through its table of hooks. */
 #include "base/clock.h"
 #include "core/device.h"
 #include "layer.h"
@@ -32,7 +32,7 @@ typedef struct batch_trace {
     char name[NAME_BYTES]; /* of the kernel, or what else it is */
 } batch_trace;
 
-struct hal_queue_trace {
+typedef struct hal_queue_trace {
     hal_trace_line line; /* in the group of the device of this life of the queue */
     uint32_t thread;       /* that recorded last: plugins tell times to the queue's thread alone */
     uint64_t recording_ns; /* when the first command of the batch came; 0: unknown */
@@ -41,7 +41,7 @@ struct hal_queue_trace {
     uint64_t last_end_ns;
     uint32_t count;
     batch_trace pending[PENDING];
-};
+} hal_queue_trace;
 
 /* Names of the kernels by their plugin's object, groups by device; never emptied, since a device or
  * kernel that is gone leaves its line behind. */
@@ -287,11 +287,12 @@ static void after(const hal_event *event, hal_status status)
 
 const hal_layer hal_layer_trace = {
     .bit = HAL_LAYER_TRACE,
+    .hooks = HAL_HOOK_EVENTS | HAL_HOOK_BATCHES,
     .begin = begin,
     .after = after,
 };
 
-void hal_trace_recording(hal_queue *queue)
+void hal_trace_batch_started(hal_queue *queue)
 {
     pthread_mutex_lock(&queue_lock);
     hal_queue_trace *trace = trace_of(queue);
@@ -302,7 +303,7 @@ void hal_trace_recording(hal_queue *queue)
     pthread_mutex_unlock(&queue_lock);
 }
 
-void hal_trace_closing(hal_queue *queue)
+void hal_trace_queue_closing(hal_queue *queue)
 {
     pthread_mutex_lock(&queue_lock);
     harvest(queue, trace_of(queue));

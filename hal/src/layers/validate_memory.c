@@ -123,7 +123,7 @@ void hal_ranges_free(hal_ranges *ranges)
     *ranges = (hal_ranges){0};
 }
 
-void hal_validate_gemm_made(const hal_kernel *kernel, const hal_gemm_description *gemm,
+void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_description *gemm,
                             uint64_t workspace_bytes)
 {
     hal_gemm_facts *facts = calloc(1, sizeof *facts);
@@ -159,12 +159,12 @@ void hal_validate_gemm_made(const hal_kernel *kernel, const hal_gemm_description
 hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bindings,
                                  uint32_t binding_count)
 {
-    hal_status status = hal_validate_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch");
+    hal_status status = hal_validate_object_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch");
     if (status != HAL_OK || !kernel || !bindings || binding_count != kernel->binding_count) {
         return status; /* a wrong number is refused by the call itself */
     }
     for (uint32_t i = 0; status == HAL_OK && i < binding_count; i++) {
-        status = hal_validate_use(HAL_OBJECT_BUFFER, bindings[i].buffer, "hal_queue_dispatch");
+        status = hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer, "hal_queue_dispatch");
     }
     if (status != HAL_OK) {
         return status;

@@ -254,7 +254,7 @@ const char *hal_validate_words(const hal_object *object, char text[HAL_OBJECT_TE
     return text;
 }
 
-void hal_validate_made(uint32_t kind, const void *address, const hal_device *device,
+void hal_validate_object_created(uint32_t kind, const void *address, const hal_device *device,
                        const char *name, uint64_t bytes)
 {
     pthread_mutex_lock(&hal_validate_lock);
@@ -273,14 +273,8 @@ void hal_validate_made(uint32_t kind, const void *address, const hal_device *dev
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_device_made(const hal_device *device)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
-    hal_validate_made(HAL_OBJECT_DEVICE, device, device, name, 0);
-}
 
-hal_status hal_validate_use(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_use(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     const hal_status status = check(kind, address, call);
@@ -288,7 +282,7 @@ hal_status hal_validate_use(uint32_t kind, const void *address, const char *call
     return status;
 }
 
-hal_status hal_validate_retain(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_retain(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     const hal_status status = check(kind, address, call);
@@ -300,7 +294,7 @@ hal_status hal_validate_retain(uint32_t kind, const void *address, const char *c
     return status;
 }
 
-hal_status hal_validate_release(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_release(uint32_t kind, const void *address, const char *call)
 {
     hal_status status = HAL_OK;
     pthread_mutex_lock(&hal_validate_lock);
@@ -319,7 +313,7 @@ hal_status hal_validate_release(uint32_t kind, const void *address, const char *
     return status;
 }
 
-void hal_validate_label(const void *buffer, const char *label)
+void hal_validate_buffer_labelled(const hal_buffer *buffer, const char *label)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(HAL_OBJECT_BUFFER, buffer);
@@ -329,7 +323,7 @@ void hal_validate_label(const void *buffer, const char *label)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_retire(uint32_t kind, void *address, uint64_t bytes, void (*dispose)(void *))
+void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes, void (*dispose)(void *))
 {
     retired *item = malloc(sizeof *item);
     retired *over = NULL;
@@ -366,7 +360,7 @@ void hal_validate_retire(uint32_t kind, void *address, uint64_t bytes, void (*di
     }
 }
 
-hal_status hal_validate_enter(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_enter(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_status status = check(kind, address, call);
@@ -386,7 +380,7 @@ hal_status hal_validate_enter(uint32_t kind, const void *address, const char *ca
     return status;
 }
 
-void hal_validate_leave(uint32_t kind, const void *address)
+void hal_validate_object_leave(uint32_t kind, const void *address)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);

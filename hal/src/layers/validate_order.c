@@ -278,7 +278,7 @@ static void forget(hal_vector_clock *clock, const hal_object *queue)
     clock->count = left;
 }
 
-void hal_validate_record(const hal_queue *queue, const hal_action *action)
+void hal_validate_command_recorded(const hal_queue *queue, const hal_action *action)
 {
     static const char *const copy_names[] = {"source", "target"};
     pthread_mutex_lock(&hal_validate_lock);
@@ -333,7 +333,7 @@ void hal_validate_host_access(const hal_queue *queue, const hal_range *range, ui
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_flushed(const hal_queue *queue, uint64_t value, hal_status status)
+void hal_validate_batch_flushed(const hal_queue *queue, uint64_t value, hal_status status)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(HAL_OBJECT_QUEUE, queue);
@@ -352,7 +352,7 @@ void hal_validate_flushed(const hal_queue *queue, uint64_t value, hal_status sta
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_waited(const hal_queue *queue, hal_point point)
+void hal_validate_point_waited(const hal_queue *queue, hal_point point)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *target = hal_validate_find(HAL_OBJECT_QUEUE, queue);
@@ -373,7 +373,7 @@ void hal_validate_waited(const hal_queue *queue, hal_point point)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_mapped(const hal_buffer *buffer)
+void hal_validate_buffer_mapped(const hal_buffer *buffer)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(HAL_OBJECT_BUFFER, buffer);
@@ -400,7 +400,7 @@ void hal_validate_mapped(const hal_buffer *buffer)
 }
 
 /* The host may have written anything. */
-void hal_validate_unmapped(const hal_buffer *buffer)
+void hal_validate_buffer_unmapped(const hal_buffer *buffer)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(HAL_OBJECT_BUFFER, buffer);

@@ -2,7 +2,6 @@
  * device or a kernel. Nothing here fails a program: without a folder all is compiled anew. */
 #include "cache.h"
 
-#include "core/device.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -28,11 +27,13 @@ typedef struct header {
     uint32_t version;
     uint32_t reserved;
     uint64_t key[2]; /* the plugin's */
-    char identity[sizeof((hal_device *)NULL)->identity];
+    char identity[sizeof((hal_cache_scope *)NULL)->identity];
     uint64_t length;
     uint64_t checksum; /* of the bytes */
     uint64_t own_checksum; /* of the fields above */
 } header;
+
+static _Thread_local const hal_cache_scope *current;
 
 static _Atomic int said;
 static _Atomic uint32_t temporary_count;
@@ -90,24 +91,24 @@ static int cache_folder(hal_text *folder)
     return 1;
 }
 
-static void fill_header(header *made, const hal_device *device, const uint64_t key[2])
+static void fill_header(header *made, const hal_cache_scope *scope, const uint64_t key[2])
 {
     memset(made, 0, sizeof *made);
     memcpy(made->magic, MAGIC, sizeof made->magic);
     made->version = VERSION;
     made->key[0] = key[0];
     made->key[1] = key[1];
-    memcpy(made->identity, device->identity, sizeof made->identity);
+    memcpy(made->identity, scope->identity, sizeof made->identity);
 }
 
 /* The key of the file's name is a hash of all that an entry depends on. */
-static int entry_path(const hal_device *device, const uint64_t key[2], hal_text *path)
+static int entry_path(const hal_cache_scope *scope, const uint64_t key[2], hal_text *path)
 {
     if (!cache_folder(path)) {
         return 0;
     }
     header made;
-    fill_header(&made, device, key);
+    fill_header(&made, scope, key);
     const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
     hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
                  (unsigned long long)name.low64);
@@ -132,13 +133,13 @@ static int read_whole(int file, void *data, uint64_t bytes)
 }
 
 /* IO for a file that is no good entry. */
-static hal_status read_entry(int file, const hal_device *device, const uint64_t key[2],
+static hal_status read_entry(int file, const hal_cache_scope *scope, const uint64_t key[2],
                              void **data, uint64_t *bytes)
 {
     header expected;
     header head;
     struct stat what;
-    fill_header(&expected, device, key);
+    fill_header(&expected, scope, key);
     if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
         !read_whole(file, &head, sizeof head) ||
         memcmp(&head, &expected, offsetof(header, length)) != 0 ||
@@ -176,6 +177,19 @@ static int write_whole(int file, const void *data, uint64_t bytes)
     return 1;
 }
 
+/* The thread's scope when it is that of the device, else null. */
+static const hal_cache_scope *scope_of(const char *device_id)
+{
+    return current && strcmp(current->device_id, device_id) == 0 ? current : NULL;
+}
+
+const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope)
+{
+    const hal_cache_scope *outer = current;
+    current = scope;
+    return outer;
+}
+
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
                           uint64_t *bytes)
 {
@@ -184,16 +198,16 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     }
     *data = NULL;
     *bytes = 0;
-    const hal_device *device = hal_device_of_id(device_id);
+    const hal_cache_scope *scope = scope_of(device_id);
     hal_text path = {0};
-    if (!device || !entry_path(device, key, &path)) {
+    if (!scope || !entry_path(scope, key, &path)) {
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }
     hal_status status = HAL_ERROR_NOT_FOUND;
     const int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file >= 0) {
-        status = read_entry(file, device, key, data, bytes);
+        status = read_entry(file, scope, key, data, bytes);
         if (status == HAL_ERROR_IO) {
             /* Torn, of another version, or somebody else's: it is made again. */
             hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
@@ -212,17 +226,17 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     if (!device_id || !key || (!data && bytes > 0) || bytes > LARGEST) {
         return HAL_ERROR_INVALID_ARGUMENT;
     }
-    const hal_device *device = hal_device_of_id(device_id);
+    const hal_cache_scope *scope = scope_of(device_id);
     hal_text path = {0};
     hal_text temporary = {0};
-    if (!device || !entry_path(device, key, &path)) {
+    if (!scope || !entry_path(scope, key, &path)) {
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }
     hal_text_add(&temporary, "%s.%ld.%u", path.data, (long)getpid(),
                  atomic_fetch_add(&temporary_count, 1));
     header head;
-    fill_header(&head, device, key);
+    fill_header(&head, scope, key);
     head.length = bytes;
     head.checksum = XXH3_64bits(data, bytes);
     head.own_checksum = XXH3_64bits(&head, offsetof(header, own_checksum));

@@ -3,10 +3,8 @@
 #include "host.h"
 
 #include "cache.h"
-#include "layers/layer.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "layers/validate.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -16,6 +14,9 @@
 
 /* Whether a plugin has said a sentence on this thread since its last failure was translated. */
 static _Thread_local int plugin_spoke;
+
+/* Null while validation is off. */
+static void (*_Atomic validation_report)(const char *message);
 
 _Atomic uint32_t hal_host_forks;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
@@ -65,8 +66,9 @@ static hal_status host_fail(hal_status status, const char *message)
 
 static void host_report(const char *message)
 {
-    if (message && hal_layers_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_report(message);
+    void (*report)(const char *) = atomic_load(&validation_report);
+    if (message && report) {
+        report(message);
     }
 }
 
@@ -88,9 +90,10 @@ const hal_host *hal_host_services(void)
     return &services;
 }
 
-void hal_host_set_flags(uint32_t flags)
+void hal_host_start_validation(void (*report)(const char *message))
 {
-    services.flags = flags;
+    atomic_store(&validation_report, report);
+    services.flags |= HAL_HOST_VALIDATE;
 }
 
 void hal_host_clear_error(void)

@@ -9,8 +9,9 @@
 /* The one table of services, valid for the life of the process. */
 const hal_host *hal_host_services(void);
 
-/* HAL_HOST_* that plugins see. Threads: under the registry's lock, before a device is open. */
-void hal_host_set_flags(uint32_t flags);
+/* Plugins see HAL_HOST_VALIDATE, and their findings go to `report`, which any thread may call.
+ * Threads: under the registry's lock, before a device is open. */
+void hal_host_start_validation(void (*report)(const char *message));
 
 /* Forgets what plugins have said on this thread: one is about to be asked, and its answer alone
  * counts. Threads: any. */

@@ -2,7 +2,6 @@
  * by programs such as hal-info. */
 #include "registry.h"
 
-#include "core/device.h"
 #include "selection.h"
 #include "base/status.h"
 #include "base/text.h"
