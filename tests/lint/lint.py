@@ -31,22 +31,6 @@ LAYERS = {"hal/src": ("base", "ir", "plugin", "core", "layers"),
           "ops/src": ("tensor", "kernels", "gemm", "array")}
 # Includes against that order that are still to be removed.
 UPWARD_TODAY = {
-    "hal/src/core/buffer.c hal/src/layers/validate.h",
-    "hal/src/core/command.c hal/src/layers/validate.h",
-    "hal/src/core/device.c hal/src/layers/validate.h",
-    "hal/src/core/device.c hal/src/layers/layer.h",
-    "hal/src/core/graph.c hal/src/layers/validate.h",
-    "hal/src/core/kernel.c hal/src/layers/validate.h",
-    "hal/src/core/kernel.c hal/src/layers/layer.h",
-    "hal/src/core/point.c hal/src/layers/validate.h",
-    "hal/src/core/pool.c hal/src/layers/layer.h",
-    "hal/src/core/queue.c hal/src/layers/validate.h",
-    "hal/src/core/queue.c hal/src/layers/layer.h",
-    "hal/src/core/transfer.c hal/src/layers/validate.h",
-    "hal/src/plugin/cache.c hal/src/core/device.h",
-    "hal/src/plugin/host.c hal/src/layers/layer.h",
-    "hal/src/plugin/host.c hal/src/layers/validate.h",
-    "hal/src/plugin/registry.c hal/src/core/device.h",
     "ops/src/tensor/context.c ops/src/array/array.h",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')

@@ -47,11 +47,11 @@ int main(void)
     printf("work %s\n", failed ? hal_status_message() : "done");
     if (device) {
         const uint64_t key[2] = {1, 2};
-        hal_device_enter(device); /* as while it makes a kernel */
+        hal_cache_enter(&device->cache); /* as while it makes a kernel */
         const hal_status stored =
             hal_cache_store(hal_device_get_info(device)->id, key, "code", sizeof "code");
         printf("cache %s\n", hal_status_name(stored));
-        hal_device_enter(NULL);
+        hal_cache_enter(NULL);
     }
     hal_queue_destroy(queue);
     hal_buffer_release(buffer);

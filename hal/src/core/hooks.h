@@ -8,11 +8,14 @@
 #define HAL_SRC_CORE_HOOKS_H
 
 #include "plugin/host.h"
-#include "kernel.h"
-#include "queue.h"
 
-#include <hal/plugin.h>
+#include <hal/queue.h>
 #include <stdatomic.h>
+
+/* Complete in batch.h, queue.h and kernel.h, which the sources that use hooks include. */
+typedef struct hal_recording hal_recording;
+typedef struct hal_action hal_action;
+struct hal_kernel_source;
 
 enum {                    /* hal_hooks_mask: bits for kinds of hooks */
     HAL_HOOK_EVENTS = 1,  /* calls into plugins: event_before, event_after */

@@ -6,6 +6,7 @@
  * can be looked at, and after it too. The layer keeps a copy of what the file says of each memory
  * that it has seen, and writes what differs. Called by layer.c. */
 #include "core/device.h"
+#include "core/queue.h"
 #include "dump_file.h"
 #include "dump_kernel.h"
 #include "dump_read.h"

@@ -11,6 +11,7 @@
  * Called by layer.c, and by core through its table of hooks. */
 #include "base/clock.h"
 #include "core/device.h"
+#include "core/queue.h"
 #include "layer.h"
 #include "base/pointer_map.h"
 #include "trace_file.h"

@@ -164,7 +164,8 @@ hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bind
         return status; /* a wrong number is refused by the call itself */
     }
     for (uint32_t i = 0; status == HAL_OK && i < binding_count; i++) {
-        status = hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer, "hal_queue_dispatch");
+        status = hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer,
+                                         "hal_queue_dispatch");
     }
     if (status != HAL_OK) {
         return status;

@@ -323,7 +323,8 @@ void hal_validate_buffer_labelled(const hal_buffer *buffer, const char *label)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes, void (*dispose)(void *))
+void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
+                                void (*dispose)(void *))
 {
     retired *item = malloc(sizeof *item);
     retired *over = NULL;

@@ -80,10 +80,10 @@ static void only_the_device_at_work_has_entries(void **state)
     uint64_t bytes;
     assert_int_equal(store(key, "x"), HAL_OK);
     assert_int_equal(hal_cache_load("mock-id-1", key, &data, &bytes), HAL_ERROR_NOT_FOUND);
-    hal_device_enter(NULL);
+    hal_cache_enter(NULL);
     expect(key, NULL);
     assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
-    hal_device_enter(device);
+    hal_cache_enter(&device->cache);
     assert_int_equal(hal_cache_load(NULL, key, &data, &bytes), HAL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(hal_cache_store("mock-id-0", key, NULL, 4), HAL_ERROR_INVALID_ARGUMENT);
 }
@@ -92,12 +92,12 @@ static void another_driver_or_build_has_its_own(void **state)
 {
     (void)state;
     assert_int_equal(store(key, "of the old driver"), HAL_OK);
-    char identity[sizeof device->identity];
-    memcpy(identity, device->identity, sizeof identity);
+    char identity[sizeof device->cache.identity];
+    memcpy(identity, device->cache.identity, sizeof identity);
     assert_non_null(strstr(identity, "mock mock-1 mock 1.0 host"));
-    strcat(device->identity, "1");
+    strcat(device->cache.identity, "1");
     expect(key, NULL);
-    memcpy(device->identity, identity, sizeof identity);
+    memcpy(device->cache.identity, identity, sizeof identity);
     expect(key, "of the old driver");
 }
 
@@ -258,7 +258,7 @@ static void many_processes_may_race(void **state)
     char missing[512];
     snprintf(missing, sizeof missing, "%s/not/there/yet", folder);
     setenv("HAL_CACHE_DIR", missing, 1);
-    hal_device_enter(NULL);
+    hal_cache_enter(NULL);
     for (int p = 0; p < PROCESSES; p++) {
         children[p] = fork();
         assert_true(children[p] >= 0);
@@ -268,7 +268,7 @@ static void many_processes_may_race(void **state)
         int wrong = 0;
         hal_device *own = NULL;
         wrong += hal_device_open("mock", &own) != HAL_OK;
-        hal_device_enter(own);
+        hal_cache_enter(&own->cache);
         static char data[BYTES];
         for (int r = 0; r < ROUNDS && !wrong; r++) {
             const uint64_t shared[2] = {(uint64_t)r % 4, 0};
@@ -298,7 +298,7 @@ static void many_processes_may_race(void **state)
     }
     closedir(entries);
     assert_int_equal(files, 4); /* and nothing temporary */
-    hal_device_enter(device);
+    hal_cache_enter(&device->cache);
 }
 
 static int begin(void **state)
@@ -312,7 +312,7 @@ static int reset(void **state)
 {
     (void)state;
     setenv("HAL_CACHE_DIR", folder, 1);
-    hal_device_enter(device);
+    hal_cache_enter(&device->cache);
     empty_folder();
     return 0;
 }
@@ -321,7 +321,7 @@ static int end(void **state)
 {
     (void)state;
     empty_folder();
-    hal_device_enter(NULL);
+    hal_cache_enter(NULL);
     hal_device_release(device);
     return rmdir(folder);
 }

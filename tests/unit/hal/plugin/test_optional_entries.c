@@ -169,7 +169,7 @@ static void without_version_or_build_id(void **state)
     assert_string_not_equal(report->plugins[1].version, "");
     assert_string_not_equal(unversioned->plugin->build_id, "");
     assert_string_equal(unbuilt->plugin->build_id, report->plugins[1].version);
-    assert_non_null(strstr(unbuilt->identity, report->plugins[1].version));
+    assert_non_null(strstr(unbuilt->cache.identity, report->plugins[1].version));
     hal_registry_report_destroy(report);
     hal_device_release(unversioned);
     hal_device_release(unbuilt);
