@@ -31,6 +31,10 @@ unsigned cover_operands_of(uint32_t opcode);
 /* Calls `visit` for every cell that has to be covered. */
 void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user);
 
+/* Chooses a few of the cases, which cover every opcode x type x kind of memory and every value of
+ * every parameter that all of them cover; the same ones each time. False: out of memory. */
+bool cover_select(const case_entry *const *entries, size_t count, bool *chosen);
+
 /* Prints the table; the number of empty cells. */
 size_t cover_print(FILE *file, const case_list *list);
 

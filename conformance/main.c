@@ -50,25 +50,56 @@ static void add_named_case(const program_options *options, case_list *list)
     case_add_by_name(list, options->filter);
 }
 
+/* Keeps few cases that cover what all of them cover. Without memory for the choice all are kept. */
+static size_t keep_cover(report_result *results, size_t count)
+{
+    const case_entry **entries = malloc((count + 1) * sizeof *entries);
+    bool *chosen = malloc((count + 1) * sizeof *chosen);
+    size_t kept = count;
+    for (size_t i = 0; entries != NULL && i < count; i++) {
+        entries[i] = results[i].entry;
+    }
+    if (entries != NULL && chosen != NULL && cover_select(entries, count, chosen)) {
+        kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            results[kept] = results[i];
+            kept += chosen[i];
+        }
+    }
+    free(chosen);
+    free(entries);
+    return kept;
+}
+
+/* Takes of the first `count` results one in `every` of each group, and of these one in `parts`. */
+static size_t keep_sample(const program_options *options, report_result *results, size_t count)
+{
+    const char *group = ""; /* of the case before */
+    size_t kept = 0, in_group = 0, sampled = 0;
+    for (size_t i = 0; i < count; i++) {
+        const report_result result = results[i];
+        in_group = strcmp(group, result.entry->group) == 0 ? in_group + 1 : 0;
+        group = result.entry->group;
+        if (in_group % options->every == 0 && sampled++ % options->parts == options->part - 1) {
+            results[kept++] = result;
+        }
+    }
+    return kept;
+}
+
 static size_t select_cases(const program_options *options, const case_list *list,
                            report_result *results)
 {
-    const case_entry *first = NULL; /* of the group, as far as they are selected */
-    size_t count = 0, in_group = 0, sampled = 0;
+    size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
-        const case_entry *entry = &list->entries[i];
-        if (!is_selected(options, entry)) {
-            continue;
-        }
-        if (first == NULL || strcmp(first->group, entry->group) != 0) {
-            first = entry;
-            in_group = 0;
-        }
-        if (in_group++ % options->every == 0 && sampled++ % options->parts == options->part - 1) {
-            results[count++] = (report_result){.entry = entry};
+        if (is_selected(options, &list->entries[i])) {
+            results[count++] = (report_result){.entry = &list->entries[i]};
         }
     }
-    return count;
+    if (options->cover) {
+        count = keep_cover(results, count);
+    }
+    return keep_sample(options, results, count);
 }
 
 static void print_selected(const program_options *options, const case_list *list)

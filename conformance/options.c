@@ -27,6 +27,7 @@ static const option_row rows[] = {
     {"device", TEXT, OF(device), 0, 0},
     {"level", LEVELS, OF(levels), 0, 0},
     {"filter", TEXT, OF(filter), 0, 0},
+    {"cover", FLAG, OF(cover), 0, 0},
     {"every", NUMBER, OF(every), 1, 1000000},
     {"part", PART, OF(part), 0, 0},
     {"seed", SEED, OF(seed), 0, 0},
@@ -55,6 +56,8 @@ static const char usage[] =
     "  --level LEVELS      core, ops, stress, or several with commas (core,ops)\n"
     "  --filter TEXT       only cases whose name or group holds TEXT, or fits it when it has *\n"
     "                      or ?; a whole name may have other sizes than any listed case\n"
+    "  --cover             of these, a few that cover every opcode x type x kind of memory and\n"
+    "                      every value of every parameter that they all cover\n"
     "  --every N           of these, the first of each group and every N-th after it (1)\n"
     "  --part I/N          of these, the I-th and every N-th after it: N such runs do them all\n"
     "  --seed N            another seed for all random inputs (1)\n"

@@ -15,9 +15,9 @@ typedef enum product_epilogue {
 typedef struct product {
     hal_type type, type_c;
     int m, n, k, batch;
-    int transpose_a, transpose_b, transpose_c; /* stored the other way round */
-    int shared_a, shared_b;                    /* one matrix for the whole batch */
-    int padding;                               /* elements between rows, and between matrices */
+    bool transpose_a, transpose_b, transpose_c; /* stored the other way round */
+    bool shared_a, shared_b;                    /* one matrix for the whole batch */
+    int padding;                                /* elements between rows, and between matrices */
     double alpha, beta;
     product_epilogue epilogue;
     ops_gemm_impl impl;

@@ -4,6 +4,7 @@
 # and their layout as layout.c pins it. With that a plugin needs no other header (promise 18).
 # headers.sh --self-test COMPILER INCLUDES: changes that break compiled plugins, each noticed.
 set -euo pipefail
+export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -4,6 +4,7 @@
 # most one more in a dimension, the least time per multiply-add may grow or fall by RATIO at most. The
 # ctest `bench_cliffs` runs it; a row that fails is timed again, since a cliff is there every time.
 set -euo pipefail
+export LC_ALL=C
 bench=$1
 ratio=2
 

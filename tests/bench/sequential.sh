@@ -3,6 +3,7 @@
 # case and its variants alone, and refuses what is no JSON.
 # usage: sequential.sh HAL-BENCH
 set -euo pipefail
+export LC_ALL=C
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 bench=("$1" sequential --device cpu --seconds 0.01 --sizes 1x16,9x40 --json "$folder/rows.json")

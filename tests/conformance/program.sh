@@ -3,6 +3,7 @@
 # and its words, with plugins that are right, wrong or rude. Promises 14 and 19: anybody can check a
 # driver of his own, by the path of its plugin alone.
 set -euo pipefail
+export LC_ALL=C
 program=$1 plugins=$2 check=$3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -98,6 +99,14 @@ says "Take the line out"
 echo 'ir/ad(type=f32)  there is no such case' >"$scratch/expect.txt"
 run 1 --plugin "$right" --expect expect.txt --filter device/nulls
 says "No case fits 'ir/ad(type=f32)'"
+
+# A few that cover all of them are some of the list, in its order; so is a part of these.
+"$program" --list --cover >"$scratch/few"
+"$program" --list | grep -Fxf "$scratch/few" | cmp - "$scratch/few" || fail "--cover is no part"
+[ "$(wc -l <"$scratch/few")" -lt "$("$program" --list --every 3 | wc -l)" ] ||
+    fail "--cover gives more than a third"
+run 0 --plugin "$right" --cover --filter 'ir/local_id*'
+says "3 cases: 3 passed"
 
 # Parts are all of the list, once.
 "$program" --list --level core,ops,stress | sort >"$scratch/all"

@@ -1,6 +1,7 @@
 # What the scripts of this folder begin with: an empty folder $work that goes again at the end, no
 # variable of Halyard's or of the loader's, and fail. Sourced by them.
 set -euo pipefail
+export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset HAL_BACKEND HAL_PLUGIN_PATH HAL_LOG HAL_LAYERS LD_LIBRARY_PATH PKG_CONFIG_PATH DESTDIR

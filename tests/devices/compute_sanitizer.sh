@@ -5,6 +5,7 @@
 # compile to is cached by a run without a tool before. Logs go to OUT_FOLDER; EVERY=N takes one case
 # in N, SECONDS_EACH limits a process (100). 77 where the tool or the device is missing.
 set -uo pipefail
+export LC_ALL=C
 [ $# -ge 2 ] || { sed -n '2,6s/^# //p' "$0"; exit 2; }
 bin=$(cd "$1" && pwd) out=$2 every=${EVERY:-1} limit=${SECONDS_EACH:-100}
 shift 2

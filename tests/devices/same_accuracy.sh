@@ -2,6 +2,7 @@
 # same_accuracy.sh DIGITS DATA: the digits example learns on the device of HAL_BACKEND as well as on
 # the cpu: 0.3 points of accuracy between them at most, from the same seed.
 set -euo pipefail
+export LC_ALL=C
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 accuracy() { sed 's/.*"test_accuracy":\([0-9.]*\).*/\1/' "$folder/$1.json"; }

@@ -2,6 +2,7 @@
 # same_loss.sh RNN PROJECT: the rnn example learns on the device of HAL_BACKEND as on the cpu: after 60
 # steps from the same seed their losses differ by 0.02 at most.
 set -euo pipefail
+export LC_ALL=C
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 loss() { sed 's/.*"loss": \([0-9.]*\).*/\1/' "$folder/$1.json"; }

@@ -2,6 +2,7 @@
 # Five seeds on the test digits reach a mean of 96.8 %, and the JSON has its members.
 # usage: accuracy.sh PROGRAM DATA
 set -euo pipefail
+export LC_ALL=C
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$1" --data "$2" --seeds 5 --json "$folder/result.json"

@@ -6,6 +6,7 @@
 # the program makes fewer such calls.
 # usage: every_fault.sh DEVICE MOST PROGRAM ARGUMENTS...   MOST: the n up to which each one is tried
 set -uo pipefail
+export LC_ALL=C
 device=$1 most=$2 limit=120
 shift 2
 folder=$(mktemp -d)

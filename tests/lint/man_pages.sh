@@ -2,6 +2,7 @@
 # man_pages.sh DOCS_MAN PROGRAMS...: each program has a man page that groff takes without a warning,
 # and that names just the options that the program's --help names. The ctest `lint_man_pages` runs it.
 set -euo pipefail
+export LC_ALL=C
 folder=$1
 shift
 faults=0

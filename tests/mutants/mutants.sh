@@ -13,6 +13,7 @@
 #   one case of each of these names.
 # BIN has hal-conformance and digits, PLUGINS the files hal_mutant_NAME.so.
 set -euo pipefail
+export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 seeds=(1 20 333)
 

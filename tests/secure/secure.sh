@@ -6,6 +6,7 @@
 # usage: secure.sh PROGRAM PLUGINS OTHER-LIBRARY   PLUGINS: a folder of
 # plugins; OTHER-LIBRARY: any that is not hal
 set -euo pipefail
+export LC_ALL=C
 program=$1 plugins=$2 other=$3
 nobody=65534
 folder=$(mktemp -d)
@@ -24,6 +25,8 @@ fail() {
 [ "$(id -u)" = 0 ] || skip "only root can make a program set-uid for somebody else"
 command -v setpriv >/dev/null || skip "setpriv is missing (package util-linux)"
 chmod 755 "$folder"
+setpriv --reuid="$nobody" --clear-groups test -x "$folder" ||
+    skip "other users cannot enter ${TMPDIR:-/tmp}"
 cp "$program" "$folder/see_variables"
 chmod 4755 "$folder/see_variables"
 mkdir "$folder/library"

@@ -4,6 +4,7 @@
 # kernel may fail, spill or need scratch memory. Ends with 77, and the reason, where the driver is
 # missing; in continuous integration, which installs it, that is a failure.
 set -euo pipefail
+export LC_ALL=C
 program=$1
 shift
 icd=$(compgen -G '/usr/share/vulkan/icd.d/radeon_icd.*.json' | head -n 1) || {

@@ -17,6 +17,7 @@
 #include "random.h"
 #include "redzone.h"
 #include "reference.h"
+#include "scratch.h"
 
 static void a_step_beyond_the_bound_is_wrong(void **state)
 {
@@ -195,9 +196,9 @@ static void a_seed_gives_the_same_numbers(void **state)
 static void expectations_are_found_by_name(void **state)
 {
     (void)state;
-    char path[] = "/tmp/expect-XXXXXX", message[256];
+    char path[SCRATCH_BYTES], message[512];
     expect_list list;
-    const int file = mkstemp(path);
+    const int file = scratch_file(path, "expect");
     assert_true(file >= 0);
     const char text[] = "# known\n\nir/add(type=f16*  rounds down\n"
                         "gemm(m=1,n=2)\tthe driver's fault\n";

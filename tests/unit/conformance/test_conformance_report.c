@@ -15,6 +15,7 @@
 #include "compare.h"
 #include "json.h"
 #include "report.h"
+#include "scratch.h"
 
 enum { CASES = 9 };
 
@@ -35,7 +36,7 @@ typedef struct fixture {
     report_result results[CASES];
     report_device device;
     run_report made;
-    char folder[64];
+    char folder[SCRATCH_BYTES];
 } fixture;
 
 static int begin(void **state)
@@ -62,14 +63,13 @@ static int begin(void **state)
                           .seed = UINT64_MAX,
                           .began = "2026-01-02T03:04:05Z",
                           .seconds = 1.5};
-    snprintf(f.folder, sizeof f.folder, "/tmp/hal-conformance-XXXXXX");
     *state = &f;
-    return mkdtemp(f.folder) == NULL;
+    return scratch_folder(f.folder, "report") == NULL;
 }
 
 static const char *path_in(const fixture *f, const char *name)
 {
-    static char path[128];
+    static char path[SCRATCH_BYTES + 64];
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
     return path;
 }

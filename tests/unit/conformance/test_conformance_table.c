@@ -8,6 +8,8 @@
 #include "cases.h"
 #include "cover.h"
 
+#include <fnmatch.h>
+
 static mock_state *mock;
 static case_list list;
 
@@ -240,6 +242,95 @@ static void names_of_families_hold_their_sizes(void **state)
     assert_true(members > 900);
 }
 
+typedef struct selection {
+    const case_entry **entries;
+    bool *chosen;
+    size_t count; /* of the chosen */
+} selection;
+
+static selection select_few(void)
+{
+    selection s = {.entries = calloc(list.count, sizeof *s.entries),
+                   .chosen = calloc(list.count, sizeof *s.chosen)};
+    assert_true(s.entries != NULL && s.chosen != NULL);
+    for (size_t i = 0; i < list.count; i++) {
+        s.entries[i] = &list.entries[i];
+    }
+    assert_true(cover_select(s.entries, list.count, s.chosen));
+    for (size_t i = 0; i < list.count; i++) {
+        s.count += s.chosen[i];
+    }
+    return s;
+}
+
+static void free_selection(selection *s)
+{
+    free(s->entries);
+    free(s->chosen);
+}
+
+/* Whether a chosen case has the cell, in any width; of an operator, in any type. */
+static void look_for_chosen(void *user, const case_cover *cell)
+{
+    const selection *s = user;
+    const bool of_ops = strncmp(cell->row, "ops ", 4) == 0;
+    const size_t bytes = strcspn(cell->row, "x") + 1;
+    const size_t compared = !of_ops && strstr(cell->row, " x") != NULL ? bytes : sizeof cell->row;
+    for (size_t i = 0; i < list.count; i++) {
+        for (size_t k = 0; s->chosen[i] && k < list.entries[i].cover_count; k++) {
+            const case_cover *cover = &list.entries[i].covers[k];
+            if (strncmp(cover->row, cell->row, compared) == 0 &&
+                (of_ops || (cover->type == cell->type && cover->memory == cell->memory))) {
+                return;
+            }
+        }
+    }
+    fail_msg("%s of %s in memory kind %d is not chosen", cell->row, hal_type_name(cell->type),
+             cell->memory);
+}
+
+static void few_cases_cover_every_cell(void **state)
+{
+    (void)state;
+    static const char *const parameters[] = {"ir/load(*width=8,*guard=1)",
+                                             "ir/store(*width=4,*",
+                                             "gemm(*ta=1,*",
+                                             "gemm(*tb=1,*",
+                                             "gemm(type=f64,*",
+                                             "gemm(*epilogue=indices,*",
+                                             "gemm(*precision=fast,*",
+                                             "gemm(*batch=*",
+                                             "ops/softmax(*in_place=1,*",
+                                             "ops/cast(from=*,to=bool*",
+                                             "ops/sum(*axis=2,*",
+                                             "kernel/from_text",
+                                             "faults/lost(number=6)",
+                                             "hal/queue/leaks"};
+    selection s = select_few();
+    print_message("%zu of %zu cases\n", s.count, list.count);
+    assert_true(s.count < list.count / 3);
+    cover_each_cell(look_for_chosen, &s);
+    for (size_t p = 0; p < sizeof parameters / sizeof *parameters; p++) {
+        bool found = false;
+        for (size_t i = 0; i < list.count && !found; i++) {
+            found = s.chosen[i] && fnmatch(parameters[p], list.entries[i].name, 0) == 0;
+        }
+        if (!found) {
+            fail_msg("no case is chosen for %s", parameters[p]);
+        }
+    }
+    free_selection(&s);
+}
+
+static void the_same_few_each_time(void **state)
+{
+    (void)state;
+    selection first = select_few(), second = select_few();
+    assert_memory_equal(first.chosen, second.chosen, list.count * sizeof *first.chosen);
+    free_selection(&first);
+    free_selection(&second);
+}
+
 /* The mock plugin claims all there is. */
 static int begin(void **state)
 {
@@ -271,6 +362,8 @@ int main(void)
         cmocka_unit_test(cases_pass_where_nothing_is_wrong),
         cmocka_unit_test(each_cell_that_is_wrong_fails_a_case),
         cmocka_unit_test(names_of_families_hold_their_sizes),
+        cmocka_unit_test(few_cases_cover_every_cell),
+        cmocka_unit_test(the_same_few_each_time),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

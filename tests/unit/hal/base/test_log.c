@@ -1,5 +1,6 @@
 /* The log: quiet by default, levels by variable and callback, dumps of IR. */
 #include "mock_fixture.h"
+#include "scratch.h"
 
 #include "base/log.h"
 
@@ -84,8 +85,8 @@ static void dumps_show_both_sides_whatever_the_level(void **state)
 static void nothing_is_printed_unless_asked(void **state)
 {
     (void)state;
-    char path[] = "/tmp/halyard-log-XXXXXX";
-    const int file = mkstemp(path);
+    char path[SCRATCH_BYTES];
+    const int file = scratch_file(path, "log");
     assert_true(file >= 0);
     unlink(path);
     fflush(stderr);

@@ -1,6 +1,7 @@
 /* HAL_DUMP=batch and hal-replay: work of every kind is recorded on the cpu plugin and on the mock,
  * and run again on both and on a plugin that spoils what one kernel writes. */
 #include "mock_fixture.h"
+#include "scratch.h"
 
 #include <glob.h>
 #include <hal/dump.h>
@@ -11,7 +12,7 @@
 
 enum { COUNT = 3000 };
 
-static char folder[] = "/tmp/halyard_dump_XXXXXX";
+static char folder[SCRATCH_BYTES];
 static char output[1 << 18];
 static char file_of[4][256]; /* of the queues on cpu, mock:0 and mock:1 */
 static uint32_t files;
@@ -459,7 +460,7 @@ static int begin(void **state)
 {
     const int failed = mock_begin(state);
     mock_reset(mock_find("mock"));
-    return failed || !mkdtemp(folder);
+    return failed || scratch_folder(folder, "dump") == NULL;
 }
 
 static int end(void **state)

@@ -2,10 +2,12 @@
  * allocated and compiled. */
 #include "mock_fixture.h"
 
+#include "scratch.h"
+
 #include <pthread.h>
 
 static mock_state *mock;
-static char path[] = "/tmp/halyard_trace_XXXXXX";
+static char path[SCRATCH_BYTES];
 static char text[1 << 18];
 
 /* ---- JSON: where a value ends, null when it is none ---- */
@@ -171,8 +173,7 @@ static int begin(void **state)
     const int failed = mock_begin(state);
     mock = mock_find("mock");
     mock_reset(mock);
-    const int file = mkstemp(path);
-    return failed || file < 0;
+    return failed || scratch_file(path, "trace") < 0;
 }
 
 int main(void)

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "scratch.h"
+
 static const spirv_target plain = {.push_bytes = 128, .subgroup_width = 32, .shared_bytes = 32768};
 static const spirv_target rich = {.push_bytes = 256,
                                   .subgroup_width = 32,
@@ -35,8 +37,8 @@ static int has_validator(void)
 
 static void validate(const spirv_module *module, const char *text)
 {
-    char path[] = "/tmp/spirv-XXXXXX", command[128];
-    const int file = mkstemp(path);
+    char path[SCRATCH_BYTES], command[SCRATCH_BYTES + 64];
+    const int file = scratch_file(path, "spirv");
     assert_true(file >= 0);
     const size_t bytes = 4 * (size_t)module->word_count;
     assert_int_equal(write(file, module->words, bytes), (ssize_t)bytes);
@@ -60,9 +62,9 @@ static void write_text(void *file, const char *line)
 /* The module as text, read back by the assembler, has the same words behind the header. */
 static void assemble(const spirv_module *module)
 {
-    char path[32] = "/tmp/spirv-XXXXXX", command[256];
+    char path[SCRATCH_BYTES + 8], command[2 * SCRATCH_BYTES + 128];
     uint32_t *words = malloc(4 * (size_t)module->word_count + 4);
-    const int file = mkstemp(path);
+    const int file = scratch_file(path, "spirv");
     assert_true(file >= 0);
     FILE *text = fdopen(file, "w");
     spirv_text(module->words, module->word_count, write_text, text);

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scratch.h"
+
 enum { SKIPPED = 77 };
 #define RADEON_DRIVER "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
 
@@ -326,8 +328,8 @@ static void run(const char *situation, const char *loader)
 static void no_loader(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/vulkan-XXXXXX", path[64];
-    assert_non_null(mkdtemp(folder));
+    char folder[SCRATCH_BYTES], path[SCRATCH_BYTES + 32];
+    assert_non_null(scratch_folder(folder, "vulkan"));
     snprintf(path, sizeof path, "%s/libvulkan.so.1", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
