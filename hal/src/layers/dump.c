@@ -11,7 +11,7 @@
 #include "dump_kernel.h"
 #include "dump_read.h"
 #include "layer.h"
-#include "base/pointer_map.h"
+#include "base/map.h"
 #include "base/status.h"
 
 #include <hal/dump.h>
@@ -75,8 +75,8 @@ typedef struct dump {
     uint64_t base;
     hal_dump_file file;
     shadow *shadows;
-    hal_pointer_map shadow_of; /* by id of the memory */
-    hal_pointer_map kernels;   /* whose record is written, by id */
+    hal_map shadow_of; /* by id of the memory */
+    hal_map kernels;   /* whose record is written, by id */
     spans written;             /* by the batch under way */
     int under_way;
     hal_status failed; /* nothing is written any more */
@@ -92,7 +92,7 @@ static device_note *devices;
 static memory_note *memories;
 static kernel_note *kernels;
 static dump *dumps;
-static hal_pointer_map memory_of, kernel_of; /* by the plugin's handle */
+static hal_map memory_of, kernel_of; /* by the plugin's handle */
 static uint64_t last_id;
 
 /* ---- Events ---- */
@@ -147,8 +147,8 @@ static void end_dump(dump **at)
         free(over->shadows);
         over->shadows = next;
     }
-    hal_pointer_map_free(&over->shadow_of);
-    hal_pointer_map_free(&over->kernels);
+    hal_map_free(&over->shadow_of);
+    hal_map_free(&over->kernels);
     free(over->written.items);
     free(over->message);
     free(over);
@@ -226,13 +226,12 @@ static hal_status wait_for_earlier(const hal_event *event)
 /* What the file says of a memory; it is told of a new one, which holds zeros. */
 static hal_status find_shadow(dump *to, const memory_note *memory, shadow **found)
 {
-    void *id = (void *)(uintptr_t)memory->id;
-    *found = hal_pointer_map_get(&to->shadow_of, id);
+    *found = hal_map_get(&to->shadow_of, memory->id);
     if (*found) {
         return HAL_OK;
     }
     shadow *made = calloc(1, sizeof *made + memory->bytes);
-    if (!made || !hal_pointer_map_put(&to->shadow_of, id, made)) {
+    if (!made || !hal_map_put(&to->shadow_of, memory->id, made)) {
         free(made);
         return fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a copy of the device's memory");
     }
@@ -257,14 +256,13 @@ static hal_status put_objects(dump *to, const hal_recording *recording)
         if (!command->kernel) {
             continue;
         }
-        kernel_note *kernel = hal_pointer_map_get(&kernel_of, command->kernel);
+        kernel_note *kernel = hal_map_get(&kernel_of, hal_map_key(command->kernel));
         if (!kernel) {
             return fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note a kernel");
         }
-        void *id = (void *)(uintptr_t)kernel->id;
-        if (!hal_pointer_map_get(&to->kernels, id)) {
+        if (!hal_map_get(&to->kernels, kernel->id)) {
             status = hal_dump_file_put(&to->file, HAL_DUMP_KERNEL, &kernel->record, NULL, 0);
-            if (!hal_pointer_map_put(&to->kernels, id, kernel)) {
+            if (!hal_map_put(&to->kernels, kernel->id, kernel)) {
                 status = fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory");
             }
         }
@@ -273,7 +271,7 @@ static hal_status put_objects(dump *to, const hal_recording *recording)
         const hal_binding *binding = &recording->bindings[i];
         shadow *known;
         if (binding->length > 0) {
-            const memory_note *memory = hal_pointer_map_get(&memory_of, binding->memory);
+            const memory_note *memory = hal_map_get(&memory_of, hal_map_key(binding->memory));
             status = memory ? find_shadow(to, memory, &known)
                             : fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note memory");
         }
@@ -317,7 +315,7 @@ static hal_status collect(const hal_recording *recording, int written, spans *fo
     }
     for (uint32_t c = 0; c < recording->command_count; c++) {
         const hal_command *command = &recording->commands[c];
-        const kernel_note *kernel = hal_pointer_map_get(&kernel_of, command->kernel);
+        const kernel_note *kernel = hal_map_get(&kernel_of, hal_map_key(command->kernel));
         const uint32_t scratch = command->kernel && kernel ? kernel->scratch : NO_SCRATCH;
         for (uint32_t i = 0; i < command->binding_count; i++) {
             const hal_binding *binding = &recording->bindings[command->binding_first + i];
@@ -325,7 +323,7 @@ static hal_status collect(const hal_recording *recording, int written, spans *fo
                 (written && !(binding->access & HAL_ACCESS_WRITE))) {
                 continue;
             }
-            const memory_note *memory = hal_pointer_map_get(&memory_of, binding->memory);
+            const memory_note *memory = hal_map_get(&memory_of, hal_map_key(binding->memory));
             if (!memory) {
                 return fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note an allocation");
             }
@@ -434,7 +432,7 @@ static hal_status put_batch(dump *to, const hal_recording *recording, uint64_t n
     for (uint32_t c = 0; c < recording->command_count; c++) {
         const hal_command *command = &recording->commands[c];
         const kernel_note *kernel =
-            command->kernel ? hal_pointer_map_get(&kernel_of, command->kernel) : NULL;
+            command->kernel ? hal_map_get(&kernel_of, hal_map_key(command->kernel)) : NULL;
         hal_payload_u16(&record, command->kind);
         hal_payload_u16(&record, command->flags);
         hal_payload_u32(&record, command->binding_count);
@@ -447,7 +445,7 @@ static hal_status put_batch(dump *to, const hal_recording *recording, uint64_t n
         for (uint32_t i = 0; i < command->binding_count; i++) {
             const hal_binding *binding = &recording->bindings[command->binding_first + i];
             const memory_note *memory =
-                binding->length > 0 ? hal_pointer_map_get(&memory_of, binding->memory) : NULL;
+                binding->length > 0 ? hal_map_get(&memory_of, hal_map_key(binding->memory)) : NULL;
             hal_payload_u64(&record, memory ? memory->id : 0);
             hal_payload_u64(&record, binding->offset);
             hal_payload_u64(&record, binding->length);
@@ -503,9 +501,9 @@ static hal_status submitting(const hal_event *event)
 
 static void freed(const hal_event *event)
 {
-    memory_note *note = hal_pointer_map_take(&memory_of, event->memory);
+    memory_note *note = hal_map_take(&memory_of, hal_map_key(event->memory));
     for (dump *to = dumps; note && to; to = to->next) {
-        shadow *known = hal_pointer_map_take(&to->shadow_of, (void *)(uintptr_t)note->id);
+        shadow *known = hal_map_take(&to->shadow_of, note->id);
         hal_payload record = {0};
         if (known) {
             hal_payload_u64(&record, note->id);
@@ -545,7 +543,7 @@ static void closed(const hal_device *device)
             continue;
         }
         *at = note->next;
-        hal_pointer_map_take(&kernel_of, note->handle);
+        hal_map_take(&kernel_of, hal_map_key(note->handle));
         hal_payload_free(&note->record);
         free(note);
     }
@@ -625,7 +623,7 @@ static void opened(hal_device *device)
 static void allocated(const hal_event *event)
 {
     memory_note *note = calloc(1, sizeof *note);
-    if (!note || !hal_pointer_map_put(&memory_of, event->memory, note)) {
+    if (!note || !hal_map_put(&memory_of, hal_map_key(event->memory), note)) {
         free(note);
         return;
     }
@@ -643,10 +641,10 @@ static void allocated(const hal_event *event)
 /* A handle that comes back is another kernel. */
 static void compiled(const hal_event *event)
 {
-    kernel_note *note = hal_pointer_map_get(&kernel_of, event->kernel->handle);
+    kernel_note *note = hal_map_get(&kernel_of, hal_map_key(event->kernel->handle));
     if (!note) {
         note = calloc(1, sizeof *note);
-        if (!note || !hal_pointer_map_put(&kernel_of, event->kernel->handle, note)) {
+        if (!note || !hal_map_put(&kernel_of, hal_map_key(event->kernel->handle), note)) {
             free(note);
             return;
         }

@@ -13,7 +13,7 @@
 #include "core/device.h"
 #include "core/queue.h"
 #include "layer.h"
-#include "base/pointer_map.h"
+#include "base/map.h"
 #include "trace_file.h"
 
 #include <inttypes.h>
@@ -47,8 +47,8 @@ typedef struct hal_queue_trace {
 /* Names of the kernels by their plugin's object, groups by device; never emptied, since a device or
  * kernel that is gone leaves its line behind. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hal_pointer_map kernel_names;
-static hal_pointer_map device_groups;
+static hal_map kernel_names;
+static hal_map device_groups;
 static uint32_t last_group = HAL_TRACE_HOST;
 static uint32_t last_line;
 
@@ -58,11 +58,11 @@ static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t group_of(hal_device *device)
 {
     pthread_mutex_lock(&lock);
-    uint32_t group = (uint32_t)(uintptr_t)hal_pointer_map_get(&device_groups, device);
+    uint32_t group = (uint32_t)(uintptr_t)hal_map_get(&device_groups, hal_map_key(device));
     const int is_new = group == 0;
     if (is_new) {
         group = ++last_group;
-        hal_pointer_map_put(&device_groups, device, (void *)(uintptr_t)group);
+        hal_map_put(&device_groups, hal_map_key(device), (void *)(uintptr_t)group);
     }
     pthread_mutex_unlock(&lock);
     if (is_new) {
@@ -151,8 +151,8 @@ static void note_kernel(const hal_kernel *kernel)
 {
     pthread_mutex_lock(&lock);
     char *name = strdup(kernel->names);
-    char *earlier = hal_pointer_map_get(&kernel_names, kernel->handle);
-    if (name && hal_pointer_map_put(&kernel_names, kernel->handle, name)) {
+    char *earlier = hal_map_get(&kernel_names, hal_map_key(kernel->handle));
+    if (name && hal_map_put(&kernel_names, hal_map_key(kernel->handle), name)) {
         free(earlier);
     } else {
         free(name);
@@ -170,7 +170,8 @@ static void name_batch(const hal_recording *recording, char name[NAME_BYTES])
     const hal_command *first = &recording->commands[0];
     const char *what = kinds[first->kind];
     pthread_mutex_lock(&lock);
-    const char *kernel = first->kernel ? hal_pointer_map_get(&kernel_names, first->kernel) : NULL;
+    const char *kernel =
+        first->kernel ? hal_map_get(&kernel_names, hal_map_key(first->kernel)) : NULL;
     what = kernel ? kernel : what;
     if (recording->command_count == 1) {
         snprintf(name, NAME_BYTES, "%s", what);
@@ -241,7 +242,7 @@ static void after(const hal_event *event, hal_status status)
     case HAL_EVENT_CLOSE:
         hal_trace_slice(hal_trace_thread(), "device", "close", event->begin_ns, now, "%s", "");
         pthread_mutex_lock(&lock);
-        hal_pointer_map_take(&device_groups, event->device);
+        hal_map_take(&device_groups, hal_map_key(event->device));
         pthread_mutex_unlock(&lock);
         hal_trace_flush(1);
         break;

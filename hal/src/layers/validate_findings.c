@@ -4,6 +4,7 @@
 
 #include "plugin/host.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/status.h"
 
 #include <hal/hal.h>
@@ -15,24 +16,20 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { PLACES = 4096 }; /* that are remembered; what comes after them is neither counted nor told */
+#define MAX_PLACES 4096 /* findings at further places are neither counted nor logged */
 
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t places[2 * PLACES]; /* open addressing; 0 is a free place */
+static hal_map places; /* hashes of places that have been logged; the value means nothing */
 static _Atomic uint64_t findings;
 
-static int is_new(uint64_t place)
+/* Counts the place the first time. When memory is out a place may be counted again. */
+static int place_is_new(uint64_t place)
 {
-    int new = 0;
     pthread_mutex_lock(&places_lock);
-    uint32_t at = place % (2 * PLACES);
-    while (places[at] && places[at] != place) {
-        at = (at + 1) % (2 * PLACES);
-    }
-    if (!places[at] && atomic_load(&findings) < PLACES) {
-        places[at] = place;
+    const int new = !hal_map_get(&places, place) && atomic_load(&findings) < MAX_PLACES;
+    if (new) {
+        hal_map_put(&places, place, &places);
         atomic_fetch_add(&findings, 1);
-        new = 1;
     }
     pthread_mutex_unlock(&places_lock);
     return new;
@@ -41,7 +38,7 @@ static int is_new(uint64_t place)
 static void report_plugin_finding(const char *message)
 {
     const uint64_t key = XXH3_64bits(message, strlen(message));
-    if (is_new(key ? key : 1)) {
+    if (place_is_new(key)) {
         hal_log(HAL_LOG_ERROR, "validate: %s", message);
     }
 }
@@ -71,7 +68,7 @@ hal_status hal_validate_found(hal_status status, const char *place, const char *
     va_end(arguments);
     const uint64_t key = XXH3_64bits_withSeed(place, strlen(place),
                                               XXH3_64bits(format, strlen(format)));
-    if (is_new(key ? key : 1)) {
+    if (place_is_new(key)) {
         hal_log(HAL_LOG_ERROR, "validate: %s: %s", place, sentence);
     }
     return status == HAL_OK ? HAL_OK : hal_fail(status, "%s: %s", place, sentence);

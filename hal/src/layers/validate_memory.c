@@ -4,6 +4,7 @@
 
 #include "core/buffer.h"
 #include "core/kernel.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -75,19 +76,13 @@ void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
         last++;
     }
     if (last == first) {
-        if (ranges->count == ranges->capacity) {
-            const uint32_t capacity = ranges->capacity ? 2 * ranges->capacity : 4;
-            void *larger = realloc(ranges->items, capacity * sizeof *ranges->items);
-            if (!larger) { /* rather a range too many than a finding that is none */
-                if (ranges->count > 0) {
-                    ranges->items[0].begin = 0;
-                    ranges->items[0].end = UINT64_MAX;
-                    ranges->count = 1;
-                }
-                return;
+        if (!HAL_ARRAY_RESERVE(ranges->items, ranges->capacity, (uint64_t)ranges->count + 1)) {
+            if (ranges->count > 0) { /* everything counts as written: no false finding */
+                ranges->items[0].begin = 0;
+                ranges->items[0].end = UINT64_MAX;
+                ranges->count = 1;
             }
-            ranges->items = larger;
-            ranges->capacity = capacity;
+            return;
         }
         memmove(&ranges->items[first + 1], &ranges->items[first],
                 (ranges->count - first) * sizeof *ranges->items);

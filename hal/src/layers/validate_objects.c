@@ -4,7 +4,7 @@
 #include "validate_state.h"
 
 #include "core/device.h"
-#include "base/pointer_map.h"
+#include "base/map.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const char *const kind_names[HAL_OBJECT_KIND_COUNT] = {"device", "buffer"
                                                               "graph"};
 
 /* Under the lock. */
-static hal_pointer_map objects;
+static hal_map objects;
 static hal_object *first_object;
 static uint64_t last_number[HAL_OBJECT_KIND_COUNT];
 static retired *oldest, *newest;
@@ -142,8 +142,8 @@ static hal_object *new_object(uint32_t kind, const void *address)
     }
     made->address = address;
     made->kind = kind;
-    hal_object *old = hal_pointer_map_get(&objects, address);
-    if (!hal_pointer_map_put(&objects, address, made)) {
+    hal_object *old = hal_map_get(&objects, hal_map_key(address));
+    if (!hal_map_put(&objects, hal_map_key(address), made)) {
         free_object(made);
         return NULL;
     }
@@ -197,7 +197,7 @@ static retired *drop_oldest(void)
         newest = oldest ? newest : NULL;
         retired_count--;
         retired_bytes -= item->bytes;
-        hal_object *object = hal_pointer_map_take(&objects, item->address);
+        hal_object *object = hal_map_take(&objects, hal_map_key(item->address));
         if (object) {
             free_object(object);
         }
@@ -222,7 +222,7 @@ hal_status hal_validate_begin(void)
 
 hal_object *hal_validate_find(uint32_t kind, const void *address)
 {
-    hal_object *object = address ? hal_pointer_map_get(&objects, address) : NULL;
+    hal_object *object = address ? hal_map_get(&objects, hal_map_key(address)) : NULL;
     return object && object->kind == kind ? object : NULL;
 }
 

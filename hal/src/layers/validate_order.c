@@ -7,6 +7,7 @@
  * The host's threads count as one: how they order themselves cannot be seen. */
 #include "validate_state.h"
 
+#include "base/array.h"
 #include "core/buffer.h"
 #include "core/device.h"
 #include "core/kernel.h"
@@ -115,21 +116,14 @@ static void note_access(hal_object *buffer, const hal_access *now)
     if (epoch_in(&host, now->queue) >= now->epoch) {
         return;
     }
-    if (left == facts->access_capacity && left < ACCESSES) {
-        const uint32_t capacity = left ? 2 * left : 2;
-        hal_access *larger = realloc(facts->accesses, capacity * sizeof *larger);
-        if (!larger) {
-            return;
-        }
-        facts->accesses = larger;
-        facts->access_capacity = capacity;
-    }
-    if (left == facts->access_capacity) { /* the oldest one goes */
+    if (left == ACCESSES) { /* the oldest one goes */
         memmove(facts->accesses, facts->accesses + 1, (left - 1) * sizeof *facts->accesses);
         left--;
     }
-    facts->accesses[left] = *now;
-    facts->access_count = left + 1;
+    if (HAL_ARRAY_RESERVE(facts->accesses, facts->access_capacity, (uint64_t)left + 1)) {
+        facts->accesses[left++] = *now;
+    }
+    facts->access_count = left;
 }
 
 /* Checks a use of a range that is about to become one, and notes it. */
@@ -164,17 +158,10 @@ static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t 
             return;
         }
     }
-    if (clock->count == clock->capacity) {
-        const uint32_t capacity = clock->capacity ? 2 * clock->capacity : 4;
-        void *larger = realloc(clock->items, capacity * sizeof *clock->items);
-        if (!larger) {
-            return;
-        }
-        clock->items = larger;
-        clock->capacity = capacity;
+    if (HAL_ARRAY_RESERVE(clock->items, clock->capacity, (uint64_t)clock->count + 1)) {
+        clock->items[clock->count].queue = queue;
+        clock->items[clock->count++].epoch = epoch;
     }
-    clock->items[clock->count].queue = queue;
-    clock->items[clock->count++].epoch = epoch;
 }
 
 static void join(hal_vector_clock *clock, const hal_vector_clock *other)

@@ -1,6 +1,7 @@
 /* Where plugins are looked for. Called by the registry with its lock held. */
 #include "search.h"
 
+#include "base/array.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -107,15 +108,9 @@ static hal_status add_folder(const char *folder, const char *name, hal_strings *
 
 hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes)
 {
-    if (strings->count == strings->capacity) {
-        const uint32_t capacity = strings->capacity ? 2 * strings->capacity : 8;
-        char **items = realloc(strings->items, capacity * sizeof *items);
-        if (!items) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of %u names",
-                            capacity);
-        }
-        strings->items = items;
-        strings->capacity = capacity;
+    if (!HAL_ARRAY_RESERVE(strings->items, strings->capacity, (uint64_t)strings->count + 1)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of %u names",
+                        strings->count + 1);
     }
     char *copy = strndup(item, bytes);
     if (!copy) {

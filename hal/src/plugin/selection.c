@@ -2,6 +2,7 @@
  * and by the registry's report, with the registry's lock held. */
 #include "selection.h"
 
+#include "base/array.h"
 #include "base/status.h"
 
 #include <ctype.h>
@@ -11,14 +12,8 @@
 
 static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index)
 {
-    if (found->count == found->capacity) {
-        const uint32_t capacity = found->capacity ? 2 * found->capacity : 8;
-        hal_candidate *items = realloc(found->items, capacity * sizeof *items);
-        if (!items) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of devices");
-        }
-        found->items = items;
-        found->capacity = capacity;
+    if (!HAL_ARRAY_RESERVE(found->items, found->capacity, (uint64_t)found->count + 1)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of devices");
     }
     found->items[found->count++] = (hal_candidate){module, index};
     return HAL_OK;
