@@ -1,5 +1,5 @@
-/* bench.h: what the suites of hal-bench share: options, rows of results, and the device. main.c
- * owns it all; each suite_*.c adds rows. */
+/* State shared by the suites of hal-bench: options, rows of results, devices. Owned by main.c; each
+ * suite_*.c adds rows. */
 #ifndef OPS_BENCH_H
 #define OPS_BENCH_H
 
@@ -90,7 +90,7 @@ bench_row *bench_add(bench_state *bench, const char *name, hal_type type);
 /* Adds a competitor's times to a row. */
 bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *time);
 
-/* Appends a sentence that stands below the table and in the JSON. */
+/* Appends a sentence, printed after the table and in the JSON. */
 void bench_note(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Fills in the rates of a row and of its peers from their times, and the ratios. */
@@ -130,7 +130,7 @@ bool start_once(const bench_options *options);
  * said. */
 bool bench_join(bench_state *bench, const char *path);
 
-/* What comes out (output.c). False when the file cannot be written. */
+/* Writes table and JSON (output.c). False when the file cannot be written. */
 void output_table(const bench_state *bench);
 bool output_json(const bench_state *bench);
 

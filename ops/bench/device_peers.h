@@ -18,7 +18,7 @@ typedef struct device_matrices {
 
 typedef struct device_peer device_peer;
 
-/* What a library's file gives, at the beginning of its own structure. */
+/* Common head of the structures of the peer libraries. */
 struct device_peer {
     const char *name;
     char message[256]; /* why the last call was false */

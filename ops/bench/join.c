@@ -10,7 +10,7 @@
 
 enum { MAX_DEPTH = 32, MAX_BYTES = 16 << 20 };
 
-/* What is left of the text. */
+/* Rest of the text. */
 typedef struct scanner {
     const char *at;
     int depth;

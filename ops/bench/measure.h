@@ -23,7 +23,7 @@ typedef struct measured {
  * take turns for about `seconds` for each, at least 9 runs. */
 void measure_alternating(measured *competitors, int count, double seconds);
 
-/* What samples in seconds come to; they are sorted. `calls` is noted. */
+/* Median, least and spread of samples in seconds, which get sorted. */
 void measure_summarise(measurement *time, double *samples, int count, int calls);
 
 double measure_now(void); /* seconds */

@@ -48,7 +48,7 @@ static void write_text(FILE *file, const char *text)
     fputc('"', file);
 }
 
-/* What a case does not have is null. */
+/* Fields that do not apply to a case are null. */
 static void write_number(FILE *file, const char *key, double number)
 {
     if (number > 0.0) {

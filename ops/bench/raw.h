@@ -51,7 +51,7 @@ enum { RAW_STEP_WORDS = 1024, RAW_STEP_GROUP = 128 };
 /* Those of this build; which ones it has is known to raw.c alone. */
 extern const raw_api raw_opencl, raw_vulkan, raw_cuda;
 
-/* The API of a plugin's devices, in builds that have it; null where there is none. */
+/* The API of a plugin's devices; null if there is none or the build lacks its headers. */
 const raw_api *raw_find(const char *plugin);
 
 /* Keeps the first failure's sentence. Always false. */

@@ -18,7 +18,7 @@ void raw_transfer_close(raw_transfer *transfer); /* null is allowed */
 void raw_transfer_run(void *user, int calls);
 void raw_transfer_run_by_target(void *user, int calls);
 
-/* What went wrong; null: nothing did. */
+/* The error, or null. */
 const char *raw_transfer_failure(const raw_transfer *transfer);
 
 #endif

@@ -1,6 +1,6 @@
 /* raw_vulkan.c: Vulkan's own calls; raw.h says who calls it. Command buffers are recorded anew each
- * time, some hundred commands each, and a few are under way at once; between two commands that
- * write the same memory stands a barrier. */
+ * time, some hundred commands each, and a few are in flight at once; a barrier
+ * separates two commands that write the same memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

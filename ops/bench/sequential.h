@@ -17,7 +17,7 @@ void sequential_alone(bench_state *bench);
 /* Random expressions that no kernel exists for. */
 void sequential_trees(bench_state *bench);
 
-/* The device of the run, and the one beside it: gives how many there are, 1 or 2. */
+/* The device of the run and the one of --beside. Returns their count, 1 or 2. */
 int sequential_places(const bench_state *bench, bench_place places[2]);
 
 /* Ends a run: has `last` computed and waits for it. False when a call failed, which is said. */

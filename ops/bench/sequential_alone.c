@@ -1,5 +1,5 @@
 /* sequential_alone.c: one operation and the wait for it, and with results of several sizes read
- * back, beside the driver's own launch; sequential.h says who calls it. */
+ * back, next to the driver's own launch; sequential.h says who calls it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void run_read(void *user, int calls)
     }
 }
 
-/* What is read back is -x. */
+/* The result is -x. */
 static bool check(lone *l)
 {
     static float before[MOST];

@@ -31,7 +31,7 @@ typedef struct chain {
     int fusion;
 } chain;
 
-/* What both places share. */
+/* State that both devices share. */
 typedef struct chain_reference {
     ops_unary_function order[OPERATIONS];
     float input[SEQUENTIAL_ELEMENTS];

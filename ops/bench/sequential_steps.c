@@ -4,7 +4,7 @@
  *
  *     h' = h + a (tanh(h W + x) - h)
  *
- * W is scaled to a spectral radius of about 0.9 and a lies between 0.25 and 0.75, so |h| stays
+ * W is scaled to a spectral radius of about 0.9 and 0.25 <= a <= 0.75, so |h| stays
  * below 1 and errors fade. H. Jaeger et al., "Optimization and applications of echo state networks
  * with leaky-integrator neurons", Neural Networks 20, 2007. */
 #include <float.h>
@@ -37,7 +37,7 @@ typedef struct step_numbers {
     float *weight, *rate, *start, *inputs[RING], *states[CHECKED], *other;
 } step_numbers;
 
-/* The best time of a step at a size, on the device and beside it. */
+/* The best time of a step at a size, on the device and on that of --beside. */
 typedef struct step_best {
     int64_t batch, hidden;
     double device_us, beside_us;

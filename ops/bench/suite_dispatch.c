@@ -1,5 +1,5 @@
 /* suite_dispatch.c: what a command costs that does nothing: many recorded and flushed together,
- * alone with a wait, as a kept graph; small transfers and allocations; each beside the driver's own
+ * alone with a wait, as a kept graph; small transfers and allocations; each next to the driver's own
  * calls where --raw asks for them. Called by main.c. */
 #include <stdio.h>
 #include <stdlib.h>

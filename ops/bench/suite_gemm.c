@@ -1,4 +1,4 @@
-/* suite_gemm.c: matrix products of several sizes and types, beside BLAS libraries, of the host or
+/* suite_gemm.c: matrix products of several sizes and types, next to BLAS libraries, of the host or
  * of the device, that take turns with them. Called by main.c. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* suite_pointwise.c: expressions over large arrays, beside the triad on the same threads where a
- * processor computes and beside copies where the device has memory of its own. Called by main.c. */
+/* suite_pointwise.c: expressions over large arrays, next to the triad on the same threads for
+ * processors, next to copies for devices with their own memory. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

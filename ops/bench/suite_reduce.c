@@ -1,4 +1,4 @@
-/* suite_reduce.c: reductions and softmax over long and short axes beside the yardsticks of
+/* suite_reduce.c: reductions and softmax over long and short axes next to the references of
  * memory-bound work. Called by main.c. */
 #include <math.h>
 #include <stdio.h>

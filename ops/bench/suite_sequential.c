@@ -1,6 +1,6 @@
 /* suite_sequential.c: many small operations, one after the other, as eager programs make them: how
  * much of a step is the device's and the library's overhead, and from which size on a device is
- * faster than the processor beside it. Called by main.c; the parts are sequential_*.c. */
+ * faster than the second device. Called by main.c; the parts are sequential_*.c. */
 #include "sequential.h"
 
 void suite_sequential(bench_state *bench)

@@ -48,7 +48,7 @@ static void use_folder(const char *folder, const char *hal_cache)
     }
 }
 
-/* A process of its own, which is this program. */
+/* Runs this program as a child process. */
 static bool run_pass(bench_state *bench, const char *folder, const char *hal_cache,
                      double times[TIMES])
 {

@@ -45,7 +45,7 @@ typedef struct vulkan_calls {
 bool vulkan_open(vulkan_calls *vk, const hal_device_info *info, char *message, size_t bytes);
 void vulkan_close(vulkan_calls *vk);
 
-/* A buffer with memory of its own that has `properties`. */
+/* A buffer with dedicated memory that has `properties`. */
 typedef struct vulkan_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
