@@ -1,6 +1,6 @@
-/* suite_dispatch.c: what a command costs that does nothing: many recorded and flushed together,
- * alone with a wait, as a kept graph; small transfers and allocations; each next to the driver's own
- * calls where --raw asks for them. Called by main.c. */
+/* suite_dispatch.c: overhead of empty and tiny kernels (many in a batch, alone with a wait, in a
+ * graph), small transfers and allocations; each next to the driver's own calls with --raw. Called
+ * by main.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
