@@ -122,7 +122,7 @@ static void info_limits(case_run *run, const void *parameters)
                "subgroups of %u lanes", info->subgroup_width);
 }
 
-/* What is computed with can be stored; 32-bit integers and f32 are everywhere. */
+/* Every arithmetic type can be stored; all devices have 32-bit integers and f32. */
 static void info_types(case_run *run, const void *parameters)
 {
     (void)parameters;
