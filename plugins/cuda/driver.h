@@ -1,5 +1,5 @@
-/* The CUDA driver's interface, as far as the plugin uses it: its types and constants under names of
- * our own, and the table of its functions. There is no header of the vendor's behind it. */
+/* The CUDA driver's interface, as far as the plugin uses it: types, constants and the table of its
+ * functions, declared here without a header of the vendor. Used by every file that calls it. */
 #ifndef HALYARD_CUDA_DRIVER_H
 #define HALYARD_CUDA_DRIVER_H
 
@@ -20,7 +20,7 @@ typedef struct CUgraphNode_st *cuda_node;
 
 enum { CUDA_PORT_PROGRAMMATIC = 1, CUDA_EDGE_PROGRAMMATIC = 1 };
 
-/* How a node follows another one: from which event of it on, and what kind of order that is. */
+/* An edge between nodes: the event of the first one that the second waits for, and its kind. */
 typedef struct cuda_edge {
     uint8_t from_port, to_port, type, reserved[5];
 } cuda_edge;
@@ -30,7 +30,7 @@ typedef struct cuda_uuid {
     uint8_t bytes[16];
 } cuda_uuid;
 
-/* A launch as a node of a graph has it. */
+/* CUDA_KERNEL_NODE_PARAMS. */
 typedef struct cuda_node_launch {
     cuda_function function;
     unsigned grid[3];
@@ -40,7 +40,7 @@ typedef struct cuda_node_launch {
     void **extra;
 } cuda_node_launch;
 
-enum { /* results that mean something to the plugin */
+enum { /* results that have a hal_status of their own */
        CUDA_OUT_OF_MEMORY = 2,
        CUDA_STUB_LIBRARY = 34,
        CUDA_DEVICE_UNAVAILABLE = 46,
@@ -101,5 +101,10 @@ typedef struct cuda_driver {
 #undef SYMBOL
 #undef OPTIONAL
 } cuda_driver;
+
+/* Opens the driver's library and fills the table. Threads: one at a time, as hal calls enumerate
+ * and device_open. */
+hal_status cuda_driver_load(const hal_host *host);
+const cuda_driver *cuda_functions(void);
 
 #endif

@@ -1,19 +1,22 @@
-/* Kernels: IR to PTX, PTX to machine code by the driver's own assembler, machine code from and to
- * the compile cache; and native code. Entries of the plugin's table. */
+/* Kernels: IR is lowered to PTX, the driver's assembler makes machine code of it, and the compile
+ * cache keeps the machine code; and kernels from native code. Entries of the plugin's table. */
 #include "cuda_plugin.h"
+#include "lower.h"
+#include "quirks.h"
 
 #include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_BYTES = 8192, LOG_SHOWN = 300 };
+enum { LOG_BYTES = 8192, MAX_LOGGED = 300 };
 
-/* What the launch needs. The block ends with the last scalar, as C's parameters would. */
-static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const hal_ir_kernel *ir)
+/* Sets what a launch needs. The parameter block ends with the last scalar, as C's would. */
+static void kernel_set_layout(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                              const hal_ir_kernel *ir)
 {
     cuda_layout layout;
-    cuda_lay_out(ir, &layout);
+    cuda_layout_of(ir, &layout);
     kernel->serial = atomic_fetch_add(&device->kernels, 1) + 1;
     memcpy(kernel->group, ir->group_size, sizeof kernel->group);
     kernel->binding_count = ir->binding_count;
@@ -22,8 +25,8 @@ static void describe(hal_plugin_device *device, hal_plugin_kernel *kernel, const
     kernel->dynamic_shared = layout.dynamic_shared;
 }
 
-/* Two chains of multiplications over words of 8 bytes. */
-static void hash(uint64_t key[2], const void *data, uint64_t bytes)
+/* Adds bytes to a hash of 128 bits: two multiplicative hashes over words of 8 bytes. */
+static void hash_add(uint64_t key[2], const void *data, uint64_t bytes)
 {
     const uint8_t *at = data;
     uint64_t a = key[0] ^ bytes, b = key[1];
@@ -42,54 +45,55 @@ static void hash(uint64_t key[2], const void *data, uint64_t bytes)
     key[1] = b ^ a >> 7;
 }
 
-/* Names mean nothing; everything else does. */
-static void hash_kernel(const hal_ir_kernel *ir, uint64_t key[2])
+/* The key of the compile cache: all of the IR but its names. */
+static void kernel_hash(const hal_ir_kernel *ir, uint64_t key[2])
 {
     key[0] = 0x243f6a8885a308d3;
     key[1] = 0x13198a2e03707344;
-    hash(key, ir->group_size, sizeof ir->group_size);
+    hash_add(key, ir->group_size, sizeof ir->group_size);
     const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
                                 ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
-    hash(key, counts, sizeof counts);
-    hash(key, ir->records, ir->record_count * sizeof *ir->records);
-    hash(key, ir->constants, ir->constant_count * sizeof *ir->constants);
+    hash_add(key, counts, sizeof counts);
+    hash_add(key, ir->records, ir->record_count * sizeof *ir->records);
+    hash_add(key, ir->constants, ir->constant_count * sizeof *ir->constants);
     for (uint32_t i = 0; i < ir->memory_count; i++) {
         const uint32_t words[3] = {ir->memories[i].count, ir->memories[i].type,
                                    ir->memories[i].access};
-        hash(key, words, sizeof words);
+        hash_add(key, words, sizeof words);
     }
     for (uint32_t i = 0; i < ir->scalar_count; i++) {
         const uint32_t words[2] = {ir->scalars[i].offset, ir->scalars[i].type};
-        hash(key, words, sizeof words);
+        hash_add(key, words, sizeof words);
     }
 }
 
-/* The assembler's own words say more than its result. */
-static hal_status compile_failed(cuda_result result, const char *tried, const char *log)
+/* Fails with the assembler's log, where it has one, as its result alone does not say why. */
+static hal_status compile_fail(cuda_result result, const char *attempt, const char *log)
 {
-    const hal_status status = cuda_failed(result, "%s", tried);
+    const hal_status status = cuda_check(result, "%s", attempt);
     if (status == HAL_ERROR_OUT_OF_MEMORY || status == HAL_ERROR_DEVICE_LOST || log[0] == 0) {
         return status;
     }
-    return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", tried, (int)LOG_SHOWN, log);
+    return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", attempt, (int)MAX_LOGGED, log);
 }
 
-static hal_status finish(hal_plugin_kernel *kernel, const char *entry)
+static hal_status kernel_find_entry(hal_plugin_kernel *kernel, const char *entry)
 {
     const cuda_driver *cu = cuda_functions();
     hal_status status =
-        cuda_failed(cu->cuModuleGetFunction(&kernel->function, kernel->module, entry),
-                    "finding the entry %.100s", entry);
+        cuda_check(cu->cuModuleGetFunction(&kernel->function, kernel->module, entry),
+                   "finding the entry %.100s", entry);
     if (status == HAL_OK && kernel->dynamic_shared > 0) {
         status =
-            cuda_failed(cu->cuFuncSetAttribute(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
-                                               (int)kernel->dynamic_shared),
-                        "asking for %u bytes of shared memory", kernel->dynamic_shared);
+            cuda_check(cu->cuFuncSetAttribute(kernel->function, CUDA_FUNCTION_MAX_DYNAMIC_SHARED,
+                                              (int)kernel->dynamic_shared),
+                       "asking for %u bytes of shared memory", kernel->dynamic_shared);
     }
     return status;
 }
 
-static hal_status load_module(hal_plugin_kernel *kernel, const void *image, const char *entry)
+static hal_status kernel_load_module(hal_plugin_kernel *kernel, const void *image,
+                                     const char *entry)
 {
     char log[LOG_BYTES] = "";
     const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
@@ -97,9 +101,9 @@ static hal_status load_module(hal_plugin_kernel *kernel, const void *image, cons
     const cuda_result result =
         cuda_functions()->cuModuleLoadDataEx(&kernel->module, image, 2, options, values);
     if (result != 0) {
-        return compile_failed(result, "loading machine code", log);
+        return compile_fail(result, "loading machine code", log);
     }
-    const hal_status status = finish(kernel, entry);
+    const hal_status status = kernel_find_entry(kernel, entry);
     if (status != HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
         kernel->module = NULL;
@@ -107,8 +111,8 @@ static hal_status load_module(hal_plugin_kernel *kernel, const void *image, cons
     return status;
 }
 
-static hal_status assemble(const kit_text *text, const hal_plugin_device *device,
-                           const uint64_t key[2], hal_plugin_kernel *kernel)
+static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device *device,
+                                  const uint64_t key[2], hal_plugin_kernel *kernel)
 {
     const cuda_driver *cu = cuda_functions();
     char log[LOG_BYTES] = "";
@@ -127,9 +131,9 @@ static hal_status assemble(const kit_text *text, const hal_plugin_device *device
     }
     hal_status status = HAL_OK;
     if (result != 0) {
-        status = compile_failed(result, "assembling a kernel", log);
+        status = compile_fail(result, "assembling a kernel", log);
     } else {
-        status = load_module(kernel, cubin, CUDA_ENTRY);
+        status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
     }
     if (status == HAL_OK) {
         cuda_host()->cache_store(device->id, key, cubin, bytes);
@@ -140,28 +144,28 @@ static hal_status assemble(const kit_text *text, const hal_plugin_device *device
     return status;
 }
 
-static hal_status compile(hal_plugin_device *device, const hal_ir_kernel *ir,
-                          hal_plugin_kernel *kernel)
+static hal_status kernel_compile(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                 hal_plugin_kernel *kernel)
 {
     const hal_host *host = cuda_host();
     uint64_t key[2], bytes = 0;
     void *cubin = NULL;
-    hash_kernel(ir, key);
+    kernel_hash(ir, key);
     if (host->cache_load(device->id, key, &cubin, &bytes) == HAL_OK) {
-        /* Code that the driver does not take is made again. */
-        const hal_status status = load_module(kernel, cubin, CUDA_ENTRY);
+        /* Code that the driver rejects is made again. */
+        const hal_status status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
         host->release(cubin);
         if (status == HAL_OK) {
             return status;
         }
     }
     kit_text text = {.host = host};
-    hal_status status = cuda_lower(ir, device->sm, &text);
+    hal_status status = cuda_lower(ir, device->capability, &text);
     if (status == HAL_OK) {
         if (kit_native_dump_begin(host, ir->names + ir->name, device->id)) {
             kit_native_dump_text(host, text.data);
         }
-        status = assemble(&text, device, key, kernel);
+        status = kernel_assemble(&text, device, key, kernel);
     }
     kit_text_release(&text);
     return status;
@@ -175,12 +179,12 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
     if (made == NULL) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
     }
-    describe(device, made, ir);
-    made->waits = device->sm >= CUDA_EARLY_SM;
-    hal_status status = cuda_enter(device);
+    kernel_set_layout(device, made, ir);
+    made->waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0;
+    hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
-        status = compile(device, ir, made);
-        cuda_leave();
+        status = kernel_compile(device, ir, made);
+        cuda_context_pop();
     }
     if (status != HAL_OK) {
         free(made);
@@ -190,7 +194,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
     return HAL_OK;
 }
 
-/* The code's parameters are the bindings' addresses and then the scalars, one after the other. */
+/* The entry's parameters are the addresses of the bindings, then the scalars. */
 hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *format,
                                      const void *code, uint64_t bytes, const char *entry,
                                      const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
@@ -198,25 +202,27 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
     *kernel = NULL;
     if (strcmp(format, "ptx") != 0 && strcmp(format, "cubin") != 0) {
         return cuda_fail(HAL_ERROR_UNSUPPORTED,
-                         "cuda: native code of format %.40s; ptx and cubin are taken", format);
+                         "cuda: kernel_create_native: format: expected ptx or cubin, got %.40s",
+                         format);
     }
     if (entry == NULL || entry[0] == 0) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "cuda: native code needs the name of its entry");
+        return cuda_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "cuda: kernel_create_native: entry: expected the name of a function, got none");
     }
     hal_plugin_kernel *made = calloc(1, sizeof *made);
-    char *image = malloc(bytes + 1); /* the driver reads text up to a null byte */
+    char *image = malloc(bytes + 1); /* PTX ends with a null byte */
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
     if (made == NULL || image == NULL) {
         status = cuda_fail(status, "cuda: no host memory for a kernel");
     } else {
         memcpy(image, code, bytes);
         image[bytes] = 0;
-        describe(device, made, signature);
-        status = cuda_enter(device);
+        kernel_set_layout(device, made, signature);
+        status = cuda_context_push(device);
         if (status == HAL_OK) {
-            status = load_module(made, image, entry);
-            cuda_leave();
+            status = kernel_load_module(made, image, entry);
+            cuda_context_pop();
         }
     }
     free(image);
@@ -235,10 +241,25 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     }
     pthread_rwlock_wrlock(&device->unloading);
     device->unloads++;
-    if (cuda_enter(device) == HAL_OK) {
+    if (cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
-        cuda_leave();
+        cuda_context_pop();
     }
     pthread_rwlock_unlock(&device->unloading);
     free(kernel);
+}
+
+uint32_t cuda_kernel_parameters(const hal_batch *batch, const hal_command *command,
+                                uint8_t block[CUDA_MAX_PARAMETERS])
+{
+    const hal_plugin_kernel *kernel = command->kernel;
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        const cuda_address address =
+            bindings[i].memory != NULL ? bindings[i].memory->address + bindings[i].offset : 0;
+        memcpy(block + 8 * i, &address, 8);
+    }
+    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
+           kernel->scalar_bytes);
+    return kernel->parameter_bytes;
 }

@@ -1,5 +1,6 @@
-/* A kernel's PTX: what stands before the first record, the records one after the other, and the
- * declarations that are known at the end. */
+/* The PTX of a kernel: the records in order, each by the file of its family, and then the header,
+ * whose declarations are known at the end. */
+#include "lower.h"
 #include "lower_state.h"
 
 #include <hal/ir_uniform.h>
@@ -8,8 +9,23 @@
 
 enum { SHARED_ALIGNMENT = 16 };
 
-/* Every array begins at a multiple of what the widest access needs. */
-static uint32_t place_shared(const hal_ir_kernel *kernel, uint32_t *offsets)
+typedef struct ptx_target {
+    uint32_t capability; /* of the device: at least */
+    uint32_t target;
+    const char *version;
+} ptx_target;
+
+/* The lowest version and target that have the instructions used, so that old drivers take the text;
+ * the driver's assembler makes code for the actual device. */
+static const ptx_target targets[] = {
+    {.capability = 90, .target = 90, .version = "7.8"},
+    {.capability = 80, .target = 80, .version = "7.0"},
+    {.capability = 75, .target = 75, .version = "7.0"},
+    {.capability = 0, .target = 70, .version = "6.0"},
+};
+
+/* Sets the offsets of the shared arrays, aligned for the widest access. Returns their bytes. */
+static uint32_t shared_place(const hal_ir_kernel *kernel, uint32_t *offsets)
 {
     uint32_t bytes = 0;
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
@@ -21,8 +37,8 @@ static uint32_t place_shared(const hal_ir_kernel *kernel, uint32_t *offsets)
     return bytes;
 }
 
-/* Room for what is known of each record, and where work-items part. */
-static hal_status begin(cuda_lowering *l, void **scratch)
+/* Allocates the state of each record, and finds where work-items diverge. */
+static hal_status lowering_init(cuda_lowering *l, void **scratch)
 {
     const hal_host *host = l->body.host;
     const uint64_t count = l->kernel->record_count;
@@ -34,7 +50,7 @@ static hal_status begin(cuda_lowering *l, void **scratch)
     }
     memset(memory, 0, addresses + numbers);
     *scratch = memory;
-    l->addresses = (cuda_address *)memory;
+    l->addresses = (cuda_known_address *)memory;
     l->numbers = (uint32_t *)(memory + addresses);
     l->uniform = memory + addresses + numbers + words;
     l->blocks[0].serial = l->serials = 1;
@@ -42,23 +58,23 @@ static hal_status begin(cuda_lowering *l, void **scratch)
     return HAL_OK;
 }
 
-static int uses_subgroups(const hal_ir_kernel *kernel)
+static bool uses_subgroups(const hal_ir_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->record_count; i++) {
         const uint32_t opcode = kernel->records[i].opcode;
         if (opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
             opcode == HAL_IR_SUBGROUP_REDUCE) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-/* The addresses of the bindings and of shared memory. */
-static void begin_kernel(cuda_lowering *l)
+/* Loads the addresses of the bindings and of shared memory. */
+static void lower_prologue(cuda_lowering *l)
 {
     const hal_ir_kernel *kernel = l->kernel;
-    const uint32_t shared_bytes = place_shared(kernel, l->shared_offsets);
+    const uint32_t shared_bytes = shared_place(kernel, l->shared_offsets);
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         const cuda_operand base = cuda_fresh(l, CUDA_LONG);
         l->base[i] = (uint32_t)base.bits;
@@ -71,11 +87,11 @@ static void begin_kernel(cuda_lowering *l)
         cuda_emit(l, "mov.u32 $, shared;", base);
     }
     if (uses_subgroups(kernel)) {
-        cuda_prepare_subgroups(l);
+        cuda_lower_lane_mask(l);
     }
 }
 
-static void scalar(cuda_lowering *l, uint32_t index)
+static void lower_scalar(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_ir_scalar *s = &l->kernel->scalars[r->aux];
@@ -87,7 +103,7 @@ static void lower_record(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     if (r->opcode == HAL_IR_SCALAR) {
-        scalar(l, index);
+        lower_scalar(l, index);
         return;
     }
     if (cuda_lower_arithmetic(l, index) || cuda_lower_convert(l, index) ||
@@ -97,28 +113,26 @@ static void lower_record(cuda_lowering *l, uint32_t index)
     }
     char message[160];
     snprintf(message, sizeof message,
-             "cuda: the lowering to PTX does not know opcode %u of type %u (record %u)", r->opcode,
-             r->type, index);
+             "cuda: lowering to PTX: record %u: expected a known opcode, got opcode %u of type %u",
+             index, r->opcode, r->type);
     l->status = l->body.host->fail(HAL_ERROR_UNSUPPORTED, message);
 }
 
-/* Version and target are the lowest that have what the text uses, so that old drivers take it; the
- * driver makes code for the card that is there. */
-static void declare(const cuda_lowering *l, kit_text *text)
+static void write_header(const cuda_lowering *l, uint32_t capability, kit_text *text)
 {
-    static const char *const classes[CUDA_CLASSES] = {".pred %p", ".b16 %h", ".b32 %r",
-                                                      ".b64 %l",  ".f32 %f", ".f64 %d"};
+    static const char *const classes[CUDA_CLASSES] = {
+        [CUDA_PREDICATE] = ".pred %p", [CUDA_HALF] = ".b16 %h",  [CUDA_WORD] = ".b32 %r",
+        [CUDA_LONG] = ".b64 %l",       [CUDA_FLOAT] = ".f32 %f", [CUDA_DOUBLE] = ".f64 %d",
+    };
+    const ptx_target *target = targets;
+    while (capability < target->capability) {
+        target++;
+    }
     const hal_ir_kernel *kernel = l->kernel;
     cuda_layout layout;
-    cuda_lay_out(kernel, &layout);
-    kit_text_add(text, ".version %s\n.target sm_%u\n.address_size 64\n",
-                 l->sm >= CUDA_EARLY_SM ? "7.8"
-                 : l->sm >= 75          ? "7.0"
-                                        : "6.0",
-                 l->sm >= CUDA_EARLY_SM ? CUDA_EARLY_SM
-                 : l->sm >= 80   ? 80
-                 : l->sm >= 75 ? 75
-                               : 70);
+    cuda_layout_of(kernel, &layout);
+    kit_text_add(text, ".version %s\n.target sm_%u\n.address_size 64\n", target->version,
+                 target->target);
     if (layout.dynamic_shared) {
         kit_text_add(text, ".extern .shared .align %d .b8 shared[];\n", SHARED_ALIGNMENT);
     }
@@ -141,46 +155,46 @@ static void declare(const cuda_lowering *l, kit_text *text)
             kit_text_add(text, ".reg %s<%u>;\n", classes[i], l->used[i]);
         }
     }
-    if (l->sm >= CUDA_EARLY_SM) {
-        /* In a chain the kernel starts before the one in front of it is done: see chain.c. All
-         * work-items wait, so that whatever follows them comes after both. */
+    if (l->quirks & CUDA_QUIRK_EARLY_START) {
+        /* Every work-item waits, so that a kernel after this one comes after both. */
         kit_text_add(text, "griddepcontrol.wait;\n");
     }
 }
 
-void cuda_lay_out(const hal_ir_kernel *kernel, cuda_layout *layout)
+void cuda_layout_of(const hal_ir_kernel *kernel, cuda_layout *layout)
 {
     uint32_t offsets[HAL_IR_MAX_SHARED];
     layout->scalars = 8 * kernel->binding_count;
     layout->parameter_bytes = layout->scalars;
-    if (kernel->scalar_count > 0) { /* in rising order */
+    if (kernel->scalar_count > 0) { /* sorted by offset */
         const hal_ir_scalar *last = &kernel->scalars[kernel->scalar_count - 1];
         layout->parameter_bytes += last->offset + hal_type_size(last->type);
     }
-    layout->shared_bytes = place_shared(kernel, offsets);
+    layout->shared_bytes = shared_place(kernel, offsets);
     layout->dynamic_shared = layout->shared_bytes > CUDA_STATIC_SHARED ? layout->shared_bytes : 0;
 }
 
-hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t sm, kit_text *text)
+hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text *text)
 {
-    cuda_lowering l = {.kernel = kernel, .sm = sm, .body = {.host = text->host}};
+    cuda_lowering l = {
+        .kernel = kernel, .quirks = cuda_quirks(capability), .body = {.host = text->host}};
     void *scratch = NULL;
-    hal_status status = begin(&l, &scratch);
+    hal_status status = lowering_init(&l, &scratch);
     if (status != HAL_OK) {
         return status;
     }
-    begin_kernel(&l);
+    lower_prologue(&l);
     for (uint32_t i = 0; i < kernel->record_count && l.status == HAL_OK; i++) {
         lower_record(&l, i);
     }
     status = l.status;
     if (status == HAL_OK) {
-        declare(&l, text);
+        write_header(&l, capability, text);
         kit_text_append(text, l.body.data, l.body.length);
         kit_text_add(text, "ret;\n}\n");
         if (text->failed || l.body.failed) {
             status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                      "cuda: no host memory for the text of a kernel");
+                                      "cuda: no host memory for the PTX of a kernel");
         }
     }
     kit_text_release(&l.body);

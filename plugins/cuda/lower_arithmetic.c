@@ -1,22 +1,66 @@
-/* Arithmetic, bits, comparisons and choice. Every rounding is spelled out (.rn), so that the
+/* Arithmetic, bits, comparisons and selection. Every rounding is explicit (.rn), so that the
  * assembler contracts nothing and keeps denormals. */
 #include "lower_state.h"
 
-static void binary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
+#include <stddef.h>
+
+typedef struct ptx_operation ptx_operation;
+
+/* How an opcode is lowered: by a function, with the spelling of its instruction. */
+struct ptx_operation {
+    void (*lower)(cuda_lowering *l, uint32_t index, const ptx_operation *operation);
+    const char *floats;   /* the instruction for floats */
+    const char *integers; /* and for integers */
+    cuda_operand (*suffix)(hal_type type);
+};
+
+static const char *operation_name(const ptx_operation *operation, hal_type type)
+{
+    return hal_type_is_float(type) ? operation->floats : operation->integers;
+}
+
+static void emit_unary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    cuda_emit(l, "$$ $, $;", cuda_text(name), suffix, cuda_define(l, index), cuda_value(l, r->a));
+}
+
+static void emit_binary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     cuda_emit(l, "$$ $, $, $;", cuda_text(name), suffix, cuda_define(l, index), cuda_value(l, r->a),
               cuda_value(l, r->b));
 }
 
-static void arithmetic(cuda_lowering *l, uint32_t index, const char *floats, const char *integers)
+static void lower_unary(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_type type = l->kernel->records[index].type;
-    binary(l, index, hal_type_is_float(type) ? floats : integers, cuda_type(type));
+    emit_unary(l, index, operation_name(operation, type), operation->suffix(type));
 }
 
-/* What the instruction leaves open is decided here: division by 0 gives 0, and by -1 it is a
- * negation, which wraps. */
+static void lower_binary(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    const hal_type type = l->kernel->records[index].type;
+    emit_binary(l, index, operation_name(operation, type), operation->suffix(type));
+}
+
+/* cvt with a rounding, from a float type to itself. */
+static void lower_round(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    cuda_emit(l, "$$$ $, $;", cuda_text(operation->floats), cuda_type(r->type), cuda_type(r->type),
+              cuda_define(l, index), cuda_value(l, r->a));
+}
+
+static void lower_fma(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    cuda_emit(l, "$$ $, $, $, $;", cuda_text(operation->floats), cuda_type(r->type),
+              cuda_define(l, index), cuda_value(l, r->a), cuda_value(l, r->b), cuda_value(l, r->c));
+}
+
+/* The instructions leave two cases undefined, which the IR defines: division by 0 is 0, and by
+ * -1 it is a negation, which wraps. */
 static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand result)
 {
     const hal_ir_record *r = &l->kernel->records[index];
@@ -30,7 +74,7 @@ static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand resul
         cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
         return;
     }
-    const int is_signed = hal_type_is_signed(r->type);
+    const bool is_signed = hal_type_is_signed(r->type);
     const cuda_operand zero = cuda_fresh(l, CUDA_PREDICATE), safe = cuda_fresh(l, class),
                        quotient = cuda_fresh(l, class), one = cuda_fresh(l, CUDA_PREDICATE),
                        checked = is_signed ? cuda_fresh(l, class) : quotient;
@@ -53,31 +97,23 @@ static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand resul
     cuda_emit(l, "selp$ $, 0, $, $;", bits, result, checked, zero);
 }
 
-static void divide(cuda_lowering *l, uint32_t index)
+static void lower_divide(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     if (!hal_type_is_float(r->type)) {
         divide_integers(l, index, cuda_define(l, index));
-        return;
+    } else if (r->opcode == HAL_IR_DIV) {
+        emit_binary(l, index, operation->floats, cuda_type(r->type));
+    } else {
+        cuda_lower_remainder(l, index);
     }
-    if (r->opcode == HAL_IR_DIV) {
-        binary(l, index, "div.rn", cuda_type(r->type));
-        return;
-    }
-    cuda_lower_remainder(l, index);
 }
 
-static void unary(cuda_lowering *l, uint32_t index, const char *name, cuda_operand suffix)
+/* NEG and ABS of floats change the sign bit alone, of NaN too, which neg and abs do not promise. */
+static void lower_sign(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
-    cuda_emit(l, "$$ $, $;", cuda_text(name), suffix, cuda_define(l, index), cuda_value(l, r->a));
-}
-
-/* NEG and ABS of floats touch the sign bit alone, of NaN too, which neg and abs do not promise. */
-static void sign_bit(cuda_lowering *l, uint32_t index)
-{
-    const hal_ir_record *r = &l->kernel->records[index];
-    const int negate = r->opcode == HAL_IR_NEG;
+    const bool negate = r->opcode == HAL_IR_NEG;
     const hal_ir_record *operand = &l->kernel->records[r->a];
     if (hal_type_is_float(r->type) && negate && operand->opcode == HAL_IR_ABS) {
         cuda_emit(l, "or$ $, $, $;", cuda_bits(r->type), cuda_define(l, index),
@@ -85,59 +121,69 @@ static void sign_bit(cuda_lowering *l, uint32_t index)
                   cuda_unsigned(UINT64_C(1) << (8 * hal_type_size(r->type) - 1)));
     } else if (hal_type_is_float(r->type)) {
         const uint64_t sign = r->type == HAL_TYPE_F32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
-        cuda_emit(l, "$$ $, $, $;", cuda_text(negate ? "xor" : "and"), cuda_bits(r->type),
+        cuda_emit(l, "$$ $, $, $;", cuda_text(operation->floats), cuda_bits(r->type),
                   cuda_define(l, index), cuda_in_register(l, r->a, 0),
                   cuda_unsigned(negate ? sign : sign - 1));
     } else if (negate) {
-        unary(l, index, "neg", cuda_text(hal_type_size(r->type) == 8 ? ".s64" : ".s32"));
+        emit_unary(l, index, operation->integers,
+                   cuda_text(hal_type_size(r->type) == 8 ? ".s64" : ".s32"));
     } else if (hal_type_is_signed(r->type)) {
-        unary(l, index, "abs", cuda_type(r->type));
+        emit_unary(l, index, operation->integers, cuda_type(r->type));
     } else {
-        unary(l, index, "mov", cuda_bits(r->type));
+        emit_unary(l, index, "mov", cuda_bits(r->type));
     }
 }
 
-static void extreme(cuda_lowering *l, uint32_t index)
+static void lower_extreme(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
-    const int lesser = r->opcode == HAL_IR_MIN;
     if (hal_type_is_float(r->type)) {
-        cuda_extreme(l, r->type, lesser, cuda_define(l, index), cuda_value(l, r->a),
-                     cuda_value(l, r->b));
+        cuda_lower_extreme(l, r->type, r->opcode == HAL_IR_MIN, cuda_define(l, index),
+                           cuda_value(l, r->a), cuda_value(l, r->b));
     } else {
-        binary(l, index, lesser ? "min" : "max", cuda_type(r->type));
+        lower_binary(l, index, operation);
     }
 }
 
-/* Whether a value is an operation with a constant as its second operand. */
-static int takes(const cuda_lowering *l, hal_ir_value value, uint32_t opcode, uint64_t number)
+/* Whether a value is an operation with this constant as its second operand. */
+static bool is_operation_with(const cuda_lowering *l, hal_ir_value value, uint32_t opcode,
+                              uint64_t number)
 {
     const hal_ir_record *r = &l->kernel->records[value];
     if (r->opcode != opcode) {
-        return 0;
+        return false;
     }
     const hal_ir_record *second = &l->kernel->records[r->b];
     return second->opcode == HAL_IR_CONSTANT && l->kernel->constants[second->aux] == number;
 }
 
-/* The low halves of two words, or the high ones, side by side are one permutation of bytes:
- * (x & 0xffff) | (y << 16), and (x >> 16) | (y & 0xffff0000). */
-static int join_halves(cuda_lowering *l, uint32_t index)
+/* Packs the low halves of two words, or the high ones, by one permutation of bytes:
+ * (x & 0xffff) | (y << 16), and (x >> 16) | (y & 0xffff0000). False for other operands. */
+static bool emit_pack_halves(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_ir_record *first = &l->kernel->records[r->a], *second = &l->kernel->records[r->b];
-    const int low = takes(l, r->a, HAL_IR_AND, 0xffff) && takes(l, r->b, HAL_IR_SHL, 16);
-    const int high = takes(l, r->a, HAL_IR_SHR, 16) && takes(l, r->b, HAL_IR_AND, 0xffff0000);
+    const bool low = is_operation_with(l, r->a, HAL_IR_AND, 0xffff) &&
+                     is_operation_with(l, r->b, HAL_IR_SHL, 16);
+    const bool high = is_operation_with(l, r->a, HAL_IR_SHR, 16) &&
+                      is_operation_with(l, r->b, HAL_IR_AND, 0xffff0000);
     if (r->type != HAL_TYPE_U32 || (!low && !high)) {
-        return 0;
+        return false;
     }
     cuda_emit(l, "prmt.b32 $, $, $, $;", cuda_define(l, index), cuda_in_register(l, first->a, 0),
               cuda_in_register(l, second->a, 0), cuda_unsigned(low ? 0x5410 : 0x7632));
-    return 1;
+    return true;
 }
 
-/* The instructions hold larger counts at the width; the IR takes them modulo the width. */
-static void shift(cuda_lowering *l, uint32_t index)
+static void lower_or(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    if (!emit_pack_halves(l, index)) {
+        lower_binary(l, index, operation);
+    }
+}
+
+/* The instructions clamp the count to the width; the IR takes it modulo the width. */
+static void lower_shift(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const uint32_t bits = 8 * hal_type_size(r->type);
@@ -153,16 +199,11 @@ static void shift(cuda_lowering *l, uint32_t index)
         cuda_emit(l, "and.b32 $, $, $;", cut, count, cuda_unsigned(bits - 1));
         count = cut;
     }
-    if (r->opcode == HAL_IR_SHL) {
-        cuda_emit(l, "shl$ $, $, $;", cuda_bits(r->type), cuda_define(l, index),
-                  cuda_value(l, r->a), count);
-    } else {
-        cuda_emit(l, "shr$ $, $, $;", cuda_type(r->type), cuda_define(l, index),
-                  cuda_value(l, r->a), count);
-    }
+    cuda_emit(l, "$$ $, $, $;", cuda_text(operation->integers), operation->suffix(r->type),
+              cuda_define(l, index), cuda_value(l, r->a), count);
 }
 
-static void compare(cuda_lowering *l, uint32_t index)
+static void lower_compare(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_type type = l->kernel->records[r->a].type;
@@ -176,16 +217,13 @@ static void compare(cuda_lowering *l, uint32_t index)
         }
         return;
     }
-    const char *name = r->opcode == HAL_IR_EQ    ? "eq"
-                       : r->opcode == HAL_IR_LT  ? "lt"
-                       : r->opcode == HAL_IR_LE  ? "le"
-                       : hal_type_is_float(type) ? "neu"
-                                                 : "ne";
-    cuda_emit(l, "setp.$$ $, $, $;", cuda_text(name), cuda_type(type), cuda_define(l, index), a, b);
+    cuda_emit(l, "setp.$$ $, $, $;", cuda_text(operation_name(operation, type)), cuda_type(type),
+              cuda_define(l, index), a, b);
 }
 
-static void select(cuda_lowering *l, uint32_t index)
+static void lower_select(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
+    (void)operation;
     const hal_ir_record *r = &l->kernel->records[index];
     const cuda_operand choice = cuda_value(l, r->a), b = cuda_value(l, r->b),
                        c = cuda_value(l, r->c);
@@ -201,92 +239,53 @@ static void select(cuda_lowering *l, uint32_t index)
     cuda_emit(l, "or.pred $, $, $;", cuda_define(l, index), first, second);
 }
 
-int cuda_lower_arithmetic(cuda_lowering *l, uint32_t index)
+/* By opcode; an opcode without a function belongs to another family. */
+static const ptx_operation operations[HAL_IR_OPCODE_COUNT] = {
+    [HAL_IR_ADD] = {lower_binary, "add.rn", "add", cuda_type},
+    [HAL_IR_SUB] = {lower_binary, "sub.rn", "sub", cuda_type},
+    [HAL_IR_MUL] = {lower_binary, "mul.rn", "mul.lo", cuda_type},
+    [HAL_IR_MULHI] = {lower_binary, NULL, "mul.hi", cuda_type},
+    [HAL_IR_FMA] = {lower_fma, "fma.rn", NULL, cuda_type},
+    [HAL_IR_DIV] = {lower_divide, "div.rn", "div", cuda_type},
+    [HAL_IR_REM] = {lower_divide, NULL, "rem", cuda_type},
+    [HAL_IR_NEG] = {lower_sign, "xor", "neg", cuda_bits},
+    [HAL_IR_ABS] = {lower_sign, "and", "abs", cuda_bits},
+    [HAL_IR_MIN] = {lower_extreme, "min", "min", cuda_type},
+    [HAL_IR_MAX] = {lower_extreme, "max", "max", cuda_type},
+    [HAL_IR_SQRT] = {lower_unary, "sqrt.rn", NULL, cuda_type},
+    [HAL_IR_FLOOR] = {lower_round, "cvt.rmi", NULL, cuda_type},
+    [HAL_IR_TRUNC] = {lower_round, "cvt.rzi", NULL, cuda_type},
+    [HAL_IR_RINT] = {lower_round, "cvt.rni", NULL, cuda_type},
+    [HAL_IR_AND] = {lower_binary, NULL, "and", cuda_bits},
+    [HAL_IR_OR] = {lower_or, NULL, "or", cuda_bits},
+    [HAL_IR_XOR] = {lower_binary, NULL, "xor", cuda_bits},
+    [HAL_IR_NOT] = {lower_unary, NULL, "not", cuda_bits},
+    [HAL_IR_SHL] = {lower_shift, NULL, "shl", cuda_bits},
+    [HAL_IR_SHR] = {lower_shift, NULL, "shr", cuda_type},
+    [HAL_IR_EQ] = {lower_compare, "eq", "eq", cuda_type},
+    [HAL_IR_NE] = {lower_compare, "neu", "ne", cuda_type},
+    [HAL_IR_LT] = {lower_compare, "lt", "lt", cuda_type},
+    [HAL_IR_LE] = {lower_compare, "le", "le", cuda_type},
+    [HAL_IR_SELECT] = {lower_select, "selp", "selp", cuda_type},
+};
+
+bool cuda_lower_arithmetic(cuda_lowering *l, uint32_t index)
 {
-    const hal_ir_record *r = &l->kernel->records[index];
-    switch (r->opcode) {
-    case HAL_IR_ADD:
-        arithmetic(l, index, "add.rn", "add");
-        return 1;
-    case HAL_IR_SUB:
-        arithmetic(l, index, "sub.rn", "sub");
-        return 1;
-    case HAL_IR_MUL:
-        arithmetic(l, index, "mul.rn", "mul.lo");
-        return 1;
-    case HAL_IR_MULHI:
-        binary(l, index, "mul.hi", cuda_type(r->type));
-        return 1;
-    case HAL_IR_FMA:
-        cuda_emit(l, "fma.rn$ $, $, $, $;", cuda_type(r->type), cuda_define(l, index),
-                  cuda_value(l, r->a), cuda_value(l, r->b), cuda_value(l, r->c));
-        return 1;
-    case HAL_IR_DIV:
-    case HAL_IR_REM:
-        divide(l, index);
-        return 1;
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-        sign_bit(l, index);
-        return 1;
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-        extreme(l, index);
-        return 1;
-    case HAL_IR_SQRT:
-        unary(l, index, "sqrt.rn", cuda_type(r->type));
-        return 1;
-    case HAL_IR_FLOOR:
-        unary(l, index, r->type == HAL_TYPE_F32 ? "cvt.rmi.f32" : "cvt.rmi.f64",
-              cuda_type(r->type));
-        return 1;
-    case HAL_IR_TRUNC:
-        unary(l, index, r->type == HAL_TYPE_F32 ? "cvt.rzi.f32" : "cvt.rzi.f64",
-              cuda_type(r->type));
-        return 1;
-    case HAL_IR_RINT:
-        unary(l, index, r->type == HAL_TYPE_F32 ? "cvt.rni.f32" : "cvt.rni.f64",
-              cuda_type(r->type));
-        return 1;
-    case HAL_IR_AND:
-        binary(l, index, "and", cuda_bits(r->type));
-        return 1;
-    case HAL_IR_OR:
-        if (!join_halves(l, index)) {
-            binary(l, index, "or", cuda_bits(r->type));
-        }
-        return 1;
-    case HAL_IR_XOR:
-        binary(l, index, "xor", cuda_bits(r->type));
-        return 1;
-    case HAL_IR_NOT:
-        unary(l, index, "not", cuda_bits(r->type));
-        return 1;
-    case HAL_IR_SHL:
-    case HAL_IR_SHR:
-        shift(l, index);
-        return 1;
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        compare(l, index);
-        return 1;
-    case HAL_IR_SELECT:
-        select(l, index);
-        return 1;
-    default:
-        return 0;
+    const uint32_t opcode = l->kernel->records[index].opcode;
+    const ptx_operation *operation = opcode < HAL_IR_OPCODE_COUNT ? &operations[opcode] : NULL;
+    if (operation == NULL || operation->lower == NULL) {
+        return false;
     }
+    operation->lower(l, index, operation);
+    return true;
 }
 
-/* By one instruction for f32 from 8.0 on. */
-void cuda_extreme(cuda_lowering *l, hal_type type, int lesser, cuda_operand result, cuda_operand a,
-                  cuda_operand b)
+void cuda_lower_extreme(cuda_lowering *l, hal_type type, bool minimum, cuda_operand result,
+                        cuda_operand a, cuda_operand b)
 {
-    const cuda_operand name = cuda_text(lesser ? "min" : "max"), suffix = cuda_type(type);
-    const int is_f32 = type == HAL_TYPE_F32;
-    if (is_f32 && l->sm >= 80) {
+    const cuda_operand name = cuda_text(minimum ? "min" : "max"), suffix = cuda_type(type);
+    const bool is_f32 = type == HAL_TYPE_F32;
+    if (is_f32 && (l->quirks & CUDA_QUIRK_NAN_EXTREMES)) {
         cuda_emit(l, "$.NaN.f32 $, $, $;", name, result, a, b);
         return;
     }

@@ -1,11 +1,11 @@
-/* Conversions: between value types, by bits, and to and from what memory holds. */
+/* Conversions between value types, of bits, and to and from the storage types of memory. */
 #include "lower_state.h"
 
-/* The instruction saturates; NaN gives 0 by itself only from f32 to 32 bits. */
-static void cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a)
+/* The instruction saturates. It turns NaN into 0 only from f32 to 32 bits. */
+static void lower_cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a)
 {
     const hal_type to = l->kernel->records[index].type;
-    const int exact = from == HAL_TYPE_F32 && hal_type_size(to) == 4;
+    const bool exact = from == HAL_TYPE_F32 && hal_type_size(to) == 4;
     const cuda_operand result = cuda_define(l, index),
                        number = exact ? result : cuda_fresh(l, cuda_class(to));
     cuda_emit(l, "cvt.rzi$$ $, $;", cuda_type(to), cuda_type(from), number, a);
@@ -16,7 +16,7 @@ static void cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cud
     }
 }
 
-static void cast(cuda_lowering *l, uint32_t index)
+static void lower_cast(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_type from = l->kernel->records[r->a].type, to = r->type;
@@ -28,7 +28,7 @@ static void cast(cuda_lowering *l, uint32_t index)
                   : from == HAL_TYPE_F64 ? (cuda_operand){CUDA_DOUBLE_BITS, 0}
                                          : cuda_integer(0));
     } else if (from == HAL_TYPE_BOOL) {
-        const int is_f32 = to == HAL_TYPE_F32, is_f64 = to == HAL_TYPE_F64;
+        const bool is_f32 = to == HAL_TYPE_F32, is_f64 = to == HAL_TYPE_F64;
         cuda_emit(l, "selp$ $, $, $, $;", cuda_type(to), cuda_define(l, index),
                   is_f32   ? (cuda_operand){CUDA_FLOAT_BITS, 0x3f800000}
                   : is_f64 ? (cuda_operand){CUDA_DOUBLE_BITS, UINT64_C(0x3ff0000000000000)}
@@ -38,7 +38,7 @@ static void cast(cuda_lowering *l, uint32_t index)
                            : cuda_integer(0),
                   a);
     } else if (hal_type_is_float(from) && hal_type_is_integer(to)) {
-        cast_to_integer(l, index, from, a);
+        lower_cast_to_integer(l, index, from, a);
     } else if (hal_type_is_float(to) && (hal_type_is_integer(from) || to == HAL_TYPE_F32)) {
         cuda_emit(l, "cvt.rn$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
     } else {
@@ -46,14 +46,14 @@ static void cast(cuda_lowering *l, uint32_t index)
     }
 }
 
-static void bitcast(cuda_lowering *l, uint32_t index)
+static void lower_bitcast(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const cuda_operand a = cuda_in_register(l, r->a, 0);
     cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), cuda_define(l, index), a);
 }
 
-static void narrow(cuda_lowering *l, uint32_t index)
+static void lower_narrow(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_type to = (hal_type)r->aux;
@@ -85,8 +85,8 @@ static void narrow(cuda_lowering *l, uint32_t index)
     }
 }
 
-/* The upper half of an f32, rounded to nearest even, in the low bits of a word; NaN stays NaN. */
-static cuda_operand bf16_bits(cuda_lowering *l, cuda_operand value)
+/* An f32 rounded to the nearest even bf16, in the low half of a word; NaN stays NaN. */
+static cuda_operand emit_bf16_bits(cuda_lowering *l, cuda_operand value)
 {
     const cuda_operand bits = cuda_fresh(l, CUDA_WORD), odd = cuda_fresh(l, CUDA_WORD),
                        nan = cuda_fresh(l, CUDA_PREDICATE);
@@ -100,32 +100,32 @@ static cuda_operand bf16_bits(cuda_lowering *l, cuda_operand value)
     return bits;
 }
 
-int cuda_lower_convert(cuda_lowering *l, uint32_t index)
+bool cuda_lower_convert(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     if (cuda_is_alias(l->kernel, r)) {
-        return 1;
+        return true;
     }
     switch (r->opcode) {
     case HAL_IR_CAST:
-        cast(l, index);
-        return 1;
+        lower_cast(l, index);
+        return true;
     case HAL_IR_BITCAST:
-        bitcast(l, index);
-        return 1;
+        lower_bitcast(l, index);
+        return true;
     case HAL_IR_NARROW:
-        narrow(l, index);
-        return 1;
+        lower_narrow(l, index);
+        return true;
     default:
-        return 0;
+        return false;
     }
 }
 
 void cuda_pack_halves(cuda_lowering *l, hal_type type, cuda_operand word, cuda_operand low,
                       cuda_operand high)
 {
-    const int is_f16 = type == HAL_TYPE_F16, both = high.kind != CUDA_TEXT;
-    if (l->sm >= 80) {
+    const bool is_f16 = type == HAL_TYPE_F16, both = high.kind != CUDA_TEXT;
+    if (l->quirks & CUDA_QUIRK_PACKED_HALVES) {
         const cuda_operand zero = {CUDA_FLOAT_BITS, 0};
         cuda_emit(l, is_f16 ? "cvt.rn.f16x2.f32 $, $, $;" : "cvt.rn.bf16x2.f32 $, $, $;", word,
                   both ? high : zero, low);
@@ -142,9 +142,9 @@ void cuda_pack_halves(cuda_lowering *l, hal_type type, cuda_operand word, cuda_o
         cuda_emit(l, "mov.b32 $, {$, $};", word, first, second);
         return;
     }
-    const cuda_operand first = bf16_bits(l, low);
+    const cuda_operand first = emit_bf16_bits(l, low);
     if (both) {
-        cuda_emit(l, "prmt.b32 $, $, $, 21520;", word, first, bf16_bits(l, high)); /* 0x5410 */
+        cuda_emit(l, "prmt.b32 $, $, $, 21520;", word, first, emit_bf16_bits(l, high)); /* 0x5410 */
     } else {
         cuda_emit(l, "mov.b32 $, $;", word, first);
     }

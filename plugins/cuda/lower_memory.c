@@ -1,17 +1,17 @@
 /* Memory: addresses, loads, stores, atomics and asynchronous copies.
  *
- * The address of an element is a register and a constant offset. Types of one or two bytes travel
- * in words of 32 bits and are taken apart in registers. */
+ * The address of an element is a register and a constant offset. Elements of one or two bytes are
+ * loaded and stored as words of 32 bits, which are unpacked and packed in registers. */
 #include "lower_state.h"
 
-/* Where an access begins. */
-typedef struct place {
+/* The address of the first element of an access. */
+typedef struct ptx_place {
     cuda_operand base;
     cuda_operand offset; /* bytes */
     const char *space;   /* .shared, .global */
-} place;
+} ptx_place;
 
-static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
+static cuda_operand emit_address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
 {
     const hal_type type = l->kernel->records[index].type;
     const uint32_t size = hal_type_size(l->kernel->memories[memory].type);
@@ -37,12 +37,13 @@ static cuda_operand new_address(cuda_lowering *l, uint32_t memory, hal_ir_value 
     return made;
 }
 
-/* The register with the address of element `index`; computed once in a block and those inside. */
-static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
+/* The register with the address of element `index`. It is computed once in a block of the control
+ * flow and those inside. */
+static cuda_operand address_of(cuda_lowering *l, uint32_t memory, hal_ir_value index)
 {
-    const int shared = hal_ir_is_shared(l->kernel, memory);
-    cuda_address *known = &l->addresses[index];
-    /* All arrays of one element size in shared memory have their addresses in common. */
+    const bool shared = hal_ir_is_shared(l->kernel, memory);
+    cuda_known_address *known = &l->addresses[index];
+    /* Shared arrays of one element size have the same base, and so the same addresses. */
     const uint32_t key =
         shared ? l->kernel->binding_count + hal_type_size(l->kernel->memories[memory].type)
                : memory;
@@ -50,17 +51,17 @@ static cuda_operand address(cuda_lowering *l, uint32_t memory, hal_ir_value inde
         l->blocks[known->depth].serial == known->block) {
         return (cuda_operand){shared ? CUDA_WORD : CUDA_LONG, known->number};
     }
-    const cuda_operand made = new_address(l, memory, index);
-    *known = (cuda_address){key, l->blocks[l->depth].serial, l->depth, (uint32_t)made.bits};
+    const cuda_operand made = emit_address(l, memory, index);
+    *known = (cuda_known_address){key, l->blocks[l->depth].serial, l->depth, (uint32_t)made.bits};
     return made;
 }
 
-static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32_t elements)
+static ptx_place place_of(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32_t elements)
 {
-    const int shared = hal_ir_is_shared(l->kernel, memory);
+    const bool shared = hal_ir_is_shared(l->kernel, memory);
     const int64_t size = hal_type_size(l->kernel->memories[memory].type);
     const hal_ir_record *r = &l->kernel->records[index];
-    place p = {.space = shared ? ".shared" : ".global"};
+    ptx_place p = {.space = shared ? ".shared" : ".global"};
     int64_t offset = elements * size;
     if (shared) {
         offset += l->shared_offsets[memory - l->kernel->binding_count];
@@ -75,9 +76,9 @@ static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32
         }
     }
     if (p.base.kind == CUDA_PREDICATE) {
-        p.base = address(l, memory, index);
+        p.base = address_of(l, memory, index);
     }
-    if (offset != (int32_t)offset) { /* farther than an instruction reaches */
+    if (offset != (int32_t)offset) { /* an offset has 32 bits */
         const cuda_operand far = cuda_fresh(l, CUDA_LONG);
         cuda_emit(l, "add.s64 $, $, $;", far, p.base, cuda_integer(offset));
         p.base = far;
@@ -87,16 +88,17 @@ static place locate(cuda_lowering *l, uint32_t memory, hal_ir_value index, int32
     return p;
 }
 
-static void guard_prefix(cuda_lowering *l, hal_ir_value guard)
+static void emit_guard(cuda_lowering *l, hal_ir_value guard)
 {
     if (guard != HAL_IR_NONE) {
-        cuda_guard(l, cuda_value(l, guard));
+        cuda_emit_guard(l, cuda_value(l, guard));
     }
 }
 
-/* One ld or st of one, two or four registers, under its guard; what is not loaded is 0. */
-static void access(cuda_lowering *l, const char *operation, const char *type, hal_ir_value guard,
-                   const place *p, const cuda_operand *registers, uint32_t count, int is_load)
+/* One ld or st of one, two or four registers, under its guard. What is not loaded is 0. */
+static void emit_access(cuda_lowering *l, const char *operation, const char *type,
+                        hal_ir_value guard, const ptx_place *p, const cuda_operand *registers,
+                        uint32_t count, bool is_load)
 {
     static const char *const vectors[5] = {"", "", ".v2", "", ".v4"};
     if (is_load && guard != HAL_IR_NONE) {
@@ -110,7 +112,7 @@ static void access(cuda_lowering *l, const char *operation, const char *type, ha
                                             : cuda_integer(0));
         }
     }
-    guard_prefix(l, guard);
+    emit_guard(l, guard);
     const cuda_operand name = cuda_text(operation), vector = cuda_text(vectors[count]),
                        kind = cuda_text(type);
     if (is_load && count == 1) {
@@ -132,20 +134,21 @@ static void access(cuda_lowering *l, const char *operation, const char *type, ha
     }
 }
 
-/* Of a binding that is only read: through the read-only path, which takes the memory to be constant
- * as long as the kernel is there. A kernel that starts early is there before its inputs are. */
-static const char *load_of(const cuda_lowering *l, uint32_t memory)
+/* ld.global.nc requires memory that stays constant while the kernel is there. A kernel that starts
+ * early is there before its inputs are written. */
+static const char *load_name(const cuda_lowering *l, uint32_t memory)
 {
     if (hal_ir_is_shared(l->kernel, memory)) {
         return "ld.shared";
     }
-    return l->kernel->memories[memory].access == HAL_ACCESS_READ && l->sm < CUDA_EARLY_SM
+    return l->kernel->memories[memory].access == HAL_ACCESS_READ &&
+                   !(l->quirks & CUDA_QUIRK_EARLY_START)
                ? "ld.global.nc"
                : "ld.global";
 }
 
-static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
-                   uint32_t element)
+static void emit_unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
+                        uint32_t element)
 {
     const uint32_t bits = 8 * hal_type_size(type);
     const cuda_operand at = cuda_unsigned(element * bits);
@@ -167,30 +170,30 @@ static void unpack(cuda_lowering *l, hal_type type, cuda_operand result, cuda_op
     }
 }
 
-/* Elements of one or two bytes: whole words where there are four bytes or more. */
-static void load_words(cuda_lowering *l, uint32_t index, const place *p)
+/* Elements of one or two bytes, in whole words where there are four bytes or more. */
+static void lower_load_words(cuda_lowering *l, uint32_t index, const ptx_place *p)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_ir_memory *memory = &l->kernel->memories[r->aux];
     const uint32_t size = hal_type_size(memory->type), bytes = size * r->width;
     const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
     const cuda_operand first = cuda_define(l, index);
-    const int as_is = r->width == 1 && hal_type_is_integer(memory->type);
+    const bool is_raw = r->width == 1 && hal_type_is_integer(memory->type);
     cuda_operand registers[4];
     for (uint32_t i = 0; i < words; i++) {
-        registers[i] = as_is ? first : cuda_fresh(l, CUDA_WORD);
+        registers[i] = is_raw ? first : cuda_fresh(l, CUDA_WORD);
     }
     const char *type = bytes == 1   ? memory->type == HAL_TYPE_I8 ? ".s8" : ".u8"
-                       : bytes == 2 ? as_is && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
+                       : bytes == 2 ? is_raw && memory->type == HAL_TYPE_I16 ? ".s16" : ".u16"
                                     : ".b32";
-    access(l, load_of(l, r->aux), type, r->b, p, registers, words, 1);
-    for (uint32_t i = 0; i < r->width && !as_is; i++) {
-        unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i}, registers[i * size / 4],
-               i * size % 4 / size);
+    emit_access(l, load_name(l, r->aux), type, r->b, p, registers, words, true);
+    for (uint32_t i = 0; i < r->width && !is_raw; i++) {
+        emit_unpack(l, memory->type, (cuda_operand){first.kind, first.bits + i},
+                    registers[i * size / 4], i * size % 4 / size);
     }
 }
 
-static const char *word_type(hal_type type)
+static const char *access_type(hal_type type)
 {
     return type == HAL_TYPE_F32       ? ".f32"
            : type == HAL_TYPE_F64     ? ".f64"
@@ -198,13 +201,13 @@ static const char *word_type(hal_type type)
                                       : ".b32";
 }
 
-static void load(cuda_lowering *l, uint32_t index)
+static void lower_load(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_ir_memory *memory = &l->kernel->memories[r->aux];
-    const place p = locate(l, r->aux, r->a, r->imm);
+    const ptx_place p = place_of(l, r->aux, r->a, r->imm);
     if (hal_type_size(memory->type) < 4) {
-        load_words(l, index, &p);
+        lower_load_words(l, index, &p);
         return;
     }
     cuda_operand registers[4];
@@ -212,11 +215,12 @@ static void load(cuda_lowering *l, uint32_t index)
     for (uint32_t i = 1; i < r->width; i++) {
         registers[i] = (cuda_operand){registers[0].kind, registers[0].bits + i};
     }
-    access(l, load_of(l, r->aux), word_type(memory->type), r->b, &p, registers, r->width, 1);
+    emit_access(l, load_name(l, r->aux), access_type(memory->type), r->b, &p, registers, r->width,
+                true);
 }
 
-static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                               uint32_t count)
+static cuda_operand emit_pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value value,
+                                    uint32_t first, uint32_t count)
 {
     const uint32_t bits = 8 * hal_type_size(type);
     cuda_operand word = {CUDA_TEXT, 0};
@@ -228,7 +232,7 @@ static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value val
             part = number;
         }
         if (i == 0) {
-            word = part; /* what stands above its bits is written over, or not stored */
+            word = part; /* its upper bits are replaced below, or not stored */
             continue;
         }
         const cuda_operand more = cuda_fresh(l, CUDA_WORD);
@@ -239,12 +243,12 @@ static cuda_operand pack_bytes(cuda_lowering *l, hal_type type, hal_ir_value val
     return word;
 }
 
-/* Up to four bytes of elements in a word. */
-static cuda_operand pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
-                         uint32_t count)
+/* Packs up to four bytes of elements into a word. */
+static cuda_operand emit_pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
+                              uint32_t count)
 {
     if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16) {
-        return pack_bytes(l, type, value, first, count);
+        return emit_pack_bytes(l, type, value, first, count);
     }
     const cuda_operand low = cuda_in_register(l, value, first),
                        high = count == 2 ? cuda_in_register(l, value, first + 1) : cuda_text("");
@@ -253,7 +257,7 @@ static cuda_operand pack(cuda_lowering *l, hal_type type, hal_ir_value value, ui
     return word;
 }
 
-static void store_words(cuda_lowering *l, uint32_t index, const place *p)
+static void lower_store_words(cuda_lowering *l, uint32_t index, const ptx_place *p)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_type type = l->kernel->memories[r->aux].type;
@@ -261,49 +265,53 @@ static void store_words(cuda_lowering *l, uint32_t index, const place *p)
     const uint32_t words = bytes <= 4 ? 1 : bytes / 4, each = r->width / words;
     cuda_operand registers[4];
     for (uint32_t i = 0; i < words; i++) {
-        registers[i] = pack(l, type, r->c, i * each, each);
+        registers[i] = emit_pack(l, type, r->c, i * each, each);
     }
-    access(l, p->space[1] == 's' ? "st.shared" : "st.global",
-           bytes == 1   ? ".u8"
-           : bytes == 2 ? ".u16"
-                        : ".b32",
-           r->b, p, registers, words, 0);
+    emit_access(l, p->space[1] == 's' ? "st.shared" : "st.global",
+                bytes == 1   ? ".u8"
+                : bytes == 2 ? ".u16"
+                             : ".b32",
+                r->b, p, registers, words, false);
 }
 
-static void store(cuda_lowering *l, uint32_t index)
+static void lower_store(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const hal_ir_memory *memory = &l->kernel->memories[r->aux];
-    const place p = locate(l, r->aux, r->a, r->imm);
+    const ptx_place p = place_of(l, r->aux, r->a, r->imm);
     if (hal_type_size(memory->type) < 4) {
-        store_words(l, index, &p);
+        lower_store_words(l, index, &p);
         return;
     }
     cuda_operand registers[4];
     for (uint32_t i = 0; i < r->width; i++) {
         registers[i] = cuda_in_register(l, r->c, i);
     }
-    access(l, p.space[1] == 's' ? "st.shared" : "st.global", word_type(memory->type), r->b, &p,
-           registers, r->width, 0);
+    emit_access(l, p.space[1] == 's' ? "st.shared" : "st.global", access_type(memory->type), r->b,
+                &p, registers, r->width, false);
 }
 
-static void atomic(cuda_lowering *l, uint32_t index)
+static void lower_atomic(cuda_lowering *l, uint32_t index)
 {
-    static const char *const names[HAL_IR_ATOMIC_COUNT] = {".add", ".min", ".max",  ".and",
-                                                           ".or",  ".xor", ".exch", ".cas"};
+    static const char *const names[HAL_IR_ATOMIC_COUNT] = {
+        [HAL_IR_ATOMIC_ADD] = ".add",       [HAL_IR_ATOMIC_MIN] = ".min",
+        [HAL_IR_ATOMIC_MAX] = ".max",       [HAL_IR_ATOMIC_AND] = ".and",
+        [HAL_IR_ATOMIC_OR] = ".or",         [HAL_IR_ATOMIC_XOR] = ".xor",
+        [HAL_IR_ATOMIC_EXCHANGE] = ".exch", [HAL_IR_ATOMIC_COMPARE_EXCHANGE] = ".cas",
+    };
     const hal_ir_record *r = &l->kernel->records[index];
-    const place p = locate(l, r->aux, r->a, r->imm);
+    const ptx_place p = place_of(l, r->aux, r->a, r->imm);
     const cuda_operand operand = cuda_in_register(l, r->c, 0),
                        comparand = r->d == HAL_IR_NONE ? operand : cuda_in_register(l, r->d, 0);
     const cuda_operand result = cuda_define(l, index);
-    const int is_long = hal_type_size(r->type) == 8;
+    const bool is_long = hal_type_size(r->type) == 8;
     const cuda_operand type = r->flags == HAL_IR_ATOMIC_ADD   ? cuda_text(is_long ? ".u64" : ".u32")
                               : r->flags <= HAL_IR_ATOMIC_MAX ? cuda_type(r->type)
                                                               : cuda_bits(r->type);
     if (r->b != HAL_IR_NONE) {
         cuda_emit(l, "mov$ $, 0;", cuda_bits(r->type), result);
     }
-    guard_prefix(l, r->b);
+    emit_guard(l, r->b);
     if (r->flags == HAL_IR_ATOMIC_COMPARE_EXCHANGE) {
         cuda_emit(l, "atom$$$ $, [$+$], $, $;", cuda_text(p.space), cuda_text(names[r->flags]),
                   type, result, p.base, p.offset, comparand, operand);
@@ -313,9 +321,9 @@ static void atomic(cuda_lowering *l, uint32_t index)
     }
 }
 
-/* Where there are no asynchronous copies, or none so small. */
-static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *to,
-                         const place *from, uint32_t bytes)
+/* For devices without asynchronous copies, and for copies of one or two bytes. */
+static void lower_copy_at_once(cuda_lowering *l, const hal_ir_record *r, const ptx_place *to,
+                               const ptx_place *from, uint32_t bytes)
 {
     const uint32_t words = bytes <= 4 ? 1 : bytes / 4;
     const char *type = bytes == 1 ? ".u8" : bytes == 2 ? ".u16" : ".b32";
@@ -323,22 +331,23 @@ static void copy_at_once(cuda_lowering *l, const hal_ir_record *r, const place *
     for (uint32_t i = 0; i < words; i++) {
         registers[i] = cuda_fresh(l, CUDA_WORD);
     }
-    access(l, "ld.global", type, r->b, from, registers, words, 1);
-    access(l, "st.shared", type, HAL_IR_NONE, to, registers, words, 0);
+    emit_access(l, "ld.global", type, r->b, from, registers, words, true);
+    emit_access(l, "st.shared", type, HAL_IR_NONE, to, registers, words, false);
 }
 
-static void copy(cuda_lowering *l, uint32_t index)
+static void lower_copy(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const uint32_t bytes = r->width * hal_type_size(l->kernel->memories[r->aux].type);
-    const place to = locate(l, r->aux, r->a, 0), from = locate(l, (uint32_t)r->imm, r->d, 0);
-    if (l->sm < 80 || bytes < 4) {
-        copy_at_once(l, r, &to, &from, bytes);
+    const ptx_place to = place_of(l, r->aux, r->a, 0),
+                    from = place_of(l, (uint32_t)r->imm, r->d, 0);
+    if (!(l->quirks & CUDA_QUIRK_ASYNC_COPY) || bytes < 4) {
+        lower_copy_at_once(l, r, &to, &from, bytes);
         return;
     }
     const cuda_operand size = cuda_unsigned(bytes);
     cuda_operand read = size;
-    if (r->b != HAL_IR_NONE) { /* what is not read is written as 0 */
+    if (r->b != HAL_IR_NONE) { /* the rest is filled with 0 */
         read = cuda_fresh(l, CUDA_WORD);
         cuda_emit(l, "selp.b32 $, $, 0, $;", read, size, cuda_value(l, r->b));
     }
@@ -352,33 +361,33 @@ static void copy(cuda_lowering *l, uint32_t index)
     }
 }
 
-int cuda_lower_memory(cuda_lowering *l, uint32_t index)
+bool cuda_lower_memory(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     switch (r->opcode) {
     case HAL_IR_LOAD:
-        load(l, index);
-        return 1;
+        lower_load(l, index);
+        return true;
     case HAL_IR_STORE:
-        store(l, index);
-        return 1;
+        lower_store(l, index);
+        return true;
     case HAL_IR_ATOMIC:
-        atomic(l, index);
-        return 1;
+        lower_atomic(l, index);
+        return true;
     case HAL_IR_ASYNC_COPY:
-        copy(l, index);
-        return 1;
+        lower_copy(l, index);
+        return true;
     case HAL_IR_ASYNC_COMMIT:
-        if (l->sm >= 80) {
+        if (l->quirks & CUDA_QUIRK_ASYNC_COPY) {
             cuda_emit(l, "cp.async.commit_group;");
         }
-        return 1;
+        return true;
     case HAL_IR_ASYNC_WAIT:
-        if (l->sm >= 80) {
+        if (l->quirks & CUDA_QUIRK_ASYNC_COPY) {
             cuda_emit(l, "cp.async.wait_group $;", cuda_integer(r->imm));
         }
-        return 1;
+        return true;
     default:
-        return 0;
+        return false;
     }
 }

@@ -3,11 +3,14 @@
 
 enum { LANES = 32 };
 
-/* A value of another lane, word by word. */
-static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
-                       const char *mode, cuda_operand from)
+static const char *const reduce_names[HAL_IR_REDUCE_COUNT] = {
+    [HAL_IR_REDUCE_ADD] = "add", [HAL_IR_REDUCE_MIN] = "min", [HAL_IR_REDUCE_MAX] = "max"};
+
+/* The value of another lane, word by word. */
+static void emit_shuffle(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand value,
+                         const char *mode, cuda_operand from)
 {
-    const cuda_operand mask = {CUDA_WORD, l->member_mask}, how = cuda_text(mode);
+    const cuda_operand mask = {CUDA_WORD, l->lane_mask}, how = cuda_text(mode);
     if (hal_type_size(type) == 8) {
         const cuda_operand low = cuda_fresh(l, CUDA_WORD), high = cuda_fresh(l, CUDA_WORD);
         cuda_emit(l, "mov.b64 {$, $}, $;", low, high, value);
@@ -19,41 +22,41 @@ static void move_lanes(cuda_lowering *l, hal_type type, cuda_operand result, cud
     }
 }
 
-static void shuffle(cuda_lowering *l, uint32_t index)
+static void lower_shuffle(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
-    const int given = r->opcode == HAL_IR_SHUFFLE;
+    const bool by_index = r->opcode == HAL_IR_SHUFFLE;
     const cuda_operand value = cuda_in_register(l, r->a, 0),
-                       from = given ? cuda_value(l, r->b) : cuda_unsigned((uint32_t)r->imm % LANES);
-    move_lanes(l, r->type, cuda_define(l, index), value, given ? ".idx" : ".bfly", from);
+                       from =
+                           by_index ? cuda_value(l, r->b) : cuda_unsigned((uint32_t)r->imm % LANES);
+    emit_shuffle(l, r->type, cuda_define(l, index), value, by_index ? ".idx" : ".bfly", from);
 }
 
-static void combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result, cuda_operand a,
-                    cuda_operand b)
+static void emit_combine(cuda_lowering *l, const hal_ir_record *r, cuda_operand result,
+                         cuda_operand a, cuda_operand b)
 {
-    static const char *const names[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
-    const int is_float = hal_type_is_float(r->type);
-    const cuda_operand name = cuda_text(names[r->aux]), type = cuda_type(r->type);
+    const bool is_float = hal_type_is_float(r->type);
+    const cuda_operand name = cuda_text(reduce_names[r->aux]), type = cuda_type(r->type);
     if (r->aux == HAL_IR_REDUCE_ADD) {
         cuda_emit(l, is_float ? "add.rn$ $, $, $;" : "add$ $, $, $;", type, result, a, b);
     } else if (is_float) {
-        cuda_extreme(l, r->type, r->aux == HAL_IR_REDUCE_MIN, result, a, b);
+        cuda_lower_extreme(l, r->type, r->aux == HAL_IR_REDUCE_MIN, result, a, b);
     } else {
         cuda_emit(l, "$$ $, $, $;", name, type, result, a, b);
     }
 }
 
-/* A tree of neighbours: distance 1, 2, 4, ... In a short subgroup a lane whose partner is lacking
- * keeps what it has, so that lane 0 alone has all of it, and gives it to the others. */
-static void reduce(cuda_lowering *l, uint32_t index)
+/* A butterfly over distances 1, 2, 4, ... In a short warp a lane without a partner keeps its value;
+ * lane 0 alone has the whole result then, and broadcasts it. */
+static void lower_reduce(cuda_lowering *l, uint32_t index)
 {
-    static const char *const names[HAL_IR_REDUCE_COUNT] = {".add", ".min", ".max"};
     const hal_ir_record *r = &l->kernel->records[index];
-    const cuda_operand mask = {CUDA_WORD, l->member_mask};
+    const cuda_operand mask = {CUDA_WORD, l->lane_mask};
     const cuda_operand value = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
-    if (l->sm >= 80 && hal_type_is_integer(r->type) && hal_type_size(r->type) == 4) {
-        cuda_emit(l, "redux.sync$$ $, $, $;", cuda_text(names[r->aux]), cuda_type(r->type), result,
-                  value, mask);
+    if ((l->quirks & CUDA_QUIRK_WARP_REDUCE) && hal_type_is_integer(r->type) &&
+        hal_type_size(r->type) == 4) {
+        cuda_emit(l, "redux.sync.$$ $, $, $;", cuda_text(reduce_names[r->aux]), cuda_type(r->type),
+                  result, value, mask);
         return;
     }
     const uint32_t items = hal_ir_group_items(l->kernel);
@@ -61,14 +64,14 @@ static void reduce(cuda_lowering *l, uint32_t index)
     cuda_emit(l, "mov$ $, $;", cuda_bits(r->type), result, value);
     for (uint32_t distance = 1; distance < lanes; distance *= 2) {
         const cuda_operand other = cuda_fresh(l, cuda_class(r->type));
-        move_lanes(l, r->type, other, result, ".bfly", cuda_unsigned(distance));
-        if (!l->short_subgroup) {
-            combine(l, r, result, result, other);
+        emit_shuffle(l, r->type, other, result, ".bfly", cuda_unsigned(distance));
+        if (!l->short_warp) {
+            emit_combine(l, r, result, result, other);
             continue;
         }
         const cuda_operand both = cuda_fresh(l, cuda_class(r->type)),
                            lane = cuda_fresh(l, CUDA_WORD), there = cuda_fresh(l, CUDA_PREDICATE);
-        combine(l, r, both, result, other);
+        emit_combine(l, r, both, result, other);
         cuda_emit(l, "mov.u32 $, %laneid;", lane);
         cuda_emit(l, "xor.b32 $, $, $;", lane, lane, cuda_unsigned(distance));
         cuda_emit(l, "shr.u32 $, $, $;", lane, mask, lane);
@@ -76,18 +79,20 @@ static void reduce(cuda_lowering *l, uint32_t index)
         cuda_emit(l, "setp.ne.u32 $, $, 0;", there, lane);
         cuda_emit(l, "selp$ $, $, $, $;", cuda_bits(r->type), result, both, result, there);
     }
-    if (l->short_subgroup) {
-        move_lanes(l, r->type, result, result, ".idx", cuda_unsigned(0));
+    if (l->short_warp) {
+        emit_shuffle(l, r->type, result, result, ".idx", cuda_unsigned(0));
     }
 }
 
-/* The IR spreads tiles over lanes as the instruction does. */
-static void multiply(cuda_lowering *l, uint32_t index)
+/* The IR distributes tiles over lanes as the instruction does. */
+static void lower_matrix_multiply(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
-    const char *shape = r->aux == HAL_TYPE_F16    ? "m16n8k16.row.col.f32.f16.f16.f32"
-                        : r->aux == HAL_TYPE_BF16 ? "m16n8k16.row.col.f32.bf16.bf16.f32"
-                                                  : "m16n8k8.row.col.f32.tf32.tf32.f32";
+    static const char *const shapes[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_F16] = "m16n8k16.row.col.f32.f16.f16.f32",
+        [HAL_TYPE_BF16] = "m16n8k16.row.col.f32.bf16.bf16.f32",
+        [HAL_TYPE_F32] = "m16n8k8.row.col.f32.tf32.tf32.f32",
+    };
     cuda_operand a[4], b[2], c[4];
     for (uint32_t i = 0; i < 4; i++) {
         a[i] = cuda_in_register(l, r->a, i);
@@ -97,18 +102,17 @@ static void multiply(cuda_lowering *l, uint32_t index)
     const cuda_operand first = cuda_define(l, index), second = {first.kind, first.bits + 1},
                        third = {first.kind, first.bits + 2}, fourth = {first.kind, first.bits + 3};
     cuda_emit(l, "mma.sync.aligned.$ {$, $, $, $}, {$, $, $, $}, {$, $}, {$, $, $, $};",
-              cuda_text(shape), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0], b[1],
-              c[0], c[1], c[2], c[3]);
+              cuda_text(shapes[r->aux]), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0],
+              b[1], c[0], c[1], c[2], c[3]);
 }
 
-/* The last subgroup of a group may be short: its lanes are in a mask. */
-void cuda_prepare_subgroups(cuda_lowering *l)
+void cuda_lower_lane_mask(cuda_lowering *l)
 {
     const uint32_t *size = l->kernel->group_size;
     const uint32_t items = hal_ir_group_items(l->kernel), rest = items % LANES;
     const cuda_operand mask = cuda_fresh(l, CUDA_WORD);
-    l->member_mask = (uint32_t)mask.bits;
-    l->short_subgroup = rest != 0;
+    l->lane_mask = (uint32_t)mask.bits;
+    l->short_warp = rest != 0;
     if (rest == 0 || items < LANES) {
         cuda_emit(l, "mov.b32 $, $;", mask,
                   cuda_unsigned(rest == 0 ? UINT32_MAX : (UINT32_C(1) << rest) - 1));
@@ -126,24 +130,24 @@ void cuda_prepare_subgroups(cuda_lowering *l)
               cuda_unsigned(UINT32_MAX), last);
 }
 
-int cuda_lower_subgroup(cuda_lowering *l, uint32_t index)
+bool cuda_lower_subgroup(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     switch (r->opcode) {
     case HAL_IR_LANE_ID:
         cuda_emit(l, "mov.u32 $, %laneid;", cuda_define(l, index));
-        return 1;
+        return true;
     case HAL_IR_SHUFFLE:
     case HAL_IR_SHUFFLE_XOR:
-        shuffle(l, index);
-        return 1;
+        lower_shuffle(l, index);
+        return true;
     case HAL_IR_SUBGROUP_REDUCE:
-        reduce(l, index);
-        return 1;
+        lower_reduce(l, index);
+        return true;
     case HAL_IR_MATRIX_MULTIPLY:
-        multiply(l, index);
-        return 1;
+        lower_matrix_multiply(l, index);
+        return true;
     default:
-        return 0;
+        return false;
     }
 }

@@ -1,16 +1,19 @@
-/* Lines of PTX and the names in them. Called by every file of the lowering; written by hand rather
- * than with printf, as a large kernel has thousands of lines and its lowering has two
+/* Lines of PTX, registers and immediates. Called by every file of the lowering. Numbers are written
+ * without printf: a large kernel has thousands of lines, and its lowering may take two
  * milliseconds. */
 #include "lower_state.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-enum { LINE = 256, LONGEST = 40 };
+enum { LINE_BYTES = 256, MAX_OPERAND_BYTES = 40 };
 
-static const char letters[CUDA_CLASSES] = {'p', 'h', 'r', 'l', 'f', 'd'};
+static const char class_letters[CUDA_CLASSES] = {
+    [CUDA_PREDICATE] = 'p', [CUDA_HALF] = 'h',  [CUDA_WORD] = 'r',
+    [CUDA_LONG] = 'l',      [CUDA_FLOAT] = 'f', [CUDA_DOUBLE] = 'd',
+};
 
-static uint32_t put_decimal(char *at, uint64_t number)
+static uint32_t write_decimal(char *text, uint64_t number)
 {
     char digits[20];
     uint32_t count = 0;
@@ -19,52 +22,52 @@ static uint32_t put_decimal(char *at, uint64_t number)
         number /= 10;
     } while (number > 0);
     for (uint32_t i = 0; i < count; i++) {
-        at[i] = digits[count - 1 - i];
+        text[i] = digits[count - 1 - i];
     }
     return count;
 }
 
-static uint32_t put_hexadecimal(char *at, uint64_t number, uint32_t digits)
+static uint32_t write_hexadecimal(char *text, uint64_t number, uint32_t digits)
 {
-    at[0] = '0';
-    at[1] = 'x';
+    text[0] = '0';
+    text[1] = 'x';
     for (uint32_t i = 0; i < digits; i++) {
-        at[2 + i] = "0123456789ABCDEF"[number >> (4 * (digits - 1 - i)) & 15];
+        text[2 + i] = "0123456789ABCDEF"[number >> (4 * (digits - 1 - i)) & 15];
     }
     return 2 + digits;
 }
 
-static uint32_t put_operand(char *at, cuda_operand operand)
+static uint32_t write_operand(char *text, cuda_operand operand)
 {
     uint32_t length = 0;
     switch (operand.kind) {
     case CUDA_INTEGER:
         if ((int64_t)operand.bits >= 0) {
-            return put_decimal(at, operand.bits);
+            return write_decimal(text, operand.bits);
         }
-        if ((int64_t)operand.bits == INT64_MIN) { /* its magnitude is no signed number */
-            return put_hexadecimal(at, operand.bits, 16);
+        if ((int64_t)operand.bits == INT64_MIN) { /* its negation overflows */
+            return write_hexadecimal(text, operand.bits, 16);
         }
-        at[length++] = '-';
-        return length + put_decimal(at + length, 0 - operand.bits);
+        text[length++] = '-';
+        return length + write_decimal(text + length, 0 - operand.bits);
     case CUDA_UNSIGNED:
-        length = put_decimal(at, operand.bits);
+        length = write_decimal(text, operand.bits);
         if (operand.bits > INT64_MAX) {
-            at[length++] = 'U';
+            text[length++] = 'U';
         }
         return length;
     case CUDA_FLOAT_BITS:
-        length = put_hexadecimal(at, operand.bits, 8);
-        at[1] = 'f';
+        length = write_hexadecimal(text, operand.bits, 8);
+        text[1] = 'f';
         return length;
     case CUDA_DOUBLE_BITS:
-        length = put_hexadecimal(at, operand.bits, 16);
-        at[1] = 'd';
+        length = write_hexadecimal(text, operand.bits, 16);
+        text[1] = 'd';
         return length;
     default:
-        at[length++] = '%';
-        at[length++] = letters[operand.kind];
-        return length + put_decimal(at + length, operand.bits);
+        text[length++] = '%';
+        text[length++] = class_letters[operand.kind];
+        return length + write_decimal(text + length, operand.bits);
     }
 }
 
@@ -86,12 +89,12 @@ static cuda_operand immediate(hal_type type, uint64_t bits)
 
 void cuda_emit(cuda_lowering *l, const char *pattern, ...)
 {
-    char line[LINE];
+    char line[LINE_BYTES];
     uint32_t length = 0;
     va_list operands;
     va_start(operands, pattern);
     for (const char *c = pattern; *c; c++) {
-        if (length > LINE - LONGEST) {
+        if (length > LINE_BYTES - MAX_OPERAND_BYTES) {
             kit_text_append(&l->body, line, length);
             length = 0;
         }
@@ -103,7 +106,7 @@ void cuda_emit(cuda_lowering *l, const char *pattern, ...)
                 const char *text = (const char *)(uintptr_t)operand.bits;
                 kit_text_append(&l->body, text, strlen(text));
             } else {
-                length += put_operand(line + length, operand);
+                length += write_operand(line + length, operand);
             }
         } else {
             line[length++] = *c;
@@ -114,12 +117,12 @@ void cuda_emit(cuda_lowering *l, const char *pattern, ...)
     kit_text_append(&l->body, line, length);
 }
 
-void cuda_guard(cuda_lowering *l, cuda_operand predicate)
+void cuda_emit_guard(cuda_lowering *l, cuda_operand predicate)
 {
-    char text[LONGEST];
+    char text[MAX_OPERAND_BYTES];
     uint32_t length = 0;
     text[length++] = '@';
-    length += put_operand(text + length, predicate);
+    length += write_operand(text + length, predicate);
     text[length++] = ' ';
     kit_text_append(&l->body, text, length);
 }
@@ -167,12 +170,12 @@ cuda_operand cuda_define(cuda_lowering *l, uint32_t record)
     return (cuda_operand){class, l->numbers[record]};
 }
 
-int cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record)
+bool cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record)
 {
     switch (record->opcode) {
     case HAL_IR_PACK:
     case HAL_IR_EXTRACT:
-        return 1;
+        return true;
     case HAL_IR_CAST: {
         const hal_type from = kernel->records[record->a].type, to = record->type;
         return from == to || (hal_type_is_integer(from) && hal_type_is_integer(to) &&
@@ -181,7 +184,7 @@ int cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record)
     case HAL_IR_BITCAST:
         return cuda_class(kernel->records[record->a].type) == cuda_class(record->type);
     default:
-        return 0;
+        return false;
     }
 }
 
@@ -224,9 +227,13 @@ cuda_operand cuda_in_register(cuda_lowering *l, hal_ir_value value, uint32_t ele
 
 cuda_operand cuda_type(hal_type type)
 {
-    static const char *const names[HAL_TYPE_COUNT] = {"",     ".pred", ".s8",  ".u8",  ".s16",
-                                                      ".u16", ".s32",  ".u32", ".s64", ".u64",
-                                                      ".f16", ".b16",  ".f32", ".f64"};
+    static const char *const names[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_NONE] = "",    [HAL_TYPE_BOOL] = ".pred", [HAL_TYPE_I8] = ".s8",
+        [HAL_TYPE_U8] = ".u8",   [HAL_TYPE_I16] = ".s16",   [HAL_TYPE_U16] = ".u16",
+        [HAL_TYPE_I32] = ".s32", [HAL_TYPE_U32] = ".u32",   [HAL_TYPE_I64] = ".s64",
+        [HAL_TYPE_U64] = ".u64", [HAL_TYPE_F16] = ".f16",   [HAL_TYPE_BF16] = ".b16",
+        [HAL_TYPE_F32] = ".f32", [HAL_TYPE_F64] = ".f64",
+    };
     return cuda_text(names[type]);
 }
 

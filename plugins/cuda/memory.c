@@ -1,19 +1,19 @@
-/* Memory: the device's own, and the host's, pinned and seen by kernels, for all mapped kinds.
- * Entries of the plugin's table. hal keeps what it frees in a pool, so these calls are rare. */
+/* Memory: device memory, and pinned host memory that kernels can access for all mapped kinds.
+ * Entries of the plugin's table. hal pools memory, so these calls are rare. */
 #include "pinned.h"
 
 #include <stdlib.h>
 
 hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    size_t left = 0, total = 0;
-    hal_status status = cuda_enter(device);
+    size_t available = 0, total = 0;
+    hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
-        status =
-            cuda_failed(cuda_functions()->cuMemGetInfo_v2(&left, &total), "asking for free memory");
-        cuda_leave();
+        status = cuda_check(cuda_functions()->cuMemGetInfo_v2(&available, &total),
+                            "reading the free memory");
+        cuda_context_pop();
     }
-    *free_bytes = left;
+    *free_bytes = available;
     *total_bytes = total;
     return status;
 }
@@ -25,25 +25,25 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     hal_plugin_memory *made = calloc(1, sizeof *made);
     *memory = NULL;
     if (made == NULL) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY,
-                         "cuda: no host memory for the description of an allocation");
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a memory object");
     }
     made->device = device;
     made->bytes = bytes;
-    hal_status status = cuda_enter(device);
+    hal_status status = cuda_context_push(device);
     if (status != HAL_OK) {
         free(made);
         return status;
     }
-    const char *where = kind == HAL_MEMORY_DEVICE ? "the device" : "pinned host memory";
+    const bool on_device = kind == HAL_MEMORY_DEVICE;
     cuda_result result;
-    if (kind == HAL_MEMORY_DEVICE) {
+    if (on_device) {
         result = cu->cuMemAlloc_v2(&made->address, bytes);
     } else {
-        result = cuda_pin(device, bytes, &made->pointer, &made->address);
+        result = cuda_pinned_allocate(device, bytes, &made->pointer, &made->address);
     }
-    cuda_leave();
-    status = cuda_failed(result, "allocating %llu bytes of %s", (unsigned long long)bytes, where);
+    cuda_context_pop();
+    status = cuda_check(result, "allocating %llu bytes of %s memory", (unsigned long long)bytes,
+                        on_device ? "device" : "pinned host");
     if (status != HAL_OK) {
         free(made);
         return status;
@@ -58,13 +58,13 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
         return;
     }
     atomic_fetch_add(&device->frees, 1);
-    if (cuda_enter(device) == HAL_OK) {
+    if (cuda_context_push(device) == HAL_OK) {
         if (memory->pointer != NULL) {
-            cuda_unpin(device, memory->pointer);
+            cuda_pinned_free(device, memory->pointer);
         } else {
             cuda_functions()->cuMemFree_v2(memory->address);
         }
-        cuda_leave();
+        cuda_context_pop();
     }
     free(memory);
 }
@@ -74,7 +74,8 @@ hal_status cuda_memory_map(hal_plugin_device *device, hal_plugin_memory *memory,
     (void)device;
     *pointer = memory->pointer;
     if (memory->pointer == NULL) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT, "cuda: memory of the device is not mapped");
+        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
+                         "cuda: memory_map: memory: expected a mapped kind, got device memory");
     }
     return HAL_OK;
 }

@@ -3,22 +3,22 @@
 
 #include <string.h>
 
-enum { PAGE = 4096, PAGES = 512 };
+enum { PAGE_BYTES = 4096, PAGE_COUNT = 512 };
 
-/* `pages` has the length of the piece that begins at a page, IN_PIECE for its further pages, 0
- * where nothing is. */
-typedef struct slab {
-    uint8_t *pointer;
+/* An entry of `pages` is the length in pages of the piece that starts there, INSIDE_PIECE for its
+ * further pages, and 0 for a free page. */
+typedef struct pinned_slab {
+    uint8_t *pointer; /* null until the first small piece */
     cuda_address address;
-    uint16_t pages[PAGES];
-} slab;
+    uint16_t pages[PAGE_COUNT];
+} pinned_slab;
 
-enum { IN_PIECE = UINT16_MAX };
+enum { INSIDE_PIECE = UINT16_MAX };
 
-static slab slabs[CUDA_MOST_DEVICES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pinned_slab slabs[CUDA_MAX_DEVICES]; /* by ordinal, under the lock */
+static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static cuda_result pin_alone(uint64_t bytes, void **pointer, cuda_address *address)
+static cuda_result pinned_allocate_alone(uint64_t bytes, void **pointer, cuda_address *address)
 {
     const cuda_driver *cu = cuda_functions();
     void *memory = NULL;
@@ -36,70 +36,71 @@ static cuda_result pin_alone(uint64_t bytes, void **pointer, cuda_address *addre
     return 0;
 }
 
-/* The first place where so many pages are free; PAGES when there is none. */
-static uint32_t find_room(const slab *s, uint32_t count)
+/* The first page of the first gap of `count` pages; PAGE_COUNT where there is none. */
+static uint32_t slab_find_gap(const pinned_slab *slab, uint32_t count)
 {
-    uint32_t room = 0;
-    for (uint32_t i = 0; i < PAGES; i++) {
-        room = s->pages[i] == 0 ? room + 1 : 0;
-        if (room == count) {
+    uint32_t gap = 0;
+    for (uint32_t i = 0; i < PAGE_COUNT; i++) {
+        gap = slab->pages[i] == 0 ? gap + 1 : 0;
+        if (gap == count) {
             return i + 1 - count;
         }
     }
-    return PAGES;
+    return PAGE_COUNT;
 }
 
-cuda_result cuda_pin(const hal_plugin_device *device, uint64_t bytes, void **pointer,
-                     cuda_address *address)
+cuda_result cuda_pinned_allocate(const hal_plugin_device *device, uint64_t bytes, void **pointer,
+                                 cuda_address *address)
 {
-    slab *s = &slabs[device->device];
-    const uint32_t count = (uint32_t)(bytes / PAGE + (bytes % PAGE != 0));
-    if (bytes == 0 || bytes > CUDA_PINNED_MOST) {
-        return pin_alone(bytes, pointer, address);
+    pinned_slab *slab = &slabs[device->ordinal];
+    const uint32_t count = (uint32_t)(bytes / PAGE_BYTES + (bytes % PAGE_BYTES != 0));
+    if (bytes == 0 || bytes > CUDA_PINNED_MAX_PIECE) {
+        return pinned_allocate_alone(bytes, pointer, address);
     }
-    pthread_mutex_lock(&lock);
-    if (s->pointer == NULL) {
+    pthread_mutex_lock(&slab_lock);
+    if (slab->pointer == NULL) {
         void *memory = NULL;
-        if (pin_alone((uint64_t)PAGE * PAGES, &memory, &s->address) == 0) {
-            s->pointer = memory;
+        if (pinned_allocate_alone((uint64_t)PAGE_BYTES * PAGE_COUNT, &memory, &slab->address) ==
+            0) {
+            slab->pointer = memory;
         }
     }
-    const uint32_t first = s->pointer != NULL ? find_room(s, count) : PAGES;
-    if (first < PAGES) {
+    const uint32_t first = slab->pointer != NULL ? slab_find_gap(slab, count) : PAGE_COUNT;
+    if (first < PAGE_COUNT) {
         for (uint32_t i = 0; i < count; i++) {
-            s->pages[first + i] = i == 0 ? (uint16_t)count : IN_PIECE;
+            slab->pages[first + i] = i == 0 ? (uint16_t)count : INSIDE_PIECE;
         }
-        *pointer = s->pointer + (size_t)first * PAGE;
-        *address = s->address + (cuda_address)first * PAGE;
+        *pointer = slab->pointer + (size_t)first * PAGE_BYTES;
+        *address = slab->address + (cuda_address)first * PAGE_BYTES;
     }
-    pthread_mutex_unlock(&lock);
-    return first < PAGES ? 0 : pin_alone(bytes, pointer, address);
+    pthread_mutex_unlock(&slab_lock);
+    return first < PAGE_COUNT ? 0 : pinned_allocate_alone(bytes, pointer, address);
 }
 
-void cuda_unpin(const hal_plugin_device *device, void *pointer)
+void cuda_pinned_free(const hal_plugin_device *device, void *pointer)
 {
-    slab *s = &slabs[device->device];
-    pthread_mutex_lock(&lock);
-    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)s->pointer;
-    const bool inside = s->pointer != NULL && offset < (uintptr_t)PAGE * PAGES;
+    pinned_slab *slab = &slabs[device->ordinal];
+    pthread_mutex_lock(&slab_lock);
+    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)slab->pointer;
+    const bool inside = slab->pointer != NULL && offset < (uintptr_t)PAGE_BYTES * PAGE_COUNT;
     if (inside) {
-        const uint32_t first = (uint32_t)(offset / PAGE), count = s->pages[first];
-        memset(&s->pages[first], 0, count * sizeof s->pages[0]);
+        const uint32_t first = (uint32_t)(offset / PAGE_BYTES), count = slab->pages[first];
+        memset(&slab->pages[first], 0, count * sizeof slab->pages[0]);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&slab_lock);
     if (!inside) {
         cuda_functions()->cuMemFreeHost(pointer);
     }
 }
 
-void cuda_forget_pinned(const hal_plugin_device *device)
+void cuda_pinned_forget(const hal_plugin_device *device)
 {
-    slab *s = &slabs[device->device];
-    pthread_mutex_lock(&lock);
-    if (s->pointer != NULL && cuda_enter(device) == HAL_OK) {
-        cuda_functions()->cuMemFreeHost(s->pointer); /* whatever comes of it */
-        cuda_leave();
+    pinned_slab *slab = &slabs[device->ordinal];
+    pthread_mutex_lock(&slab_lock);
+    if (slab->pointer != NULL && cuda_context_push(device) == HAL_OK) {
+        cuda_functions()->cuMemFreeHost(slab->pointer); /* fails where the context is broken */
+        cuda_context_pop();
     }
-    memset(s, 0, sizeof *s);
-    pthread_mutex_unlock(&lock);
+    memset(slab, 0, sizeof *slab);
+    pthread_mutex_unlock(&slab_lock);
 }

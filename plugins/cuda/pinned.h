@@ -1,21 +1,21 @@
-/* Small pieces of pinned host memory. Pinning takes the driver milliseconds however little it is,
- * so pieces come out of one slab for each device, which stays with the process like the device's
- * context. Called by memory.c and point.c. */
+/* Small pieces of pinned host memory. The driver takes milliseconds to pin even a page, so pieces
+ * are cut from one slab per device, which stays with the process like the device's context. Called
+ * by memory.c, point.c and device.c. */
 #ifndef HALYARD_CUDA_PINNED_H
 #define HALYARD_CUDA_PINNED_H
 
 #include "cuda_plugin.h"
 
-/* Up to so many bytes a piece may come out of the slab. */
-#define CUDA_PINNED_MOST (64u * 1024u)
+/* The largest piece that is cut from the slab, in bytes. */
+#define CUDA_PINNED_MAX_PIECE (64u * 1024u)
 
-/* Pinned memory that kernels can reach, aligned to 4,096 bytes; from the slab where it has room.
+/* Pinned memory that kernels can access, aligned to 4,096 bytes; from the slab where it has room.
  * The device's context is current. Threads: any. Errors: the driver's results. */
-cuda_result cuda_pin(const hal_plugin_device *device, uint64_t bytes, void **pointer,
-                     cuda_address *address);
-void cuda_unpin(const hal_plugin_device *device, void *pointer);
+cuda_result cuda_pinned_allocate(const hal_plugin_device *device, uint64_t bytes, void **pointer,
+                                 cuda_address *address);
+void cuda_pinned_free(const hal_plugin_device *device, void *pointer);
 
-/* Gives the slab up, before the device's context goes. */
-void cuda_forget_pinned(const hal_plugin_device *device);
+/* Frees the slab, before the device's context is given up. */
+void cuda_pinned_forget(const hal_plugin_device *device);
 
 #endif

@@ -29,7 +29,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .queue_elapsed = cuda_queue_elapsed,
         .formats = "ptx,cubin",
         .kernel_create_native = cuda_kernel_create_native,
-        .device_can_access_peer = cuda_device_reaches,
+        .device_can_access_peer = cuda_device_can_access_peer,
     };
     if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
         return NULL;

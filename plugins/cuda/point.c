@@ -1,8 +1,8 @@
-/* Points: how a queue knows, and others wait for, what it has reached.
+/* Points: the values that a queue reaches, and waiting for them.
  *
- * After each batch the stream writes the batch's value to a counter in the host's memory, which a
- * wait only has to read, and records an event, for other queues and for the device's time. Where a
- * stream cannot write, the events alone tell. */
+ * After each batch the stream writes the batch's value to a counter in pinned host memory, which
+ * a wait polls without calling the driver, and records an event, which other queues wait for and
+ * which has the device's time. Where streams cannot write, a wait polls the events. */
 #include "pinned.h"
 
 #include <kit/clock.h>
@@ -10,56 +10,56 @@
 #include <time.h>
 
 enum { COUNTER_BYTES = 64 };
-enum { LOOK_AT_DRIVER = 1 << 10 }; /* reads of the counter between questions to the driver */
+enum { POLLS_PER_QUERY = 1 << 10 }; /* reads of the counter between queries of the driver */
 
-static const uint64_t spin_ns = 10000000; /* from then on a wait sleeps between looks */
+static const uint64_t max_spin_ns = 10000000; /* after this a wait sleeps between polls */
 
-/* An event is taken again when the batch that it stood for has ended. */
-static hal_status await_slot(hal_plugin_queue *queue, uint64_t value)
+/* Waits until the batch that had the event of this value before has ended. */
+static hal_status event_await_free(hal_plugin_queue *queue, uint64_t value)
 {
     return value > CUDA_EVENTS ? cuda_queue_wait(queue, value - CUDA_EVENTS, UINT64_MAX) : HAL_OK;
 }
 
-static void raise_reached(hal_plugin_queue *queue, uint64_t value)
+static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
 {
     uint64_t known = atomic_load(&queue->reached);
     while (known < value && !atomic_compare_exchange_weak(&queue->reached, &known, value)) {
     }
 }
 
-/* Whether the queue has reached a value. With `ask` the driver is asked too, which is where errors
- * of running kernels come to light. */
-static hal_status look(hal_plugin_queue *queue, uint64_t value, bool ask)
+/* OK where the queue has reached a value, else TIMEOUT. With `query` the driver is asked too, which
+ * reports the errors of running kernels. */
+static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query)
 {
     if (queue->counter != NULL) {
         const uint64_t reached = *queue->counter;
         atomic_thread_fence(memory_order_acquire);
         if (reached >= value) {
-            raise_reached(queue, reached);
+            queue_raise_reached(queue, reached);
             return HAL_OK;
         }
     }
-    /* An event that was taken for a later batch says nothing of its own, which has ended. */
+    /* An event that a later batch reuses is not asked: its own batch has ended. */
     if (atomic_load(&queue->reached) >= value) {
         return HAL_OK;
     }
     const cuda_event event = queue->events[value % CUDA_EVENTS];
-    if (!ask || event == NULL) {
+    if (!query || event == NULL) {
         return HAL_ERROR_TIMEOUT;
     }
-    hal_status status = cuda_enter(queue->device);
+    hal_status status = cuda_context_push(queue->device);
     if (status != HAL_OK) {
         return status;
     }
     const cuda_result result = cuda_functions()->cuEventQuery(event);
-    cuda_leave();
+    cuda_context_pop();
     if (result == CUDA_NOT_READY) {
         return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
     }
     if (result == 0) {
-        raise_reached(queue, value);
+        queue_raise_reached(queue, value);
     }
-    return cuda_failed(result, "waiting for a batch");
+    return cuda_check(result, "waiting for a batch");
 }
 
 static void pause_thread(void)
@@ -71,10 +71,10 @@ static void pause_thread(void)
 #endif
 }
 
-/* The counter runs ahead of the event behind it by a moment, and the driver has no time of an event
- * that is still to come. */
-static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
-                          uint64_t *nanoseconds)
+/* The counter is written before the event is recorded, and the driver has no time of an event that
+ * is not recorded yet: so this polls for it. */
+static hal_status events_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                 uint64_t *nanoseconds)
 {
     const cuda_driver *cu = cuda_functions();
     const cuda_event last = queue->events[second % CUDA_EVENTS];
@@ -87,18 +87,18 @@ static hal_status elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t seco
         result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
     }
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
-    return cuda_failed(result, "reading the time between two points");
+    return cuda_check(result, "reading the time between two points");
 }
 
-hal_status cuda_point_begin(hal_plugin_queue *queue)
+hal_status cuda_point_create(hal_plugin_queue *queue)
 {
     void *memory = NULL;
     if (!queue->device->stream_writes) {
         return HAL_OK;
     }
-    const hal_status status =
-        cuda_failed(cuda_pin(queue->device, COUNTER_BYTES, &memory, &queue->counter_address),
-                    "making a queue's counter");
+    const hal_status status = cuda_check(
+        cuda_pinned_allocate(queue->device, COUNTER_BYTES, &memory, &queue->counter_address),
+        "creating the counter of a queue");
     if (status == HAL_OK) {
         memset(memory, 0, COUNTER_BYTES);
         queue->counter = memory;
@@ -106,7 +106,7 @@ hal_status cuda_point_begin(hal_plugin_queue *queue)
     return status;
 }
 
-void cuda_point_end(hal_plugin_queue *queue)
+void cuda_point_destroy(hal_plugin_queue *queue)
 {
     for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
         if (queue->events[i] != NULL) {
@@ -114,23 +114,23 @@ void cuda_point_end(hal_plugin_queue *queue)
         }
     }
     if (queue->counter != NULL) {
-        cuda_unpin(queue->device, (void *)(uintptr_t)queue->counter);
+        cuda_pinned_free(queue->device, (void *)(uintptr_t)queue->counter);
     }
 }
 
 hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
 {
     cuda_event *event = &queue->events[value % CUDA_EVENTS];
-    hal_status status = await_slot(queue, value);
+    hal_status status = event_await_free(queue, value);
     if (status == HAL_OK && *event == NULL) {
-        status = cuda_failed(cuda_functions()->cuEventCreate(event, 0), "making an event");
+        status = cuda_check(cuda_functions()->cuEventCreate(event, 0), "creating an event");
     }
     return status;
 }
 
-/* The counter comes first, since a timed event takes the device more than a microsecond. Nothing is
- * left that can fail while the device is well: an error means that it is lost. */
-hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value)
+/* The counter comes before the event, since a timed event takes the device more than a microsecond.
+ * Everything was prepared, so an error means that the device is lost. */
+hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
 {
     const cuda_driver *cu = cuda_functions();
     cuda_result result = 0;
@@ -141,25 +141,25 @@ hal_status cuda_point_make(hal_plugin_queue *queue, uint64_t value)
         result = cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream);
     }
     if (result != 0) {
-        cuda_failed(result, "ending a batch");
+        cuda_check(result, "submitting the point of a batch");
         return HAL_ERROR_DEVICE_LOST;
     }
     atomic_store(&queue->submitted, value);
     return HAL_OK;
 }
 
-/* Lets the queue's stream wait for other queues. An event that has been taken for a later value
- * needs no waiting: its own was reached before. */
-hal_status cuda_point_await(hal_plugin_queue *queue, const hal_plugin_wait *waits,
-                            uint32_t wait_count)
+hal_status cuda_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
+                             uint32_t wait_count)
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
         hal_plugin_queue *other = waits[i].queue;
+        /* An event that a later value reuses would only make the wait longer: its own was
+         * reached. */
         if (atomic_load(&other->reached) < waits[i].value) {
-            status = cuda_failed(cuda_functions()->cuStreamWaitEvent(
-                                     queue->stream, other->events[waits[i].value % CUDA_EVENTS], 0),
-                                 "waiting for another queue");
+            status = cuda_check(cuda_functions()->cuStreamWaitEvent(
+                                    queue->stream, other->events[waits[i].value % CUDA_EVENTS], 0),
+                                "waiting for another queue");
         }
     }
     return status;
@@ -170,15 +170,15 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
     if (atomic_load(&queue->reached) >= value) {
         return HAL_OK;
     }
-    hal_status status = look(queue, value, timeout_ns == 0);
+    hal_status status = queue_poll(queue, value, timeout_ns == 0);
     if (status != HAL_ERROR_TIMEOUT || timeout_ns == 0) {
         return status;
     }
     const uint64_t start = kit_clock_ns();
-    for (uint32_t looks = 1; status == HAL_ERROR_TIMEOUT; looks++) {
-        const bool ask = queue->counter == NULL || looks % LOOK_AT_DRIVER == 0;
-        status = look(queue, value, ask);
-        if (status != HAL_ERROR_TIMEOUT || !ask) {
+    for (uint32_t polls = 1; status == HAL_ERROR_TIMEOUT; polls++) {
+        const bool query = queue->counter == NULL || polls % POLLS_PER_QUERY == 0;
+        status = queue_poll(queue, value, query);
+        if (status != HAL_ERROR_TIMEOUT || !query) {
             pause_thread();
             continue;
         }
@@ -186,7 +186,7 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
         if (waited >= timeout_ns) {
             break;
         }
-        if (waited > spin_ns) {
+        if (waited > max_spin_ns) {
             nanosleep(&(struct timespec){0, 20000}, NULL);
         }
     }
@@ -202,15 +202,15 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     if (first > reached || second > reached || first > second || first == 0 ||
         first + CUDA_EVENTS <= submitted) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "cuda queue: the time from point %llu to %llu is not known; it has "
-                         "reached %llu and remembers the last %d submitted points",
-                         (unsigned long long)first, (unsigned long long)second,
-                         (unsigned long long)reached, (int)CUDA_EVENTS);
+                         "cuda: queue_elapsed: points: expected reached ones among the last %d, "
+                         "got %llu to %llu; the queue has reached %llu",
+                         (int)CUDA_EVENTS, (unsigned long long)first, (unsigned long long)second,
+                         (unsigned long long)reached);
     }
-    hal_status status = cuda_enter(queue->device);
+    hal_status status = cuda_context_push(queue->device);
     if (status == HAL_OK) {
-        status = elapsed(queue, first, second, nanoseconds);
-        cuda_leave();
+        status = events_elapsed(queue, first, second, nanoseconds);
+        cuda_context_pop();
     }
     return status;
 }

@@ -1,6 +1,6 @@
-/* What the plugin calls of the CUDA driver: SYMBOL(name, type of its parameters) is needed,
- * OPTIONAL(name, parameters) is not. Names are those that the library exports, with the version of
- * each entry that the plugin was written for. Every function gives a cuda_result. */
+/* The functions of the CUDA driver that the plugin calls: SYMBOL(name, types of the parameters) is
+ * required, OPTIONAL is not. Names are those that the library exports, with the version of each
+ * entry. All return a cuda_result. */
 SYMBOL(cuInit, (unsigned flags))
 SYMBOL(cuDriverGetVersion, (int *version))
 SYMBOL(cuGetErrorName, (cuda_result result, const char **name))

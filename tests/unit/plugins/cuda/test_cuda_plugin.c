@@ -238,7 +238,7 @@ static void test_info(void **state)
     assert_int_equal(info.shared_bytes, 232448);
     assert_true(info.abilities & HAL_ABILITY_ASYNC_COPY);
     hal_plugin_device *other = NULL;
-    fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "there are 1 devices");
+    fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "expected an index below 1");
 }
 
 /* Few dispatches are launched, many are one graph; the same ones again set nothing; others set the
@@ -293,7 +293,7 @@ static void test_without_memory(void **state)
                              .bindings = &binding};
     mock->event_result = 2;
     fails(plugin->submit(queue, &batch, NULL, 0, value + 1), HAL_ERROR_OUT_OF_MEMORY,
-          "making an event");
+          "creating an event");
     assert_int_equal(plugin->wait(queue, value + 1, 0), HAL_ERROR_TIMEOUT);
     mock->event_result = mock->graph_result = 0;
     does(plugin->submit(queue, &batch, NULL, 0, ++value));
@@ -422,10 +422,12 @@ static void test_chain_variable(void **state)
     }
     hal_plugin_device *other = NULL;
     setenv("HAL_CUDA_CHAIN", "some", 1);
-    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT, "HAL_CUDA_CHAIN=some");
+    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT,
+          "HAL_CUDA_CHAIN: expected a number from 1, or 0 for never, got some");
     unsetenv("HAL_CUDA_CHAIN");
     setenv("HAL_CUDA_POINTS", "stars", 1);
-    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT, "HAL_CUDA_POINTS=stars");
+    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT,
+          "HAL_CUDA_POINTS: expected counter or events, got stars");
 }
 
 /* Every offset and length, patterns that repeat and such that do not. */
@@ -490,7 +492,7 @@ static void test_points(void **state)
         assert_int_equal(time, 10 * 1000000);
         assert_int_equal(mock->late_event, 0);
         fails(plugin->queue_elapsed(queue, 17, value, &time), HAL_ERROR_INVALID_ARGUMENT,
-              "remembers the last");
+              "expected reached ones among the last 1024");
     }
 }
 
@@ -611,7 +613,7 @@ static void test_native(void **state)
     plugin->kernel_destroy(device, kernel);
     fails(plugin->kernel_create_native(device, "spirv", code, sizeof code - 1, "mine", signature,
                                        &kernel),
-          HAL_ERROR_UNSUPPORTED, "format spirv");
+          HAL_ERROR_UNSUPPORTED, "expected ptx or cubin, got spirv");
     fails(plugin->kernel_create_native(device, "ptx", "nothing", 7, "mine", signature, &kernel),
           HAL_ERROR_COMPILE, "line 1: no entry");
     hal_ir_kernel_destroy(signature);
@@ -654,7 +656,7 @@ static void test_out_of_memory(void **state)
     (void)state;
     hal_plugin_memory *memory = NULL;
     fails(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, UINT64_C(1) << 31, &memory),
-          HAL_ERROR_OUT_OF_MEMORY, "allocating 2147483648 bytes of the device");
+          HAL_ERROR_OUT_OF_MEMORY, "allocating 2147483648 bytes of device memory");
 }
 
 /* A fault of a kernel comes to light at the launch or the wait after it. */

@@ -142,7 +142,7 @@ static void test_layout(void **state)
                                "%f = constant f32 1\nstore a[%n], %f\n";
     hal_ir_kernel *kernel = legalised(text, 80);
     cuda_layout layout;
-    cuda_lay_out(kernel, &layout);
+    cuda_layout_of(kernel, &layout);
     assert_int_equal(layout.scalars, 16);
     assert_int_equal(layout.parameter_bytes, 28);
     assert_int_equal(layout.shared_bytes, 80003);

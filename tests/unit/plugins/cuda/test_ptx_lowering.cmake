@@ -1,5 +1,6 @@
 # The lowering by itself: it needs no driver.
-file(GLOB lowering CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/cuda/lower*.c)
+file(GLOB lowering CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/plugins/cuda/lower*.c
+    ${PROJECT_SOURCE_DIR}/plugins/cuda/quirks.c)
 target_sources(${test} PRIVATE ${lowering})
 target_link_libraries(${test} PRIVATE hal_kit)
 target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/hal/src)

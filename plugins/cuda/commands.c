@@ -1,0 +1,137 @@
+/* The commands of a batch as calls of the driver, in order: dispatches as chains or launches,
+ * copies and fills. Called by queue.c. A stream keeps the order of what is submitted to it, so
+ * HAL_COMMAND_BARRIER needs nothing. */
+#include "chain.h"
+
+/* The number of dispatches in a row from a command on, at most CUDA_CHAIN_MAX. */
+static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
+{
+    uint32_t count = 0;
+    while (count < CUDA_CHAIN_MAX && first + count < batch->command_count &&
+           batch->commands[first + count].kind == HAL_COMMAND_DISPATCH) {
+        count++;
+    }
+    return count;
+}
+
+static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batch,
+                                  const hal_command *command)
+{
+    uint8_t block[CUDA_MAX_PARAMETERS];
+    const hal_plugin_kernel *kernel = command->kernel;
+    size_t bytes = cuda_kernel_parameters(batch, command, block);
+    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
+    return cuda_check(cuda_functions()->cuLaunchKernel(
+                          kernel->function, command->grid[0], command->grid[1], command->grid[2],
+                          kernel->group[0], kernel->group[1], kernel->group[2],
+                          kernel->dynamic_shared, queue->stream, NULL, parameters),
+                      "launching a kernel of %u x %u x %u groups", command->grid[0],
+                      command->grid[1], command->grid[2]);
+}
+
+/* As a chain where the run is long enough; as launches where it is not, and where a chain lacks
+ * memory. */
+static hal_status run_submit(hal_plugin_queue *queue, const cuda_run *run)
+{
+    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
+    if (run->count >= queue->device->chain_min) {
+        status = cuda_chain_submit(queue, run);
+    }
+    if (status != HAL_ERROR_OUT_OF_MEMORY) {
+        return status;
+    }
+    status = HAL_OK;
+    for (uint32_t i = 0; i < run->count && status == HAL_OK; i++) {
+        status = dispatch_launch(queue, run->batch, &run->commands[i]);
+    }
+    return status;
+}
+
+/* Pinned memory is mapped on every device, so only copies between device memories name both. */
+static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindings)
+{
+    const cuda_driver *cu = cuda_functions();
+    const hal_binding *from = &bindings[0], *to = &bindings[1];
+    if (from->length == 0) {
+        return HAL_OK;
+    }
+    const cuda_address source = from->memory->address + from->offset,
+                       target = to->memory->address + to->offset;
+    const hal_plugin_device *here = from->memory->device, *there = to->memory->device;
+    if (here != there && from->memory->pointer == NULL && to->memory->pointer == NULL) {
+        return cuda_check(cu->cuMemcpyPeerAsync(target, there->context, source, here->context,
+                                                from->length, queue->stream),
+                          "copying %llu bytes from device %d to device %d",
+                          (unsigned long long)from->length, here->ordinal, there->ordinal);
+    }
+    return cuda_check(cu->cuMemcpyAsync(target, source, from->length, queue->stream),
+                      "copying %llu bytes", (unsigned long long)from->length);
+}
+
+/* The first `count` bytes of the pattern, at most 4. */
+static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t pattern,
+                             uint64_t count)
+{
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < count && status == HAL_OK; i++) {
+        status = cuda_check(cuda_functions()->cuMemsetD8Async(
+                                to + i, (unsigned char)(pattern >> 8 * i), 1, queue->stream),
+                            "filling a byte");
+    }
+    return status;
+}
+
+/* Words of the pattern, rotated to the alignment of the target, between single bytes at both
+ * ends. */
+static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *target, uint32_t pattern)
+{
+    const cuda_driver *cu = cuda_functions();
+    uint64_t rest = target->length;
+    if (rest == 0) {
+        return HAL_OK;
+    }
+    cuda_address to = target->memory->address + target->offset;
+    if ((pattern & 0xff) * 0x01010101u == pattern) {
+        return cuda_check(cu->cuMemsetD8Async(to, (unsigned char)pattern, rest, queue->stream),
+                          "filling %llu bytes", (unsigned long long)rest);
+    }
+    const uint64_t head = (4 - to % 4) % 4 < rest ? (4 - to % 4) % 4 : rest;
+    hal_status status = fill_bytes(queue, to, pattern, head);
+    const uint32_t rotation = 8 * (uint32_t)head;
+    pattern = rotation ? pattern >> rotation | pattern << (32 - rotation) : pattern;
+    to += head;
+    rest -= head;
+    if (status == HAL_OK && rest >= 4) {
+        status = cuda_check(cu->cuMemsetD32Async(to, pattern, rest / 4, queue->stream),
+                            "filling %llu bytes", (unsigned long long)rest);
+    }
+    return status == HAL_OK ? fill_bytes(queue, to + rest / 4 * 4, pattern, rest % 4) : status;
+}
+
+hal_status cuda_commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
+        const hal_command *command = &batch->commands[i];
+        cuda_run run = {.batch = batch, .commands = command, .count = dispatch_count(batch, i)};
+        if (run.count > 0) {
+            run.count = cuda_chain_cut(queue, &run);
+            status = run_submit(queue, &run);
+            i += run.count;
+            continue;
+        }
+        const hal_binding *bindings = batch->bindings + command->binding_first;
+        if (command->kind == HAL_COMMAND_COPY) {
+            status = copy_submit(queue, bindings);
+        } else if (command->kind == HAL_COMMAND_FILL) {
+            status = fill_submit(queue, bindings, command->pattern);
+        } else {
+            status = cuda_fail(HAL_ERROR_UNSUPPORTED,
+                               "cuda: submit: command %u: expected a dispatch, copy or fill, got "
+                               "kind %u",
+                               i, (unsigned)command->kind);
+        }
+        i++;
+    }
+    return status;
+}

@@ -1,0 +1,36 @@
+/* What some devices have and others lack, as far as the plugin depends on it: each quirk with its
+ * effect here, and the condition for it in the table of quirks.c. Used by device.c, describe.c,
+ * kernel.c and the lowering. */
+#ifndef HALYARD_CUDA_QUIRKS_H
+#define HALYARD_CUDA_QUIRKS_H
+
+#include <stdint.h>
+
+/* X(name, effect) */
+#define CUDA_QUIRKS(X)                                                                      \
+    X(APPROXIMATE_TANH, "fast tanh is one instruction")                                     \
+    X(ASYNC_COPY, "asynchronous copies are cp.async, of 4, 8 or 16 bytes")                  \
+    X(PACKED_HALVES, "one cvt rounds two f32 to f16 or bf16 and packs them into a word")    \
+    X(NAN_EXTREMES, "min and max of f32 that return NaN where an operand is NaN")           \
+    X(WARP_REDUCE, "one instruction reduces a 32-bit integer over a warp")                  \
+    X(MATRIX_UNITS, "HAL_IR_MATRIX_MULTIPLY of f16, bf16 and f32 (as tf32)")                \
+    X(EARLY_START, "kernels wait for the one before them by griddepcontrol.wait, so that "  \
+                   "they may start early; ld.global.nc is left out, as inputs are written " \
+                   "while the kernel is there")
+
+enum {
+#define QUIRK(name, effect) CUDA_QUIRK_NUMBER_##name,
+    CUDA_QUIRKS(QUIRK)
+#undef QUIRK
+};
+
+enum {
+#define QUIRK(name, effect) CUDA_QUIRK_##name = 1 << CUDA_QUIRK_NUMBER_##name,
+    CUDA_QUIRKS(QUIRK)
+#undef QUIRK
+};
+
+/* The quirks of a compute capability, 10 * major + minor. Threads: any. */
+uint32_t cuda_quirks(uint32_t capability);
+
+#endif
