@@ -1,6 +1,5 @@
-# Cross-compiles for aarch64 with Debian's compiler; tests run under qemu-user. The libraries that
-# the tests and the cpu plugin link (cmocka, pthreadpool) are unpacked by ./dev check into
-# HALYARD_SYSROOT.
+# Cross-compiles for aarch64 with Debian's compiler; tests run under qemu-user. The library that
+# the tests link (cmocka) is unpacked by ./dev check into HALYARD_SYSROOT.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

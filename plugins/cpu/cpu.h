@@ -3,20 +3,17 @@
 #define HALYARD_CPU_CPU_H
 
 #include "kernel.h"
-#include "placement.h"
 
 #include <pthread.h>
-#include <pthreadpool.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
 struct hal_plugin_device {
     const cpu_lanes *lanes;
-    pthreadpool_t pool; /* null with one thread */
+    cpu_thread_pool *pool; /* null with one thread, as `share` */
+    struct cpu_share *share;
     uint32_t threads;
     pid_t owner; /* a child after fork has no workers */
-    _Atomic uint64_t wait; /* nanoseconds that shared work waited for the pool lately, the mean */
-    cpu_placement placement; /* of the pool's threads */
     /* The most that any kernel so far wants of a worker. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;
@@ -70,10 +67,11 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                              uint64_t *nanoseconds);
 /* Of a dispatch: its groups; the nanoseconds that one thread is expected to need; begins it on a
- * worker. */
+ * worker; runs all of it on a worker. */
 uint64_t cpu_dispatch_groups(const hal_command *command);
 uint64_t cpu_dispatch_work(const hal_command *command);
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
+void cpu_dispatch_run(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 
 /* gemm/native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,

@@ -1,9 +1,10 @@
 /* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
 #include "cpu.h"
+#include "processors.h"
+#include "share.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,86 +12,10 @@
 
 enum { MAX_THREADS = 1024 };
 
-static const cpu_lanes *best_lanes(void);
-static hal_status choose_lanes(const cpu_lanes **lanes);
-static hal_status choose_threads(uint32_t *threads);
-static uint32_t usable_processors(void);
-static void read_name(char *name, size_t size);
-static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t threads);
-
 typedef struct instruction_set {
     const char *name;
     const cpu_lanes *(*lanes)(void);
 } instruction_set;
-
-hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
-{
-    const cpu_lanes *lanes = best_lanes();
-    uint32_t threads = usable_processors();
-    *count = 1;
-    if (capacity == 0) {
-        return HAL_OK;
-    }
-    /* What the variables say wrongly is reported when the device is opened. */
-    const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
-    if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
-        lanes = best_lanes();
-    }
-    if (limit != NULL && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
-        threads = usable_processors();
-    }
-    memset(&infos[0], 0, sizeof(infos[0]));
-    describe(&infos[0], lanes, threads);
-    return HAL_OK;
-}
-
-hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
-{
-    const cpu_lanes *lanes = NULL;
-    uint32_t threads = 1;
-    *device = NULL;
-    if (index != 0) {
-        return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
-    }
-    hal_status status = choose_lanes(&lanes);
-    if (status == HAL_OK) {
-        status = choose_threads(&threads);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    hal_plugin_device *made = calloc(1, sizeof(*made));
-    if (made != NULL && threads > 1) {
-        made->pool = pthreadpool_create(threads);
-    }
-    if (made == NULL || (threads > 1 && made->pool == NULL)) {
-        free(made);
-        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no room for a pool of %u threads", threads);
-    }
-    if (made->pool != NULL) {
-        cpu_placement_learn(&made->placement, made->pool);
-    }
-    made->lanes = lanes;
-    made->threads = threads;
-    made->owner = getpid();
-    atomic_init(&made->arena_bytes, (size_t)1 << 16);
-    atomic_init(&made->slot_count, 64);
-    atomic_init(&made->memory_count, HAL_IR_MAX_BINDINGS);
-    *device = made;
-    return HAL_OK;
-}
-
-/* In a child after fork the workers are gone, and joining them would hang: the pool is left. */
-void cpu_device_close(hal_plugin_device *device)
-{
-    if (device == NULL) {
-        return;
-    }
-    if (device->pool != NULL && device->owner == getpid()) {
-        pthreadpool_destroy(device->pool);
-    }
-    free(device);
-}
 
 #if defined(__x86_64__) || defined(__i386__)
 static const cpu_lanes *avx512_or_null(void)
@@ -149,6 +74,14 @@ static hal_status choose_lanes(const cpu_lanes **lanes)
                     wanted, known);
 }
 
+/* Processors that the process may use, with regard to the quota of its control groups. */
+static uint32_t usable_processors(void)
+{
+    const uint32_t allowed = cpu_processors_allowed(), quota = cpu_processors_quota("");
+    const uint32_t count = quota < allowed ? quota : allowed;
+    return count > MAX_THREADS ? (uint32_t)MAX_THREADS : count;
+}
+
 static hal_status choose_threads(uint32_t *threads)
 {
     const char *wanted = secure_getenv("HAL_CPU_THREADS");
@@ -168,17 +101,32 @@ static hal_status choose_threads(uint32_t *threads)
     return HAL_OK;
 }
 
-/* Processors that the process may run on. */
-static uint32_t usable_processors(void)
+/* The device works with the threads that the system grants, down to the calling one. */
+static hal_status threads_start(hal_plugin_device *device, uint32_t threads)
 {
-    cpu_set_t set;
-    long count = 0;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-        count = CPU_COUNT(&set);
-    } else {
-        count = sysconf(_SC_NPROCESSORS_ONLN);
+    device->threads = 1;
+    if (threads == 1) {
+        return HAL_OK;
     }
-    return count < 1 ? 1 : count > MAX_THREADS ? (uint32_t)MAX_THREADS : (uint32_t)count;
+    device->pool = cpu_thread_pool_create(threads);
+    if (device->pool != NULL) {
+        device->threads = cpu_thread_pool_size(device->pool);
+        device->share = cpu_share_create(device->threads, usable_processors());
+    }
+    if (device->share == NULL) {
+        if (device->pool != NULL) {
+            cpu_thread_pool_destroy(device->pool);
+        }
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a pool of %u threads",
+                        threads);
+    }
+    if (device->threads < threads) {
+        char message[128];
+        snprintf(message, sizeof(message), "cpu: the system started %u of %u threads",
+                 device->threads, threads);
+        cpu_host()->log(HAL_LOG_WARN, message);
+    }
+    return HAL_OK;
 }
 
 static void read_name(char *name, size_t size)
@@ -254,4 +202,71 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
     info->math_f32 = claimed_math(lanes, CPU_F32);
     info->math_f64 = claimed_math(lanes, CPU_F64);
     info->max_queues = threads;
+}
+
+hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const cpu_lanes *lanes = best_lanes();
+    uint32_t threads = usable_processors();
+    *count = 1;
+    if (capacity == 0) {
+        return HAL_OK;
+    }
+    /* What the variables say wrongly is reported when the device is opened. */
+    const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
+    if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
+        lanes = best_lanes();
+    }
+    if (limit != NULL && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
+        threads = usable_processors();
+    }
+    memset(&infos[0], 0, sizeof(infos[0]));
+    describe(&infos[0], lanes, threads);
+    return HAL_OK;
+}
+
+hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
+{
+    const cpu_lanes *lanes = NULL;
+    uint32_t threads = 1;
+    *device = NULL;
+    if (index != 0) {
+        return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
+    }
+    hal_status status = choose_lanes(&lanes);
+    if (status == HAL_OK) {
+        status = choose_threads(&threads);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_plugin_device *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a device");
+    }
+    status = threads_start(made, threads);
+    if (status != HAL_OK) {
+        free(made);
+        return status;
+    }
+    made->lanes = lanes;
+    made->owner = getpid();
+    atomic_init(&made->arena_bytes, (size_t)1 << 16);
+    atomic_init(&made->slot_count, 64);
+    atomic_init(&made->memory_count, HAL_IR_MAX_BINDINGS);
+    *device = made;
+    return HAL_OK;
+}
+
+/* In a child after fork the workers are gone, and joining them would hang: the pool is left. */
+void cpu_device_close(hal_plugin_device *device)
+{
+    if (device == NULL) {
+        return;
+    }
+    if (device->pool != NULL && device->owner == getpid()) {
+        cpu_thread_pool_destroy(device->pool);
+    }
+    cpu_share_destroy(device->share);
+    free(device);
 }

@@ -6,9 +6,7 @@
  * the threads need not run side by side, and one thread alone never waits. Each element of C is
  * summed in the same order whatever the number of threads. */
 #include "gemm_job.h"
-#include "handover.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -392,29 +390,23 @@ static void run_alone(struct job *job)
 
 static void wait_for(struct job *job, int64_t done)
 {
-    for (int spins = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; spins++) {
-        if (spins > 256) {
-            sched_yield();
-        } else {
-            cpu_relax();
-        }
+    for (uint32_t turn = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; turn++) {
+        cpu_wait_turn(turn);
     }
 }
 
-static void run_shared(void *context, size_t slot)
+static void run_shared(void *context, uint32_t slot)
 {
     struct job *job = context;
     struct stage stage;
     int64_t phase = 0, before = 0; /* tasks of earlier phases */
 
-    TAKE_OVER(job);
     stage_of(job, phase, &stage);
     for (;;) {
         int64_t task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
         while (task - before >= stage.tasks) {
             before += stage.tasks;
             if (++phase == job->phases) {
-                HAND_OVER(job);
                 return;
             }
             stage_of(job, phase, &stage);
@@ -431,7 +423,7 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
     int threads = 1;
 
     if (args->pool != NULL && plan->max_threads > 1) {
-        threads = (int)least((int64_t)pthreadpool_get_threads_count(args->pool), plan->max_threads);
+        threads = (int)least((int64_t)cpu_thread_pool_size(args->pool), plan->max_threads);
     }
     job.plan = plan;
     job.args = args;
@@ -442,9 +434,7 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
     }
     atomic_init(&job.next, 0);
     atomic_init(&job.done, 0);
-    HAND_OVER(&job);
-    pthreadpool_parallelize_1d(args->pool, run_shared, &job, (size_t)threads, args->pool_flags);
-    TAKE_OVER(&job);
+    cpu_thread_pool_run(args->pool, args->threads, run_shared, &job);
 }
 
 int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,

@@ -4,7 +4,8 @@
 #ifndef HALYARD_CPU_GEMM_H
 #define HALYARD_CPU_GEMM_H
 
-#include <pthreadpool.h>
+#include "thread_pool.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -80,8 +81,8 @@ struct cpu_gemm_args {
     double alpha, beta;  /* rounded to the accumulator's type */
     void *user;          /* handed to the epilogue */
     void *workspace;     /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
-    pthreadpool_t pool;  /* NULL: the calling thread alone */
-    uint32_t pool_flags; /* PTHREADPOOL_FLAG_... for this call */
+    cpu_thread_pool *pool; /* NULL: the calling thread alone */
+    uint32_t threads;      /* of the pool, to use at most */
 };
 
 /* Whether this machine and its operating system can run `isa`. */

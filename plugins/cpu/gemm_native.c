@@ -75,6 +75,7 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
         count += cpu_gemm_tile_shapes(&state->plan, (int)device->threads, shapes + count);
         status = cpu_epilogue_make(&state->epilogue, description, device->lanes, shapes, count);
     }
+    made->native_alone = state->plan.max_threads == 1;
     if (status != HAL_OK) {
         cpu_kernel_destroy(device, made);
         return status;
@@ -148,7 +149,8 @@ static hal_status run_native(const cpu_kernel *kernel, const cpu_native_call *ca
                                  .beta = state->beta_is_zero ? 0 : scale[1],
                                  .user = &here,
                                  .workspace = call->memory[3],
-                                 .pool = call->pool};
+                                 .pool = call->pool,
+                                 .threads = call->threads};
     if (state->has_epilogue) {
         here.crew = crew_take(state, device->threads);
         if (here.crew == NULL) {

@@ -4,9 +4,9 @@
 #define HALYARD_CPU_KERNEL_H
 
 #include "steps.h"
+#include "thread_pool.h"
 
 #include <hal/plugin.h>
-#include <pthreadpool.h>
 
 /* A constant: every lane of one block of its slot. */
 typedef struct cpu_constant {
@@ -18,11 +18,12 @@ typedef struct cpu_constant {
 typedef struct hal_plugin_kernel cpu_kernel;
 typedef struct cpu_check cpu_check;
 
-/* What a native kernel runs on: the bindings' addresses (null where the length is 0), and the pool,
- * null where it shall not be used. */
+/* What a native kernel runs on: the bindings' addresses (null where the length is 0), and the pool
+ * with the number of threads to use, null for the calling thread alone. */
 typedef struct cpu_native_call {
     hal_plugin_device *device;
-    pthreadpool_t pool;
+    cpu_thread_pool *pool;
+    uint32_t threads;
     void *const *memory;
     uint32_t memory_count;
     const uint8_t *scalars;
@@ -52,6 +53,7 @@ struct hal_plugin_kernel {
     hal_status (*native)(const cpu_kernel *kernel, const cpu_native_call *call);
     void (*native_release)(void *state);
     void *native_state;
+    bool native_alone; /* never uses more than one thread */
 };
 
 /* Fills in a kernel from verified and legalised IR. On failure the kernel holds nothing. */

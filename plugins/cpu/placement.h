@@ -1,10 +1,9 @@
-/* Where the pool's threads run: anywhere but on the processor of the thread that shares work with
- * them. That thread spins until they are done, so one that the system wakes beside it would wait
- * for the next tick of its clock, 4 or 8 ms. Used by device.c and queue.c. */
+/* Keeps the pool's threads off the processor of the thread that shares work with them. That thread
+ * is busy until they are done, so one that the system wakes on its processor waits for the next
+ * tick of the scheduler, 4 or 8 ms. Used by thread_pool.c. */
 #ifndef HALYARD_CPU_PLACEMENT_H
 #define HALYARD_CPU_PLACEMENT_H
 
-#include <pthreadpool.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -13,16 +12,21 @@
 enum { CPU_MAX_THREADS = 256 };
 
 typedef struct cpu_placement {
-    cpu_set_t allowed;     /* processors of the process */
-    _Atomic int kept;      /* the processor that the threads keep clear of; -1: none */
-    _Atomic uint32_t count;
-    pid_t threads[CPU_MAX_THREADS];
+    cpu_set_t allowed;      /* processors of the process */
+    uint32_t limit;         /* threads that can be placed; 0: placement is off */
+    _Atomic int avoided;    /* processor that the threads keep off; -1: none */
+    _Atomic uint32_t count; /* threads that have entered */
+    _Atomic pid_t threads[CPU_MAX_THREADS]; /* 0: is about to enter */
 } cpu_placement;
 
-/* Learns which threads the pool has. */
-void cpu_placement_learn(cpu_placement *placement, pthreadpool_t pool);
+/* Placement is off unless the process may use as many processors as there are `threads`. */
+void cpu_placement_init(cpu_placement *placement, uint32_t threads);
 
-/* Sends the pool's threads off the calling thread's processor, where they are not yet. */
-void cpu_placement_keep_clear(cpu_placement *placement);
+/* Called by each thread of the pool once. */
+void cpu_placement_enter(cpu_placement *placement);
+
+/* Moves the pool's threads off the calling thread's processor. Failures are ignored: the threads
+ * then run where the system puts them. */
+void cpu_placement_avoid_caller(cpu_placement *placement);
 
 #endif

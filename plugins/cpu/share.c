@@ -1,182 +1,235 @@
-/* Sharing dispatches over the pool, see share.h. The threads go through a run of dispatches side by
- * side: each takes groups of the first until none are left, waits until all of its groups are done,
- * and goes on to the next. So waking the pool is paid once in a run; a thread that comes late finds
- * nothing left of what is behind, and nobody waits for it but at the end. */
+/* Sharing work over the pool, see share.h. The time of each piece of work goes to a thread_choice,
+ * which is found by what the work is: its kernels and the logarithm of its size.
+ *
+ * Threads go through a run of dispatches together: each takes groups of the first until none are
+ * left, waits until all of its groups are done, and goes on to the next. So waking the pool is paid
+ * once in a run. A thread that comes late finds no groups left and is waited for nowhere. */
 #include "share.h"
-#include "handover.h"
+
+#include "thread_choice.h"
 
 #include <kit/clock.h>
-#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* A dispatch of fewer nanoseconds is done by one thread: going on together costs half of one. */
-enum { SHARE_FROM = 5000, SPINS = 256 };
+/* A dispatch of fewer nanoseconds runs on one thread: going on together costs half of one. */
+enum { SHARE_FROM = 5000 };
+/* Chunks of groups for each thread of a dispatch. */
+enum { CHUNKS = 8 };
+/* The table of choices: sets of so many ways, of which the least recently used is replaced. */
+enum { SETS = 256, WAYS = 4 };
 
-/* How far a dispatch is, on a cache line of its own. */
+typedef struct choice_entry {
+    uint64_t key; /* 0: unused */
+    uint64_t used; /* number of the latest use */
+    thread_choice choice;
+} choice_entry;
+
+struct cpu_share {
+    thread_counts counts;
+    uint32_t processors;
+    pthread_mutex_t lock; /* of what follows */
+    uint64_t uses;
+    choice_entry entries[SETS][WAYS];
+};
+
+/* Progress of a dispatch, on a cache line of its own. */
 typedef struct progress {
-    _Alignas(64) _Atomic uint64_t next; /* the first group that nobody has taken */
+    _Alignas(64) _Atomic uint64_t next; /* first group that no thread has taken */
     _Atomic uint64_t done;
 } progress;
 
-typedef struct run {
-    progress progress[CPU_SHARE_MOST];
+typedef struct shared_run {
+    progress progress[CPU_SHARE_MAX_RUN];
     hal_plugin_queue *queue;
     const hal_batch *batch;
     const hal_command *commands;
     uint32_t count;
-    pthread_t caller;
-    uint64_t alone;  /* when the calling thread had nothing left to do */
-    uint64_t waited; /* nanoseconds that it waited, beyond what a chunk of groups takes */
-} run;
+    uint32_t threads;
+} shared_run;
 
-static void go_through(void *context, size_t worker_index);
-static void work_on(run *r, uint32_t i, cpu_worker *worker, bool calling);
-static void wait_for(run *r, uint32_t i, bool calling);
-static void note_waiting(run *r, uint32_t i, uint64_t waited);
-static uint64_t chunk_of(const run *r, uint32_t i);
-
-uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first,
-                         uint64_t *work)
+static uint64_t mix(uint64_t x)
 {
-    uint32_t count = 0;
-    *work = 0;
-    while (device->pool != NULL && first + count < batch->command_count && count < CPU_SHARE_MOST) {
-        const hal_command *command = &batch->commands[first + count];
-        if (command->kind != HAL_COMMAND_DISPATCH || command->kernel->native != NULL) {
-            break;
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 32;
+}
+
+/* Finds the choice with a key or makes it. A new choice begins with a thread for each SHARE_FROM
+ * nanoseconds of work. The caller holds the lock. */
+static thread_choice *choice_find(cpu_share *share, uint64_t key, double expected)
+{
+    choice_entry *set = share->entries[key % SETS], *oldest = set;
+    share->uses++;
+    for (uint32_t way = 0; way < WAYS; way++) {
+        if (set[way].key == key) {
+            set[way].used = share->uses;
+            return &set[way].choice;
         }
-        const uint64_t expected = cpu_dispatch_work(command);
-        if (expected < SHARE_FROM || cpu_dispatch_groups(command) == 1) {
-            break;
-        }
-        *work = expected > UINT64_MAX - *work ? UINT64_MAX : *work + expected;
-        count++;
+        oldest = set[way].used < oldest->used ? &set[way] : oldest;
     }
-    return count;
+    const double worth = expected / SHARE_FROM;
+    const uint32_t threads = worth < 1                   ? 1
+                             : worth < share->processors ? (uint32_t)worth
+                                                         : share->processors;
+    oldest->key = key;
+    oldest->used = share->uses;
+    thread_choice_init(&oldest->choice, thread_counts_find(&share->counts, threads));
+    return &oldest->choice;
 }
 
-/* Each time work is not shared, a sixteenth of the gain that was missed is taken off the cost, so
- * that it is tried again, and the trials cost little beside the work. */
-bool cpu_share_is_worth(hal_plugin_device *device, uint64_t work)
+static uint64_t chunk_size(const shared_run *run, const hal_command *command)
 {
-    if (device->pool == NULL || work < SHARE_FROM) {
-        return false;
-    }
-    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
-    const uint64_t gain = work - work / device->threads;
-    if (gain > wait) {
-        cpu_placement_keep_clear(&device->placement);
-        return true;
-    }
-    const uint64_t forgotten = gain / 16 + 1;
-    atomic_store_explicit(&device->wait, wait > forgotten ? wait - forgotten : 0,
-                          memory_order_relaxed);
-    return false;
+    const uint64_t chunk = cpu_dispatch_groups(command) / (run->threads * (uint64_t)CHUNKS);
+    return chunk == 0 ? 1 : chunk;
 }
 
-/* Keeps the mean of the last waits: microseconds where the pool's threads are awake, milliseconds
- * where others keep the processors busy. */
-void cpu_share_note(hal_plugin_device *device, uint64_t waited)
+/* Takes groups of dispatch i until there are none. The caller measures what one takes. */
+static void groups_run(shared_run *run, uint32_t i, uint32_t thread)
 {
-    const uint64_t wait = atomic_load_explicit(&device->wait, memory_order_relaxed);
-    atomic_store_explicit(&device->wait, wait - wait / 8 + waited / 8, memory_order_relaxed);
-}
-
-void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first, uint32_t count)
-{
-    hal_plugin_device *device = queue->device;
-    run all;
-    all.queue = queue;
-    all.batch = batch;
-    all.commands = batch->commands + first;
-    all.count = count;
-    all.caller = pthread_self();
-    all.alone = all.waited = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        atomic_init(&all.progress[i].next, 0);
-        atomic_init(&all.progress[i].done, 0);
-    }
-    HAND_OVER(&all);
-    pthreadpool_parallelize_1d(device->pool, go_through, &all, device->threads, 0);
-    TAKE_OVER(&all);
-    note_waiting(&all, count - 1, kit_clock_ns() - all.alone);
-    cpu_share_note(device, all.waited);
-}
-
-/* One thread's part of a run. */
-static void go_through(void *context, size_t worker_index)
-{
-    run *r = context;
-    TAKE_OVER(r);
-    const bool calling = pthread_equal(pthread_self(), r->caller);
-    for (uint32_t i = 0; i < r->count; i++) {
-        work_on(r, i, &r->queue->workers[worker_index], calling);
-        if (i + 1 < r->count) {
-            wait_for(r, i, calling);
-        }
-    }
-    if (calling) {
-        r->alone = kit_clock_ns();
-    }
-    HAND_OVER(r);
-}
-
-/* Takes groups of a dispatch until there are none. The calling thread measures what one takes. */
-static void work_on(run *r, uint32_t i, cpu_worker *worker, bool calling)
-{
-    const hal_command *command = &r->commands[i];
-    progress *p = &r->progress[i];
-    const uint64_t groups = cpu_dispatch_groups(command), chunk = chunk_of(r, i);
+    const hal_command *command = &run->commands[i];
+    progress *p = &run->progress[i];
+    cpu_worker *worker = &run->queue->workers[thread];
+    const uint64_t groups = cpu_dispatch_groups(command), chunk = chunk_size(run, command);
     uint64_t first = atomic_fetch_add_explicit(&p->next, chunk, memory_order_relaxed);
     if (first >= groups) {
         return;
     }
-    const uint64_t start = calling ? kit_clock_ns() : 0;
+    const uint64_t start = thread == 0 ? kit_clock_ns() : 0;
     uint64_t done = 0;
-    cpu_dispatch_begin(worker, r->batch, command);
+    cpu_dispatch_begin(worker, run->batch, command);
     for (; first < groups;
          first = atomic_fetch_add_explicit(&p->next, chunk, memory_order_relaxed)) {
         const uint64_t count = groups - first < chunk ? groups - first : chunk;
         cpu_worker_groups(worker, command->kernel, first, count);
         done += count;
     }
-    if (calling) {
+    if (thread == 0) {
         atomic_store_explicit(&command->kernel->work, (kit_clock_ns() - start) / done + 1,
                               memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&p->done, done, memory_order_release);
 }
 
-static void wait_for(run *r, uint32_t i, bool calling)
+static void groups_wait(shared_run *run, uint32_t i)
 {
-    const uint64_t groups = cpu_dispatch_groups(&r->commands[i]);
-    _Atomic uint64_t *done = &r->progress[i].done;
-    if (atomic_load_explicit(done, memory_order_acquire) == groups) {
-        return;
+    const uint64_t groups = cpu_dispatch_groups(&run->commands[i]);
+    _Atomic uint64_t *done = &run->progress[i].done;
+    for (uint32_t turn = 0; atomic_load_explicit(done, memory_order_acquire) < groups; turn++) {
+        cpu_wait_turn(turn);
     }
-    const uint64_t start = calling ? kit_clock_ns() : 0;
-    for (int spins = 0; atomic_load_explicit(done, memory_order_acquire) < groups; spins++) {
-        if (spins > SPINS) {
-            sched_yield();
-        } else {
-            cpu_relax();
+}
+
+/* One thread's part of a run. */
+static void dispatches_run(void *context, uint32_t thread)
+{
+    shared_run *run = context;
+    for (uint32_t i = 0; i < run->count; i++) {
+        groups_run(run, i, thread);
+        if (i + 1 < run->count) {
+            groups_wait(run, i);
         }
     }
-    if (calling) {
-        note_waiting(r, i, kit_clock_ns() - start);
+}
+
+cpu_share *cpu_share_create(uint32_t threads, uint32_t processors)
+{
+    cpu_share *share = calloc(1, sizeof(*share));
+    if (share != NULL) {
+        thread_counts_init(&share->counts, threads);
+        share->processors = processors;
+        pthread_mutex_init(&share->lock, NULL);
+    }
+    return share;
+}
+
+void cpu_share_destroy(cpu_share *share)
+{
+    if (share != NULL) {
+        pthread_mutex_destroy(&share->lock);
+        free(share);
     }
 }
 
-/* Whoever takes the last chunk keeps the others waiting for as long as that takes. */
-static void note_waiting(run *r, uint32_t i, uint64_t waited)
+bool cpu_share_is_possible(const hal_plugin_device *device, uint64_t expected)
 {
-    const uint64_t work = atomic_load_explicit(&r->commands[i].kernel->work, memory_order_relaxed);
-    const uint64_t usual = work * chunk_of(r, i);
-    r->waited += waited > usual ? waited - usual : 0;
+    return device->pool != NULL && expected >= SHARE_FROM;
 }
 
-static uint64_t chunk_of(const run *r, uint32_t i)
+uint64_t cpu_share_key(uint64_t key, uint64_t kind, uint64_t size)
 {
-    const uint64_t chunk =
-        cpu_dispatch_groups(&r->commands[i]) / (r->queue->device->threads * UINT64_C(8));
-    return chunk == 0 ? 1 : chunk;
+    const uint64_t class = size == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(size);
+    const uint64_t made = mix(key ^ mix(kind << 7 ^ class));
+    return made == 0 ? 1 : made;
+}
+
+cpu_share_turn cpu_share_begin(cpu_share *share, uint64_t key, double units, double expected)
+{
+    cpu_share_turn turn = {.key = key, .units = units, .expected = expected};
+    pthread_mutex_lock(&share->lock);
+    turn.index = thread_choice_next(choice_find(share, key, expected), &share->counts);
+    pthread_mutex_unlock(&share->lock);
+    turn.threads = share->counts.threads[turn.index];
+    turn.start = kit_clock_ns();
+    return turn;
+}
+
+void cpu_share_end(cpu_share *share, const cpu_share_turn *turn)
+{
+    const double took = (double)(kit_clock_ns() - turn->start);
+    pthread_mutex_lock(&share->lock);
+    thread_choice_note(choice_find(share, turn->key, turn->expected), &share->counts, turn->index,
+                       took, turn->expected, turn->units);
+    pthread_mutex_unlock(&share->lock);
+}
+
+uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first)
+{
+    uint32_t count = 0;
+    while (device->pool != NULL && first + count < batch->command_count &&
+           count < CPU_SHARE_MAX_RUN) {
+        const hal_command *command = &batch->commands[first + count];
+        if (command->kind != HAL_COMMAND_DISPATCH || command->kernel->native != NULL ||
+            !cpu_share_is_possible(device, cpu_dispatch_work(command)) ||
+            cpu_dispatch_groups(command) == 1) {
+            break;
+        }
+        count++;
+    }
+    return count;
+}
+
+void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first, uint32_t count)
+{
+    cpu_share *share = queue->device->share;
+    const hal_command *commands = &batch->commands[first];
+    uint64_t key = 0;
+    double groups = 0, expected = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t size = cpu_dispatch_groups(&commands[i]);
+        key = cpu_share_key(key, CPU_SHARE_KERNELS + commands[i].kernel->number, size);
+        groups += (double)size;
+        expected += (double)cpu_dispatch_work(&commands[i]);
+    }
+    const cpu_share_turn turn = cpu_share_begin(share, key, groups, expected);
+    if (turn.threads == 1) {
+        for (uint32_t i = 0; i < count; i++) {
+            cpu_dispatch_run(&queue->workers[0], batch, &commands[i]);
+        }
+    } else {
+        shared_run run;
+        run.queue = queue;
+        run.batch = batch;
+        run.commands = commands;
+        run.count = count;
+        run.threads = turn.threads;
+        for (uint32_t i = 0; i < count; i++) {
+            atomic_init(&run.progress[i].next, 0);
+            atomic_init(&run.progress[i].done, 0);
+        }
+        cpu_thread_pool_run(queue->device->pool, turn.threads, dispatches_run, &run);
+    }
+    cpu_share_end(share, &turn);
 }

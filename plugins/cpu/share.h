@@ -1,26 +1,52 @@
-/* Work that the calling thread shares with the pool's: whether it is worth it, and runs of
- * dispatches that all threads go through together. Called by queue.c. */
+/* Work that the calling thread shares with the pool's: how many threads run it, and runs of
+ * dispatches that they go through together. Used by queue.c. */
 #ifndef HALYARD_CPU_SHARE_H
 #define HALYARD_CPU_SHARE_H
 
 #include "cpu.h"
 
-/* The most dispatches of one run. */
-enum { CPU_SHARE_MOST = 64 };
+/* Dispatches of one run, at most. */
+enum { CPU_SHARE_MAX_RUN = 64 };
 
-/* How many of the commands from `first` on can be one run: dispatches of steps, each of which is
- * work enough to be shared. `work` becomes the nanoseconds that one thread would need. */
-uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first,
-                         uint64_t *work);
+/* The choices of a device. */
+typedef struct cpu_share cpu_share;
 
-/* Whether sharing work of so many nanoseconds gains more than waiting for the other threads has
- * cost lately; if so the others are sent where they can run. */
-bool cpu_share_is_worth(hal_plugin_device *device, uint64_t work);
+/* One piece of work, between cpu_share_begin and cpu_share_end. */
+typedef struct cpu_share_turn {
+    uint64_t key;
+    uint64_t start;    /* nanoseconds by the clock */
+    double units;      /* of work: what the time is proportional to */
+    double expected;   /* nanoseconds with one thread */
+    uint32_t index;    /* of the chosen count */
+    uint32_t threads;  /* the chosen count */
+} cpu_share_turn;
 
-/* Runs commands first to first + count - 1, in their order, with all threads. */
+/* Creates the choices of a device with so many threads, which begin with at most `processors`.
+ * Returns null when the host has no memory. */
+cpu_share *cpu_share_create(uint32_t threads, uint32_t processors);
+void cpu_share_destroy(cpu_share *share);
+
+/* Returns whether work of so many nanoseconds can be worth sharing. */
+bool cpu_share_is_possible(const hal_plugin_device *device, uint64_t expected);
+
+/* Kinds of work; a kernel is CPU_SHARE_KERNELS plus its number. */
+enum { CPU_SHARE_COPY, CPU_SHARE_FILL, CPU_SHARE_KERNELS };
+
+/* Returns a key for work of one kind and of a similar size (equal logarithm); `key`: 0, or that of
+ * the work before it in a run. */
+uint64_t cpu_share_key(uint64_t key, uint64_t kind, uint64_t size);
+
+/* Chooses the number of threads for work with a key, and takes the time. Threads: any. */
+cpu_share_turn cpu_share_begin(cpu_share *share, uint64_t key, double units, double expected);
+
+/* Notes what the work took. */
+void cpu_share_end(cpu_share *share, const cpu_share_turn *turn);
+
+/* Counts the commands from `first` on that can be one run: dispatches of steps, each of which is
+ * work enough to be shared. */
+uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first);
+
+/* Runs commands first to first + count - 1, in their order. */
 void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first, uint32_t count);
-
-/* Keeps in mind what sharing has cost: nanoseconds that were waited for others. */
-void cpu_share_note(hal_plugin_device *device, uint64_t waited);
 
 #endif

@@ -32,7 +32,7 @@ depends() { dpkg-deb --field "$(package "$1")" Depends; }
 expect "$(depends libhalyard0)" libc6
 expect "$(depends libhalyard-dev)" "libhalyard0 (= $version)"
 expect "$(depends halyard-tools)" "libhalyard0 (= $version)"
-expect "$(depends halyard-plugin-cpu)" libpthreadpool0
+expect "$(depends halyard-plugin-cpu)" libc6
 expect "$(depends halyard-plugin-cpu)" "libhalyard0 (>= $version)"
 
 echo "== runtime, tools and one plugin in an empty root"

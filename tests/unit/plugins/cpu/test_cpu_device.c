@@ -328,7 +328,7 @@ static void check_runs(void)
     tear_down(&b);
 }
 
-/* A new device shares at once; one that waited for busy processors may not, for a while. */
+/* A new device shares at once; later its choices of threads vary. */
 static void test_runs(void **state)
 {
     (void)state;

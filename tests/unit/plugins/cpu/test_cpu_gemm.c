@@ -2,7 +2,6 @@
  * instruction set of this machine, all transposes and types, with guard pages behind the matrices,
  * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
 #include "cpu/gemm_job.h"
-#include "cpu/handover.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +15,14 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER 1
+#endif
+#endif
 
 /* Storage that ends where an unreadable page begins. */
 struct guarded {
@@ -39,7 +46,7 @@ static const enum cpu_gemm_type type_sets[][3] = {
 };
 enum { TYPE_SETS = sizeof type_sets / sizeof *type_sets };
 
-static pthreadpool_t pool_of_two, pool_of_three;
+static cpu_thread_pool *pool_of_two, *pool_of_three;
 static uint64_t random_state = 1;
 
 struct seen {
@@ -52,7 +59,7 @@ struct seen {
 /* The thread sanitizer is slow and looks for something else than sizes. */
 static int rounds(int count)
 {
-#ifdef HAL_CPU_TSAN
+#ifdef THREAD_SANITIZER
     return count / 4;
 #else
     return count;
@@ -182,10 +189,10 @@ static struct cpu_gemm_plan plan_of(const struct problem *p)
     return plan;
 }
 
-static void run_plan(const struct cpu_gemm_plan *plan, struct problem *p, pthreadpool_t pool,
+static void run_plan(const struct cpu_gemm_plan *plan, struct problem *p, cpu_thread_pool *pool,
                      void *user)
 {
-    int threads = pool == NULL ? 1 : (int)pthreadpool_get_threads_count(pool);
+    int threads = pool == NULL ? 1 : (int)cpu_thread_pool_size(pool);
     size_t size = (size_t)cpu_gemm_workspace_size(plan, threads);
     size_t room = (size + 63) / 64 * 64;
     char *work = aligned_alloc(64, room + 64);
@@ -200,7 +207,7 @@ static void run_plan(const struct cpu_gemm_plan *plan, struct problem *p, pthrea
                                                .user = user,
                                                .workspace = work,
                                                .pool = pool,
-                                               .pool_flags = PTHREADPOOL_FLAG_YIELD_WORKERS});
+                                               .threads = (uint32_t)threads});
     for (size_t i = size; i < room + 64; i++) {
         assert_int_equal((unsigned char)work[i], 0xff);
     }
@@ -453,7 +460,7 @@ static void test_threads_agree(void **state)
         char *first = malloc(p.c.size);
         assert_non_null(first);
         memcpy(first, p.c.data, p.c.size);
-        pthreadpool_t pools[] = {pool_of_two, pool_of_three};
+        cpu_thread_pool *pools[] = {pool_of_two, pool_of_three};
         for (int t = 0; t < 2; t++) {
             memcpy(p.c.data, p.before.data, p.c.size);
             run_plan(&plan, &p, pools[t], NULL);
@@ -656,16 +663,16 @@ static void test_bad_descriptions(void **state)
 static int pools_make(void **state)
 {
     (void)state;
-    pool_of_two = pthreadpool_create(2);
-    pool_of_three = pthreadpool_create(3);
+    pool_of_two = cpu_thread_pool_create(2);
+    pool_of_three = cpu_thread_pool_create(3);
     return pool_of_two == NULL || pool_of_three == NULL;
 }
 
 static int pools_free(void **state)
 {
     (void)state;
-    pthreadpool_destroy(pool_of_two);
-    pthreadpool_destroy(pool_of_three);
+    cpu_thread_pool_destroy(pool_of_two);
+    cpu_thread_pool_destroy(pool_of_three);
     return 0;
 }
 

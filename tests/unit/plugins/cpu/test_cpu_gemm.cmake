@@ -1,6 +1,4 @@
 # The cpu plugin's matrix product is tested on its own, without a device: the plugin's objects.
-find_library(PTHREADPOOL_LIBRARY pthreadpool REQUIRED)
 target_sources(${test} PRIVATE
-    "$<FILTER:$<TARGET_OBJECTS:hal_cpu>,INCLUDE,/gemm(_plan|_micro_[a-z0-9]+)?[.]c>")
+    "$<FILTER:$<TARGET_OBJECTS:hal_cpu>,INCLUDE,/(gemm(_plan|_micro_[a-z0-9]+)?|thread_pool|placement)[.]c>")
 target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/plugins/cpu)
-target_link_libraries(${test} PRIVATE ${PTHREADPOOL_LIBRARY})

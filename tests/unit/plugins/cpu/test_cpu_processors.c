@@ -1,0 +1,113 @@
+/* Quotas of control groups, read from folders that look like a system's. */
+#include "cpu/processors.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[] = "/tmp/halyard-processors-XXXXXX";
+
+/* Writes a file under `root`, and makes its folders. */
+static void file_write(const char *path, const char *text)
+{
+    char full[512];
+    assert_true((size_t)snprintf(full, sizeof(full), "%s/%s", root, path) < sizeof(full));
+    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int root_make(void **state)
+{
+    (void)state;
+    strcpy(root + sizeof(root) - 7, "XXXXXX");
+    return mkdtemp(root) == NULL;
+}
+
+static int root_remove(void **state)
+{
+    char command[sizeof(root) + 16];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -r '%s'", root);
+    return system(command);
+}
+
+static void test_version_2(void **state)
+{
+    (void)state;
+    assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
+    file_write("proc/self/cgroup", "0::/a/b\n");
+    assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
+    file_write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
+    file_write("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+    assert_int_equal(cpu_processors_quota(root), 4);
+    /* The least of the groups above counts; parts of a processor are rounded up. */
+    file_write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    assert_int_equal(cpu_processors_quota(root), 2);
+    file_write("sys/fs/cgroup/a/cpu.max", "1000 100000\n");
+    assert_int_equal(cpu_processors_quota(root), 1);
+    file_write("sys/fs/cgroup/a/cpu.max", "no number\n");
+    assert_int_equal(cpu_processors_quota(root), 4);
+}
+
+/* In a container the path of the group may be missing; the files of the group are at the root. */
+static void test_container(void **state)
+{
+    (void)state;
+    file_write("proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
+    file_write("sys/fs/cgroup/cpu.max", "300000 100000\n");
+    assert_int_equal(cpu_processors_quota(root), 3);
+    file_write("proc/self/cgroup", "0::/\n");
+    assert_int_equal(cpu_processors_quota(root), 3);
+}
+
+static void test_version_1(void **state)
+{
+    (void)state;
+    file_write("proc/self/cgroup",
+               "9:cpuset:/other\n4:cpu,cpuacct:/x\n3:memory:/x\n0::/unified\nwithout colons\n");
+    file_write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "-1\n");
+    file_write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "100000\n");
+    /* The folder of another controller does not count. */
+    file_write("sys/fs/cgroup/cpuset/other/cpu.cfs_quota_us", "100000\n");
+    file_write("sys/fs/cgroup/cpuset/other/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
+    file_write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "250000\n");
+    assert_int_equal(cpu_processors_quota(root), 3);
+    file_write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "0\n");
+    assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
+}
+
+static void test_this_machine(void **state)
+{
+    (void)state;
+    assert_true(cpu_processors_allowed() >= 1);
+    assert_true(cpu_processors_quota("") >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_version_2, root_make, root_remove),
+        cmocka_unit_test_setup_teardown(test_container, root_make, root_remove),
+        cmocka_unit_test_setup_teardown(test_version_1, root_make, root_remove),
+        cmocka_unit_test(test_this_machine),
+    };
+    return cmocka_run_group_tests_name("cpu processors", tests, NULL, NULL);
+}
