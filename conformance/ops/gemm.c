@@ -2,7 +2,9 @@
  * numbers, whose
  * result has to be right in every bit, and on random ones, within the bound of ops/gemm.h. There
  * is NaN around the matrices and between their rows, and in C where beta is 0 (promise 16). */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -168,6 +170,67 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_impl impl)
     }
 }
 
+/* Without a product, C = beta C in every bit: with alpha = 0 A and B, which hold NaN, are not read,
+ * and with k = 0 alpha plays no part. */
+typedef struct scale_case {
+    hal_type type;
+    ops_gemm_impl impl;
+    int k;
+    double alpha, beta;
+} scale_case;
+
+static void run_scale(case_run *run, const void *parameters)
+{
+    const scale_case *tested = parameters;
+    static const double corners[] = {0.0, -0.0, 1.0, -3.0, (double)INFINITY, -(double)INFINITY};
+    enum { M = 33, N = 20, CORNERS = sizeof corners / sizeof corners[0] };
+    const int64_t a_shape[2] = {M, tested->k}, b_shape[2] = {tested->k, N}, c_shape[2] = {M, N};
+    operand a = {0}, b = {0}, c = {0};
+    case_claim_storage(run, tested->type);
+    case_claim_arithmetic(run, tested->type);
+    uint8_t *expected = calloc(M * N, 8);
+    if (expected != NULL && operand_create(run, &a, tested->type, 2, a_shape, LAYOUT_PLAIN) &&
+        operand_create(run, &b, tested->type, 2, b_shape, LAYOUT_PLAIN) &&
+        operand_create(run, &c, tested->type, 2, c_shape, LAYOUT_STRIDED)) {
+        for (size_t i = 0; i < M * N; i++) {
+            const double value = corners[i % CORNERS];
+            number_put(tested->type, c.elements, i, value);
+            number_put(tested->type, expected, i, tested->beta == 0.0 ? 0.0 : tested->beta * value);
+        }
+        const ops_gemm_options options = {
+            .alpha = tested->alpha, .beta = tested->beta, .impl = tested->impl};
+        comparison found;
+        if (operand_poison(run, &a) && operand_poison(run, &b) && operand_upload(run, &c) &&
+            case_ok(run, ops_gemm(run->ops, &options, &a.tensor, &b.tensor, &c.tensor),
+                    "ops_gemm") &&
+            operand_download(run, &c, "C") &&
+            !compare_bits(tested->type, c.elements, expected, c.count, true, &found)) {
+            ops_report(run, &found, "C");
+        }
+    }
+    operand_release(&a);
+    operand_release(&b);
+    operand_release(&c);
+    free(expected);
+}
+
+static void add_scales(case_list *list, hal_type type)
+{
+    static const double numbers[][3] = {
+        {0, INFINITY, -2.0}, {0, NAN, 1.0}, {0, 1.0, 0.0}, {25, 0.0, 1.0}, {25, 0.0, 0.0}};
+    for (size_t i = 0; i < 2 * sizeof numbers / sizeof numbers[0]; i++) {
+        const double *n = numbers[i / 2];
+        const scale_case tested = {.type = type,
+                                   .impl = i % 2 != 0 ? OPS_GEMM_NATIVE : OPS_GEMM_PORTABLE,
+                                   .k = (int)n[0],
+                                   .alpha = n[1],
+                                   .beta = n[2]};
+        case_add(list, run_scale, &tested, sizeof tested,
+                 "gemm(type=%s,scale,k=%d,alpha=%g,beta=%g,impl=%s)", number_type_name(type),
+                 tested.k, tested.alpha, tested.beta, impl_name(tested.impl));
+    }
+}
+
 /* The classes of precision that may use matrix units, whole and ragged in their tiles. */
 static void add_classes(case_list *list, hal_type type)
 {
@@ -290,6 +353,7 @@ void cases_ops_gemm(case_list *list)
     }
     for (int t = 0; t < 4; t++) {
         add_classes(list, types[t]);
+        add_scales(list, types[t]);
     }
     add_long(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");

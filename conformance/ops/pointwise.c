@@ -186,11 +186,27 @@ static void run_function(case_run *run, const void *parameters)
     operand_release(&z);
 }
 
+/* A double that rounds to F16 and BF16 as the element does: where a 64-bit integer has more bits,
+ * the neighbour whose last bit is 1. */
+static double odd_double(hal_type type, uint64_t bits)
+{
+    const long double exact = number_long_value(type, bits);
+    double value = (double)exact;
+    if ((long double)value != exact && (number_of_f64(value) & 1) == 0) {
+        value = nextafter(value, exact > (long double)value ? INFINITY : -INFINITY);
+    }
+    return value;
+}
+
 /* To the value type as CAST does it, then to memory as STORE does; floats saturate to small
- * integers too. */
+ * integers too. To F16 and BF16 there is one rounding. */
 static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
 {
     const hal_type value_from = hal_type_of_value(from), value_to = hal_type_of_value(to);
+    if ((to == HAL_TYPE_F16 || to == HAL_TYPE_BF16) &&
+        (hal_type_is_integer(from) || from == HAL_TYPE_F64)) {
+        return number_bits(to, from == HAL_TYPE_F64 ? number_f64(bits) : odd_double(from, bits));
+    }
     if (hal_type_is_float(from) && hal_type_is_integer(to)) {
         return number_bits(to, number_value(from, bits));
     }
@@ -199,6 +215,29 @@ static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
         value = ir_convert(value_from, value_to, value);
     }
     return number_narrow(to, value);
+}
+
+/* Numbers so close to halfway between two of F16 or BF16 that F32 is halfway: rounding two times
+ * gives another result than rounding once. */
+static void fill_traps(operand *x, random_state *random)
+{
+    const bool is_float = x->type == HAL_TYPE_F64;
+    for (size_t i = 0; i < ELEMENTS / 2; i++) {
+        const int half = random_below(random, 2) != 0 ? 11 : 8; /* bits below the first one */
+        const uint64_t odd = random_below(random, 256) << 1 | 1;
+        const uint64_t first = UINT64_C(1) << half | (odd & ((UINT64_C(1) << half) - 1));
+        const int64_t side = (int64_t)random_below(random, 3) - 1;
+        if (is_float) {
+            const int exponent = (int)random_below(random, 24) - 12;
+            const double value = ldexp((double)first + (double)side * 0x1p-36, exponent);
+            number_put(x->type, x->elements, i, random_below(random, 2) != 0 ? value : -value);
+            continue;
+        }
+        const int width = 8 * (int)hal_type_size(x->type);
+        const int shift = (int)random_below(random, (uint32_t)(width - half - 1));
+        const uint64_t value = (first << shift) + (uint64_t)side;
+        number_store(x->type, x->elements, i, random_below(random, 2) != 0 ? value : 0 - value);
+    }
 }
 
 static void run_cast(case_run *run, const void *parameters)
@@ -215,6 +254,11 @@ static void run_cast(case_run *run, const void *parameters)
     if (expected != NULL && operand_create(run, &x, tested->from, 1, shape, LAYOUT_PLAIN) &&
         operand_create(run, &y, tested->to, 1, shape, LAYOUT_PLAIN)) {
         fill_operand(&x, &random, 0);
+        if ((tested->to == HAL_TYPE_F16 || tested->to == HAL_TYPE_BF16) &&
+            (tested->from == HAL_TYPE_F64 ||
+             (hal_type_is_integer(tested->from) && hal_type_size(tested->from) >= 4))) {
+            fill_traps(&x, &random);
+        }
         if (operand_upload(run, &x) && operand_poison(run, &y) &&
             case_ok(run, ops_cast(run->ops, &x.tensor, &y.tensor), "ops_cast") &&
             operand_download(run, &y, "result")) {
@@ -282,14 +326,15 @@ static void run_fill(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;
     const int64_t shape[2] = {7, 13};
-    const double values[] = {0.0, 1.0, 42.0, 0.1};
+    const double values[] = {0.0, 1.0, 42.0, 0.1, 2.75, 3.5};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
     for (size_t k = 0; k < sizeof values / sizeof values[0] && case_is_well(run); k++) {
         operand y = {0};
         uint8_t expected[7 * 13 * 8];
         for (size_t i = 0; i < 7 * 13; i++) {
-            number_store(type, expected, i, number_bits(type, values[k]));
+            const double value = hal_type_is_integer(type) ? rint(values[k]) : values[k];
+            number_store(type, expected, i, number_bits(type, value));
         }
         comparison found;
         if (operand_create(run, &y, type, 2, shape, k == 2 ? LAYOUT_STRIDED : LAYOUT_PLAIN) &&

@@ -188,7 +188,8 @@ enum { /* hal_gemm_description.precision */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), row-major, C of m rows and n columns, op(A) m x k,
  * op(B) k x n; leading dimensions and batch strides in elements. F16 and BF16 accumulate in F32.
- * C is not read when beta is 0.
+ * C is not read when beta is 0. ops never asks for k = 0, nor dispatches with alpha = 0: it scales
+ * C by itself then. A plugin may refuse k = 0 with UNSUPPORTED.
  *
  * The kernel that comes of it has the bindings 0: A, 1: B, 2: C (read and write), 3: workspace
  * (length 0 when none is needed), 4 and up: the epilogue's further inputs; and the scalars

@@ -24,7 +24,7 @@
  *
  * The elements of two arrays are combined when they have one type; shapes are broadcast from the
  * last axis on, as lengths of 1 and missing axes stretch. Results have the same bits whether they
- * were fused or not. */
+ * were fused or not, except that the sign of a NaN may differ. */
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 

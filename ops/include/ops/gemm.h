@@ -38,9 +38,14 @@ typedef struct ops_gemm_options {
  * which one of the last two is 1: transposed views and leading dimensions cost nothing; others are
  * copied first. The types are F64, F32, F16 and BF16: F32 and F64 accumulate in themselves, F16 and
  * BF16 in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C
- * overlaps neither A nor B. k = 0 gives beta C. Without `options`: the plain product.
+ * overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) in every bit, whatever
+ * alpha is, and A and B are not read; ops computes that itself for every implementation. Without
+ * `options`: the plain product.
  * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
- * |beta| |C|) + v |c|, with K = k + 2, the accumulator's unit roundoff u and that of C's type v.
+ * |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the accumulator's unit
+ * roundoff and least positive number, v and f those of C's type. On a device without
+ * HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where nothing
+ * overflows.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may be computed in parts of k by one kernel, and added by another; the
  * parts lie in memory that the call makes, and where there is none, one kernel does all, in its own

@@ -3,7 +3,8 @@
  * An expression is a fragment of IR, made with hal_ir_builder_create_fragment: inputs are what the
  * tensors' elements are as values (F16 and BF16 as F32, I8 as I32, ...), outputs are stored with
  * rounding to the output tensor's type. The same object is a kernel of its own (ops_pointwise),
- * the prologue or epilogue of a reduction, and the epilogue of a matrix product.
+ * the prologue or epilogue of a reduction, and the epilogue of a matrix product. Its results have
+ * the same bits in all of these, except that the sign of a NaN may differ.
  *
  *     hal_ir_builder *b;                       // relu(x * y + x), then sigmoid
  *     hal_ir_builder_create_fragment("chain", &b);
@@ -143,8 +144,9 @@ HAL_API hal_status ops_unary(ops_context *context, ops_unary_function function, 
 HAL_API hal_status ops_binary(ops_context *context, ops_binary_function function,
                               const ops_tensor *x, const ops_tensor *y, const ops_tensor *z);
 
-/* ops_where: out = condition ? x : y. ops_cast: y = x in y's type (as CAST in ir.h). ops_fill:
- * every element of y = value, rounded to y's type.
+/* ops_where: out = condition ? x : y. ops_cast: y = x in y's type (as CAST in ir.h), rounded
+ * once. ops_fill: every element of y = value, rounded to y's type: to nearest even, integers
+ * saturate, and NaN is 0 in them.
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,
                              const ops_tensor *y, const ops_tensor *out);

@@ -43,6 +43,9 @@ HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uin
 
 /* y = exp(x - max x) / sum of exp(x - max x) along `axis`, of floats, and its logarithm; both
  * without overflow. y has x's shape, a float type of the same arithmetic, and may be x.
+ * Error bounds, with n the length of the axis, d = |x - max x|, the arithmetic type's unit roundoff
+ * u and that of y's type v: |y' - y| <= ((n + 10 + d) u + v) y + f for softmax, with f the least
+ * positive normal number of y's type, and (n + 8 + 2 d) u + v |y| for its logarithm.
  * Source: the usual two-pass form with the maximum subtracted. Threads: the queue's.
  * Errors: as ops_reduce. */
 HAL_API hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,

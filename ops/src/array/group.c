@@ -1,6 +1,8 @@
 /* Groups of pointwise operations, see group.h. */
 #include "group.h"
 
+#include "kernels/cast.h"
+
 /* The place of a leaf, in contrast to that of a node. */
 #define LEAF 0x8000u
 

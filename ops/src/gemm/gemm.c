@@ -208,7 +208,7 @@ static hal_status make_regular(ops_context *context, ops_matrix *matrix, int cop
 static hal_status run(ops_context *context, const ops_product *product)
 {
     ops_gemm_impl impl = product->options->impl;
-    if (impl == OPS_GEMM_PORTABLE || (impl == OPS_GEMM_ANY && product->a.columns == 0)) {
+    if (impl == OPS_GEMM_PORTABLE || product->a.columns == 0) {
         return ops_gemm_portable(context, product);
     }
     hal_status status = ops_gemm_native(context, product);
@@ -227,8 +227,16 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
         return status;
     }
     ops_product product;
+    ops_tensor unread[2];
     temporaries made;
     made.count = 0;
+    if (options->alpha == 0) { /* as in BLAS: C = beta C, whatever A and B hold */
+        unread[0] = *a;
+        unread[1] = *b;
+        unread[0].shape[a->rank - 1] = unread[1].shape[b->rank - 2] = 0;
+        a = &unread[0];
+        b = &unread[1];
+    }
     describe(options, a, b, c, &product);
     status = make_regular(context, &product.a, 1, &made);
     if (!status) {

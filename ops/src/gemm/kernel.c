@@ -115,9 +115,15 @@ static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value
     return hal_ir_add(b, place, step);
 }
 
-/* alpha * sum + beta * old */
+/* alpha * sum + beta * old. Without a product the sum plays no part: 0 times an infinite alpha is
+ * NaN, and +0 plus -0 loses the sign of C. */
 static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
 {
+    if (e->plan->scale_only) {
+        return e->plan->beta_is_zero
+                   ? hal_ir_number(e->b, e->plan->accumulator, 0)
+                   : hal_ir_mul(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old));
+    }
     hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
     if (e->plan->beta_is_zero) {
         return value;
@@ -219,8 +225,10 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
         }
     } else {
         place_in_grid(&e);
-        open_sums(&e);
-        ops_gemm_emit_direct(&e);
+        if (!plan->scale_only) {
+            open_sums(&e);
+            ops_gemm_emit_direct(&e);
+        }
         ops_gemm_emit_rows(&e, 0, t->thread_m);
     }
 }

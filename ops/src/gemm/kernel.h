@@ -50,6 +50,7 @@ typedef struct ops_gemm_plan {
     uint8_t fused; /* the device's multiply-add is; elsewhere product and sum round one by one */
     uint8_t alpha_is_one;
     uint8_t beta_is_zero;
+    uint8_t scale_only; /* k is 0: C = epilogue(beta C), neither A nor B is read */
     uint8_t parted;  /* batch i takes the i-th k steps of k_all, the last one perhaps fewer */
     uint8_t adds;    /* B holds parts of sums, k of each, and they are added; A is the same, and its
                      * stride that from row to row */
@@ -97,6 +98,10 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
  * that this is faster by a fourth at least. 0 where not. */
 uint32_t ops_gemm_choose_depth(const hal_device_info *info, const ops_gemm_plan *plan,
                                const ops_gemm_work *work, uint32_t batch);
+
+/* The tiles of the kernel that only scales C. */
+void ops_gemm_choose_scale_tiles(const hal_device_info *info, int64_t m, int64_t n,
+                                 ops_gemm_tiles *tiles);
 
 /* The tiles of the kernel that adds `parts` parts of m x n sums of `width` bytes. */
 void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,

@@ -282,7 +282,10 @@ static void choose_layout(const ops_context *context, task *t)
     plan->b.k_contiguous =
         !plan->adds && (p->b.column_stride != 1 || (context->info->kind != HAL_DEVICE_CPU &&
                                                     work->n == 1 && p->b.row_stride == 1));
-    if (plan->adds) {
+    plan->scale_only = work->k == 0;
+    if (plan->scale_only) {
+        ops_gemm_choose_scale_tiles(context->info, work->m, work->n, &plan->tiles);
+    } else if (plan->adds) {
         ops_gemm_choose_adding(context->info, work->m, work->n, work->k,
                                hal_type_size(plan->type_ab), &plan->tiles);
     } else if (!ops_gemm_choose_slices(context->info, work->m, work->n, work->k, p->batch,
@@ -295,7 +298,7 @@ static void choose_layout(const ops_context *context, task *t)
                                   plan->a.k_contiguous ? p->a.row_stride : p->a.column_stride, 0);
     plan->b.width = operand_width(t, &work->b, &plan->b, plan->slots[1], work->n,
                                   plan->b.k_contiguous ? p->b.column_stride : p->b.row_stride, 1);
-    if (!plan->adds) {
+    if (!plan->adds && !plan->scale_only) {
         choose_matrix_units(context, t);
     }
     const ops_gemm_tiles *tiles = &plan->tiles;
@@ -334,7 +337,8 @@ static void sign(const task *t, ops_cache_key *signature)
                                         (uint64_t)p->swapped << 18 | (uint64_t)p->unit_c << 19 |
                                         (uint64_t)s->matrix << 24 | (uint64_t)s->flush << 26 |
                                         (uint64_t)p->whole << 20 | (uint64_t)p->alpha_is_one << 21 |
-                                        (uint64_t)p->adds << 22 | (uint64_t)p->parted << 23);
+                                        (uint64_t)p->adds << 22 | (uint64_t)p->parted << 23 |
+                                        (uint64_t)p->scale_only << 32);
     for (uint32_t i = 0; i < 3u + p->input_count; i++) {
         uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
         uint32_t slot = p->slots[i];

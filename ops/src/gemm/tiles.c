@@ -424,3 +424,22 @@ void ops_gemm_choose_adding(const hal_device_info *info, int64_t m, int64_t n, u
     }
     *tiles = t;
 }
+
+/* Work-items of a group store neighbours of a row, as an elementwise kernel does. */
+void ops_gemm_choose_scale_tiles(const hal_device_info *info, int64_t m, int64_t n,
+                                 ops_gemm_tiles *tiles)
+{
+    ops_gemm_tiles t = {.block_k = 1, .thread_m = 1, .strip_m = 1, .slices = 1};
+    uint32_t items = SLICED_ITEMS;
+    while (items > 1 && (items > info->max_group_items || items > info->max_group_size[0])) {
+        items /= 2;
+    }
+    t.thread_n = t.strip_n = n % 4 == 0 ? 4 : 1;
+    t.lanes_n = (uint8_t)cover(n / t.thread_n, 1, (uint16_t)(items < 32 ? items : 32));
+    const uint32_t rows = items / t.lanes_n;
+    t.lanes_m = (uint8_t)cover(
+        m, 1, (uint16_t)(rows < info->max_group_size[1] ? rows : info->max_group_size[1]));
+    t.block_m = t.lanes_m;
+    t.block_n = (uint16_t)(t.lanes_n * t.thread_n);
+    *tiles = t;
+}

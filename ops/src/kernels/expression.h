@@ -29,7 +29,4 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
                                  ops_binary_function function, hal_type type,
                                  ops_expression **expression);
 
-/* x as a value of what memory of `storage` holds; integers saturate. */
-hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x);
-
 #endif

@@ -1,4 +1,5 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
+#include "cast.h"
 #include "expression.h"
 #include "tensor/memo.h"
 #include "elementwise.h"
@@ -497,18 +498,4 @@ hal_status ops_fill(ops_context *context, double value, const ops_tensor *y)
         return status;
     }
     return fill_strided(context, y, value);
-}
-
-/* A cast to a small integer saturates at that type's limits, as one to a large integer does. */
-hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x)
-{
-    hal_type to = hal_type_of_value(storage), from = hal_ir_type_of(b, x);
-    hal_ir_value value = from == to ? x : hal_ir_cast(b, to, x);
-    if (hal_type_is_float(from) && hal_type_is_integer(storage) && storage != to) {
-        int bits = 8 * (int)hal_type_size(storage), is_signed = hal_type_is_signed(storage);
-        double high = (double)((1 << (bits - is_signed)) - 1);
-        value = hal_ir_min(b, value, hal_ir_number(b, to, high));
-        value = hal_ir_max(b, value, hal_ir_number(b, to, is_signed ? -high - 1 : 0));
-    }
-    return value;
 }

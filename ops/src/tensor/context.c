@@ -72,8 +72,8 @@ static void put_integer(ops_block *block, hal_type type, double value)
     }
 }
 
-/* Truncated and saturated as CAST does; the upper limit of 64 bits is one too many, which
- * put_integer sees to. */
+/* Rounds to nearest even and saturates, NaN to 0. The upper limit of 64 bits is one too large;
+ * put_integer corrects it. */
 static double clamp_integer(hal_type type, double value)
 {
     int bits = 8 * (int)hal_type_size(type);
@@ -83,7 +83,7 @@ static double clamp_integer(hal_type type, double value)
     if (isnan(value)) {
         return 0;
     }
-    value = trunc(value);
+    value = nearbyint(value);
     return value < low ? low : value > high ? high : value;
 }
 

@@ -256,8 +256,8 @@ static void where_and_fill(void **state)
     box_free(&y);
     box_free(&out);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        const double values[4] = {0, 1, 300.7, -2.25};
-        for (int v = 0; v < 4; v++) {
+        const double values[7] = {0, 1, 300.7, -2.25, 2.5, 3.5, -1.75};
+        for (int v = 0; v < 7; v++) {
             for (int s = 0; s < 2; s++) {
                 box f = box_make(type, 2, shape, s ? gaps : NULL, 0, 9);
                 ok(ops_fill(test_context, values[v], &f.t));
@@ -265,7 +265,7 @@ static void where_and_fill(void **state)
                 if (hal_type_is_integer(type)) {
                     int bits = 8 * (int)hal_type_size(type) - hal_type_is_signed(type);
                     double high = ldexp(1.0, bits) - 1, low = hal_type_is_signed(type) ? -high : 0;
-                    value = value > high ? high : value < low ? low : value;
+                    value = rint(value > high ? high : value < low ? low : value);
                 }
                 for (int64_t i = 0; i < 21 * 35; i++) {
                     filled[place_of(&f.t, 2, shape, i)] = in_type(type, value);
@@ -275,6 +275,76 @@ static void where_and_fill(void **state)
                 box_free(&f);
             }
         }
+    }
+}
+
+/* The one rounding of a 64-bit integer, or of the F64 with these bits, to F16 or BF16. */
+static double rounded_once(hal_type from, uint64_t bits, hal_type to)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    if (from != HAL_TYPE_F64) {
+        /* A double has room for what decides, once the bits below are gathered in one. */
+        int is_negative = hal_type_is_signed(from) && (int64_t)bits < 0;
+        uint64_t size = is_negative ? 0 - bits : bits;
+        size = size >> 53 ? size >> 12 << 12 | (uint64_t)((size & 0xfff) != 0) << 12 : size;
+        value = is_negative ? -(double)size : (double)size;
+    }
+    double rounded = in_type(to, value);
+    return to == HAL_TYPE_BF16 && fabs(rounded) > 0x1.fep127 ? copysign((double)INFINITY, value)
+                                                             : rounded;
+}
+
+/* Halfway between two numbers of F16 or BF16, and a little beside, less than F32 can tell. */
+static void casts_round_once(void **state)
+{
+    (void)state;
+    const hal_type from[] = {HAL_TYPE_F64, HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64};
+    const hal_type to[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+    enum { COUNT = 4000 };
+    const int64_t shape[1] = {COUNT};
+    for (int f = 0; f < 10; f++) {
+        const hal_type x_type = from[f / 2], y_type = to[f % 2];
+        const uint32_t size = hal_type_size(x_type);
+        char *elements = malloc((size_t)COUNT * size);
+        uint64_t numbers[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            const int half = y_type == HAL_TYPE_F16 ? 11 : 8; /* bits below the first one */
+            const int last = x_type == HAL_TYPE_F64 ? 52 : next_random() % (8 * size);
+            uint64_t significand = (next_random() & 0xfff) << (52 - half);
+            significand = (significand & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << (52 - half);
+            significand |= i % 3 == 2 ? 0 : UINT64_C(1) << (next_random() % (i % 5 ? 24 : 52));
+            significand -= i % 7 == 0;
+            const uint64_t sign = next_random() & 1;
+            if (x_type == HAL_TYPE_F64) {
+                const int low = y_type == HAL_TYPE_F16 ? -26 : -135;
+                const int high = y_type == HAL_TYPE_F16 ? 17 : 130;
+                const int exponent = low + (int)(next_random() % (uint32_t)(high - low));
+                numbers[i] = sign << 63 | (uint64_t)(exponent + 1023) << 52 | significand;
+            } else {
+                significand |= UINT64_C(1) << 52;
+                numbers[i] = last > 52 ? significand << (last - 52) | (i & 1)
+                                       : significand >> (52 - last) | (i % 3 == 1);
+                numbers[i] = sign && hal_type_is_signed(x_type) ? 0 - numbers[i] : numbers[i];
+                numbers[i] = size == 8                    ? numbers[i]
+                             : hal_type_is_signed(x_type) ? (uint64_t)(int32_t)numbers[i]
+                                                          : (uint32_t)numbers[i];
+            }
+            memcpy(elements + (size_t)i * size, &numbers[i], size);
+        }
+        ops_tensor x;
+        ok(ops_tensor_from_host(test_context, x_type, 1, shape, elements, &x));
+        box y = box_make(y_type, 1, shape, NULL, 0, 1);
+        ok(ops_cast(test_context, &x, &y.t));
+        double *want = box_want(&y);
+        for (int i = 0; i < COUNT; i++) {
+            want[y.t.offset + i] = rounded_once(x_type, numbers[i], y_type);
+        }
+        box_expect(&y, want, 0, 0);
+        free(want);
+        free(elements);
+        ops_tensor_release(&x);
+        box_free(&y);
     }
 }
 
@@ -513,6 +583,7 @@ int main(void)
         cmocka_unit_test(zero_sizes),
         cmocka_unit_test(where_and_fill),
         cmocka_unit_test(casts),
+        cmocka_unit_test(casts_round_once),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(uncountable_tensors),
         cmocka_unit_test(bad_expressions),

@@ -1,0 +1,12 @@
+/* Conversions of values to what memory of a type holds. Used by the pointwise functions and by the
+ * expressions of arrays. */
+#ifndef OPS_SRC_KERNELS_CAST_H
+#define OPS_SRC_KERNELS_CAST_H
+
+#include <hal/hal.h>
+
+/* x as a value of what memory of `storage` holds. Integers saturate. A value for F16 and BF16 is an
+ * F32 that rounds to the same bits as x itself when it is stored or narrowed. */
+hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x);
+
+#endif
