@@ -30,14 +30,14 @@ static void hear(void *user, uint32_t level, const char *message)
 
 void finding_listen(void)
 {
-    counted = hal_validate_findings();
+    counted = hal_validate_get_finding_count();
     first[0] = 0;
     hal_log_set_callback(hear, NULL, 0);
 }
 
 bool finding_take(char *text, size_t bytes)
 {
-    const uint64_t now = hal_validate_findings();
+    const uint64_t now = hal_validate_get_finding_count();
     if (now == counted) {
         return false;
     }

@@ -32,7 +32,7 @@ static bool first_of_file(const char *path, char *selection, size_t bytes, char 
                           size_t message_bytes)
 {
     hal_registry_report *report = NULL;
-    if (hal_registry_inspect(&report) != HAL_OK) {
+    if (hal_registry_report_create(&report) != HAL_OK) {
         snprintf(message, message_bytes, "%s", hal_status_message());
         return false;
     }
@@ -67,8 +67,8 @@ static bool open_and_describe(const char *selection, finding *found)
     }
     report_device *report = &found->device;
     report->info = *hal_device_get_info(device);
-    report->index = hal_device_index(device);
-    copy_text(report->plugin, sizeof report->plugin, hal_device_plugin_name(device));
+    report->index = hal_device_get_index(device);
+    copy_text(report->plugin, sizeof report->plugin, hal_device_get_plugin_name(device));
     copy_text(report->hal_version, sizeof report->hal_version, hal_version());
     snprintf(report->selection, sizeof report->selection, "%s:%u", report->plugin, report->index);
     hal_device_release(device);
@@ -78,7 +78,7 @@ static bool open_and_describe(const char *selection, finding *found)
 static void add_plugin_report(report_device *device)
 {
     hal_registry_report *report = NULL;
-    if (hal_registry_inspect(&report) != HAL_OK) {
+    if (hal_registry_report_create(&report) != HAL_OK) {
         return;
     }
     for (uint32_t i = 0; i < report->plugin_count; i++) {

@@ -139,8 +139,8 @@ static void print_device(const math_device *device)
     if (device == NULL) {
         puts("plain C, no device");
     } else {
-        printf("%s:%u, %s, %s\n", hal_device_plugin_name(device->device),
-               hal_device_index(device->device), device->info->name, device->info->driver);
+        printf("%s:%u, %s, %s\n", hal_device_get_plugin_name(device->device),
+               hal_device_get_index(device->device), device->info->name, device->info->driver);
     }
 }
 
@@ -164,9 +164,8 @@ static void write_json_head(FILE *file, const check_options *options, const math
     if (device == NULL) {
         fputs("null", file);
     } else {
-        fprintf(file,
-                "{\"plugin\":\"%s\",\"index\":%u,\"name\":", hal_device_plugin_name(device->device),
-                hal_device_index(device->device));
+        fprintf(file, "{\"plugin\":\"%s\",\"index\":%u,\"name\":",
+                hal_device_get_plugin_name(device->device), hal_device_get_index(device->device));
         write_json_text(file, device->info->name);
         fputs(",\"driver\":", file);
         write_json_text(file, device->info->driver);

@@ -101,8 +101,9 @@ static hal_status run(math_device *device, const math_scalars *scalars, uint32_t
     if (status != HAL_OK) {
         return status;
     }
-    return hal_queue_read(device->queue, device->results, 0, results,
-                          (uint64_t)scalars->count * hal_type_size(type_of(device->function)));
+    return hal_queue_read(device->queue, device->results, 0,
+                          (uint64_t)scalars->count * hal_type_size(type_of(device->function)),
+                          results);
 }
 
 hal_status math_device_open(math_device *device, const char *selection)

@@ -80,7 +80,7 @@ bool zone_read(case_run *run, const red_zone *zone, void *data, const char *what
     if (memory == NULL) {
         return case_fail(run, "the host has no %" PRIu64 " bytes", zone->total);
     }
-    bool well = case_ok(run, hal_queue_read(run->queue, zone->buffer, 0, memory, zone->total),
+    bool well = case_ok(run, hal_queue_read(run->queue, zone->buffer, 0, zone->total, memory),
                         "hal_queue_read");
     if (well) {
         if (data != NULL && zone->bytes > 0) {

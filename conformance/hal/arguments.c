@@ -203,11 +203,11 @@ static void refuse_host(case_run *run, const void *parameters)
         case_expect(run, hal_queue_write(run->queue, x, 0, NULL, 4), wrong, NULL, "null data");
         case_expect(run, hal_queue_write(run->queue, NULL, 0, data, 4), wrong, NULL,
                     "a write to null");
-        case_expect(run, hal_queue_read(run->queue, x, 200, data, 57), wrong, NULL,
+        case_expect(run, hal_queue_read(run->queue, x, 200, 57, data), wrong, NULL,
                     "a read beyond the end");
-        case_expect(run, hal_queue_read(run->queue, x, 0, NULL, 4), wrong, NULL, "a read to null");
+        case_expect(run, hal_queue_read(run->queue, x, 0, 4, NULL), wrong, NULL, "a read to null");
         case_ok(run, hal_queue_write(run->queue, x, 256, data, 0), "a write of nothing");
-        case_ok(run, hal_queue_read(run->queue, x, 256, data, 0), "a read of nothing");
+        case_ok(run, hal_queue_read(run->queue, x, 256, 0, data), "a read of nothing");
         words_check(run, run->queue, x, 64, 1, 1, "the buffer after refused writes");
     }
     hal_buffer_release(x);

@@ -34,7 +34,7 @@ static void through_kind(case_run *run, const void *parameters)
            scale_dispatch(run, run->queue, kernel, buffers[0], buffers[1], COUNT, 5, 9) &&
            case_ok(run, hal_queue_copy(run->queue, source, target), "copy") &&
            case_ok(run, hal_queue_fill(run->queue, part, 0x01020304), "fill") &&
-           case_ok(run, hal_queue_read(run->queue, buffers[2], 0, words, sizeof words), "read");
+           case_ok(run, hal_queue_read(run->queue, buffers[2], 0, sizeof words, words), "read");
     for (uint32_t i = 0; i < COUNT && well; i++) {
         const uint32_t expected = i >= 100 && i < 120 ? 0x01020304 : (i ^ 0x5a5a) * 5 + 9;
         well = case_check(run, words[i] == expected, "word %u is 0x%x instead of 0x%x", i, words[i],
@@ -106,11 +106,12 @@ static void sizes(case_run *run, const void *parameters)
             case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes[i], &buffer),
                     "hal_buffer_create") &&
             case_ok(run, hal_queue_write(run->queue, buffer, 0, data, bytes[i]), "write") &&
-            case_ok(run, hal_queue_read(run->queue, buffer, 0, back, bytes[i]), "read")) {
+            case_ok(run, hal_queue_read(run->queue, buffer, 0, bytes[i], back), "read")) {
             case_check(run, memcmp(data, back, bytes[i]) == 0, "%llu bytes came back otherwise",
                        (unsigned long long)bytes[i]);
-            case_check(run, hal_buffer_bytes(buffer) == bytes[i], "%llu bytes are said to be %llu",
-                       (unsigned long long)bytes[i], (unsigned long long)hal_buffer_bytes(buffer));
+            case_check(run, hal_buffer_get_bytes(buffer) == bytes[i],
+                       "%llu bytes are said to be %llu", (unsigned long long)bytes[i],
+                       (unsigned long long)hal_buffer_get_bytes(buffer));
         }
         hal_buffer_release(buffer);
         free(data);
@@ -161,13 +162,13 @@ static void reuse(case_run *run, const void *parameters)
     hal_buffer *buffer = NULL;
     for (int turn = 0; turn < 101 && case_is_well(run); turn++) {
         if (turn == 1) {
-            case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+            case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
         }
         case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 123456, &buffer),
                 "hal_buffer_create");
         hal_buffer_release(buffer);
     }
-    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &after), "hal_device_get_memory");
     case_check(run,
                after.reuse_count >= before.reuse_count + 100 &&
                    after.allocation_count == before.allocation_count,
@@ -181,21 +182,22 @@ static void accessors(case_run *run, const void *parameters)
     (void)parameters;
     hal_buffer *buffer = NULL;
     case_check(run,
-               hal_buffer_bytes(NULL) == 0 && hal_buffer_kind(NULL) == 0 &&
-                   hal_buffer_device(NULL) == NULL && hal_buffer_retain(NULL) == NULL,
+               hal_buffer_get_bytes(NULL) == 0 && hal_buffer_get_kind(NULL) == 0 &&
+                   hal_buffer_get_device(NULL) == NULL && hal_buffer_retain(NULL) == NULL,
                "a null buffer gives something");
     hal_buffer_release(NULL);
     if (case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_SHARED, 77, &buffer), "a buffer")) {
         case_check(run,
-                   hal_buffer_bytes(buffer) == 77 && hal_buffer_kind(buffer) == HAL_MEMORY_SHARED &&
-                       hal_buffer_device(buffer) == run->device,
+                   hal_buffer_get_bytes(buffer) == 77 &&
+                       hal_buffer_get_kind(buffer) == HAL_MEMORY_SHARED &&
+                       hal_buffer_get_device(buffer) == run->device,
                    "size, kind or device is not what was asked for");
         hal_buffer_set_label(buffer, "a label that is much longer than the 47 characters it has");
         hal_buffer_set_label(buffer, NULL);
         hal_buffer_set_label(NULL, "x");
         case_check(run, hal_buffer_retain(buffer) == buffer, "hal_buffer_retain gives another");
         hal_buffer_release(buffer);
-        case_check(run, hal_buffer_bytes(buffer) == 77, "released with a reference left");
+        case_check(run, hal_buffer_get_bytes(buffer) == 77, "released with a reference left");
     }
     hal_buffer_release(buffer);
 }

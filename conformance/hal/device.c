@@ -17,7 +17,7 @@ static void open_again(case_run *run, const void *parameters)
         hal_device_release(again);
         hal_device_release(again);
         hal_memory_statistics statistics;
-        case_ok(run, hal_device_memory(run->device, &statistics), "the device after releases");
+        case_ok(run, hal_device_get_memory(run->device, &statistics), "the device after releases");
     }
 }
 
@@ -27,13 +27,14 @@ static void open_absent(case_run *run, const void *parameters)
     hal_device *device = (hal_device *)run;
     const hal_status status = hal_device_open("no_such_plugin", &device);
     if (case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin")) {
-        case_check(run, strstr(hal_status_message(), hal_device_plugin_name(run->device)) != NULL,
+        case_check(run,
+                   strstr(hal_status_message(), hal_device_get_plugin_name(run->device)) != NULL,
                    "the sentence does not say what there is: %s", hal_status_message());
         case_check(run, device == NULL || device == (hal_device *)run,
                    "a device was given with an error");
     }
     char selection[192];
-    snprintf(selection, sizeof selection, "%s:4095", hal_device_plugin_name(run->device));
+    snprintf(selection, sizeof selection, "%s:4095", hal_device_get_plugin_name(run->device));
     case_expect(run, hal_device_open(selection, &device), HAL_ERROR_NOT_FOUND, "4095",
                 "an index beyond the last");
     case_expect(run, hal_device_open("id:no-such-card", &device), HAL_ERROR_NOT_FOUND,
@@ -79,7 +80,7 @@ static void open_by_name(case_run *run, const void *parameters)
                    "a device of another id");
         hal_device_release(device);
     }
-    snprintf(selection, sizeof selection, "%s:%.100s", hal_device_plugin_name(run->device),
+    snprintf(selection, sizeof selection, "%s:%.100s", hal_device_get_plugin_name(run->device),
              run->info->name);
     if (strchr(run->info->name, ',') == NULL &&
         case_ok(run, hal_device_open(selection, &device), "the device by its name")) {
@@ -146,15 +147,15 @@ static void memory(case_run *run, const void *parameters)
     hal_memory_statistics before, during, after;
     hal_buffer *buffer = NULL;
     if (!case_ok(run, hal_device_trim(run->device), "hal_device_trim") ||
-        !case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory") ||
+        !case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory") ||
         !case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 1 << 20, &buffer),
                  "hal_buffer_create")) {
         return;
     }
-    case_ok(run, hal_device_memory(run->device, &during), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &during), "hal_device_get_memory");
     hal_buffer_release(buffer);
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
-    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &after), "hal_device_get_memory");
     case_check(run, during.in_use_bytes >= before.in_use_bytes + (1 << 20),
                "%llu bytes in use after taking 1 MiB, %llu before",
                (unsigned long long)during.in_use_bytes, (unsigned long long)before.in_use_bytes);
@@ -176,13 +177,13 @@ static void nulls(case_run *run, const void *parameters)
                "a null device gives something");
     hal_device_release(NULL);
     hal_registry_report_destroy(NULL);
-    case_expect(run, hal_device_memory(NULL, &statistics), HAL_ERROR_INVALID_ARGUMENT, NULL,
+    case_expect(run, hal_device_get_memory(NULL, &statistics), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "memory of a null device");
-    case_expect(run, hal_device_memory(run->device, NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
+    case_expect(run, hal_device_get_memory(run->device, NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "memory to a null result");
     case_expect(run, hal_device_trim(NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "trim of a null device");
-    case_expect(run, hal_registry_inspect(NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
+    case_expect(run, hal_registry_report_create(NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "inspect to a null result");
 }
 
@@ -190,15 +191,15 @@ static void registry(case_run *run, const void *parameters)
 {
     (void)parameters;
     hal_registry_report *report = NULL;
-    if (!case_ok(run, hal_registry_inspect(&report), "hal_registry_inspect")) {
+    if (!case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create")) {
         return;
     }
     bool found = false;
     for (uint32_t i = 0; i < report->plugin_count; i++) {
         const hal_plugin_report *plugin = &report->plugins[i];
         found = found || (plugin->status == HAL_OK &&
-                          strcmp(plugin->name, hal_device_plugin_name(run->device)) == 0 &&
-                          plugin->device_count > hal_device_index(run->device));
+                          strcmp(plugin->name, hal_device_get_plugin_name(run->device)) == 0 &&
+                          plugin->device_count > hal_device_get_index(run->device));
         case_check(run, plugin->status == HAL_OK || plugin->message[0] != 0,
                    "%s failed without a reason", plugin->path);
         case_check(run, plugin->path[0] != 0, "a plugin without a path");

@@ -62,7 +62,7 @@ static void stays_lost(case_run *run, program *p)
     case_expect(run, hal_queue_wait(p->run.queue, HAL_WAIT_FOREVER), status, NULL,
                 "hal_queue_wait on a lost device");
     if (p->x != NULL) {
-        case_expect(run, hal_queue_read(p->run.queue, p->x, 0, &word, sizeof word), status, NULL,
+        case_expect(run, hal_queue_read(p->run.queue, p->x, 0, sizeof word, &word), status, NULL,
                     "hal_queue_read on a lost device");
     }
     hal_buffer_release(buffer);

@@ -20,8 +20,8 @@ static void launch_often(case_run *run, const void *parameters)
         scale_dispatch(run, run->queue, kernel, x, y, COUNT, 3, 1);
         scale_dispatch(run, run->queue, kernel, y, x, COUNT, 5, 2);
         if (case_ok(run, hal_graph_end(run->queue, NULL, 0, &graph), "hal_graph_end")) {
-            case_check(run, hal_graph_command_count(graph) == 2, "%u commands instead of 2",
-                       hal_graph_command_count(graph));
+            case_check(run, hal_graph_get_command_count(graph) == 2, "%u commands instead of 2",
+                       hal_graph_get_command_count(graph));
             words_check(run, run->queue, x, COUNT, 1, 1, "x before a launch");
             for (int i = 0; i < 40; i++) {
                 case_ok(run, hal_graph_launch(run->queue, graph, NULL, 0), "hal_graph_launch");
@@ -86,7 +86,7 @@ static void states(case_run *run, const void *parameters)
         case_expect(run, hal_graph_begin(run->queue), state, NULL, "a second begin");
         case_expect(run, hal_queue_write(run->queue, x, 0, &word, 4), state, NULL,
                     "a write while recording");
-        case_expect(run, hal_queue_read(run->queue, x, 0, &word, 4), state, NULL,
+        case_expect(run, hal_queue_read(run->queue, x, 0, 4, &word), state, NULL,
                     "a read while recording");
         case_expect(run, hal_queue_flush(run->queue, &point), state, NULL,
                     "a flush while recording");
@@ -129,7 +129,7 @@ static void refusals(case_run *run, const void *parameters)
             case_expect(run, hal_graph_launch(NULL, graph, NULL, 0), wrong, NULL, "a null queue");
         }
         words_check(run, run->queue, y, COUNT, 7, 0, "the target after refused launches");
-        case_check(run, hal_graph_command_count(NULL) == 0, "a null graph has commands");
+        case_check(run, hal_graph_get_command_count(NULL) == 0, "a null graph has commands");
     }
     hal_graph_destroy(graph);
     hal_graph_destroy(NULL);
@@ -201,7 +201,7 @@ static void empty(case_run *run, const void *parameters)
     hal_graph *graph = NULL;
     if (case_ok(run, hal_graph_begin(run->queue), "hal_graph_begin") &&
         case_ok(run, hal_graph_end(run->queue, NULL, 0, &graph), "the end of nothing")) {
-        case_check(run, hal_graph_command_count(graph) == 0, "commands in an empty graph");
+        case_check(run, hal_graph_get_command_count(graph) == 0, "commands in an empty graph");
         case_ok(run, hal_graph_launch(run->queue, graph, NULL, 0), "a launch of nothing");
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     }
@@ -224,10 +224,10 @@ static void copies_and_fills(case_run *run, const void *parameters)
         case_ok(run, hal_queue_fill(run->queue, part, 5), "fill");
         if (case_ok(run, hal_graph_end(run->queue, NULL, 0, &graph), "hal_graph_end")) {
             uint32_t words[COUNT];
-            case_check(run, hal_graph_command_count(graph) == 3, "%u commands instead of 3",
-                       hal_graph_command_count(graph));
+            case_check(run, hal_graph_get_command_count(graph) == 3, "%u commands instead of 3",
+                       hal_graph_get_command_count(graph));
             case_ok(run, hal_graph_launch(run->queue, graph, NULL, 0), "hal_graph_launch");
-            case_ok(run, hal_queue_read(run->queue, y, 0, words, sizeof words), "read");
+            case_ok(run, hal_queue_read(run->queue, y, 0, sizeof words, words), "read");
             for (uint32_t i = 0; i < COUNT; i++) {
                 const uint32_t expected = i < 100 ? (i + 1) * 10 : i < 200 ? 5 : i - 200 + 1;
                 case_check(run, words[i] == expected, "word %u is %u instead of %u", i, words[i],

@@ -57,7 +57,7 @@ hal_buffer *words_create(case_run *run, hal_queue *queue, uint32_t count, uint32
     }
     const bool well = words != NULL &&
                       case_ok(run,
-                              hal_buffer_create(hal_queue_device(queue), HAL_MEMORY_DEVICE,
+                              hal_buffer_create(hal_queue_get_device(queue), HAL_MEMORY_DEVICE,
                                                 (uint64_t)count * 4, &buffer),
                               "hal_buffer_create") &&
                       case_ok(run, hal_queue_write(queue, buffer, 0, words, (uint64_t)count * 4),
@@ -75,7 +75,7 @@ bool words_check(case_run *run, hal_queue *queue, hal_buffer *buffer, uint32_t c
 {
     uint32_t *words = calloc(count, 4);
     bool well =
-        words != NULL && case_ok(run, hal_queue_read(queue, buffer, 0, words, (uint64_t)count * 4),
+        words != NULL && case_ok(run, hal_queue_read(queue, buffer, 0, (uint64_t)count * 4, words),
                                  "hal_queue_read");
     for (uint32_t i = 0; i < count && well; i++) {
         well = case_check(run, words[i] == i * step + start, "%s: word %u is %u instead of %u",

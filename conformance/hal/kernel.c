@@ -12,8 +12,8 @@ static void same_object(case_run *run, const void *parameters)
     (void)parameters;
     hal_kernel *one = scale_kernel(run, run->device), *two = scale_kernel(run, run->device);
     case_check(run, one == two, "the same IR gave two kernels");
-    case_check(run, strcmp(hal_kernel_name(one), "scale") == 0, "the kernel is called %s",
-               hal_kernel_name(one));
+    case_check(run, strcmp(hal_kernel_get_name(one), "scale") == 0, "the kernel is called %s",
+               hal_kernel_get_name(one));
     case_check(run, hal_kernel_retain(one) == one, "hal_kernel_retain gives another");
     hal_kernel_release(one);
     hal_kernel_release(one);
@@ -30,7 +30,7 @@ static void nulls(case_run *run, const void *parameters)
     hal_kernel_release(NULL);
     hal_ir_kernel_destroy(NULL);
     hal_ir_builder_destroy(NULL);
-    case_check(run, hal_kernel_retain(NULL) == NULL && hal_kernel_name(NULL)[0] == 0,
+    case_check(run, hal_kernel_retain(NULL) == NULL && hal_kernel_get_name(NULL)[0] == 0,
                "a null kernel gives something");
     case_expect(run, hal_kernel_create(NULL, ir, &kernel), wrong, NULL, "a null device");
     case_expect(run, hal_kernel_create(run->device, NULL, &kernel), wrong, NULL, "null IR");
@@ -96,7 +96,7 @@ static void ill_typed(case_run *run, const void *parameters)
     if (case_ok(run, hal_ir_builder_create("ill_typed", &b), "a builder")) {
         const hal_ir_value sum = hal_ir_add(b, hal_ir_f32(b, 1.0f), hal_ir_i32(b, 1));
         case_check(run, sum == HAL_IR_NONE, "f32 + i32 gave a value");
-        case_check(run, hal_ir_builder_status(b) == HAL_ERROR_INVALID_IR,
+        case_check(run, hal_ir_builder_get_status(b) == HAL_ERROR_INVALID_IR,
                    "the error did not stick");
         case_expect(run, hal_ir_builder_finish(b, &ir), HAL_ERROR_INVALID_IR, NULL, "f32 + i32");
     }
@@ -145,7 +145,7 @@ static void other_constants(case_run *run, const void *parameters)
         uint32_t words[COUNT];
         well = case_ok(run, hal_queue_dispatch(run->queue, kernels[i], grid, &range, 1, NULL, 0),
                        "dispatch") &&
-               case_ok(run, hal_queue_read(run->queue, out, 0, words, sizeof words), "read");
+               case_ok(run, hal_queue_read(run->queue, out, 0, sizeof words, words), "read");
         for (uint32_t k = 0; k < COUNT && well; k++) {
             const uint32_t expected = k == i ? 999 : 1000 + k * 11;
             well = case_check(run, words[k] == expected, "constant %u of kernel %u is %u, not %u",
@@ -205,7 +205,7 @@ static void other_group_size(case_run *run, const void *parameters)
                        hal_queue_dispatch(run->queue, kernels[i], grid, &range, 1, &sizes[i],
                                           sizeof sizes[i]),
                        "dispatch") &&
-               case_ok(run, hal_queue_read(run->queue, out, 0, words, sizeof words), "read");
+               case_ok(run, hal_queue_read(run->queue, out, 0, sizeof words, words), "read");
         for (uint32_t k = 0; k < COUNT && well; k++) {
             const uint32_t expected = k % sizes[i] + 100 * groups;
             well = case_check(run, words[k] == expected,
@@ -387,7 +387,7 @@ static void fast_math(case_run *run, const void *parameters)
             case_ok(run, hal_kernel_create(run->device, ir, &kernel), "hal_kernel_create") &&
             case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &range, 1, NULL, 0),
                     "dispatch") &&
-            case_ok(run, hal_queue_read(run->queue, out, 0, values, sizeof values), "read")) {
+            case_ok(run, hal_queue_read(run->queue, out, 0, sizeof values, values), "read")) {
             const bool exact = (run->info->abilities & HAL_ABILITY_FAST_MATH) == 0;
             for (int k = 0; k < COUNT; k++) {
                 const float error = values[COUNT + k] - values[k];

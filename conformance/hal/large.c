@@ -65,21 +65,21 @@ static void beyond_4_gib(case_run *run, const void *parameters)
     const hal_range all = {buffer, 0, HAL_WHOLE}, part = {buffer, worked, length};
     const uint32_t grid[3] = {(COUNT + SCALE_GROUP - 1) / SCALE_GROUP, 1, 1};
     const uint32_t scalars[2] = {whole ? (uint32_t)(worked / 4) : 0, COUNT};
-    bool well = case_ok(run, made, "hal_buffer_create") && kernel != NULL &&
-                case_ok(run, hal_queue_fill(run->queue, mark, 0x0badcafe), "fill") &&
-                case_ok(run, hal_queue_write(run->queue, buffer, written, words, length),
-                        "write") &&
-                case_ok(run, hal_queue_copy(run->queue, from, to), "copy") &&
-                case_ok(run,
-                        hal_queue_dispatch(run->queue, kernel, grid, whole ? &all : &part, 1,
-                                           scalars, sizeof scalars),
-                        "hal_queue_dispatch") &&
-                case_ok(run, hal_queue_read(run->queue, buffer, worked, back, length), "read");
+    bool well =
+        case_ok(run, made, "hal_buffer_create") && kernel != NULL &&
+        case_ok(run, hal_queue_fill(run->queue, mark, 0x0badcafe), "fill") &&
+        case_ok(run, hal_queue_write(run->queue, buffer, written, words, length), "write") &&
+        case_ok(run, hal_queue_copy(run->queue, from, to), "copy") &&
+        case_ok(run,
+                hal_queue_dispatch(run->queue, kernel, grid, whole ? &all : &part, 1, scalars,
+                                   sizeof scalars),
+                "hal_queue_dispatch") &&
+        case_ok(run, hal_queue_read(run->queue, buffer, worked, length, back), "read");
     for (uint32_t i = 0; i < COUNT && well; i++) {
         well = case_check(run, back[i] == words[i] * 3 + i,
                           "word %u beyond 4 GiB is 0x%x, not 0x%x", i, back[i], words[i] * 3 + i);
     }
-    well = well && case_ok(run, hal_queue_read(run->queue, buffer, low, back, length), "read");
+    well = well && case_ok(run, hal_queue_read(run->queue, buffer, low, length, back), "read");
     for (uint32_t i = 0; i < COUNT && well; i++) {
         well = case_check(run, back[i] == 0x0badcafe, "word %u, 4 GiB below, is 0x%x", i, back[i]);
     }

@@ -63,7 +63,7 @@ static void memory_comes_back(case_run *run, const void *parameters)
     (void)parameters;
     hal_memory_statistics before, after;
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-    case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
     for (int turn = 0; turn < 200 && case_is_well(run); turn++) {
         hal_buffer *x = words_create(run, run->queue, 3000, 1, 1);
         hal_buffer *y = words_create(run, run->queue, 3000, 1, 1);
@@ -75,7 +75,7 @@ static void memory_comes_back(case_run *run, const void *parameters)
         hal_buffer_release(y);
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &after), "hal_device_get_memory");
     case_check(run, after.in_use_bytes == before.in_use_bytes,
                "%llu bytes in use after 200 turns, %llu before",
                (unsigned long long)after.in_use_bytes, (unsigned long long)before.in_use_bytes);
@@ -139,7 +139,7 @@ static void process_stays_small(case_run *run, const void *parameters)
         hal_buffer *buffer = NULL;
         if (turn == 1) { /* the first one warms up */
             resident = resident_bytes();
-            case_ok(run, hal_device_memory(run->device, &before), "hal_device_memory");
+            case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
         }
         if (case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &buffer),
                     "hal_buffer_create")) {
@@ -149,7 +149,7 @@ static void process_stays_small(case_run *run, const void *parameters)
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
         case_ok(run, hal_device_trim(run->device), "hal_device_trim");
     }
-    case_ok(run, hal_device_memory(run->device, &after), "hal_device_memory");
+    case_ok(run, hal_device_get_memory(run->device, &after), "hal_device_get_memory");
     const uint64_t now = resident_bytes();
     case_check(run, now < resident + most, "the process grew from %llu to %llu bytes",
                (unsigned long long)resident, (unsigned long long)now);

@@ -72,7 +72,7 @@ static void far_bindings(case_run *run, const void *parameters)
     }
     uint32_t *low = calloc(1, low_bytes);
     well = well && low != NULL &&
-           case_ok(run, hal_queue_read(run->queue, large, 0, low, low_bytes), "hal_queue_read");
+           case_ok(run, hal_queue_read(run->queue, large, 0, low_bytes, low), "hal_queue_read");
     for (uint32_t i = 0; i < low_bytes / 4 && well; i++) {
         well = case_check(run, low[i] == UNTOUCHED, "word %u, where no binding was, is 0x%x", i,
                           low[i]);

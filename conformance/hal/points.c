@@ -210,11 +210,12 @@ static void elapsed(case_run *run, const void *parameters)
         scale_dispatch(run, run->queue, kernel, x, y, COUNT, 3, 2);
         case_ok(run, hal_queue_flush(run->queue, &second), "flush");
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-        if (case_ok(run, hal_point_elapsed(first, second, &nanoseconds), "hal_point_elapsed")) {
+        if (case_ok(run, hal_point_get_elapsed(first, second, &nanoseconds),
+                    "hal_point_get_elapsed")) {
             case_check(run, nanoseconds > 1000 && nanoseconds < UINT64_C(60000000000),
                        "a million elements took %llu ns", (unsigned long long)nanoseconds);
-            case_expect(run, hal_point_elapsed(second, first, &back), HAL_ERROR_INVALID_ARGUMENT,
-                        NULL, "time that runs backwards");
+            case_expect(run, hal_point_get_elapsed(second, first, &back),
+                        HAL_ERROR_INVALID_ARGUMENT, NULL, "time that runs backwards");
         }
     }
     hal_buffer_release(x);
@@ -251,11 +252,11 @@ static void elapsed_adds_up(case_run *run, const void *parameters)
     well = well && case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     const uint64_t host = host_time() - begin;
     for (int i = 0; i + 1 < POINTS && well; i++) {
-        well = case_ok(run, hal_point_elapsed(points[i], points[i + 1], &parts[i]), "a part");
+        well = case_ok(run, hal_point_get_elapsed(points[i], points[i + 1], &parts[i]), "a part");
         sum += parts[i];
     }
-    if (well && case_ok(run, hal_point_elapsed(points[0], points[POINTS - 1], &whole), "all") &&
-        case_ok(run, hal_point_elapsed(points[1], points[1], &none), "a point and itself")) {
+    if (well && case_ok(run, hal_point_get_elapsed(points[0], points[POINTS - 1], &whole), "all") &&
+        case_ok(run, hal_point_get_elapsed(points[1], points[1], &none), "a point and itself")) {
         const uint64_t apart = whole > sum ? whole - sum : sum - whole;
         case_check(run, apart <= 1000 + whole / 100, "%llu ns in parts are %llu in all",
                    (unsigned long long)sum, (unsigned long long)whole);

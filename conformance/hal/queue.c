@@ -134,7 +134,7 @@ static bool check_model(case_run *run, const sequence_model *model, hal_buffer *
                         uint32_t number)
 {
     uint32_t words[WORDS];
-    bool well = case_ok(run, hal_queue_read(run->queue, buffer, 0, words, sizeof words), "read");
+    bool well = case_ok(run, hal_queue_read(run->queue, buffer, 0, sizeof words, words), "read");
     for (uint32_t k = 0; k < WORDS && well; k++) {
         const model_word *word = &model->all[number][k];
         well = case_check(run, words[k] == word->value,
@@ -249,7 +249,7 @@ static void partial_writes(case_run *run, const void *parameters)
         const uint64_t from = random_below(&random, BYTES);
         const uint64_t length = random_below(&random, BYTES - from + 1);
         well = well &&
-               case_ok(run, hal_queue_read(run->queue, buffer, from, back, length),
+               case_ok(run, hal_queue_read(run->queue, buffer, from, length, back),
                        "a read of a part") &&
                case_check(run, memcmp(back, model + from, length) == 0,
                           "%llu bytes at %llu came back otherwise", (unsigned long long)length,
@@ -308,8 +308,8 @@ static void many_writes(case_run *run, const void *parameters)
                case_ok(run, hal_queue_copy(run->queue, from, to), "copy") &&
                (i < WRITES / 2 || disturb(run, &random, z, &point));
     }
-    well = well && case_ok(run, hal_queue_read(run->queue, y, 0, seen, sizeof words * WRITES),
-                           "read");
+    well =
+        well && case_ok(run, hal_queue_read(run->queue, y, 0, sizeof words * WRITES, seen), "read");
     for (uint32_t i = 0; i < WRITES && well; i++) {
         for (uint32_t k = 0; k < counts[i] && well; k++) {
             well = case_check(run, seen[i * MOST + k] == starts[i] + k,
@@ -342,10 +342,10 @@ static void fill_to_end(case_run *run, const void *parameters)
     const hal_range source = {one, 0, HAL_WHOLE}, target = {two, 0, HAL_WHOLE};
     const hal_range part = {two, 4, 1020};
     well = well && case_ok(run, hal_queue_copy(run->queue, source, target), "copy") &&
-           case_ok(run, hal_queue_read(run->queue, two, 0, back, BYTES), "read") &&
+           case_ok(run, hal_queue_read(run->queue, two, 0, BYTES, back), "read") &&
            case_check(run, memcmp(data, back, BYTES) == 0, "the copy differs") &&
            case_ok(run, hal_queue_fill(run->queue, part, 0x04030201), "fill") &&
-           case_ok(run, hal_queue_read(run->queue, two, 0, back, BYTES), "read");
+           case_ok(run, hal_queue_read(run->queue, two, 0, BYTES, back), "read");
     for (int i = 0; i < BYTES && well; i++) {
         const uint8_t expected = i >= 4 && i < 1024 ? (uint8_t)(i % 4 + 1) : data[i];
         well = case_check(run, back[i] == expected, "byte %d is %u instead of %u", i, back[i],
@@ -405,7 +405,7 @@ static void transfer(case_run *run, const void *parameters)
         if (y != NULL) {
             case_ok(run, hal_queue_transfer(run->queue, x, 40, other, y, 80, 400), "transfer");
             uint32_t words[1001];
-            case_ok(run, hal_queue_read(other, y, 0, words, sizeof words), "read");
+            case_ok(run, hal_queue_read(other, y, 0, sizeof words, words), "read");
             for (uint32_t i = 0; i < 1001; i++) {
                 const uint32_t expected = i >= 20 && i < 120 ? (i - 10) * 5 + 3 : 0;
                 case_check(run, words[i] == expected, "word %u is %u instead of %u", i, words[i],
@@ -429,7 +429,7 @@ static void destroy_with_work(case_run *run, const void *parameters)
     if (kernel != NULL && x != NULL && y != NULL &&
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait") &&
         case_ok(run, hal_queue_create(run->device, &other), "hal_queue_create")) {
-        case_check(run, hal_queue_device(other) == run->device, "the queue has another device");
+        case_check(run, hal_queue_get_device(other) == run->device, "the queue has another device");
         scale_dispatch(run, other, kernel, x, y, 5000, 6, 2);
         hal_queue_destroy(other);
         words_check(run, run->queue, y, 5000, 8, 6, "after the queue was destroyed");
@@ -446,7 +446,7 @@ static void nulls(case_run *run, const void *parameters)
     hal_queue *queue;
     hal_point point;
     hal_queue_destroy(NULL);
-    case_check(run, hal_queue_device(NULL) == NULL, "a null queue has a device");
+    case_check(run, hal_queue_get_device(NULL) == NULL, "a null queue has a device");
     case_expect(run, hal_queue_create(NULL, &queue), wrong, NULL, "a queue of a null device");
     case_expect(run, hal_queue_create(run->device, NULL), wrong, NULL, "a null result");
     case_expect(run, hal_queue_flush(NULL, &point), wrong, NULL, "flush of a null queue");

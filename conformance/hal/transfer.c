@@ -21,8 +21,8 @@ static bool open_other(case_run *run, other_side *other)
 {
     char selection[96];
     *other = (other_side){NULL, NULL};
-    snprintf(selection, sizeof selection, "%s:%u", hal_device_plugin_name(run->device),
-             hal_device_index(run->device) == 0 ? 1u : 0u);
+    snprintf(selection, sizeof selection, "%s:%u", hal_device_get_plugin_name(run->device),
+             hal_device_get_index(run->device) == 0 ? 1u : 0u);
     const hal_status status = hal_device_open(selection, &other->device);
     if (status == HAL_ERROR_NOT_FOUND) {
         return case_unsupported(run, "there is no second device: %s", hal_status_message());
@@ -56,7 +56,7 @@ static void between_kinds(case_run *run, const void *parameters)
         case_ok(run, hal_queue_write(other.queue, y, 0, around, BYTES), "hal_queue_write") &&
         case_ok(run, hal_queue_transfer(run->queue, x, FROM, other.queue, y, TO, LENGTH),
                 "hal_queue_transfer") &&
-        case_ok(run, hal_queue_read(other.queue, y, 0, seen, BYTES), "hal_queue_read")) {
+        case_ok(run, hal_queue_read(other.queue, y, 0, BYTES, seen), "hal_queue_read")) {
         for (uint32_t i = 0; i < BYTES; i++) {
             const uint8_t expected =
                 i >= TO && i < TO + LENGTH ? sent[i - TO + FROM] : around[i];
@@ -102,7 +102,7 @@ static void back_and_forth(case_run *run, const void *parameters)
     bool well = open_other(run, &other);
     queues[1] = other.queue;
     for (int i = 0; i < 2 && well; i++) {
-        kernels[i] = scale_kernel(run, hal_queue_device(queues[i]));
+        kernels[i] = scale_kernel(run, hal_queue_get_device(queues[i]));
         x[i] = words_create(run, queues[i], COUNT, i == 0, i == 0);
         y[i] = words_create(run, queues[i], COUNT, 0, 0);
         well = kernels[i] != NULL && x[i] != NULL && y[i] != NULL;

@@ -74,7 +74,7 @@ int main(void)
     const hal_range ranges[2] = {{input, 0, HAL_WHOLE}, {output, 0, HAL_WHOLE}};
     check(hal_queue_write(queue, input, 0, x, sizeof x));
     check(hal_queue_dispatch(queue, kernel, grid, ranges, 2, &count, sizeof count));
-    check(hal_queue_read(queue, output, 0, sums, sizeof sums));
+    check(hal_queue_read(queue, output, 0, sizeof sums, sums));
 
     int64_t sum = 0;
     for (int i = 0; i < GROUPS; i++) {

@@ -64,7 +64,7 @@ int main(void)
     check(hal_queue_write(queue, ranges[0].buffer, 0, x, sizeof x));
     check(hal_queue_write(queue, ranges[1].buffer, 0, y, sizeof y));
     check(hal_queue_dispatch(queue, kernel, grid, ranges, 3, &count, sizeof count));
-    check(hal_queue_read(queue, ranges[2].buffer, 0, sum, sizeof sum));
+    check(hal_queue_read(queue, ranges[2].buffer, 0, sizeof sum, sum));
     int wrong = 0;
     for (int i = 0; i < COUNT; i++) {
         wrong += sum[i] != x[i] + y[i];

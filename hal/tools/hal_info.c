@@ -118,7 +118,7 @@ static hal_status statistics_of(const char *plugin, uint32_t index,
     snprintf(selection, sizeof selection, "%s:%u", plugin, index);
     hal_status status = hal_device_open(selection, &device);
     if (status == HAL_OK) {
-        status = hal_device_memory(device, statistics);
+        status = hal_device_get_memory(device, statistics);
     }
     hal_device_release(device);
     return status;
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
         return 2;
     }
     hal_registry_report *report = NULL;
-    const hal_status status = hal_registry_inspect(&report);
+    const hal_status status = hal_registry_report_create(&report);
     if (status != HAL_OK) {
         fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
         return 1;

@@ -49,8 +49,8 @@ void replay_report_begin(replay_report *report, const char *path, const replay_d
     printf("recorded on %.*s:%u  %.*s\n", (int)recorded->plugin.count,
            (const char *)recorded->plugin.data, recorded->index, (int)recorded->name.count,
            (const char *)recorded->name.data);
-    printf("replayed on %s:%u  %s\n", hal_device_plugin_name(device), hal_device_index(device),
-           info->name);
+    printf("replayed on %s:%u  %s\n", hal_device_get_plugin_name(device),
+           hal_device_get_index(device), info->name);
     if (!report->json) {
         return;
     }
@@ -63,7 +63,7 @@ void replay_report_begin(replay_report *report, const char *path, const replay_d
     json_bytes(report->json, "architecture", recorded->architecture);
     json_bytes(report->json, "version", recorded->version);
     fprintf(report->json, "},\n \"replayed\": {\"plugin\": \"%s\", \"index\": %u, \"name\": ",
-            hal_device_plugin_name(device), hal_device_index(device));
+            hal_device_get_plugin_name(device), hal_device_get_index(device));
     json_text(report->json, info->name, strlen(info->name));
     fprintf(report->json, ", \"driver\": ");
     json_text(report->json, info->driver, strlen(info->driver));

@@ -283,7 +283,8 @@ static hal_status record_dispatch(replay_run *run, const replay_command *command
     uint32_t bound = 0;
     while (status == HAL_OK && bound < command->binding_count) {
         if (kernel->is_gemm && bound == GEMM_WORKSPACE) {
-            ranges[bound] = (hal_range){kernel->workspace, 0, hal_buffer_bytes(kernel->workspace)};
+            ranges[bound] =
+                (hal_range){kernel->workspace, 0, hal_buffer_get_bytes(kernel->workspace)};
         } else {
             status = bind(run, &command->bindings[bound], &ranges[bound]);
         }
@@ -419,7 +420,7 @@ static hal_status compare_written(replay_run *run, const replay_written *written
         run->here_bytes = bytes;
     }
     const hal_status status =
-        hal_queue_read(run->queue, memory->buffer, written->begin, run->here, bytes);
+        hal_queue_read(run->queue, memory->buffer, written->begin, bytes, run->here);
     if (status != HAL_OK) {
         return status;
     }

@@ -15,7 +15,7 @@ static bool check(copy_yardstick *c)
     }
     copy_run(c, 1);
     return !c->bench->failed &&
-           bench_ok(c->bench, hal_queue_read(queue, c->target, last, &found, sizeof found),
+           bench_ok(c->bench, hal_queue_read(queue, c->target, last, sizeof found, &found),
                     "hal_queue_read") &&
            (found == mark || bench_fail(c->bench, "hal_queue_copy: the last word is %#x", found));
 }

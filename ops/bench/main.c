@@ -256,7 +256,7 @@ static int parse(int count, char **arguments, bench_options *options)
 /* The driver's own calls, when they are asked for. */
 static bool open_raw(bench_state *bench)
 {
-    const char *plugin = hal_device_plugin_name(bench->device);
+    const char *plugin = hal_device_get_plugin_name(bench->device);
     const raw_api *api = raw_find(plugin);
     char message[512];
     if (!bench->options.raw) {

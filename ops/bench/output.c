@@ -91,7 +91,7 @@ void output_table(const bench_state *bench)
 {
     const bench_options *options = &bench->options;
     printf("hal-bench %s on %s (%s), %d thread%s for all\n\n", options->suite,
-           hal_device_plugin_name(bench->device), bench->info->name, options->threads,
+           hal_device_get_plugin_name(bench->device), bench->info->name, options->threads,
            options->threads == 1 ? "" : "s");
     if (bench->load > 0.5) {
         printf("The machine was busy before (load %.1f): the figures are too low.\n\n",
@@ -136,7 +136,7 @@ bool output_json(const bench_state *bench)
     processor_name(processor, sizeof processor);
     fprintf(file,
             "{\n\"suite\": \"%s\",\n\"device\": {\"plugin\": \"%s\", \"name\": ", options->suite,
-            hal_device_plugin_name(bench->device));
+            hal_device_get_plugin_name(bench->device));
     write_text(file, bench->info->name);
     fprintf(file, ", \"id\": ");
     write_text(file, bench->info->id);

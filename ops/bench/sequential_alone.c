@@ -86,7 +86,8 @@ static void add(bench_state *bench, const char *name, measure_function function,
         bench_add_peer(row, "raw", &competitors[all - 1].time);
     }
     if (count == 2) {
-        bench_add_peer(row, hal_device_plugin_name(lones[1].place.device), &competitors[1].time);
+        bench_add_peer(row, hal_device_get_plugin_name(lones[1].place.device),
+                       &competitors[1].time);
     }
     bench_rate(row, 0.0, 0.0);
 }

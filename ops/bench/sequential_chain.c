@@ -103,7 +103,7 @@ static bool check_prefix(chain *c, int operations)
         bench_ok(c->bench, ops_array_read(last, values, sizeof values), "ops_array_read");
     ops_array_release(last);
     snprintf(what, sizeof what, "%d operations on %s, %s", operations,
-             hal_device_plugin_name(c->place.device), c->fusion ? "fused" : "unfused");
+             hal_device_get_plugin_name(c->place.device), c->fusion ? "fused" : "unfused");
     return well &&
            estimate_check(c->bench, what, values, expected_after(operations), SEQUENTIAL_ELEMENTS);
 }
@@ -163,8 +163,8 @@ static bool check_counts(chain *c)
                           (unsigned long long)dropped);
     }
     bench_note(c->bench, "%s, %s: all of %d operations evaluated, in %llu kernels; none dropped.",
-               hal_device_plugin_name(c->place.device), c->fusion ? "fused" : "unfused", OPERATIONS,
-               (unsigned long long)(after.kernels - before.kernels));
+               hal_device_get_plugin_name(c->place.device), c->fusion ? "fused" : "unfused",
+               OPERATIONS, (unsigned long long)(after.kernels - before.kernels));
     return !c->bench->failed;
 }
 
@@ -214,7 +214,7 @@ static void add_rows(bench_state *bench, chain *chains, int places)
         }
         if (places == 2) {
             const measurement beside = sequential_share(&competitors[2 + i].time, OPERATIONS);
-            bench_add_peer(row, hal_device_plugin_name(chains[2].place.device), &beside);
+            bench_add_peer(row, hal_device_get_plugin_name(chains[2].place.device), &beside);
         }
         bench_rate(row, 0.0, 0.0);
     }

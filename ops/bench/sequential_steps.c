@@ -169,8 +169,8 @@ static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row)
                               "step %d, batch %lld, hidden %lld on %s: element (%lld, %lld) is "
                               "%.9g instead of %.9g +- %.2g",
                               at, (long long)n->batch, (long long)hidden,
-                              hal_device_plugin_name(r->place.device), (long long)row, (long long)j,
-                              (double)after[j], expected, error);
+                              hal_device_get_plugin_name(r->place.device), (long long)row,
+                              (long long)j, (double)after[j], expected, error);
         }
     }
     return true;
@@ -242,7 +242,7 @@ static bool check_way(recurrence *r, const step_numbers *n)
                               "after %d steps, batch %lld, hidden %lld on %s%s: element %lld is "
                               "%.9g instead of %.9g",
                               CHECKED, (long long)n->batch, (long long)n->hidden,
-                              hal_device_plugin_name(r->place.device), suffixes[r->way],
+                              hal_device_get_plugin_name(r->place.device), suffixes[r->way],
                               (long long)i, (double)n->other[i], (double)expected[i]);
         }
     }
@@ -293,7 +293,7 @@ static void add_rows(bench_state *bench, recurrence *ways, int places, step_best
         const int other = i == EAGER ? WAYS : i == GRAPH_OF_RING ? WAYS + 1 : count;
         if (other < count) {
             const measurement beside = sequential_share(&competitors[other].time, RING);
-            bench_add_peer(row, hal_device_plugin_name(ways[WAYS].place.device), &beside);
+            bench_add_peer(row, hal_device_get_plugin_name(ways[WAYS].place.device), &beside);
             if (i == EAGER || beside.median_us < best->beside_us) {
                 best->beside_us = beside.median_us;
             }
@@ -351,8 +351,8 @@ static bool run_size(bench_state *bench, int64_t batch, int64_t hidden, step_bes
 /* For each batch the least size from which on the device is faster. */
 static void note_overtaking(bench_state *bench, const step_best *best, int count)
 {
-    const char *device = hal_device_plugin_name(bench->device);
-    const char *beside = hal_device_plugin_name(bench->beside.device);
+    const char *device = hal_device_get_plugin_name(bench->device);
+    const char *beside = hal_device_get_plugin_name(bench->beside.device);
     for (int first = 0, next; first < count; first = next) {
         int from = first;
         for (next = first; next < count && best[next].batch == best[first].batch; next++) {

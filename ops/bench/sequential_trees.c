@@ -245,7 +245,7 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
         if (places == 2) {
             measurement beside;
             measure_summarise(&beside, all[1].samples[i], TREES, 1);
-            bench_add_peer(row, hal_device_plugin_name(all[1].place.device), &beside);
+            bench_add_peer(row, hal_device_get_plugin_name(all[1].place.device), &beside);
         }
         bench_rate(row, 0.0, 0.0);
     }
@@ -254,7 +254,7 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
         bench_note(bench,
                    "%d random trees on %s: new, %llu kernels, %llu of them made; %llu made ahead; "
                    "fused, %llu kernels; unfused, %llu.",
-                   TREES, hal_device_plugin_name(p->place.device),
+                   TREES, hal_device_get_plugin_name(p->place.device),
                    (unsigned long long)p->kernels[NEW], (unsigned long long)p->compiled[NEW],
                    (unsigned long long)p->compiled[PREPARED], (unsigned long long)p->kernels[FUSED],
                    (unsigned long long)p->kernels[UNFUSED]);

@@ -51,7 +51,7 @@ static bool check_burst(burst *b)
         }
         run_burst(b, 1);
         if (!bench_ok(bench,
-                      hal_queue_read(bench->queue, b->buffers[b->length % 2], 0, got, sizeof got),
+                      hal_queue_read(bench->queue, b->buffers[b->length % 2], 0, sizeof got, got),
                       "hal_queue_read") ||
             memcmp(got, want, sizeof got) != 0) {
             return bench_fail(bench, "a burst of %lld kernels, %u in the first batch, is wrong",

@@ -153,7 +153,7 @@ static bool check_steps(dispatches *d)
         return false;
     }
     record_steps(d, STEPS);
-    if (!bench_ok(bench, hal_queue_read(bench->queue, d->turn ? d->y : d->x, 0, got, sizeof got),
+    if (!bench_ok(bench, hal_queue_read(bench->queue, d->turn ? d->y : d->x, 0, sizeof got, got),
                   "hal_queue_read") ||
         memcmp(got, want, sizeof got) != 0) {
         return bench_fail(bench, "%d steps are wrong", STEPS);
@@ -216,7 +216,7 @@ static void run_read(void *user, int calls)
 {
     dispatches *d = user;
     for (int i = 0; i < calls; i++) {
-        bench_ok(d->bench, hal_queue_read(d->bench->queue, d->data, 0, d->host, d->bytes),
+        bench_ok(d->bench, hal_queue_read(d->bench->queue, d->data, 0, d->bytes, d->host),
                  "hal_queue_read");
     }
 }

@@ -57,8 +57,8 @@ static bool run_pass(bench_state *bench, const char *folder, const char *hal_cac
         strchr(program, '\'') != NULL) {
         return bench_fail(bench, "cannot tell what program this is");
     }
-    snprintf(device, sizeof device, "%s:%u", hal_device_plugin_name(bench->device),
-             hal_device_index(bench->device));
+    snprintf(device, sizeof device, "%s:%u", hal_device_get_plugin_name(bench->device),
+             hal_device_get_index(bench->device));
     snprintf(command, sizeof command, "exec '%s' start --once --device %s --threads %d", program,
              device, bench->options.threads);
     use_folder(folder, hal_cache);

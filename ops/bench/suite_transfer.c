@@ -63,7 +63,7 @@ static bool check(transfer *t)
     if (well) {
         run_hal(t, 1);
         well = !bench->failed &&
-               bench_ok(bench, hal_queue_read(t->queue, t->target, 0, seen, t->bytes),
+               bench_ok(bench, hal_queue_read(t->queue, t->target, 0, t->bytes, seen),
                         "hal_queue_read") &&
                (memcmp(sent, seen, t->bytes) == 0 ||
                 bench_fail(bench, "hal_queue_transfer: what arrived is not what was sent"));
@@ -80,8 +80,7 @@ static void run_staged(void *user, int calls)
     for (int i = 0; i < calls && !t->bench->failed; i++) {
         for (uint64_t done = 0; done < t->bytes; done += PIECE) {
             const uint64_t length = t->bytes - done < PIECE ? t->bytes - done : PIECE;
-            bench_ok(t->bench,
-                     hal_queue_read(t->bench->queue, t->source, done, t->piece, length),
+            bench_ok(t->bench, hal_queue_read(t->bench->queue, t->source, done, length, t->piece),
                      "hal_queue_read");
             bench_ok(t->bench,
                      hal_queue_write(t->queue, t->target, done, t->piece, length),
@@ -122,11 +121,11 @@ static void measure(transfer *t)
 static void run_case(transfer *t, uint64_t bytes)
 {
     bench_state *bench = t->bench;
-    const char *plugin = hal_device_plugin_name(bench->device);
+    const char *plugin = hal_device_get_plugin_name(bench->device);
     char message[256];
     t->bytes = (bytes + 3) / 4 * 4;
     bool well = make(t) && check(t);
-    if (well && bench->raw != NULL && strcmp(plugin, hal_device_plugin_name(t->there)) == 0) {
+    if (well && bench->raw != NULL && strcmp(plugin, hal_device_get_plugin_name(t->there)) == 0) {
         t->raw = raw_transfer_open(plugin, bench->info, hal_device_get_info(t->there), t->bytes,
                                    message, sizeof message);
         well = t->raw != NULL || bench_fail(bench, "%s", message);

@@ -165,13 +165,13 @@ static void open_one(const char *selection, const reach *reached, int by_variabl
         model(by_variable && !selection[0] ? "auto" : selection, reached);
     if (meant.is_found) {
         must(status == HAL_OK);
-        must(strcmp(hal_device_plugin_name(device), names[meant.plugin]) == 0);
-        must(hal_device_index(device) == meant.index);
+        must(strcmp(hal_device_get_plugin_name(device), names[meant.plugin]) == 0);
+        must(hal_device_get_index(device) == meant.index);
     } else if (status != HAL_OK) {
         must(device == NULL && hal_status_message()[0] != 0);
     } else {
         /* Only what is beside the library, of which the model knows nothing. */
-        must(strncmp(hal_device_plugin_name(device), "mock", 4) != 0);
+        must(strncmp(hal_device_get_plugin_name(device), "mock", 4) != 0);
     }
     hal_device_release(device);
 }

@@ -194,7 +194,7 @@ def functions(root, sources):
     if not sources:
         return
     command = ["ctags", "-f", "-", "--sort=no", "--language-force=C", "--kinds-C=fp",
-               "--fields=nek", "-D", "HAL_API=", "-D", "OPS_API=", "-D", "HAL_PRINTF(a,b)=",
+               "--fields=nek", "-D", "HAL_API=", "-D", "OPS_API=", "-D", "HAL_OUT=", "-D", "HAL_PRINTF(a,b)=",
                *map(str, sources)]
     try:
         tags = subprocess.run(command, capture_output=True, text=True, check=True).stdout

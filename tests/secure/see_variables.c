@@ -37,7 +37,7 @@ int main(void)
     }
     hal_strings_free(&paths);
     int failed = hal_device_open(NULL, &device);
-    printf("device %s\n", failed ? hal_status_message() : hal_device_plugin_name(device));
+    printf("device %s\n", failed ? hal_status_message() : hal_device_get_plugin_name(device));
     failed = failed || hal_kernel_create(device, ir, &kernel) ||
              hal_buffer_create(device, HAL_MEMORY_DEVICE, 256, &buffer) ||
              hal_queue_create(device, &queue) ||

@@ -413,7 +413,7 @@ static inline void box_expect(const box *b, const double *want, double ulps, dou
 {
     uint64_t size = hal_type_size(b->t.type);
     char *bytes = malloc((size_t)((uint64_t)b->count * size));
-    ok(hal_queue_read(test_queue, b->t.buffer, 0, bytes, (uint64_t)b->count * size));
+    ok(hal_queue_read(test_queue, b->t.buffer, 0, (uint64_t)b->count * size, bytes));
     for (int64_t i = 0; i < b->count; i++) {
         double got = decode(b->t.type, bytes + (uint64_t)i * size);
         double bound = absolute;

@@ -22,7 +22,7 @@ typedef struct hal_buffer hal_buffer;
  * Errors: INVALID_ARGUMENT for 0 bytes or an unknown kind, UNSUPPORTED above the device's largest
  * allocation, OUT_OF_MEMORY with the bytes asked for and free, DEVICE_LOST. */
 HAL_API hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes,
-                                     hal_buffer **buffer);
+                                     HAL_OUT hal_buffer **buffer);
 
 /* One more reference. Returns `buffer`.
  * Ownership: the new reference is the caller's.
@@ -36,9 +36,9 @@ HAL_API void hal_buffer_release(hal_buffer *buffer);
 /* Size in bytes as asked for, kind, and device of a buffer.
  * Ownership: the device is not retained for the caller. Threads: any. Errors: none; a null buffer
  * gives 0 and null. */
-HAL_API uint64_t hal_buffer_bytes(const hal_buffer *buffer);
-HAL_API uint32_t hal_buffer_kind(const hal_buffer *buffer);
-HAL_API hal_device *hal_buffer_device(const hal_buffer *buffer);
+HAL_API uint64_t hal_buffer_get_bytes(const hal_buffer *buffer);
+HAL_API uint32_t hal_buffer_get_kind(const hal_buffer *buffer);
+HAL_API hal_device *hal_buffer_get_device(const hal_buffer *buffer);
 
 /* A name that messages and traces show for the buffer; copied, cut at 47 characters.
  * Threads: any, when no other thread uses the buffer's label. Errors: none. */
@@ -50,7 +50,7 @@ HAL_API void hal_buffer_set_label(hal_buffer *buffer, const char *label);
  * Ownership: the pointer is valid until hal_buffer_map_end. Threads: any, one mapping at a time.
  * Errors: INVALID_ARGUMENT for null, UNSUPPORTED for a kind that is not mapped, INVALID_STATE when
  * it is mapped already, or not mapped at the end; OUT_OF_MEMORY, DEVICE_LOST. */
-HAL_API hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer);
+HAL_API hal_status hal_buffer_map_begin(hal_buffer *buffer, HAL_OUT void **pointer);
 HAL_API hal_status hal_buffer_map_end(hal_buffer *buffer);
 
 #ifdef __cplusplus

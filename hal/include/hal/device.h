@@ -39,7 +39,7 @@ typedef struct hal_device hal_device;
  * what the plugin met when it opened the device, as the first item of the selection met them;
  * INVALID_ARGUMENT for a selection, or a variable of hal's, that cannot be followed;
  * OUT_OF_MEMORY. */
-HAL_API hal_status hal_device_open(const char *selection, hal_device **device);
+HAL_API hal_status hal_device_open(const char *selection, HAL_OUT hal_device **device);
 
 /* One more reference to a device. Returns `device`.
  * Ownership: the new reference is the caller's.
@@ -58,8 +58,8 @@ HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 /* The name of the device's plugin, such as "cpu", and its number there.
  * Ownership: the plugin's, valid for the life of the process. Threads: any. Errors: none; null
  * gives "" and 0. */
-HAL_API const char *hal_device_plugin_name(const hal_device *device);
-HAL_API uint32_t hal_device_index(const hal_device *device);
+HAL_API const char *hal_device_get_plugin_name(const hal_device *device);
+HAL_API uint32_t hal_device_get_index(const hal_device *device);
 
 /* Memory of a device, all in bytes. */
 typedef struct hal_memory_statistics {
@@ -73,7 +73,8 @@ typedef struct hal_memory_statistics {
 
 /* Asks for the present state of the device's memory.
  * Threads: any. Errors: INVALID_ARGUMENT, DEVICE_LOST. */
-HAL_API hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statistics);
+HAL_API hal_status hal_device_get_memory(hal_device *device,
+                                         HAL_OUT hal_memory_statistics *statistics);
 
 /* Gives pooled memory that nothing uses any more back to the device.
  * Threads: any. Errors: INVALID_ARGUMENT, DEVICE_LOST. */
@@ -105,7 +106,7 @@ typedef struct hal_registry_report {
 /* Loads every plugin that can be found and tells what became of each.
  * Ownership: the caller's, until hal_registry_report_destroy. Threads: any.
  * Errors: OUT_OF_MEMORY, INVALID_ARGUMENT for null; plugins that fail are part of the report. */
-HAL_API hal_status hal_registry_inspect(hal_registry_report **report);
+HAL_API hal_status hal_registry_report_create(HAL_OUT hal_registry_report **report);
 
 /* Frees a report; null is allowed.
  * Threads: any. Errors: none. */

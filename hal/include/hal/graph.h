@@ -25,7 +25,7 @@ HAL_API hal_status hal_graph_begin(hal_queue *queue);
  * Errors: INVALID_STATE without a begin, INVALID_ARGUMENT for a slot that is null, there twice or
  * used by no command, OUT_OF_MEMORY; the recording is dropped then. */
 HAL_API hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
-                                 hal_graph **graph);
+                                 HAL_OUT hal_graph **graph);
 
 /* Frees a graph; launches under way are not touched. Null is allowed.
  * Threads: any, when no other thread uses the graph. Errors: none. */
@@ -40,7 +40,7 @@ HAL_API hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buff
 
 /* The number of commands that were kept.
  * Threads: any. Errors: none; null gives 0. */
-HAL_API uint32_t hal_graph_command_count(const hal_graph *graph);
+HAL_API uint32_t hal_graph_get_command_count(const hal_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -49,7 +49,7 @@ HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, uint32_
 /* How many different findings the layer "validate" has had in this process so far; 0 where it is
  * not on. A program that asserts 0 at its end is a test of itself.
  * Threads: any. Errors: none. */
-HAL_API uint64_t hal_validate_findings(void);
+HAL_API uint64_t hal_validate_get_finding_count(void);
 
 /* Keeps a sentence, formatted as printf does, as the calling thread's message and gives `status`
  * back: how libraries that are built on hal report failures of their own. Arguments may point into

@@ -49,7 +49,7 @@ HAL_API hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel 
 
 /* The status of the first failed call on the builder, HAL_OK when there was none.
  * Threads: the builder's. Errors: none. */
-HAL_API hal_status hal_ir_builder_status(const hal_ir_builder *builder);
+HAL_API hal_status hal_ir_builder_get_status(const hal_ir_builder *builder);
 
 /* Frees a kernel that hal gave out; null is allowed.
  * Threads: any, when no other thread reads the kernel. Errors: none. */

@@ -20,7 +20,7 @@ typedef struct hal_kernel hal_kernel;
  * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with what the kernel needs and the
  * device lacks, COMPILE with the driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir,
-                                     hal_kernel **kernel);
+                                     HAL_OUT hal_kernel **kernel);
 
 /* Makes a kernel of native code of a format that the device's plugin declares. `signature` has the
  * bindings, scalars and group size of the code, and no records.
@@ -29,7 +29,8 @@ HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir
  * takes), INVALID_ARGUMENT, INVALID_IR for the signature, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_native(hal_device *device, const char *format,
                                             const void *code, uint64_t bytes, const char *entry,
-                                            const hal_ir_kernel *signature, hal_kernel **kernel);
+                                            const hal_ir_kernel *signature,
+                                            HAL_OUT hal_kernel **kernel);
 
 /* The plugin's own matrix product, where it has one for this description; see plugin.h for its
  * bindings and scalars. *workspace_bytes is the size of binding 3, 0 when it needs none.
@@ -38,7 +39,8 @@ HAL_API hal_status hal_kernel_create_native(hal_device *device, const char *form
  * epilogue, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_gemm(hal_device *device,
                                           const hal_gemm_description *description,
-                                          hal_kernel **kernel, uint64_t *workspace_bytes);
+                                          HAL_OUT hal_kernel **kernel,
+                                          HAL_OUT uint64_t *workspace_bytes);
 
 /* One more reference. Returns `kernel`.
  * Ownership: the new reference is the caller's.
@@ -51,7 +53,7 @@ HAL_API void hal_kernel_release(hal_kernel *kernel);
 
 /* The name that the kernel was built with.
  * Ownership: the kernel's. Threads: any. Errors: none; null gives "". */
-HAL_API const char *hal_kernel_name(const hal_kernel *kernel);
+HAL_API const char *hal_kernel_get_name(const hal_kernel *kernel);
 
 #ifdef __cplusplus
 }

@@ -44,7 +44,7 @@ typedef struct hal_range {
 /* Makes a queue on a device.
  * Ownership: the caller's, until hal_queue_destroy. Threads: any.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST. */
-HAL_API hal_status hal_queue_create(hal_device *device, hal_queue **queue);
+HAL_API hal_status hal_queue_create(hal_device *device, HAL_OUT hal_queue **queue);
 
 /* Flushes, waits for all work and ends the queue; its points become invalid. Null is allowed.
  * Threads: the queue's. Errors: none. */
@@ -52,7 +52,7 @@ HAL_API void hal_queue_destroy(hal_queue *queue);
 
 /* The queue's device.
  * Ownership: not retained for the caller. Threads: any. Errors: none; null gives null. */
-HAL_API hal_device *hal_queue_device(const hal_queue *queue);
+HAL_API hal_device *hal_queue_get_device(const hal_queue *queue);
 
 /* Records a kernel over grid[0] x grid[1] x grid[2] groups (a zero: nothing is recorded).
  * `bindings` are in the order of the kernel's declarations, offsets multiples of the device's
@@ -82,10 +82,10 @@ HAL_API hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t p
 HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                    const void *data, uint64_t bytes);
 
-/* Flushes, waits, and reads `bytes` bytes of a buffer of any kind to the host.
+/* Flushes, waits, and reads `bytes` bytes of a buffer of any kind into `data`.
  * Threads: the queue's. Errors: as hal_queue_dispatch, and DEVICE_LOST. */
 HAL_API hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
-                                  void *data, uint64_t bytes);
+                                  uint64_t bytes, HAL_OUT void *data);
 
 /* Copies between buffers of one device or of two, of the same or of different plugins, after all
  * work of both queues so far and before all that comes later on either. Where the source's device
@@ -105,7 +105,7 @@ HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *sourc
  * Errors: what the plugin answers; the batch is then dropped and the queue can be used on, unless
  * the device is lost. A batch that was held for another device's point and could not be handed
  * over later is reported once by the next flush or wait of its queue. */
-HAL_API hal_status hal_queue_flush(hal_queue *queue, hal_point *point);
+HAL_API hal_status hal_queue_flush(hal_queue *queue, HAL_OUT hal_point *point);
 
 /* Sets how many commands hal takes before it flushes by itself: `first` in the first batch after a
  * wait, then twice as many each time, up to `most`. A new queue has HAL_QUEUE_BATCH_FIRST and
@@ -132,7 +132,8 @@ HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 /* Device time from one point to a later one of the same queue, both reached.
  * Threads: the queue's. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before
  * the points are reached, INVALID_ARGUMENT. Units: nanoseconds. */
-HAL_API hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds);
+HAL_API hal_status hal_point_get_elapsed(hal_point first, hal_point second,
+                                         HAL_OUT uint64_t *nanoseconds);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,12 @@ extern "C" {
 #define HAL_API __attribute__((visibility("default")))
 #endif
 
+/* Marks a parameter through which a function returns something: it is written and not read. Such
+ * parameters come last. */
+#ifndef HAL_OUT
+#define HAL_OUT
+#endif
+
 /* Asks the compiler to check a function's format string, as it does for printf. */
 #define HAL_PRINTF(at, first) __attribute__((__format__(__printf__, at, first)))
 

@@ -143,21 +143,21 @@ void hal_buffer_unref(hal_buffer *buffer)
     }
 }
 
-uint64_t hal_buffer_bytes(const hal_buffer *buffer)
+uint64_t hal_buffer_get_bytes(const hal_buffer *buffer)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_bytes");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_get_bytes");
     return buffer && status == HAL_OK ? buffer->bytes : 0;
 }
 
-uint32_t hal_buffer_kind(const hal_buffer *buffer)
+uint32_t hal_buffer_get_kind(const hal_buffer *buffer)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_kind");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_get_kind");
     return buffer && status == HAL_OK ? buffer->kind : 0;
 }
 
-hal_device *hal_buffer_device(const hal_buffer *buffer)
+hal_device *hal_buffer_get_device(const hal_buffer *buffer)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_device");
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_get_device");
     return buffer && status == HAL_OK ? buffer->device : NULL;
 }
 

@@ -264,7 +264,7 @@ static hal_status record_dispatch(hal_queue *queue, hal_kernel *kernel, const ui
 /* Offset and length, or up to the buffer's end. */
 static hal_status check_multiple_of_4(const char *what, const char *name, const hal_range *range)
 {
-    const int to_end = range->offset + range->length == hal_buffer_bytes(range->buffer);
+    const int to_end = range->offset + range->length == hal_buffer_get_bytes(range->buffer);
     if (range->offset % 4 != 0 || (range->length % 4 != 0 && !to_end)) {
         const int offset = range->offset % 4 != 0;
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,

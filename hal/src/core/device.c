@@ -203,29 +203,29 @@ const hal_device_info *hal_device_get_info(const hal_device *device)
     return device && status == HAL_OK ? &device->info : NULL;
 }
 
-const char *hal_device_plugin_name(const hal_device *device)
+const char *hal_device_get_plugin_name(const hal_device *device)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_plugin_name");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_plugin_name");
     return device && status == HAL_OK ? device->plugin->name : "";
 }
 
-uint32_t hal_device_index(const hal_device *device)
+uint32_t hal_device_get_index(const hal_device *device)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_index");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_index");
     return device && status == HAL_OK ? device->index : 0;
 }
 
-hal_status hal_device_memory(hal_device *device, hal_memory_statistics *statistics)
+hal_status hal_device_get_memory(hal_device *device, hal_memory_statistics *statistics)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_memory");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_memory");
     if (status == HAL_OK) {
-        status = hal_device_check(device, "hal_device_memory");
+        status = hal_device_check(device, "hal_device_get_memory");
     }
     if (status != HAL_OK) {
         return status;
     }
     if (!statistics) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_device_memory: statistics is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_device_get_memory: statistics is null");
     }
     return hal_pool_statistics(&device->pool, statistics);
 }

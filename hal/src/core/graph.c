@@ -322,9 +322,9 @@ hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *cons
     return hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
 }
 
-uint32_t hal_graph_command_count(const hal_graph *graph)
+uint32_t hal_graph_get_command_count(const hal_graph *graph)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_GRAPH, graph, "hal_graph_command_count");
+    const hal_status status = hal_hook_use(HAL_OBJECT_GRAPH, graph, "hal_graph_get_command_count");
     return graph && status == HAL_OK ? graph->command_count : 0;
 }
 

@@ -579,9 +579,9 @@ void hal_kernel_unref(hal_kernel *kernel)
     }
 }
 
-const char *hal_kernel_name(const hal_kernel *kernel)
+const char *hal_kernel_get_name(const hal_kernel *kernel)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_name");
+    const hal_status status = hal_hook_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_get_name");
     return kernel && status == HAL_OK ? kernel->names : "";
 }
 

@@ -212,33 +212,33 @@ hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
     return status;
 }
 
-hal_status hal_point_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds)
+hal_status hal_point_get_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds)
 {
     if (!nanoseconds || !first.queue || first.queue != second.queue || first.value > second.value) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_point_elapsed: %s",
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_point_get_elapsed: %s",
                         !nanoseconds ? "nanoseconds is null"
                                      : "the points are not two of one queue in their order");
     }
     hal_queue *queue = first.queue;
-    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_point_elapsed");
+    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_point_get_elapsed");
     if (status == HAL_OK) {
-        status = check_point(second, "hal_point_elapsed");
+        status = check_point(second, "hal_point_get_elapsed");
     }
     if (status != HAL_OK) {
         return status;
     }
     if (atomic_load(&queue->closing) || first.value <= queue->base) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_point_elapsed: the first point stands for no batch of the queue");
+                        "hal_point_get_elapsed: the first point stands for no batch of the queue");
     }
     hal_device *device = queue->device;
     if (!(device->info.abilities & HAL_ABILITY_TIMESTAMPS) || !device->plugin->queue_elapsed) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED, "hal_point_elapsed: %s:%u does not count time",
+        return hal_fail(HAL_ERROR_UNSUPPORTED, "hal_point_get_elapsed: %s:%u does not count time",
                         device->plugin->name, device->index);
     }
     if (!hal_queue_has_reached(queue, second.value, 1)) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
-                        "hal_point_elapsed: point %llu is not reached yet; wait for it first",
+                        "hal_point_get_elapsed: point %llu is not reached yet; wait for it first",
                         (unsigned long long)second.value);
     }
     hal_host_clear_error();

@@ -311,9 +311,9 @@ void hal_queue_destroy(hal_queue *queue)
     }
 }
 
-hal_device *hal_queue_device(const hal_queue *queue)
+hal_device *hal_queue_get_device(const hal_queue *queue)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_queue_device");
+    const hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, queue, "hal_queue_get_device");
     return queue && status == HAL_OK ? queue->device : NULL;
 }
 

@@ -258,7 +258,7 @@ static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, 
     }
     for (uint64_t done = 0; status == HAL_OK && done < bytes; done += piece) {
         const uint64_t length = bytes - done < piece ? bytes - done : piece;
-        status = hal_queue_read(from, source.buffer, source.offset + done, data, length);
+        status = hal_queue_read(from, source.buffer, source.offset + done, length, data);
         if (status == HAL_OK) {
             status = hal_queue_write(to, target.buffer, target.offset + done, data, length);
         }
@@ -306,8 +306,8 @@ hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset
     return status;
 }
 
-hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                          uint64_t bytes)
+hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, uint64_t bytes,
+                          void *data)
 {
     hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
     if (status == HAL_OK) {

@@ -380,7 +380,7 @@ hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel
     return status;
 }
 
-hal_status hal_ir_builder_status(const hal_ir_builder *builder)
+hal_status hal_ir_builder_get_status(const hal_ir_builder *builder)
 {
     return builder == NULL ? HAL_ERROR_INVALID_ARGUMENT : builder->status;
 }

@@ -10,7 +10,7 @@ static int usable(hal_ir_builder *builder)
         hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
         return 0;
     }
-    return hal_ir_builder_status(builder) == HAL_OK;
+    return hal_ir_builder_get_status(builder) == HAL_OK;
 }
 
 /* An operation whose syntax takes just these operands. */

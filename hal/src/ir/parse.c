@@ -121,7 +121,7 @@ static int parse_list(parser *p, hal_ir_record *record)
 
 static int take_builder_error(parser *p)
 {
-    return hal_ir_builder_status(p->builder) == HAL_OK ||
+    return hal_ir_builder_get_status(p->builder) == HAL_OK ||
            hal_ir_reader_fail(&p->reader, "%s", hal_status_message());
 }
 
@@ -473,7 +473,7 @@ static hal_status parse(parser *p, hal_ir_kernel **kernel)
     }
     if (!good) {
         const hal_status status =
-            p->builder == NULL ? HAL_OK : hal_ir_builder_status(p->builder);
+            p->builder == NULL ? HAL_OK : hal_ir_builder_get_status(p->builder);
         return hal_fail(status == HAL_ERROR_OUT_OF_MEMORY ? status : HAL_ERROR_INVALID_IR,
                         "IR text, %s", p->reader.problem.text);
     }

@@ -54,7 +54,7 @@ const hal_layer hal_layer_validate = {.bit = HAL_LAYER_VALIDATE,
                                       .hooks = HAL_HOOK_CALLS,
                                       .begin = begin};
 
-uint64_t hal_validate_findings(void)
+uint64_t hal_validate_get_finding_count(void)
 {
     return atomic_load(&findings);
 }

@@ -77,7 +77,7 @@ static hal_status fill_report(report *made, hal_modules *modules)
 {
     made->plugins = calloc(modules->count ? modules->count : 1, sizeof *made->plugins);
     if (!made->plugins) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_inspect: no host memory");
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_report_create: no host memory");
     }
     hal_status status = HAL_OK;
     for (uint32_t i = 0; status == HAL_OK && i < modules->count; i++) {
@@ -160,17 +160,17 @@ const hal_module *hal_registry_hidden_by(const hal_modules *modules, uint32_t in
     return NULL;
 }
 
-hal_status hal_registry_inspect(hal_registry_report **out)
+hal_status hal_registry_report_create(hal_registry_report **out)
 {
     if (!out) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_registry_inspect: report is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_registry_report_create: report is null");
     }
     *out = NULL;
     report *made = calloc(1, sizeof *made);
     hal_modules modules = {0};
     hal_status status =
         made ? HAL_OK
-             : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_inspect: no host memory");
+             : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_report_create: no host memory");
     hal_registry_lock();
     if (status == HAL_OK) {
         status = hal_registry_find(NULL, &made->paths, &modules);

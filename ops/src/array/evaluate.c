@@ -223,7 +223,7 @@ static hal_status move_to_device(ops_array *array)
 {
     ops_context *context = array->context;
     hal_buffer *there = array->view.buffer, *here = NULL;
-    const uint64_t bytes = hal_buffer_bytes(there);
+    const uint64_t bytes = hal_buffer_get_bytes(there);
     if (context->arrays->recording) {
         return HAL_OK;
     }

@@ -24,7 +24,7 @@ static int fills_memory(const ops_array *array)
 {
     uint64_t bytes =
         (uint64_t)ops_tensor_get_element_count(&array->view) * hal_type_size(array->view.type);
-    return is_whole(array) && hal_buffer_bytes(array->view.buffer) == (bytes ? bytes : 4);
+    return is_whole(array) && hal_buffer_get_bytes(array->view.buffer) == (bytes ? bytes : 4);
 }
 
 static hal_status check_end(ops_context *context, ops_array *const *inputs, uint32_t input_count,

@@ -88,7 +88,7 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
         }
     }
     /* Sizes are powers of two: a shift, as a division takes longer than all else here. */
-    uint64_t bytes = hal_buffer_bytes(tensor->buffer);
+    uint64_t bytes = hal_buffer_get_bytes(tensor->buffer);
     uint64_t elements = bytes >> __builtin_ctz(hal_type_size(tensor->type));
     if (!ops_extent(tensor, &first, &end, &count) || first < 0 || (uint64_t)end > elements ||
         (first < end && count > INT64_MAX / 16)) { /* room to round up, and to count bytes */
@@ -97,7 +97,7 @@ hal_status ops_check_tensor(const ops_context *context, const char *function, co
                               function, argument, ops_describe(tensor, text),
                               (long long)tensor->offset, (unsigned long long)bytes);
     }
-    if (hal_buffer_device(tensor->buffer) != context->device) {
+    if (hal_buffer_get_device(tensor->buffer) != context->device) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: %s, %s, is in a buffer of another device than the context's",
                               function, argument, ops_describe(tensor, text));

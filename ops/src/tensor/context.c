@@ -114,7 +114,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
                               sizeof *made);
     }
     made->queue = queue;
-    made->device = hal_queue_device(queue);
+    made->device = hal_queue_get_device(queue);
     made->info = hal_device_get_info(made->device);
     made->narrow = INT64_C(1) << 31;
     made->memos = ops_memos_create();

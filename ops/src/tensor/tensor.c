@@ -49,7 +49,7 @@ static hal_status read_gathered(ops_context *context, const ops_tensor *tensor, 
     }
     status = ops_copy(context, tensor, &copy);
     if (!status) {
-        status = hal_queue_read(context->queue, copy.buffer, 0, elements, bytes);
+        status = hal_queue_read(context->queue, copy.buffer, 0, bytes, elements);
     }
     ops_tensor_release(&copy);
     return status;
@@ -158,7 +158,7 @@ hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void 
         return read_gathered(context, tensor, elements, bytes);
     }
     uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
-    return hal_queue_read(context->queue, tensor->buffer, offset, elements, bytes);
+    return hal_queue_read(context->queue, tensor->buffer, offset, bytes, elements);
 }
 
 int64_t ops_tensor_get_element_count(const ops_tensor *tensor)

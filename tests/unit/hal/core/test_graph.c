@@ -25,7 +25,7 @@ static hal_graph *fill_and_copy(hal_buffer *a, hal_buffer *b, uint32_t pattern, 
 static uint32_t first_word(hal_buffer *buffer)
 {
     uint32_t word = 0;
-    assert_int_equal(hal_queue_read(queue, buffer, 0, &word, sizeof word), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffer, 0, sizeof word, &word), HAL_OK);
     return word;
 }
 
@@ -36,7 +36,7 @@ static void graphs_run_when_launched(void **state)
     hal_buffer *b = mock_buffer(device, 64);
     assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
     hal_graph *graph = fill_and_copy(a, b, 7, 0);
-    assert_int_equal(hal_graph_command_count(graph), 2);
+    assert_int_equal(hal_graph_get_command_count(graph), 2);
     assert_int_equal(first_word(b), 1);
     assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
     assert_int_equal(first_word(b), 7);
@@ -149,7 +149,7 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_wait(queue, 0), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_write(queue, a, 0, data, 4), HAL_ERROR_INVALID_STATE);
-    assert_int_equal(hal_queue_read(queue, a, 0, data, 4), HAL_ERROR_INVALID_STATE);
+    assert_int_equal(hal_queue_read(queue, a, 0, 4, data), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_wait_point(queue, (hal_point){0}), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_transfer(queue, a, 0, other, a, 8, 4), HAL_ERROR_INVALID_STATE);
     assert_fails(hal_graph_end(queue, &a, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,

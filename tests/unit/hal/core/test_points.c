@@ -108,7 +108,7 @@ static void reading_comes_after_what_the_queue_waits_for(void **state)
     mock->slow = 1;
     const hal_point point = fill(&one, 7);
     assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    assert_int_equal(hal_queue_read(other.queue, one.buffer, 0, &seen, sizeof seen), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, one.buffer, 0, sizeof seen, &seen), HAL_OK);
     assert_int_equal(seen, 7);
     end_side(&one);
     end_side(&other);
@@ -135,7 +135,7 @@ static void a_write_comes_after_what_the_queue_waits_for(void **state)
     mock->hold = 0;
     assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
     uint32_t seen = 0;
-    assert_int_equal(hal_queue_read(other.queue, unused, 0, &seen, sizeof seen), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, unused, 0, sizeof seen, &seen), HAL_OK);
     assert_int_equal(seen, word);
     hal_buffer_release(unused);
     end_side(&one);
@@ -164,7 +164,7 @@ static void other_plugins_are_waited_for_by_hal(void **state)
     assert_int_equal(two->calls[MOCK_SUBMIT], before + 2);
     assert_int_equal(hal_point_wait(held_too, HAL_WAIT_FOREVER), HAL_OK);
     uint32_t value;
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, &value, sizeof value), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
     assert_int_equal(value, 2);
     end_side(&one);
     end_side(&other);
@@ -320,7 +320,7 @@ static void a_failure_of_a_held_batch_ends_no_work(void **state)
     hal_queue_destroy(other.queue); /* the log has the failure */
     other.queue = mock_queue(other.device);
     uint32_t value = 0;
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, &value, sizeof value), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
     assert_int_equal(value, 2);
     end_side(&one);
     end_side(&other);
@@ -366,7 +366,7 @@ static void transfers_cross_plugins(void **state)
                                         4000),
                      HAL_OK);
     uint8_t bytes[4001];
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, bytes, sizeof bytes), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof bytes, bytes), HAL_OK);
     assert_int_equal(bytes[1], 4);
     assert_int_equal(bytes[4000], 1);
     end_side(&one);
@@ -383,23 +383,23 @@ static void time_between_points(void **state)
     const hal_point first = fill(&one, 1);
     const hal_point second = fill(&one, 2);
     assert_int_equal(hal_queue_wait(one.queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_elapsed(first, second, &nanoseconds), HAL_OK);
+    assert_int_equal(hal_point_get_elapsed(first, second, &nanoseconds), HAL_OK);
     assert_int_equal(nanoseconds, 1000);
-    assert_fails(hal_point_elapsed(second, first, &nanoseconds), HAL_ERROR_INVALID_ARGUMENT,
+    assert_fails(hal_point_get_elapsed(second, first, &nanoseconds), HAL_ERROR_INVALID_ARGUMENT,
                  "in their order");
-    assert_fails(hal_point_elapsed(first, second, NULL), HAL_ERROR_INVALID_ARGUMENT,
+    assert_fails(hal_point_get_elapsed(first, second, NULL), HAL_ERROR_INVALID_ARGUMENT,
                  "nanoseconds is null");
-    assert_fails(hal_point_elapsed((hal_point){one.queue, 0}, second, &nanoseconds),
+    assert_fails(hal_point_get_elapsed((hal_point){one.queue, 0}, second, &nanoseconds),
                  HAL_ERROR_INVALID_ARGUMENT, "no batch");
     mock->hold = 1;
     const hal_point third = fill(&one, 3);
-    assert_fails(hal_point_elapsed(first, third, &nanoseconds), HAL_ERROR_INVALID_STATE,
+    assert_fails(hal_point_get_elapsed(first, third, &nanoseconds), HAL_ERROR_INVALID_STATE,
                  "not reached yet");
     mock->hold = 0;
     end_side(&one);
     one = make_side("mock:1");
     const hal_point fourth = fill(&one, 4);
-    assert_fails(hal_point_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
+    assert_fails(hal_point_get_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
                  "does not count time");
     end_side(&one);
 }

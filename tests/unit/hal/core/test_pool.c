@@ -8,7 +8,7 @@ static hal_queue *queue;
 static hal_memory_statistics memory_now(void)
 {
     hal_memory_statistics now;
-    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
     return now;
 }
 
@@ -144,7 +144,7 @@ static void mapping_never_meets_work_under_way(void **state)
     }
     mock->hold = 0;
     uint8_t bytes[4096];
-    assert_int_equal(hal_queue_read(queue, target, 0, bytes, sizeof bytes), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, target, 0, sizeof bytes, bytes), HAL_OK);
     for (int i = 0; i < 4096; i++) {
         assert_int_equal(bytes[i], i / 512);
     }

@@ -63,9 +63,9 @@ static void null_handles_are_named(void **state)
     void *pointer;
     const uint32_t grid[3] = {1, 1, 1};
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
-    assert_fails(hal_registry_inspect(NULL), bad, "report is null");
-    assert_fails(hal_device_memory(NULL, &now), bad, "device is null");
-    assert_fails(hal_device_memory(device, NULL), bad, "statistics is null");
+    assert_fails(hal_registry_report_create(NULL), bad, "report is null");
+    assert_fails(hal_device_get_memory(NULL, &now), bad, "device is null");
+    assert_fails(hal_device_get_memory(device, NULL), bad, "statistics is null");
     assert_fails(hal_device_trim(NULL), bad, "device is null");
     assert_fails(hal_buffer_create(NULL, 0, 4, &made_buffer), bad, "device is null");
     assert_null(made_buffer);
@@ -91,7 +91,7 @@ static void null_handles_are_named(void **state)
     assert_fails(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), bad, "queue is null");
     assert_fails(hal_queue_write(queue, NULL, 0, "", 1), bad, "buffer is null");
     assert_fails(hal_queue_write(queue, buffer, 0, NULL, 1), bad, "data is null");
-    assert_fails(hal_queue_read(queue, buffer, 0, NULL, 1), bad, "data is null");
+    assert_fails(hal_queue_read(queue, buffer, 0, 1, NULL), bad, "data is null");
     assert_fails(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), bad, "source is null");
     assert_fails(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), bad, "target is null");
     assert_fails(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), bad, "queue is null");
@@ -120,12 +120,12 @@ static void null_is_released_and_asked(void **state)
     assert_null(hal_buffer_retain(NULL));
     assert_null(hal_kernel_retain(NULL));
     assert_null(hal_device_get_info(NULL));
-    assert_null(hal_buffer_device(NULL));
-    assert_null(hal_queue_device(NULL));
-    assert_string_equal(hal_device_plugin_name(NULL), "");
-    assert_string_equal(hal_kernel_name(NULL), "");
-    assert_int_equal(hal_buffer_bytes(NULL) + hal_buffer_kind(NULL) + hal_device_index(NULL) +
-                         hal_graph_command_count(NULL),
+    assert_null(hal_buffer_get_device(NULL));
+    assert_null(hal_queue_get_device(NULL));
+    assert_string_equal(hal_device_get_plugin_name(NULL), "");
+    assert_string_equal(hal_kernel_get_name(NULL), "");
+    assert_int_equal(hal_buffer_get_bytes(NULL) + hal_buffer_get_kind(NULL) +
+                         hal_device_get_index(NULL) + hal_graph_get_command_count(NULL),
                      0);
 }
 
@@ -171,7 +171,7 @@ static void ranges_that_do_not_fit(void **state)
     assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad, "offset 1000 and 27 bytes");
     assert_fails(hal_queue_write(queue, buffer, UINT64_MAX, "", 1), bad, "beyond");
     char out[4];
-    assert_fails(hal_queue_read(queue, buffer, 1, out, UINT64_MAX), bad, "beyond");
+    assert_fails(hal_queue_read(queue, buffer, 1, UINT64_MAX, out), bad, "beyond");
     assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad, "the queue of mock:0");
     assert_fails(hal_queue_transfer(queue, buffer, 1000, queue, buffer, 0, 27), bad, "of source");
     assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad, "overlap");
@@ -274,10 +274,10 @@ static void labels_are_cut(void **state)
     text[48] = 0;
     assert_null(strstr(hal_status_message(), text));
     hal_buffer_set_label(buffer, NULL);
-    assert_int_equal(hal_buffer_bytes(buffer), 1026);
-    assert_int_equal(hal_buffer_kind(buffer), HAL_MEMORY_DEVICE);
-    assert_ptr_equal(hal_buffer_device(buffer), device);
-    assert_ptr_equal(hal_queue_device(queue), device);
+    assert_int_equal(hal_buffer_get_bytes(buffer), 1026);
+    assert_int_equal(hal_buffer_get_kind(buffer), HAL_MEMORY_DEVICE);
+    assert_ptr_equal(hal_buffer_get_device(buffer), device);
+    assert_ptr_equal(hal_queue_get_device(queue), device);
 }
 
 /* Promise 4: everything of the plugin that can fail does, at each place, and leaves nothing. */
@@ -305,13 +305,13 @@ static void failures_leave_nothing_behind(void **state)
             hal_buffer_create(device, HAL_MEMORY_DEVICE, 64, &a);
             hal_buffer_create(device, HAL_MEMORY_UPLOAD, 64, &up);
             hal_kernel_create(device, ir, &made);
-            hal_device_memory(device, &now);
+            hal_device_get_memory(device, &now);
             hal_buffer_map_begin(up, &pointer);
             hal_queue_write(own, a, 0, data, 64);
             hal_queue_fill(own, (hal_range){a, 0, 64}, 1);
             hal_queue_flush(own, NULL);
             hal_queue_copy(own, (hal_range){a, 0, 32}, (hal_range){a, 32, 32});
-            hal_queue_read(own, a, 0, data, 64);
+            hal_queue_read(own, a, 0, 64, data);
             if (hal_graph_begin(own) == HAL_OK) {
                 hal_queue_fill(own, (hal_range){a, 0, 64}, 2);
                 hal_graph_end(own, NULL, 0, &graph);
@@ -342,7 +342,7 @@ static void a_forked_child_is_told(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         hal_memory_statistics now;
-        int wrong = hal_device_memory(device, &now) != HAL_ERROR_INVALID_STATE;
+        int wrong = hal_device_get_memory(device, &now) != HAL_ERROR_INVALID_STATE;
         wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
         wrong |= (hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1) != HAL_ERROR_INVALID_STATE)
                  << 2;

@@ -137,7 +137,7 @@ static void check(int index)
 {
     piece *p = &pieces[index];
     static uint8_t seen[LARGEST];
-    if (works(hal_queue_read(queues[queue_for(index)], p->buffer, 0, seen, p->bytes)) && !dropped) {
+    if (works(hal_queue_read(queues[queue_for(index)], p->buffer, 0, p->bytes, seen)) && !dropped) {
         assert_memory_equal(seen, p->expected, p->bytes);
     }
 }

@@ -18,7 +18,7 @@ static void write_words(uint64_t offset, uint32_t value)
 static void expect_words(uint64_t offset, uint32_t value)
 {
     uint32_t words[2] = {0};
-    assert_int_equal(hal_queue_read(queue, buffer, offset, words, sizeof words), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffer, offset, sizeof words, words), HAL_OK);
     assert_int_equal(words[0], value);
     assert_int_equal(words[1], ~value);
 }
@@ -57,10 +57,10 @@ static void idle_they_take_none(void **state)
     (void)state;
     hal_memory_statistics now;
     write_words(0, 1);
-    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
     assert_int_equal(now.in_use_bytes, BYTES + CHUNK_BYTES);
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
     assert_int_equal(now.in_use_bytes, BYTES);
 }
 
@@ -81,7 +81,7 @@ static void lengths(void **state)
                          HAL_OK);
         assert_int_equal(hal_queue_write(queue, buffer, offset, data, bytes), HAL_OK);
         memset(data, 0, bytes); /* the caller's again */
-        assert_int_equal(hal_queue_read(queue, buffer, offset - 1, back, bytes + 2), HAL_OK);
+        assert_int_equal(hal_queue_read(queue, buffer, offset - 1, bytes + 2, back), HAL_OK);
         assert_int_equal(back[0], 0x5a);
         assert_int_equal(back[bytes + 1], 0x5a);
         for (uint64_t i = 0; i < bytes; i++) {
@@ -128,7 +128,7 @@ static void without_memory(void **state)
     expect_words(0, 1);
     assert_int_equal(hal_queue_write(other, buffer, 0, &word, sizeof word), HAL_OK);
     uint32_t back = 0;
-    assert_int_equal(hal_queue_read(other, buffer, 0, &back, sizeof back), HAL_OK);
+    assert_int_equal(hal_queue_read(other, buffer, 0, sizeof back, &back), HAL_OK);
     assert_int_equal(back, word);
     hal_queue_destroy(other);
 }
@@ -156,7 +156,7 @@ static void a_write_needs_no_more_than_itself(void **state)
         leave(CHUNK_BYTES); /* one again, once the queue was idle */
         write_words(0, 1);
         hal_memory_statistics now;
-        assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+        assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
         assert_int_equal(now.in_use_bytes, BYTES + CHUNK_BYTES);
         assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
         assert_int_equal(hal_device_trim(device), HAL_OK);
@@ -186,8 +186,7 @@ static void later_chunks_that_cannot_be_had(void **state)
                              HAL_OK);
         }
         for (uint32_t i = 0; i < PIECES; i++) {
-            assert_int_equal(hal_queue_read(queue, large, (uint64_t)i * MOST, words, MOST),
-                             HAL_OK);
+            assert_int_equal(hal_queue_read(queue, large, (uint64_t)i * MOST, MOST, words), HAL_OK);
             for (uint32_t w = 0; w < WORDS; w++) {
                 assert_int_equal(words[w], chunks * PIECES + i);
             }
@@ -210,9 +209,8 @@ static void large_writes_need_no_more_than_one(void **state)
                          HAL_OK);
     }
     for (uint32_t i = WRITES - PLACES; i < WRITES; i++) {
-        assert_int_equal(hal_queue_read(queue, buffer, (uint64_t)(i % PLACES) * LARGE, words,
-                                        LARGE),
-                         HAL_OK);
+        assert_int_equal(
+            hal_queue_read(queue, buffer, (uint64_t)(i % PLACES) * LARGE, LARGE, words), HAL_OK);
         assert_int_equal(words[0], i);
         assert_int_equal(words[LARGE / 4 - 1], i);
     }

@@ -22,7 +22,7 @@ static void *open_and_close(void *argument)
         }
         if (i % 10 == number) {
             hal_registry_report *report = NULL;
-            if (hal_registry_inspect(&report) != HAL_OK) {
+            if (hal_registry_report_create(&report) != HAL_OK) {
                 return argument;
             }
             hal_registry_report_destroy(report);
@@ -55,7 +55,7 @@ static void *use_a_queue(void *argument)
             hal_queue_copy(queue, (hal_range){buffer, 0, 1024}, (hal_range){copy, 0, 1024}) !=
                 HAL_OK ||
             (i % 3 == 0 && hal_queue_flush(queue, NULL) != HAL_OK) ||
-            hal_queue_read(queue, copy, 1020, &word, 4) != HAL_OK || word != pattern) {
+            hal_queue_read(queue, copy, 1020, 4, &word) != HAL_OK || word != pattern) {
             break;
         }
         hal_kernel_release(kernel);
@@ -87,7 +87,7 @@ static void *wait_for_the_one_before(void *argument)
     const int number = *(const int *)argument;
     hal_queue *queue = ring.queues[number];
     hal_buffer *buffer = NULL;
-    if (hal_buffer_create(hal_queue_device(queue), HAL_MEMORY_DEVICE, 64, &buffer) != HAL_OK) {
+    if (hal_buffer_create(hal_queue_get_device(queue), HAL_MEMORY_DEVICE, 64, &buffer) != HAL_OK) {
         return argument;
     }
     void *result = NULL;
@@ -162,7 +162,7 @@ static void *write_much(void *argument)
         } while (status == HAL_ERROR_OUT_OF_MEMORY);
         well = status == HAL_OK && (i % 3 > 0 || hal_queue_flush(queue, NULL) == HAL_OK);
         while (well && i % 25 == 24) {
-            status = hal_queue_read(queue, buffer, 0, seen, BYTES);
+            status = hal_queue_read(queue, buffer, 0, BYTES, seen);
             well = status == HAL_ERROR_OUT_OF_MEMORY ||
                    (status == HAL_OK && memcmp(seen, data, BYTES) == 0);
             if (status == HAL_OK) {

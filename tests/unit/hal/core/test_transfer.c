@@ -42,7 +42,7 @@ static hal_status transfer(side *from, side *to, uint64_t bytes)
 static uint32_t word(side *at, uint64_t offset)
 {
     uint32_t value = 0;
-    assert_int_equal(hal_queue_read(at->queue, at->buffer, offset, &value, sizeof value), HAL_OK);
+    assert_int_equal(hal_queue_read(at->queue, at->buffer, offset, sizeof value, &value), HAL_OK);
     return value;
 }
 
@@ -68,7 +68,7 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
     assert_int_equal(copy->bindings[1].offset, 2);
     assert_int_equal(copy->bindings[1].length, 4001);
     uint8_t bytes[BYTES];
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, bytes, BYTES), HAL_OK);
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, BYTES, bytes), HAL_OK);
     for (int i = 2; i < 4003; i++) {
         assert_int_equal(bytes[i], (i - 2 + 5) % 4 + 1);
     }

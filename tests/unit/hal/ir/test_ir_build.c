@@ -32,7 +32,7 @@ static hal_ir_kernel *finish(hal_ir_builder *b)
 static void refused(hal_ir_builder *b, hal_status expected, const char *words)
 {
     hal_ir_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_builder_status(b), expected);
+    assert_int_equal(hal_ir_builder_get_status(b), expected);
     assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
     assert_null(kernel);
     if (strstr(hal_status_message(), words) == NULL) {
@@ -44,7 +44,7 @@ static void refused(hal_ir_builder *b, hal_status expected, const char *words)
 static void refused_at_finish(hal_ir_builder *b, hal_status expected, const char *words)
 {
     hal_ir_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_builder_status(b), HAL_OK);
+    assert_int_equal(hal_ir_builder_get_status(b), HAL_OK);
     assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
     assert_null(kernel);
     if (strstr(hal_status_message(), words) == NULL) {
@@ -398,7 +398,7 @@ static void null_and_misuse_give_values(void **state)
     assert_int_equal(hal_ir_builder_create("two words", &b), HAL_ERROR_INVALID_ARGUMENT);
     assert_null(b);
     assert_int_equal(hal_ir_builder_finish(NULL, &k), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_ir_builder_status(NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_ir_builder_get_status(NULL), HAL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(hal_ir_add(NULL, 0, 0), HAL_IR_NONE);
     assert_int_equal(hal_ir_f32(NULL, 0), HAL_IR_NONE);
     hal_ir_barrier(NULL);

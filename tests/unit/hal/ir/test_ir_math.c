@@ -311,7 +311,7 @@ static void test_unknown_type(void **state)
     assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
     hal_ir_value x = hal_ir_i32(b, 1);
     assert_int_equal(hal_ir_expand_math(b, HAL_IR_EXP, HAL_TYPE_I32, x, HAL_IR_NONE), HAL_IR_NONE);
-    assert_int_equal(hal_ir_builder_status(b), HAL_ERROR_INVALID_IR);
+    assert_int_equal(hal_ir_builder_get_status(b), HAL_ERROR_INVALID_IR);
     hal_ir_builder_destroy(b);
 }
 

@@ -259,7 +259,7 @@ static void work_is_recorded(void **state)
     mock->reach = 1;
     ok(hal_queue_transfer(second, b, 4, queue, far, 8, 1000));
     int32_t number = 0;
-    ok(hal_queue_read(queue, far, 8, &number, sizeof number));
+    ok(hal_queue_read(queue, far, 8, sizeof number, &number));
     assert_int_equal(number, 3 + 5);
 
     /* The plugin does not take this one: it is in the file all the same. */

@@ -22,9 +22,9 @@ static void keep_line(void *user, uint32_t level, const char *message)
 /* What was said since the last look has all of these words, and was one finding. */
 static void found(uint64_t before, const char *first, const char *second)
 {
-    if (hal_validate_findings() != before + 1) {
+    if (hal_validate_get_finding_count() != before + 1) {
         fail_msg("%u findings, the last one: %s",
-                 (unsigned)(hal_validate_findings() - before), last_line);
+                 (unsigned)(hal_validate_get_finding_count() - before), last_line);
     }
     if (!strstr(last_line, first) || !strstr(last_line, second)) {
         fail_msg("\"%s\" and \"%s\" are not in \"%s\"", first, second, last_line);
@@ -32,20 +32,20 @@ static void found(uint64_t before, const char *first, const char *second)
     last_line[0] = 0;
 }
 
-#define assert_found(call, first, second)                                                          \
-    do {                                                                                           \
-        const uint64_t before = hal_validate_findings();                                           \
-        call;                                                                                      \
-        found(before, first, second);                                                              \
+#define assert_found(call, first, second)                         \
+    do {                                                          \
+        const uint64_t before = hal_validate_get_finding_count(); \
+        call;                                                     \
+        found(before, first, second);                             \
     } while (0)
 
-#define assert_silent(call)                                                                        \
-    do {                                                                                           \
-        const uint64_t before = hal_validate_findings();                                           \
-        call;                                                                                      \
-        if (hal_validate_findings() != before) {                                                   \
-            fail_msg("a finding where all is well: %s", last_line);                                \
-        }                                                                                          \
+#define assert_silent(call)                                         \
+    do {                                                            \
+        const uint64_t before = hal_validate_get_finding_count();   \
+        call;                                                       \
+        if (hal_validate_get_finding_count() != before) {           \
+            fail_msg("a finding where all is well: %s", last_line); \
+        }                                                           \
     } while (0)
 
 static hal_buffer *labelled(hal_device *device, const char *label, uint64_t bytes)
@@ -76,7 +76,7 @@ static hal_graph *graph_of_one(hal_queue *queue, hal_kernel *kernel, hal_buffer 
 static void right_programs_have_no_findings(void **state)
 {
     (void)state;
-    const uint64_t before = hal_validate_findings();
+    const uint64_t before = hal_validate_get_finding_count();
     hal_device *device = mock_open("mock"), *other = mock_open("mock:1");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *far = mock_queue(other);
     hal_kernel *kernel = mock_kernel(device, 1), *same = mock_kernel(device, 1);
@@ -94,8 +94,8 @@ static void right_programs_have_no_findings(void **state)
         assert_int_equal(hal_queue_wait_point(one, point), HAL_OK);
     }
     assert_int_equal(hal_queue_transfer(one, a, 0, far, c, 0, sizeof data), HAL_OK);
-    assert_int_equal(hal_queue_read(far, c, 0, data, sizeof data), HAL_OK);
-    assert_int_equal(hal_queue_read(two, b, 0, data, sizeof data), HAL_OK);
+    assert_int_equal(hal_queue_read(far, c, 0, sizeof data, data), HAL_OK);
+    assert_int_equal(hal_queue_read(two, b, 0, sizeof data, data), HAL_OK);
     hal_graph *graph = graph_of_one(one, kernel, a, b);
     hal_buffer_release(a);
     hal_buffer_release(b); /* the graph keeps both */
@@ -109,7 +109,7 @@ static void right_programs_have_no_findings(void **state)
     hal_buffer_release(c);
     hal_queue_destroy(far);
     hal_device_release(other);
-    if (hal_validate_findings() != before) {
+    if (hal_validate_get_finding_count() != before) {
         fail_msg("a finding where all is well: %s", last_line);
     }
     mock_is_clean(mock);
@@ -142,7 +142,7 @@ static void what_the_host_does_at_once(void **state)
     assert_int_equal(hal_queue_flush(two, &point), HAL_OK);
     assert_int_equal(hal_queue_wait_point(three, point), HAL_OK);
     assert_silent(hal_queue_fill(three, (hal_range){a, 0, HAL_WHOLE}, 0));
-    assert_silent(assert_int_equal(hal_queue_read(two, b, 0, &word, sizeof word), HAL_OK));
+    assert_silent(assert_int_equal(hal_queue_read(two, b, 0, sizeof word, &word), HAL_OK));
     assert_silent(assert_int_equal(hal_buffer_map_begin(b, &seen), HAL_OK));
     assert_int_equal(hal_buffer_map_end(b), HAL_OK);
     hal_queue_destroy(three);
@@ -183,8 +183,8 @@ static void use_after_release(void **state)
     hal_graph_destroy(graph);
     assert_found(assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_ERROR_INVALID_STATE),
                  "hal_graph_launch: graph ", "after it was released");
-    assert_found(assert_int_equal(hal_buffer_bytes(b), 0), "hal_buffer_bytes: buffer \"given up\"",
-                 "after it was released");
+    assert_found(assert_int_equal(hal_buffer_get_bytes(b), 0),
+                 "hal_buffer_get_bytes: buffer \"given up\"", "after it was released");
     hal_buffer_release(a);
     hal_kernel_release(kernel);
     hal_queue_destroy(queue);
@@ -232,7 +232,7 @@ static void what_nobody_wrote(void **state)
     assert_found(assert_int_equal(mock_dispatch(queue, kernel, empty, out), HAL_OK),
                  "kernel shift, binding 0 (\"in\"), buffer \"empty\": command 1",
                  "reads bytes 0 to 256, and nobody wrote any of them");
-    assert_silent(hal_queue_read(queue, out, 0, data, sizeof data)); /* the kernel wrote it */
+    assert_silent(hal_queue_read(queue, out, 0, sizeof data, data)); /* the kernel wrote it */
     hal_buffer *half = labelled(device, "half", 256);
     hal_queue_fill(queue, (hal_range){half, 0, 128}, 0);
     hal_queue_fill(queue, (hal_range){half, 192, 64}, 0);
@@ -249,11 +249,11 @@ static void what_nobody_wrote(void **state)
                  "hal_queue_copy: copy, source, buffer \"another half\"", "nobody wrote byte 128");
     hal_buffer *hole = labelled(device, "hole", 256);
     hal_queue_fill(queue, (hal_range){hole, 0, 252}, 0);
-    assert_found(hal_queue_read(queue, hole, 0, data, sizeof data), "hal_queue_read: ",
-                 "nobody wrote byte 252");
+    assert_found(hal_queue_read(queue, hole, 0, sizeof data, data),
+                 "hal_queue_read: ", "nobody wrote byte 252");
     hal_buffer_release(hole);
     hole = labelled(device, "anew", 256); /* the same memory, and nothing of the old owner's */
-    assert_found(hal_queue_read(queue, hole, 0, data, 4), "buffer \"anew\"", "wrote byte 0");
+    assert_found(hal_queue_read(queue, hole, 0, 4, data), "buffer \"anew\"", "wrote byte 0");
     hal_buffer *buffers[] = {empty, out, half, hole};
     for (uint32_t i = 0; i < 4; i++) {
         hal_buffer_release(buffers[i]);

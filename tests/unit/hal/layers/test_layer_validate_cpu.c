@@ -58,7 +58,7 @@ static void run(const char *name, body *write_body, int32_t result[ITEMS])
     }
     const uint32_t grid[3] = {1, 1, 1};
     assert_int_equal(hal_queue_dispatch(queue, kernel, grid, ranges, 2, NULL, 0), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, buffers[1], 0, data, sizeof data), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, buffers[1], 0, sizeof data, data), HAL_OK);
     for (int32_t i = 0; i < ITEMS; i++) {
         assert_int_equal(data[i], 777);
         assert_int_equal(data[2 * ITEMS + i], 777);
@@ -75,13 +75,13 @@ static void run(const char *name, body *write_body, int32_t result[ITEMS])
 static void astray(const char *name, body *write_body, const char *first, const char *second,
                    int32_t result[ITEMS])
 {
-    const uint64_t before = hal_validate_findings();
+    const uint64_t before = hal_validate_get_finding_count();
     last_line[0] = 0;
     run(name, write_body, result);
-    if (hal_validate_findings() != before + 1 || !strstr(last_line, first) ||
+    if (hal_validate_get_finding_count() != before + 1 || !strstr(last_line, first) ||
         !strstr(last_line, second)) {
         fail_msg("%u findings; \"%s\" and \"%s\" are wanted, there is \"%s\"",
-                 (unsigned)(hal_validate_findings() - before), first, second, last_line);
+                 (unsigned)(hal_validate_get_finding_count() - before), first, second, last_line);
     }
 }
 
@@ -159,11 +159,11 @@ static void accesses_within_are_not(void **state)
 {
     (void)state;
     int32_t result[ITEMS];
-    const uint64_t before = hal_validate_findings();
+    const uint64_t before = hal_validate_get_finding_count();
     run("within", within, result);
     assert_int_equal(result[62], 163);
     assert_int_equal(result[63], -1);
-    if (hal_validate_findings() != before) {
+    if (hal_validate_get_finding_count() != before) {
         fail_msg("%s", last_line);
     }
 }

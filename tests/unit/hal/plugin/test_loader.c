@@ -13,7 +13,7 @@ static char folder[SCRATCH_BYTES];
 static const hal_plugin_report *look(const char *path, hal_registry_report **report)
 {
     setenv("HAL_PLUGIN_PATH", path, 1);
-    assert_int_equal(hal_registry_inspect(report), HAL_OK);
+    assert_int_equal(hal_registry_report_create(report), HAL_OK);
     assert_true((*report)->plugin_count > 0);
     return &(*report)->plugins[0];
 }
@@ -247,7 +247,7 @@ static void bad_plugins_hide_no_other(void **state)
     assert_int_equal(good->device_count, 2);
     assert_string_equal(report->choice, "mock:0");
     hal_device *device = mock_open(NULL);
-    assert_string_equal(hal_device_plugin_name(device), "mock");
+    assert_string_equal(hal_device_get_plugin_name(device), "mock");
     hal_device_release(device);
     hal_registry_report_destroy(report);
     char path[SCRATCH_BYTES + 64];
@@ -286,7 +286,7 @@ static void own_folder_is_searched_last(void **state)
     assert_int_equal(report->paths[1][0], '/');
     hal_registry_report_destroy(report);
     unsetenv("HAL_PLUGIN_PATH");
-    assert_int_equal(hal_registry_inspect(&report), HAL_OK);
+    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
     assert_int_equal(report->path_count, 1);
     hal_registry_report_destroy(report);
 }

@@ -25,12 +25,12 @@ static void without_memory_info_hal_counts(void **state)
     hal_device *device = mock_open("mock");
     hal_memory_statistics now;
     mock->memory_limit = 123456789;
-    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
     assert_int_equal(now.total_bytes, 123456789);
     const uint32_t calls = mock->calls[MOCK_MEMORY_INFO];
     table_of(device)->memory_info = NULL;
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
-    assert_int_equal(hal_device_memory(device, &now), HAL_OK);
+    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
     assert_int_equal(now.total_bytes, hal_device_get_info(device)->memory_bytes);
     assert_int_equal(now.free_bytes, now.total_bytes - now.in_use_bytes - now.pooled_bytes);
     assert_int_equal(now.in_use_bytes, 1 << 20);
@@ -54,9 +54,9 @@ static void without_queue_elapsed_there_are_no_times(void **state)
     uint64_t nanoseconds = 0;
     assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
     assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_elapsed(point, point, &nanoseconds), HAL_OK);
+    assert_int_equal(hal_point_get_elapsed(point, point, &nanoseconds), HAL_OK);
     table_of(device)->queue_elapsed = NULL;
-    assert_fails(hal_point_elapsed(point, point, &nanoseconds), HAL_ERROR_UNSUPPORTED,
+    assert_fails(hal_point_get_elapsed(point, point, &nanoseconds), HAL_ERROR_UNSUPPORTED,
                  "does not count time");
     hal_queue_destroy(queue);
     hal_buffer_release(buffer);
@@ -127,7 +127,7 @@ static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, 
     const uint32_t before = mock->calls[MOCK_REACHES];
     assert_int_equal(hal_queue_transfer(one, source, 0, other, target, 0, 4096), HAL_OK);
     uint32_t word = 0;
-    assert_int_equal(hal_queue_read(other, target, 4092, &word, sizeof word), HAL_OK);
+    assert_int_equal(hal_queue_read(other, target, 4092, sizeof word, &word), HAL_OK);
     *asked = mock->calls[MOCK_REACHES] - before;
     hal_queue_destroy(one);
     hal_queue_destroy(other);
@@ -163,7 +163,7 @@ static void without_version_or_build_id(void **state)
     hal_device *unversioned = mock_open("without_version");
     hal_device *unbuilt = mock_open("without_build_id");
     hal_registry_report *report = NULL;
-    assert_int_equal(hal_registry_inspect(&report), HAL_OK);
+    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
     assert_string_equal(report->plugins[0].name, "without_version");
     assert_string_equal(report->plugins[0].version, "");
     assert_string_not_equal(report->plugins[1].version, "");

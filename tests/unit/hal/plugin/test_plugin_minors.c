@@ -18,7 +18,7 @@ static void expect_work(hal_device *device)
     assert_int_equal(hal_queue_write(queue, in, 0, numbers, sizeof numbers), HAL_OK);
     assert_int_equal(mock_dispatch(queue, kernel, in, out), HAL_OK);
     memset(numbers, 0, sizeof numbers);
-    assert_int_equal(hal_queue_read(queue, out, 0, numbers, sizeof numbers), HAL_OK);
+    assert_int_equal(hal_queue_read(queue, out, 0, sizeof numbers, numbers), HAL_OK);
     for (int32_t i = 0; i < (int32_t)ITEMS; i++) {
         assert_int_equal(numbers[i], 3 * i + 7);
     }
@@ -43,7 +43,7 @@ static hal_device *open_device(const char *plugin, uint32_t index)
     return device;
 }
 
-/* What hal_point_elapsed answers of two batches. */
+/* What hal_point_get_elapsed answers of two batches. */
 static hal_status elapsed(hal_device *device, uint64_t *nanoseconds)
 {
     hal_queue *queue = mock_queue(device);
@@ -54,7 +54,7 @@ static hal_status elapsed(hal_device *device, uint64_t *nanoseconds)
         assert_int_equal(hal_queue_flush(queue, &points[i]), HAL_OK);
     }
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    const hal_status status = hal_point_elapsed(points[0], points[1], nanoseconds);
+    const hal_status status = hal_point_get_elapsed(points[0], points[1], nanoseconds);
     hal_buffer_release(buffer);
     hal_queue_destroy(queue);
     return status;
@@ -105,7 +105,7 @@ static void expect_transfer(const char *plugin)
     assert_int_equal(hal_queue_transfer(queues[0], buffers[0], 0, queues[1], buffers[1], 0, 256),
                      HAL_OK);
     uint32_t words[64] = {0};
-    assert_int_equal(hal_queue_read(queues[1], buffers[1], 0, words, sizeof words), HAL_OK);
+    assert_int_equal(hal_queue_read(queues[1], buffers[1], 0, sizeof words, words), HAL_OK);
     assert_int_equal(words[0], 0xabcd1234);
     assert_int_equal(words[63], 0xabcd1234);
     for (uint32_t i = 0; i < 2; i++) {

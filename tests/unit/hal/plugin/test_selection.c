@@ -10,8 +10,8 @@ static mock_state *two;
 static void opens(const char *selection, const char *plugin, uint32_t index)
 {
     hal_device *device = mock_open(selection);
-    assert_string_equal(hal_device_plugin_name(device), plugin);
-    assert_int_equal(hal_device_index(device), index);
+    assert_string_equal(hal_device_get_plugin_name(device), plugin);
+    assert_int_equal(hal_device_get_index(device), index);
     hal_device_release(device);
 }
 
@@ -156,7 +156,7 @@ static void auto_prefers_hardware(void **state)
     hal_registry_report *report = NULL;
     unsetenv("HAL_BACKEND");
     /* The kinds are taken at the first enumeration: this test comes first. */
-    assert_int_equal(hal_registry_inspect(&report), HAL_OK);
+    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
     assert_string_equal(report->choice, "mock_two:1");
     assert_non_null(strstr(report->reasoning, "mock_two:1: chosen by default choice"));
     assert_non_null(strstr(report->reasoning, "mock:0: not chosen: the processor comes after"));
@@ -167,7 +167,7 @@ static void auto_prefers_hardware(void **state)
     opens("mock_two", "mock_two", 1); /* a driver lists what is integrated, or a processor, first */
     opens("mock", "mock", 0);
     setenv("HAL_BACKEND", "nobody,mock:1", 1);
-    assert_int_equal(hal_registry_inspect(&report), HAL_OK);
+    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
     assert_string_equal(report->choice, "mock:1");
     assert_non_null(strstr(report->reasoning, "mock:1: chosen by HAL_BACKEND, item mock:1"));
     assert_non_null(strstr(report->reasoning, "there is no plugin \"nobody\""));

@@ -96,14 +96,14 @@ static uint32_t copies_of_read(const char *selection, int64_t elements, uint32_t
     ops_array *y = ops_neg(p->x);
     copies(p);
     read_is(p, y, -1);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), kind);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), kind);
     assert_int_equal(count(p, HAL_COMMAND_DISPATCH), 1);
     const uint32_t found = copies(p);
     read_is(p, y, -1); /* once more, of what lies there */
     ops_array_release(y);
     y = ops_neg(p->x); /* in the same place */
     assert_int_equal(ops_array_evaluate(&y, 1), HAL_OK);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DEVICE);
     ops_array_release(y);
     close_place(p);
     return found;
@@ -126,13 +126,13 @@ static void what_is_used_later_moves_once(void **state)
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x);
     read_is(p, y, -1);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
     copies(p);
     for (int i = 0; i < 3; i++) {
         ops_array *z = ops_add(y, y);
         assert_int_equal(ops_array_evaluate(&z, 1), HAL_OK);
         assert_int_equal(copies(p), i == 0);
-        assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DEVICE);
+        assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DEVICE);
         read_is(p, z, -2);
         copies(p);
         ops_array_release(z);
@@ -166,14 +166,14 @@ static void what_has_other_uses_stays_on_the_device(void **state)
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x), *z = ops_add(y, y);
     read_is(p, y, -1);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DEVICE);
     read_is(p, z, -2);
     ops_array_release(y);
     ops_array_release(z);
     y = ops_neg(p->x);
     z = ops_array_reshape(y, 2, shape);
     read_is(p, z, -1);
-    assert_int_equal(hal_buffer_kind(z->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(z->view.buffer), HAL_MEMORY_DEVICE);
     ops_array_release(y);
     ops_array_release(z);
     close_place(p);
@@ -192,7 +192,7 @@ static void views_are_read_and_moved_too(void **state)
     ops_array *again = ops_array_reshape(view, 1, &flat), *z = ops_add(again, p->x);
     read_is(p, z, 0);
     assert_int_equal(copies(p), 1);
-    assert_int_equal(hal_buffer_kind(again->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(again->view.buffer), HAL_MEMORY_DEVICE);
     read_is(p, view, -1);
     read_is(p, again, -1);
     ops_array_release(view);
@@ -210,9 +210,9 @@ static void further_results_are_the_devices(void **state)
     copies(p);
     read_is(p, y, -2);
     assert_int_equal(count(p, HAL_COMMAND_DISPATCH), 1);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
     assert_int_equal(inner->state, OPS_ARRAY_MEMORY);
-    assert_int_equal(hal_buffer_kind(inner->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(inner->view.buffer), HAL_MEMORY_DEVICE);
     ops_array_release(inner);
     ops_array_release(y);
     close_place(p);
@@ -255,10 +255,10 @@ static void failures_lose_nothing(void **state)
     atomic_store(&mock->fail_with, HAL_ERROR_INTERNAL);
     atomic_store(&mock->fail_in[MOCK_ALLOCATE], 1);
     assert_fails(ops_array_evaluate(&z, 1), HAL_ERROR_INTERNAL, "told to fail");
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
     read_is(p, y, -1);
     read_is(p, z, -2);
-    assert_int_equal(hal_buffer_kind(y->view.buffer), HAL_MEMORY_DEVICE);
+    assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DEVICE);
     ops_array_release(y);
     y = ops_neg(z);
     hal_device_trim(p->device);

@@ -101,7 +101,7 @@ static double worst_error(const trial *t)
         fail_msg("%s", mock->problem);
     }
     float *got = malloc((size_t)c.count * sizeof *got);
-    ok(hal_queue_read(test_queue, c.t.buffer, 0, got, (uint64_t)c.count * sizeof *got));
+    ok(hal_queue_read(test_queue, c.t.buffer, 0, (uint64_t)c.count * sizeof *got, got));
     for (int64_t i = 0; i < c.count; i++) {
         if (sizes[i] == 0) {
             assert_true((double)got[i] == c.host[i]);

@@ -6,7 +6,7 @@ static void expect_bits(const box *b, const double *want)
 {
     const uint64_t size = hal_type_size(b->t.type);
     char *bytes = malloc((size_t)((uint64_t)b->count * size));
-    ok(hal_queue_read(test_queue, b->t.buffer, 0, bytes, (uint64_t)b->count * size));
+    ok(hal_queue_read(test_queue, b->t.buffer, 0, (uint64_t)b->count * size, bytes));
     for (int64_t i = 0; i < b->count; i++) {
         const double got = decode(b->t.type, bytes + (uint64_t)i * size);
         if (!(isnan(got) && isnan(want[i])) &&

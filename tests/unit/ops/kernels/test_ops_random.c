@@ -56,7 +56,7 @@ static void ranges_and_borders(void **state)
             ok(ops_random_uniform(test_context, key, ranges[r][0], ranges[r][1], &y.t));
             uint64_t size = hal_type_size(types[t]);
             char *bytes = malloc((size_t)((uint64_t)y.count * size));
-            ok(hal_queue_read(test_queue, y.t.buffer, 0, bytes, (uint64_t)y.count * size));
+            ok(hal_queue_read(test_queue, y.t.buffer, 0, (uint64_t)y.count * size, bytes));
             double sum = 0;
             for (int64_t i = 0; i < y.count; i++) {
                 double got = decode(types[t], bytes + (uint64_t)i * size);
