@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits the line after the name and returns the reason, or null. */
+/* Cuts the name off and gives the reason; null without one. */
 static char *reason_of(char *line)
 {
     char *gap = strstr(line, "  ");

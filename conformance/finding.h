@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Installs a log callback that records findings and prints to standard error. Call it before the
- * device is opened. */
+/* Before the device is opened: the log goes by here, on its way to standard error. */
 void finding_listen(void);
 
 /* Whether something was found since the last call; then `text` has the words of the first. */

@@ -70,7 +70,7 @@ static int parse_option(const char *name, const char *value, check_options *opti
     return wrong;
 }
 
-/* Position of the first unknown function's name, or null. */
+/* Where the first name stands that is no function's; null when there is none. */
 static const char *unknown_function(const char *names)
 {
     for (const char *name = names; strcmp(names, "all") != 0;) {

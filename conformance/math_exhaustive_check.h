@@ -17,7 +17,7 @@ typedef struct check_options {
     unsigned threads; /* that judge */
 } check_options;
 
-/* Result for one function. */
+/* What came of one function. */
 typedef struct check_result {
     const math_case *function;
     math_demand demand;

@@ -216,7 +216,7 @@ static void print_again(FILE *file, const run_report *made, const char *program,
     fprintf(file, " --filter '%s'\n", name);
 }
 
-/* Advice printed after failures. */
+/* What a stranger with failures should know. */
 static void print_next_steps(FILE *file, const run_report *made)
 {
     const report_summary sum = report_count(made->results, made->count);

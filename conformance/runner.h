@@ -18,7 +18,7 @@ typedef struct runner_options {
     bool to_terminal; /* draw a line of progress */
 } runner_options;
 
-/* Runs every result's case and fills in the results. Cases of one group are adjacent. False when
+/* Runs every result's case and fills the results in. Those of one group lie together. False when
  * no process could be started. */
 bool runner_run(const runner_options *options, report_result *results, size_t count);
 

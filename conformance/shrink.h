@@ -21,7 +21,7 @@ void shrink_begin(shrink *search, const case_entry *failed);
  * more. */
 bool shrink_next(shrink *search);
 
-/* Their results. */
+/* What came of them. */
 void shrink_tell(shrink *search, bool failed);
 
 #endif

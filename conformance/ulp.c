@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Special cases of both types; true when `distance` is final. */
+/* What both types need decided before any arithmetic: true when distance holds the answer. */
 static bool is_decided(long double actual, long double reference, double *distance)
 {
     if (isnan(actual) || isnan(reference)) {

@@ -123,7 +123,7 @@ static void info_limits(case_run *run, const void *parameters)
                "subgroups of %u lanes", info->subgroup_width);
 }
 
-/* Every arithmetic type can be stored; all devices have 32-bit integers and f32. */
+/* What is computed with can be stored; 32-bit integers and f32 are everywhere. */
 static void info_types(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -104,7 +104,7 @@ static void ill_typed(case_run *run, const void *parameters)
     hal_ir_kernel_destroy(ir);
 }
 
-/* out[i] = 1000 + i * 11, but 999 for the one `changed`; each a separate constant. */
+/* out[i] = 1000 + i * 11, but 999 for the one `changed`; each a constant of its own. */
 static hal_kernel *kernel_of_constants(case_run *run, uint32_t count, uint32_t changed)
 {
     hal_ir_builder *b = NULL;
@@ -158,7 +158,7 @@ static void other_constants(case_run *run, const void *parameters)
     hal_buffer_release(out);
 }
 
-/* out[global id] = local id + 100 * groups: depends on the group's size only. */
+/* out[global id] = local id + 100 * groups: all that depends on the group's size comes from it. */
 static hal_kernel *kernel_of_group(case_run *run, uint32_t items)
 {
     hal_ir_builder *b = NULL;
@@ -316,7 +316,7 @@ static void native_unknown(case_run *run, const void *parameters)
     hal_ir_kernel_destroy(ir);
 }
 
-/* The printed text parses to the same kernel. */
+/* What is printed is read back to the same kernel. */
 static void text(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -361,7 +361,7 @@ static void fragment(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Fast functions are requested; a device without them uses the exact ones. */
+/* Fast functions are asked for; a device without any of its own gives the exact ones. */
 static void fast_math(case_run *run, const void *parameters)
 {
     (void)parameters;

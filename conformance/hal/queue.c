@@ -1,4 +1,4 @@
-/* queue.c: commands take effect in order, also when they overlap; batches of every size. */
+/* queue.c: what is recorded takes effect in order, whatever overlaps; batches of every size. */
 #include <hal/queue.h>
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 #define WORDS 512u /* of each buffer of a random sequence */
 #define BUFFERS 4u
-#define LARGE 10000u /* words of a write with dedicated memory */
+#define LARGE 10000u /* words of a write that takes memory of its own */
 
-/* Expected value of a buffer's word, and the command that wrote it. */
+/* What a word of a buffer has to be, and what put it there. */
 typedef struct model_word {
     uint32_t value, command;
     const char *kind;
@@ -224,7 +224,7 @@ static void written_data_is_copied(case_run *run, const void *parameters)
     hal_buffer_release(x);
 }
 
-/* Odd offsets and lengths; adjacent bytes stay. */
+/* Odd offsets and lengths; what lies beside them stays. */
 static void partial_writes(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -258,7 +258,7 @@ static void partial_writes(case_run *run, const void *parameters)
     hal_buffer_release(buffer);
 }
 
-/* A large write reuses the memory of an earlier one that has completed. */
+/* A large write takes memory that an earlier one has used, when that is known to be over. */
 static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point)
 {
     static uint32_t data[LARGE];

@@ -1,6 +1,4 @@
-# The plugins of the unit tests. A test that wants them has a test_X.cmake with
-# include(plugins/plugins.cmake) and use_test_plugins(${test}).
-include_guard(GLOBAL)
+# The plugins of the tests, in folders of ${test_plugins}.
 set(test_plugins ${PROJECT_BINARY_DIR}/tests/plugins)
 add_custom_target(test_plugins)
 
@@ -107,10 +105,3 @@ add_library(needed SHARED ${CMAKE_CURRENT_SOURCE_DIR}/plugins/needed.c)
 set_target_properties(needed PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_plugins}/out_of_reach)
 target_link_libraries(test_plugin_needy PRIVATE needed)
 set_target_properties(test_plugin_needy PROPERTIES SKIP_BUILD_RPATH ON)
-
-function(use_test_plugins test)
-    add_dependencies(${test} test_plugins)
-    target_compile_definitions(${test} PRIVATE TEST_PLUGINS="${test_plugins}")
-    target_include_directories(${test} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/plugins)
-    target_link_libraries(${test} PRIVATE ${CMAKE_DL_LIBS})
-endfunction()

@@ -1,6 +1,0 @@
-if(CMAKE_CROSSCOMPILING)
-    target_compile_definitions(${test} PRIVATE HAL_TEST_EMULATED)
-elseif(NOT HAL_SANITIZE)
-    add_test(NAME flat_thousand COMMAND ${test} 1000)
-    set_tests_properties(flat_thousand PROPERTIES TIMEOUT 300 LABELS long)
-endif()

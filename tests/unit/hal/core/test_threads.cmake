@@ -1,2 +1,0 @@
-include(plugins/plugins.cmake)
-use_test_plugins(${test})

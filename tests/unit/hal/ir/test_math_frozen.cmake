@@ -1,1 +1,0 @@
-target_link_libraries(${test} PRIVATE hal_kit m)

@@ -1,2 +1,0 @@
-# The dump is in the kit that plugins share.
-target_link_libraries(${test} PRIVATE hal_kit)
