@@ -1,5 +1,6 @@
-/* What a physical device is: limits, types, and what the lowering may use of it. Called by device.c
- * for each device that the loader lists. */
+/* What a physical device is, in hal's terms, and what the lowering may use. Called by device.c for
+ * each device that the loader lists. */
+#include "quirks.h"
 #include "vulkan_plugin.h"
 
 #include <stdio.h>
@@ -7,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8, NULL_MEMORY = 1 << 30 };
+enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8, NO_HARDWARE_MEMORY = 1 << 30 };
 
-/* Everything that is asked of a device, chained. */
+/* The structures that a device is asked to fill, which are chained. */
 typedef struct answers {
     VkPhysicalDeviceProperties2 properties;
     VkPhysicalDeviceIDProperties id;
@@ -59,8 +60,7 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
     free(extensions);
 }
 
-/* Appends a structure to a chain. */
-static void chain(void *head, void *next)
+static void chain_append(void *head, void *next)
 {
     VkBaseOutStructure *at = head;
     while (at->pNext != NULL) {
@@ -69,7 +69,7 @@ static void chain(void *head, void *next)
     at->pNext = next;
 }
 
-static void ask(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
+static void device_query(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
 {
     find_extensions(instance, handle, a);
     a->properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
@@ -91,29 +91,29 @@ static void ask(const vulkan_instance *instance, VkPhysicalDevice handle, answer
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR;
     instance->vkGetPhysicalDeviceProperties(handle, &a->properties.properties);
     if (a->properties.properties.apiVersion < VK_API_VERSION_1_2) {
-        return; /* knows nothing of the structures below */
+        return; /* it does not know the structures below */
     }
     void *always[] = {&a->id, &a->maintenance3, &a->subgroup, &a->driver, &a->floats};
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {
-        chain(&a->properties, always[i]);
+        chain_append(&a->properties, always[i]);
     }
-    chain(&a->features, &a->features11);
-    chain(&a->features, &a->features12);
+    chain_append(&a->features, &a->features11);
+    chain_append(&a->features, &a->features12);
     if (a->has_maintenance4) {
-        chain(&a->properties, &a->maintenance4);
+        chain_append(&a->properties, &a->maintenance4);
     }
     if (a->has_size_control) {
-        chain(&a->properties, &a->size_control);
-        chain(&a->features, &a->size_control_features);
+        chain_append(&a->properties, &a->size_control);
+        chain_append(&a->features, &a->size_control_features);
     }
     if (a->has_multiprocessors) {
-        chain(&a->properties, &a->multiprocessors);
+        chain_append(&a->properties, &a->multiprocessors);
     }
     if (a->has_cores) {
-        chain(&a->properties, &a->cores);
+        chain_append(&a->properties, &a->cores);
     }
     if (a->has_layout) {
-        chain(&a->features, &a->layout);
+        chain_append(&a->features, &a->layout);
     }
     instance->vkGetPhysicalDeviceProperties2(handle, &a->properties);
     instance->vkGetPhysicalDeviceFeatures2(handle, &a->features);
@@ -153,7 +153,7 @@ static void describe_names(const answers *a, hal_device_info *info)
     }
 }
 
-/* A family that computes and does not draw, where there is one; else any that computes. */
+/* Prefers a family with compute and without graphics. */
 static void find_queues(const vulkan_instance *instance, vulkan_description *d)
 {
     VkQueueFamilyProperties families[32];
@@ -165,8 +165,9 @@ static void find_queues(const vulkan_instance *instance, vulkan_description *d)
         const int better = d->queue_count == 0 || !(flags & VK_QUEUE_GRAPHICS_BIT);
         if ((flags & VK_QUEUE_COMPUTE_BIT) && families[i].queueCount > 0 && better) {
             d->family = i;
-            d->queue_count = families[i].queueCount < VULKAN_MAX_LANES ? families[i].queueCount
-                                                                       : VULKAN_MAX_LANES;
+            d->queue_count = families[i].queueCount < VULKAN_MAX_DEVICE_QUEUES
+                                 ? families[i].queueCount
+                                 : VULKAN_MAX_DEVICE_QUEUES;
             d->timestamp_bits = families[i].timestampValidBits;
             if (!(flags & VK_QUEUE_GRAPHICS_BIT)) {
                 break;
@@ -175,17 +176,17 @@ static void find_queues(const vulkan_instance *instance, vulkan_description *d)
     }
 }
 
-/* The first thing that the plugin cannot do without and the device has not; null: it has all. */
-static const char *what_lacks(const answers *a, const vulkan_description *d)
+/* The first required ability that the device lacks, or null. */
+static const char *missing_ability(const answers *a, const vulkan_description *d)
 {
     if (a->properties.properties.apiVersion < VK_API_VERSION_1_2) {
         return "Vulkan 1.2";
     }
     if (!a->features12.bufferDeviceAddress) {
-        return "bufferDeviceAddress, by which kernels are given their memory";
+        return "bufferDeviceAddress, by which kernels access memory";
     }
     if (!a->features12.timelineSemaphore) {
-        return "timelineSemaphore, by which batches are waited for";
+        return "timelineSemaphore, by which hal waits for batches";
     }
     if (!a->features12.vulkanMemoryModel) {
         return "vulkanMemoryModel, by which barriers order memory";
@@ -208,8 +209,8 @@ static void describe_memory(const answers *a, vulkan_description *d)
     if (largest == 0 && d->memory.memoryHeapCount > 0) {
         largest = d->memory.memoryHeaps[0].size;
     }
-    if (largest == 0 && d->is_null) {
-        largest = NULL_MEMORY; /* a device without hardware has none: any number will do */
+    if (largest == 0 && (d->quirks & VULKAN_QUIRK_NO_HARDWARE)) {
+        largest = NO_HARDWARE_MEMORY; /* without hardware it has none: any size will do */
     }
     uint64_t most = largest;
     if (a->maintenance3.maxMemoryAllocationSize != 0 &&
@@ -231,8 +232,8 @@ static void describe_memory(const answers *a, vulkan_description *d)
     d->info.abilities |= d->timestamp_bits > 0 ? HAL_ABILITY_TIMESTAMPS : 0;
 }
 
-/* Vulkan itself does not say; vendors' extensions do. A guess elsewhere, for it only steers how
- * much work is made. */
+/* From vendors' extensions, as Vulkan does not tell; else a guess, which only affects how work is
+ * divided. */
 static uint32_t compute_units(const answers *a)
 {
     if (a->has_multiprocessors && a->multiprocessors.shaderSMCount > 0) {
@@ -299,8 +300,8 @@ static void describe_types(const answers *a, vulkan_description *d)
                              a->layout.workgroupMemoryExplicitLayout16BitAccess;
 }
 
-/* Some devices have one mode for all widths, or one for those that are not 32 bits: then a mode is
- * asked for only where all of them take it. */
+/* Some devices have one mode for all widths, or one for 16 and 64 bits: then a mode is requested
+ * only where all of those widths have it. */
 static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependence independence)
 {
     const uint32_t others = SPIRV_FLOAT_16 | SPIRV_FLOAT_64;
@@ -313,8 +314,8 @@ static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependenc
     return (widths & others) == others ? widths : widths & SPIRV_FLOAT_32;
 }
 
-/* Denormals are claimed where they can be asked for; fused multiply-add, and what else Vulkan does
- * not promise, where the table says so. Division and square root of f32 are then made exact. */
+/* Denormals are claimed where they can be requested; fused multiply-add, and what else Vulkan does
+ * not promise, by quirks. With both, division and square root of f32 are corrected. */
 static void describe_floats(const answers *a, vulkan_description *d)
 {
     const VkPhysicalDeviceFloatControlsProperties *f = &a->floats;
@@ -338,40 +339,43 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.denormals = allowed_widths(denormals, f->denormBehaviorIndependence);
     d->target.nearest_even = allowed_widths(nearest, f->roundingModeIndependence);
     d->target.half_converts = (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
-    d->target.half_rounds = d->target.half_converts && !d->quirks->folds_halves;
-    d->info.exactness = d->quirks->exactness;
+    d->target.half_rounds = d->target.half_converts && !(d->quirks & VULKAN_QUIRK_FOLDS_HALVES);
+    d->info.exactness |= d->quirks & VULKAN_QUIRK_EXACT_FMA ? HAL_EXACT_FMA : 0;
+    d->info.exactness |=
+        d->quirks & VULKAN_QUIRK_EXACT_DIVIDE ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
     d->info.exactness |= (d->target.denormals & used) == used ? HAL_EXACT_DENORMALS : 0;
     if ((d->info.exactness & (HAL_EXACT_FMA | HAL_EXACT_DENORMALS)) ==
             (HAL_EXACT_FMA | HAL_EXACT_DENORMALS) &&
         doubles != 0 && !(d->info.exactness & HAL_EXACT_DIVIDE)) {
         d->target.repairs_division = 1;
-        d->info.exactness |= d->quirks->exact_doubles ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
+        d->info.exactness |=
+            d->quirks & VULKAN_QUIRK_EXACT_DOUBLES ? HAL_EXACT_DIVIDE | HAL_EXACT_SQRT : 0;
     }
 }
 
-/* Subgroups are claimed where lanes are known to follow the order of work-items and the width is
- * one, or can be asked for. */
+/* Subgroups are offered where lanes are known to be in the order of work-items, and where there is
+ * one width, or one that can be required. */
 static void describe_subgroups(const answers *a, vulkan_description *d)
 {
     const uint32_t needed = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
     const uint32_t width = a->subgroup.subgroupSize;
     const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *control = &a->size_control;
     const int fixed = !a->has_size_control || control->minSubgroupSize == control->maxSubgroupSize;
-    const int asked = d->has_subgroup_control && !fixed && width >= control->minSubgroupSize &&
-                      width <= control->maxSubgroupSize &&
-                      (control->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    const int required = d->has_subgroup_control && !fixed && width >= control->minSubgroupSize &&
+                         width <= control->maxSubgroupSize &&
+                         (control->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
     if ((a->subgroup.supportedOperations & needed) != needed ||
         !(a->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) ||
-        !d->quirks->lanes_in_order || width > 128 || (width & (width - 1)) != 0 ||
-        !(fixed || asked)) {
+        !(d->quirks & VULKAN_QUIRK_LANES_IN_ORDER) || width > 128 || (width & (width - 1)) != 0 ||
+        !(fixed || required)) {
         return;
     }
-    if (asked && control->maxComputeWorkgroupSubgroups * width < d->info.max_group_items) {
+    if (required && control->maxComputeWorkgroupSubgroups * width < d->info.max_group_items) {
         return;
     }
     d->info.subgroup_width = width;
     d->target.subgroup_width = width;
-    d->full_subgroups = (uint32_t)asked;
+    d->full_subgroups = (uint32_t)required;
 }
 
 void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
@@ -385,9 +389,9 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
         snprintf(d->unusable, sizeof d->unusable, "no host memory to describe it");
         return;
     }
-    ask(instance, handle, a);
-    d->quirks = vulkan_quirks_of(a->driver.driverID);
-    d->is_null = (uint32_t)vulkan_quirks_is_null(d->quirks);
+    device_query(instance, handle, a);
+    d->quirks = vulkan_quirks(a->driver.driverID);
+    d->quirks_variable = vulkan_quirks_variable(a->driver.driverID);
     d->has_memory_budget = a->has_budget;
     d->has_host_reset = a->features12.hostQueryReset;
     d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
@@ -398,9 +402,9 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->memory = memory.memoryProperties;
     describe_names(a, &d->info);
     find_queues(instance, d);
-    const char *lack = what_lacks(a, d);
-    if (lack != NULL) {
-        snprintf(d->unusable, sizeof d->unusable, "it has no %s", lack);
+    const char *missing = missing_ability(a, d);
+    if (missing != NULL) {
+        snprintf(d->unusable, sizeof d->unusable, "it has no %s", missing);
     }
     describe_memory(a, d);
     describe_groups(a, d);

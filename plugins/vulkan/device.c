@@ -6,26 +6,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the last enumerate found that can be used; hal calls it and device_open in turn. */
+/* The usable devices that the last enumerate found. hal calls enumerate and device_open from one
+ * thread at a time. */
 static vulkan_description *found;
 static uint32_t found_count;
 
-/* The process in which devices were opened, or 0: drivers may have threads from then on, which end
- * with fork. */
+/* The process that opened a device, or 0. Drivers may have threads from then on, which a child
+ * of fork does not have. */
 static pid_t owner;
 
-static hal_status none_usable(uint32_t count, const char *reasons)
+static hal_status fail_none_usable(uint32_t count, const char *reasons)
 {
     if (count == 0) {
-        return vulkan_fail(HAL_ERROR_NO_DEVICE,
-                           "the Vulkan drivers find no device; is the device there, and may this "
-                           "user open it (/dev/dri, /dev/nvidia*)?");
+        return vulkan_fail(
+            HAL_ERROR_NO_DEVICE,
+            "vulkan: the drivers find no device; check that it is there and that this "
+            "user may open it (/dev/dri, /dev/nvidia*)");
     }
-    return vulkan_fail(HAL_ERROR_NO_DEVICE, "none of %u Vulkan devices can be used%s", count,
-                       reasons);
+    return vulkan_fail(HAL_ERROR_NO_DEVICE, "vulkan: expected a usable device, got %u others%s",
+                       count, reasons);
 }
 
-static hal_status list(void)
+static hal_status devices_list(void)
 {
     const vulkan_instance *instance = NULL;
     VkPhysicalDevice handles[VULKAN_MAX_DEVICES];
@@ -37,10 +39,10 @@ static hal_status list(void)
     }
     const VkResult result = instance->vkEnumeratePhysicalDevices(instance->handle, &count, handles);
     if (result == VK_ERROR_INITIALIZATION_FAILED) { /* drivers say so when there is no hardware */
-        return none_usable(0, reasons);
+        return fail_none_usable(0, reasons);
     }
     if (result < 0) {
-        return vulkan_failed(NULL, result, "listing the devices");
+        return vulkan_fail_result(NULL, result, "listing the devices");
     }
     vulkan_description *described = calloc(count > 0 ? count : 1, sizeof *described);
     if (described == NULL) {
@@ -62,10 +64,10 @@ static hal_status list(void)
     free(found);
     found = described;
     found_count = usable;
-    return usable > 0 ? HAL_OK : none_usable(count, reasons);
+    return usable > 0 ? HAL_OK : fail_none_usable(count, reasons);
 }
 
-static hal_status load_functions(hal_plugin_device *device)
+static hal_status device_load_functions(hal_plugin_device *device)
 {
     const vulkan_instance *instance = device->instance;
     PFN_vkVoidFunction function = NULL;
@@ -77,21 +79,22 @@ static hal_status load_functions(hal_plugin_device *device)
 #include "symbols.inl"
 #undef DEVICE
     if (missing != NULL) {
-        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: the driver %s has no function %s; update it",
-                           device->is.info.name, device->is.info.driver, missing);
+        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: driver %s has no function %s; update it",
+                           device->physical.info.name, device->physical.info.driver, missing);
     }
-    device->lane_count = device->is.queue_count;
-    for (uint32_t i = 0; i < device->lane_count; i++) {
-        pthread_mutex_init(&device->lanes[i].lock, NULL);
-        device->vk.vkGetDeviceQueue(device->handle, device->is.family, i, &device->lanes[i].handle);
+    device->device_queue_count = device->physical.queue_count;
+    for (uint32_t i = 0; i < device->device_queue_count; i++) {
+        pthread_mutex_init(&device->device_queues[i].lock, NULL);
+        device->vk.vkGetDeviceQueue(device->handle, device->physical.family, i,
+                                    &device->device_queues[i].handle);
     }
     return HAL_OK;
 }
 
-/* Asks for what the description says that it uses, and for nothing else. */
-static hal_status create_device(hal_plugin_device *device)
+/* Enables the features and extensions that the description relies on, and no others. */
+static hal_status device_create(hal_plugin_device *device)
 {
-    const vulkan_description *is = &device->is;
+    const vulkan_description *is = &device->physical;
     const spirv_target *target = &is->target;
     const uint32_t stored = is->info.storage_types;
     const VkBool32 has_8 = (stored & HAL_TYPE_BIT(HAL_TYPE_I8)) != 0;
@@ -142,8 +145,8 @@ static hal_status create_device(hal_plugin_device *device)
     if (is->has_memory_budget) {
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     }
-    float priorities[VULKAN_MAX_LANES];
-    for (uint32_t i = 0; i < VULKAN_MAX_LANES; i++) {
+    float priorities[VULKAN_MAX_DEVICE_QUEUES];
+    for (uint32_t i = 0; i < VULKAN_MAX_DEVICE_QUEUES; i++) {
         priorities[i] = 0.5f;
     }
     const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -160,28 +163,29 @@ static hal_status create_device(hal_plugin_device *device)
         device->instance->vkCreateDevice(is->handle, &info, NULL, &device->handle);
     if (result != VK_SUCCESS) {
         device->handle = NULL;
-        return vulkan_failed(device, result, "opening the device (%s)", is->info.driver);
+        return vulkan_fail_result(device, result, "opening the device (%s)", is->info.driver);
     }
-    return load_functions(device);
+    return device_load_functions(device);
 }
 
-static hal_status create_layout(hal_plugin_device *device)
+static hal_status layout_create(hal_plugin_device *device)
 {
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                       .size = device->is.target.push_bytes};
+                                       .size = device->physical.target.push_bytes};
     const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .pushConstantRangeCount = 1,
                                              .pPushConstantRanges = &range};
     device->push_bytes = range.size;
     const VkResult result =
         device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &device->layout);
-    return result == VK_SUCCESS ? HAL_OK : vulkan_failed(device, result, "making a layout");
+    return result == VK_SUCCESS ? HAL_OK
+                                : vulkan_fail_result(device, result, "creating a pipeline layout");
 }
 
 hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     *count = 0;
-    const hal_status status = list();
+    const hal_status status = devices_list();
     if (status != HAL_OK) {
         return status;
     }
@@ -195,30 +199,31 @@ hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
 hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
 {
     *device = NULL;
-    hal_status status = found == NULL ? list() : HAL_OK;
+    hal_status status = found == NULL ? devices_list() : HAL_OK;
     if (status != HAL_OK) {
         return status;
     }
     if (index >= found_count) {
-        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: there are %u usable devices", index,
+        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: expected an index below %u", index,
                            found_count);
     }
     if (owner != 0 && owner != getpid()) {
-        return vulkan_fail(HAL_ERROR_INVALID_STATE,
-                           "vulkan:%u: a device was opened before the process was forked, and its "
-                           "driver does not work in the child; fork before devices are opened, or "
-                           "let the child execute a program",
-                           index);
+        return vulkan_fail(
+            HAL_ERROR_INVALID_STATE,
+            "vulkan:%u: the driver does not work in a child of a process that has opened "
+            "a device; fork before devices are opened, or let the child execute a "
+            "program",
+            index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
     }
     owner = getpid();
-    made->is = found[index];
+    made->physical = found[index];
     status = vulkan_instance_get(&made->instance);
-    status = status == HAL_OK ? create_device(made) : status;
-    status = status == HAL_OK ? create_layout(made) : status;
+    status = status == HAL_OK ? device_create(made) : status;
+    status = status == HAL_OK ? layout_create(made) : status;
     if (status != HAL_OK) {
         vulkan_device_close(made);
         return status;
@@ -236,8 +241,8 @@ void vulkan_device_close(hal_plugin_device *device)
         device->vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
-    for (uint32_t i = 0; i < device->lane_count; i++) {
-        pthread_mutex_destroy(&device->lanes[i].lock);
+    for (uint32_t i = 0; i < device->device_queue_count; i++) {
+        pthread_mutex_destroy(&device->device_queues[i].lock);
     }
     free(device);
 }

@@ -1,4 +1,7 @@
-/* Kernels: IR to SPIR-V to a pipeline. Entries of the plugin's table. */
+/* Kernels: IR is lowered to SPIR-V, of which the driver makes a pipeline. Entries of the plugin's
+ * table. */
+#include "lower.h"
+#include "quirks.h"
 #include "spirv.h"
 #include "spirv_text.h"
 #include "vulkan_plugin.h"
@@ -9,16 +12,16 @@
 
 const char vulkan_kernel_formats[] = "spirv";
 
-/* What a pipeline is made of, from IR or from native code. */
-typedef struct source {
+/* A module, from IR or native code. */
+typedef struct module_source {
     const char *name; /* for messages */
     const char *entry;
     const uint32_t *words;
     uint64_t bytes;
     uint32_t items, uses_subgroups;
-} source;
+} module_source;
 
-/* Of VkPipelineCacheHeaderVersionOne: a cache that holds nothing else saves nothing. */
+/* The size of VkPipelineCacheHeaderVersionOne: a cache with nothing else is not stored. */
 enum { CACHE_HEADER = 32 };
 
 static void dump_line(void *context, const char *text)
@@ -27,13 +30,13 @@ static void dump_line(void *context, const char *text)
     vulkan_host()->log(HAL_LOG_INFO, text);
 }
 
-/* Of the module: two sums that mix every word. */
-static void hash(const source *made_of, uint64_t key[2])
+/* Two multiplicative hashes over the words of the module. */
+static void source_hash(const module_source *source, uint64_t key[2])
 {
-    uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = made_of->bytes;
-    for (uint64_t i = 0; i < made_of->bytes / 4; i++) {
-        a = (a ^ made_of->words[i]) * UINT64_C(0xff51afd7ed558ccd);
-        b = (b + made_of->words[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
+    uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = source->bytes;
+    for (uint64_t i = 0; i < source->bytes / 4; i++) {
+        a = (a ^ source->words[i]) * UINT64_C(0xff51afd7ed558ccd);
+        b = (b + source->words[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
         a ^= a >> 29;
         b ^= b >> 31;
     }
@@ -41,14 +44,14 @@ static void hash(const source *made_of, uint64_t key[2])
     key[1] = b;
 }
 
-/* A cache for one kernel, filled from disk if it is there; null where there is none to be had. */
-static VkPipelineCache load_cache(hal_plugin_device *device, const uint64_t key[2], int *loaded)
+/* A pipeline cache for one kernel, from the compile cache if it is there; null after a failure. */
+static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[2], int *loaded)
 {
     const hal_host *host = vulkan_host();
     void *data = NULL;
     uint64_t bytes = 0;
     *loaded = host->cache_load != NULL &&
-              host->cache_load(device->is.info.id, key, &data, &bytes) == HAL_OK;
+              host->cache_load(device->physical.info.id, key, &data, &bytes) == HAL_OK;
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = *loaded ? (size_t)bytes : 0,
                                             .pInitialData = data};
@@ -62,30 +65,30 @@ static VkPipelineCache load_cache(hal_plugin_device *device, const uint64_t key[
     return cache;
 }
 
-/* With subgroups of the described width, all full, where a driver has a choice. */
-static VkResult compile(hal_plugin_device *device, const source *made_of, VkShaderModule module,
-                        VkPipelineCache cache, VkPipeline *pipeline)
+/* Requires the described width of subgroups, and full ones, where a driver has a choice. */
+static VkResult pipeline_compile(hal_plugin_device *device, const module_source *source,
+                                 VkShaderModule module, VkPipelineCache cache, VkPipeline *pipeline)
 {
-    const uint32_t width = device->is.target.subgroup_width;
+    const uint32_t width = device->physical.target.subgroup_width;
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
         .requiredSubgroupSize = width};
-    const int asks = device->is.full_subgroups && made_of->uses_subgroups;
-    const int full = asks && made_of->items % width == 0;
+    const int requires_width = device->physical.full_subgroups && source->uses_subgroups;
+    const int full = requires_width && source->items % width == 0;
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .pNext = asks ? &size : NULL,
+                  .pNext = requires_width ? &size : NULL,
                   .flags =
                       full ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
-                  .pName = made_of->entry},
+                  .pName = source->entry},
         .layout = device->layout};
     return device->vk.vkCreateComputePipelines(device->handle, cache, 1, &info, NULL, pipeline);
 }
 
-static void store_cache(hal_plugin_device *device, const uint64_t key[2], VkPipelineCache cache)
+static void cache_store(hal_plugin_device *device, const uint64_t key[2], VkPipelineCache cache)
 {
     const hal_host *host = vulkan_host();
     size_t bytes = 0;
@@ -97,27 +100,27 @@ static void store_cache(hal_plugin_device *device, const uint64_t key[2], VkPipe
     void *data = malloc(bytes);
     if (data != NULL &&
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, data) == VK_SUCCESS) {
-        (void)host->cache_store(device->is.info.id, key, data, bytes); /* a wish, no more */
+        (void)host->cache_store(device->physical.info.id, key, data, bytes); /* optional */
     }
     free(data);
 }
 
-static hal_status create_pipeline(hal_plugin_device *device, const source *made_of,
+static hal_status pipeline_create(hal_plugin_device *device, const module_source *source,
                                   VkPipeline *pipeline)
 {
     const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                           .codeSize = (size_t)made_of->bytes,
-                                           .pCode = made_of->words};
+                                           .codeSize = (size_t)source->bytes,
+                                           .pCode = source->words};
     VkShaderModule module = VK_NULL_HANDLE;
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module);
     if (result == VK_SUCCESS) {
         uint64_t key[2];
         int loaded = 0;
-        hash(made_of, key);
-        const VkPipelineCache cache = load_cache(device, key, &loaded);
-        result = compile(device, made_of, module, cache, pipeline);
+        source_hash(source, key);
+        const VkPipelineCache cache = cache_load(device, key, &loaded);
+        result = pipeline_compile(device, source, module, cache, pipeline);
         if (result == VK_SUCCESS && !loaded) {
-            store_cache(device, key, cache);
+            cache_store(device, key, cache);
         }
         device->vk.vkDestroyPipelineCache(device->handle, cache, NULL);
         device->vk.vkDestroyShaderModule(device->handle, module, NULL);
@@ -128,30 +131,30 @@ static hal_status create_pipeline(hal_plugin_device *device, const source *made_
     *pipeline = VK_NULL_HANDLE;
     if (result == VK_ERROR_DEVICE_LOST || result == VK_ERROR_OUT_OF_HOST_MEMORY ||
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
-        return vulkan_failed(device, result, "kernel %s: making its pipeline", made_of->name);
+        return vulkan_fail_result(device, result, "kernel %s: creating its pipeline", source->name);
     }
     return vulkan_fail(HAL_ERROR_COMPILE,
                        "kernel %s: the driver %s of %s rejected its SPIR-V of %llu bytes: %s",
-                       made_of->name, device->is.info.driver, device->is.info.name,
-                       (unsigned long long)made_of->bytes, vulkan_result_name(result));
+                       source->name, device->physical.info.driver, device->physical.info.name,
+                       (unsigned long long)source->bytes, vulkan_result_name(result));
 }
 
-static hal_status make(hal_plugin_device *device, const hal_ir_kernel *ir, const source *made_of,
-                       hal_plugin_kernel **kernel)
+static hal_status kernel_create_from(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                     const module_source *source, hal_plugin_kernel **kernel)
 {
-    hal_status status = vulkan_check(device);
+    hal_status status = vulkan_device_check(device);
     if (status != HAL_OK) {
         return status;
     }
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", made_of->name);
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", source->name);
     }
     made->binding_count = ir->binding_count;
     made->scalar_bytes = ir->scalar_bytes;
     made->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
-    status = create_pipeline(device, made_of, &made->pipeline);
-    if (status == HAL_OK && device->is.quirks->compiles_late) {
+    status = pipeline_create(device, source, &made->pipeline);
+    if (status == HAL_OK && (device->physical.quirks & VULKAN_QUIRK_COMPILES_LATE)) {
         status = vulkan_queue_warm(device, made);
     }
     if (status != HAL_OK) {
@@ -169,25 +172,25 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     spirv_module module;
     *kernel = NULL;
     const char *name = ir->names + ir->name;
-    hal_status status = spirv_lower(ir, &device->is.target, &module, problem, sizeof problem);
+    hal_status status = spirv_lower(ir, &device->physical.target, &module, problem, sizeof problem);
     if (status != HAL_OK) {
         return vulkan_fail(status, "kernel %s: %s", name, problem);
     }
-    if (kit_native_dump_begin(vulkan_host(), name, device->is.info.name)) {
+    if (kit_native_dump_begin(vulkan_host(), name, device->physical.info.name)) {
         spirv_text(module.words, module.word_count, dump_line, NULL);
     }
-    const source made_of = {.name = name,
-                            .entry = "main",
-                            .words = module.words,
-                            .bytes = 4 * (uint64_t)module.word_count,
-                            .items = module.items,
-                            .uses_subgroups = module.uses_subgroups};
-    status = make(device, ir, &made_of, kernel);
+    const module_source source = {.name = name,
+                                  .entry = "main",
+                                  .words = module.words,
+                                  .bytes = 4 * (uint64_t)module.word_count,
+                                  .items = module.items,
+                                  .uses_subgroups = module.uses_subgroups};
+    status = kernel_create_from(device, ir, &source, kernel);
     free(module.words);
     return status;
 }
 
-/* Native code takes its arguments as lower.h says. */
+/* Native code has the arguments that lower.h describes. */
 hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
@@ -197,30 +200,29 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
     *kernel = NULL;
     if (strcmp(format, vulkan_kernel_formats) != 0) {
         return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                           "kernel %s: code of format %s; this plugin takes "
-                           "%s",
-                           name, format, vulkan_kernel_formats);
+                           "kernel %s: kernel_create_native: format: expected %s, got %s", name,
+                           vulkan_kernel_formats, format);
     }
     if (bytes >= 4) {
         memcpy(&magic, code, 4);
     }
     if (bytes < 20 || bytes % 4 != 0 || magic != SPV_MAGIC) {
         return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "kernel %s: %llu bytes that are no SPIR-V module of this machine's byte "
-                           "order",
+                           "kernel %s: kernel_create_native: code: expected a SPIR-V module in the "
+                           "machine's byte order, got %llu other bytes",
                            name, (unsigned long long)bytes);
     }
-    uint32_t *words = malloc(bytes); /* aligned, whatever the caller's memory is */
+    uint32_t *words = malloc(bytes); /* aligned for the driver */
     if (words == NULL) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
     }
     memcpy(words, code, bytes);
-    const source made_of = {.name = name,
-                            .entry = entry != NULL && entry[0] != 0 ? entry : "main",
-                            .words = words,
-                            .bytes = bytes,
-                            .items = hal_ir_group_items(signature)};
-    const hal_status status = make(device, signature, &made_of, kernel);
+    const module_source source = {.name = name,
+                                  .entry = entry != NULL && entry[0] != 0 ? entry : "main",
+                                  .words = words,
+                                  .bytes = bytes,
+                                  .items = hal_ir_group_items(signature)};
+    const hal_status status = kernel_create_from(device, signature, &source, kernel);
     free(words);
     return status;
 }

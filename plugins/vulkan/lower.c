@@ -1,13 +1,12 @@
-/* The frame of a module, its arguments, inputs and control; the other records go to lower_*.c.
- * Called by kernel.c. */
+/* A kernel as a SPIR-V module: the frame of the module, arguments, ids, variables and control flow;
+ * other records are lowered by lower_*.c. Called by kernel.c. */
+#include "lower.h"
 #include "lower_state.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status begin(lower *l)
+static hal_status lowering_init(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
     uint32_t parts = 0, barriers = 0, writes = 0;
@@ -126,8 +125,8 @@ static void declare_arguments(lower *l)
     }
 }
 
-/* Ids of the work-item. A flat group has one dimension, from which the others are divided. */
-static uint32_t lower_place(lower *l, const hal_ir_record *record)
+/* Ids and counts. In a flat group the ids of all dimensions are derived from one. */
+static uint32_t lower_id(lower *l, const hal_ir_record *record)
 {
     const uint32_t *size = l->ir->group_size;
     const uint32_t u32 = lower_int(l, 32);
@@ -154,7 +153,7 @@ static uint32_t lower_place(lower *l, const hal_ir_record *record)
     return place;
 }
 
-/* Vectors exist as their elements only. */
+/* A vector is the list of its elements. */
 static void lower_vector_record(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
@@ -193,13 +192,13 @@ static void lower_variable(lower *l, uint32_t index)
     EMIT(&l->writer, SPIRV_BODY, SPV_OP_STORE, l->ids[record->a], l->ids[record->b]);
 }
 
-/* A new block of the IR has begun at the present depth. */
-static void enter(lower *l)
+/* Starts a block of the IR at the current depth. */
+static void block_enter(lower *l)
 {
     l->open_blocks[l->depth] = ++l->block_serial;
 }
 
-/* The header of the loop decides; `next` adds the step. */
+/* The header of the loop has the condition; `next` adds the step. */
 static void open_for(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
@@ -213,16 +212,16 @@ static void open_for(lower *l, uint32_t index)
                            .next_value = spirv_id(w)};
     const uint32_t before = l->label, body = spirv_id(w);
     lower_branch(l, block->header);
-    lower_begin(l, block->header);
+    lower_label(l, block->header);
     l->ids[index] = lower_phi(l, lower_type(l, record->type), l->ids[record->a], before,
                               block->next_value, block->next);
-    const uint32_t goes_on =
+    const uint32_t is_below =
         RESULT(w, record->type == HAL_TYPE_I32 ? SPV_OP_S_LESS_THAN : SPV_OP_U_LESS_THAN,
                lower_bool(l), l->ids[index], l->ids[record->b]);
     EMIT(w, SPIRV_BODY, SPV_OP_LOOP_MERGE, block->merge, block->next, 0);
-    EMIT(w, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, goes_on, body, block->merge);
-    lower_begin(l, body);
-    enter(l);
+    EMIT(w, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, is_below, body, block->merge);
+    lower_label(l, body);
+    block_enter(l);
 }
 
 static void open_if(lower *l, const hal_ir_record *record)
@@ -232,11 +231,11 @@ static void open_if(lower *l, const hal_ir_record *record)
     *block = (lower_block){.opcode = HAL_IR_IF, .merge = spirv_id(&l->writer)};
     lower_branch_if(l, l->ids[record->a], yes, block->merge, block->merge);
     block->branch_word = l->writer.sections[SPIRV_BODY].count - 1;
-    lower_begin(l, yes);
-    enter(l);
+    lower_label(l, yes);
+    block_enter(l);
 }
 
-static void turn_else(lower *l)
+static void open_else(lower *l)
 {
     lower_block *block = &l->blocks[l->depth - 1];
     const uint32_t no = spirv_id(&l->writer);
@@ -244,8 +243,8 @@ static void turn_else(lower *l)
     if (!l->writer.failed) {
         l->writer.sections[SPIRV_BODY].data[block->branch_word] = no;
     }
-    lower_begin(l, no);
-    enter(l);
+    lower_label(l, no);
+    block_enter(l);
 }
 
 static void close_block(lower *l)
@@ -254,14 +253,14 @@ static void close_block(lower *l)
     if (block->opcode == HAL_IR_FOR) {
         const hal_ir_record *record = &l->ir->records[block->record];
         lower_branch(l, block->next);
-        lower_begin(l, block->next);
+        lower_label(l, block->next);
         EMIT(&l->writer, SPIRV_BODY, SPV_OP_I_ADD, lower_type(l, record->type), block->next_value,
              l->ids[block->record], l->ids[record->c]);
         lower_branch(l, block->header);
     } else {
         lower_branch(l, block->merge);
     }
-    lower_begin(l, block->merge);
+    lower_label(l, block->merge);
 }
 
 static void lower_record(lower *l, uint32_t index)
@@ -278,7 +277,7 @@ static void lower_record(lower *l, uint32_t index)
     case HAL_IR_LOCAL_ID:
     case HAL_IR_GROUP_ID:
     case HAL_IR_GROUP_COUNT:
-        l->ids[index] = lower_place(l, record);
+        l->ids[index] = lower_id(l, record);
         break;
     case HAL_IR_PACK:
     case HAL_IR_EXTRACT:
@@ -301,7 +300,7 @@ static void lower_record(lower *l, uint32_t index)
         open_if(l, record);
         break;
     case HAL_IR_ELSE:
-        turn_else(l);
+        open_else(l);
         break;
     case HAL_IR_END:
         close_block(l);
@@ -347,7 +346,7 @@ hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spir
     module->uses_subgroups = (uint32_t)lower_needs_subgroups(ir);
     module->items = hal_ir_group_items(ir);
     l.flat = module->uses_subgroups;
-    l.status = begin(&l);
+    l.status = lowering_init(&l);
     if (l.status == HAL_OK) {
         const uint32_t main = spirv_id(&l.writer);
         write_preamble(&l);
@@ -380,39 +379,4 @@ hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spir
     free(l.ids);
     free(l.parts);
     return l.status;
-}
-
-void lower_begin(lower *l, uint32_t label)
-{
-    EMIT(&l->writer, SPIRV_BODY, SPV_OP_LABEL, label);
-    l->label = label;
-}
-
-void lower_branch(lower *l, uint32_t target)
-{
-    EMIT(&l->writer, SPIRV_BODY, SPV_OP_BRANCH, target);
-}
-
-void lower_branch_if(lower *l, uint32_t condition, uint32_t yes, uint32_t no, uint32_t merge)
-{
-    EMIT(&l->writer, SPIRV_BODY, SPV_OP_SELECTION_MERGE, merge, 0);
-    EMIT(&l->writer, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, condition, yes, no);
-}
-
-uint32_t lower_phi(lower *l, uint32_t type, uint32_t one, uint32_t from_one, uint32_t other,
-                   uint32_t from_other)
-{
-    return RESULT(&l->writer, SPV_OP_PHI, type, one, from_one, other, from_other);
-}
-
-void lower_fail(lower *l, hal_status status, const char *format, ...)
-{
-    va_list arguments;
-    if (l->status != HAL_OK) {
-        return;
-    }
-    l->status = status;
-    va_start(arguments, format);
-    vsnprintf(l->problem, l->problem_bytes, format, arguments);
-    va_end(arguments);
 }

@@ -1,9 +1,10 @@
-/* Arithmetic, bits, comparisons and choice. Called for every record that is nothing else. */
+/* Arithmetic, bits, comparisons and selection. Called by lower.c for all opcodes that no other file
+ * lowers. */
 #include "lower_state.h"
 
-static uint32_t unsupported(lower *l, const hal_ir_record *record)
+static uint32_t fail_unsupported(lower *l, const hal_ir_record *record)
 {
-    lower_fail(l, HAL_ERROR_UNSUPPORTED, "opcode number %u has no lowering to SPIR-V",
+    lower_fail(l, HAL_ERROR_UNSUPPORTED, "lowering to SPIR-V: expected a known opcode, got %u",
                (unsigned)record->opcode);
     return 0;
 }
@@ -24,13 +25,13 @@ static uint32_t bool_operation(lower *l, uint32_t opcode, uint32_t a, uint32_t b
     case HAL_IR_NE:
         return RESULT(&l->writer, SPV_OP_LOGICAL_NOT_EQUAL, t, a, b);
     default:
-        lower_fail(l, HAL_ERROR_UNSUPPORTED, "opcode number %u has no lowering of bool to SPIR-V",
-                   (unsigned)opcode);
+        lower_fail(l, HAL_ERROR_UNSUPPORTED,
+                   "lowering to SPIR-V: expected an opcode of bool, got %u", (unsigned)opcode);
         return 0;
     }
 }
 
-/* On the bits, because a driver's own negation may change a NaN or a denormal. */
+/* On the bits, because a driver's negation may change a NaN or a denormal. */
 static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
 {
     const uint32_t width = 8 * hal_type_size(type);
@@ -44,7 +45,7 @@ static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
     return lower_from_bits(l, type, changed);
 }
 
-/* One comparison and a choice: which of the two keeps NaN and takes the right one of two zeros. */
+/* One comparison and a selection, such that NaN is kept and of two zeros the right one is taken. */
 static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
                                       uint32_t constant, uint64_t bits)
 {
@@ -62,7 +63,7 @@ static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint3
     return lower_select(l, t, beyond, constant, x);
 }
 
-/* NaN if either is; the signs of zeros that are equal are joined: or for min, and for max. */
+/* NaN where either is. The signs of equal zeros are combined: or for min, and for max. */
 static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
@@ -80,7 +81,6 @@ static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, u
     return lower_select(l, t, equal, joined, chosen);
 }
 
-/* Simpler where one of the two is a constant number. */
 static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_type type)
 {
     const int is_min = record->opcode == HAL_IR_MIN;
@@ -146,7 +146,7 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
     case HAL_IR_LE:
         return float_compare(l, record->opcode, a, b);
     default:
-        return unsupported(l, record);
+        return fail_unsupported(l, record);
     }
 }
 
@@ -222,14 +222,14 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
     case HAL_IR_LE:
         return integer_compare(l, record->opcode, type, a, b);
     default:
-        return unsupported(l, record);
+        return fail_unsupported(l, record);
     }
 }
 
 uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
 {
     if (record->a == HAL_IR_NONE) {
-        return unsupported(l, record);
+        return fail_unsupported(l, record);
     }
     if (record->opcode == HAL_IR_SELECT) {
         return lower_select(l, lower_type(l, record->type), l->ids[record->a], l->ids[record->b],

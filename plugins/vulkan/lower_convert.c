@@ -1,9 +1,9 @@
-/* Conversions between the types of values, and between values and what small memory types hold.
- * Called for CAST and NARROW, and by lower_memory.c. */
+/* Conversions between value types, and between values and storage types below 32 bits. Called by
+ * lower.c for CAST and NARROW, and by lower_memory.c. */
 #include "lower_state.h"
 
-/* By the bits, so that a denormal is not zero where a driver flushes it. */
-static uint32_t to_bool(lower *l, hal_type from, uint32_t value)
+/* On the bits, so that a denormal is true where the driver flushes it. */
+static uint32_t cast_to_bool(lower *l, hal_type from, uint32_t value)
 {
     const uint32_t width = 8 * hal_type_size(from);
     uint32_t bits = lower_bits(l, from, value);
@@ -14,7 +14,7 @@ static uint32_t to_bool(lower *l, hal_type from, uint32_t value)
     return RESULT(&l->writer, SPV_OP_I_NOT_EQUAL, lower_bool(l), bits, lower_number(l, width, 0));
 }
 
-static uint32_t from_bool(lower *l, hal_type to, uint32_t value)
+static uint32_t cast_from_bool(lower *l, hal_type to, uint32_t value)
 {
     const uint64_t one = to == HAL_TYPE_F32   ? 0x3f800000u
                          : to == HAL_TYPE_F64 ? UINT64_C(0x3ff0000000000000)
@@ -23,8 +23,8 @@ static uint32_t from_bool(lower *l, hal_type to, uint32_t value)
                         lower_constant(l, to, 0));
 }
 
-/* What is beyond the type is chosen behind the conversion, whose result it is not. */
-static uint32_t float_to_integer(lower *l, hal_type from, hal_type to, uint32_t value)
+/* The conversion is undefined beyond the type, so those results are selected after it. */
+static uint32_t cast_float_to_integer(lower *l, hal_type from, hal_type to, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const int is_signed = hal_type_is_signed(to);
@@ -47,14 +47,14 @@ static uint32_t float_to_integer(lower *l, hal_type from, hal_type to, uint32_t 
     return lower_select(l, t, nan, lower_number(l, width, 0), result);
 }
 
-static uint32_t integer_to_float(lower *l, hal_type from, hal_type to, uint32_t value)
+static uint32_t cast_integer_to_float(lower *l, hal_type from, hal_type to, uint32_t value)
 {
     return RESULT(&l->writer,
                   hal_type_is_signed(from) ? SPV_OP_CONVERT_S_TO_F : SPV_OP_CONVERT_U_TO_F,
                   lower_type(l, to), value);
 }
 
-static uint32_t resize(lower *l, hal_type from, hal_type to, uint32_t value)
+static uint32_t cast_integer(lower *l, hal_type from, hal_type to, uint32_t value)
 {
     if (hal_type_size(from) == hal_type_size(to)) {
         return value;
@@ -63,34 +63,34 @@ static uint32_t resize(lower *l, hal_type from, hal_type to, uint32_t value)
                   lower_type(l, to), value);
 }
 
-static uint32_t and_u32(lower *l, uint32_t a, uint32_t mask)
+static uint32_t emit_and(lower *l, uint32_t a, uint32_t mask)
 {
     return RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, 32), a, lower_u32(l, mask));
 }
 
-static uint32_t shift(lower *l, uint32_t opcode, uint32_t a, uint32_t by)
+static uint32_t emit_shift(lower *l, uint32_t opcode, uint32_t a, uint32_t by)
 {
     return RESULT(&l->writer, opcode, lower_int(l, 32), a, lower_u32(l, by));
 }
 
-static uint32_t add_u32(lower *l, uint32_t a, uint32_t b)
+static uint32_t emit_add(lower *l, uint32_t a, uint32_t b)
 {
     return RESULT(&l->writer, SPV_OP_I_ADD, lower_int(l, 32), a, b);
 }
 
-static uint32_t below(lower *l, uint32_t a, uint32_t limit)
+static uint32_t emit_less(lower *l, uint32_t a, uint32_t limit)
 {
     return RESULT(&l->writer, SPV_OP_U_LESS_THAN, lower_bool(l), a, lower_u32(l, limit));
 }
 
-static uint32_t or_u32(lower *l, uint32_t a, uint32_t b)
+static uint32_t emit_or(lower *l, uint32_t a, uint32_t b)
 {
     return RESULT(&l->writer, SPV_OP_BITWISE_OR, lower_int(l, 32), a, b);
 }
 
-/* To nearest even; a NaN stays one. Without conversions of the device's own: in integers, and below
- * 2^-14 in units of 2^-24, as one half plus the value has them. */
-static uint32_t half_from_float(lower *l, uint32_t value)
+/* Rounds to nearest even; NaN stays NaN. Without a conversion of the device: by integers, and below
+ * 2^-14 by adding one half, whose last bit is 2^-24. */
+static uint32_t emit_half_from_float(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
@@ -101,39 +101,41 @@ static uint32_t half_from_float(lower *l, uint32_t value)
         return RESULT(w, SPV_OP_U_CONVERT, u32, bits);
     }
     const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
-    const uint32_t sign = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16), 0x8000);
-    const uint32_t size = and_u32(l, bits, 0x7fffffff);
+    const uint32_t sign = emit_and(l, emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16), 0x8000);
+    const uint32_t size = emit_and(l, bits, 0x7fffffff);
     const uint32_t magnitude = RESULT(w, SPV_OP_BITCAST, f32, size);
-    const uint32_t lifted = lower_exact(
+    const uint32_t plus_half = lower_exact(
         l, RESULT(w, SPV_OP_F_ADD, f32, magnitude, lower_constant(l, HAL_TYPE_F32, 0x3f000000)));
     const uint32_t denormal =
-        add_u32(l, RESULT(w, SPV_OP_BITCAST, u32, lifted), lower_u32(l, 0u - 0x3f000000u));
-    const uint32_t odd = and_u32(l, shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, size, 13), 1);
-    const uint32_t rounded = add_u32(l, add_u32(l, size, lower_u32(l, 0xfffu - (112u << 23))), odd);
-    const uint32_t normal = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, rounded, 13);
+        emit_add(l, RESULT(w, SPV_OP_BITCAST, u32, plus_half), lower_u32(l, 0u - 0x3f000000u));
+    const uint32_t odd = emit_and(l, emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, size, 13), 1);
+    const uint32_t rounded =
+        emit_add(l, emit_add(l, size, lower_u32(l, 0xfffu - (112u << 23))), odd);
+    const uint32_t normal = emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, rounded, 13);
     const uint32_t nan =
         RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l), size, lower_u32(l, 0x7f800000));
     const uint32_t special = lower_select(l, u32, nan, lower_u32(l, 0x7e00), lower_u32(l, 0x7c00));
-    const uint32_t finite = lower_select(l, u32, below(l, size, 0x38800000), denormal, normal);
-    return or_u32(l, sign, lower_select(l, u32, below(l, size, 0x477ff000), finite, special));
+    const uint32_t finite = lower_select(l, u32, emit_less(l, size, 0x38800000), denormal, normal);
+    return emit_or(l, sign, lower_select(l, u32, emit_less(l, size, 0x477ff000), finite, special));
 }
 
-static uint32_t bfloat_from_float(lower *l, uint32_t value)
+static uint32_t emit_bfloat_from_float(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32);
     const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
-    const uint32_t high = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16);
-    const uint32_t odd = and_u32(l, high, 1);
-    const uint32_t rounded = shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL,
-                                   add_u32(l, add_u32(l, bits, lower_u32(l, 0x7fff)), odd), 16);
+    const uint32_t high = emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16);
+    const uint32_t odd = emit_and(l, high, 1);
+    const uint32_t rounded =
+        emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL,
+                   emit_add(l, emit_add(l, bits, lower_u32(l, 0x7fff)), odd), 16);
     const uint32_t nan = RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l),
-                                and_u32(l, bits, 0x7fffffff), lower_u32(l, 0x7f800000));
-    return lower_select(l, u32, nan, or_u32(l, high, lower_u32(l, 0x40)), rounded);
+                                emit_and(l, bits, 0x7fffffff), lower_u32(l, 0x7f800000));
+    return lower_select(l, u32, nan, emit_or(l, high, lower_u32(l, 0x40)), rounded);
 }
 
-/* Exactly. A denormal half is its fraction times 2^-24. */
-static uint32_t half_to_float(lower *l, uint32_t half)
+/* Exact. A denormal half is its fraction times 2^-24. */
+static uint32_t emit_half_to_float(lower *l, uint32_t half)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
@@ -143,18 +145,18 @@ static uint32_t half_to_float(lower *l, uint32_t half)
         return RESULT(w, SPV_OP_F_CONVERT, f32,
                       RESULT(w, SPV_OP_BITCAST, lower_float(l, 16), bits));
     }
-    const uint32_t size = and_u32(l, half, 0x7fff);
-    const uint32_t sign = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, and_u32(l, half, 0x8000), 16);
-    const uint32_t placed = shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, size, 13);
-    const uint32_t normal = add_u32(l, placed, lower_u32(l, 112u << 23));
-    const uint32_t special = or_u32(l, placed, lower_u32(l, 0x7f800000));
+    const uint32_t size = emit_and(l, half, 0x7fff);
+    const uint32_t sign = emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, emit_and(l, half, 0x8000), 16);
+    const uint32_t placed = emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, size, 13);
+    const uint32_t normal = emit_add(l, placed, lower_u32(l, 112u << 23));
+    const uint32_t special = emit_or(l, placed, lower_u32(l, 0x7f800000));
     const uint32_t scaled =
         lower_exact(l, RESULT(w, SPV_OP_F_MUL, f32, RESULT(w, SPV_OP_CONVERT_U_TO_F, f32, size),
                               lower_constant(l, HAL_TYPE_F32, 0x33800000)));
     const uint32_t denormal = RESULT(w, SPV_OP_BITCAST, u32, scaled);
-    const uint32_t finite = lower_select(l, u32, below(l, size, 0x400), denormal, normal);
-    const uint32_t all = lower_select(l, u32, below(l, size, 0x7c00), finite, special);
-    return RESULT(w, SPV_OP_BITCAST, f32, or_u32(l, sign, all));
+    const uint32_t finite = lower_select(l, u32, emit_less(l, size, 0x400), denormal, normal);
+    const uint32_t all = lower_select(l, u32, emit_less(l, size, 0x7c00), finite, special);
+    return RESULT(w, SPV_OP_BITCAST, f32, emit_or(l, sign, all));
 }
 
 uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value)
@@ -163,19 +165,19 @@ uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value)
         return value;
     }
     if (to == HAL_TYPE_BOOL) {
-        return to_bool(l, from, value);
+        return cast_to_bool(l, from, value);
     }
     if (from == HAL_TYPE_BOOL) {
-        return from_bool(l, to, value);
+        return cast_from_bool(l, to, value);
     }
     if (hal_type_is_float(from) && hal_type_is_float(to)) {
         return RESULT(&l->writer, SPV_OP_F_CONVERT, lower_type(l, to), value);
     }
     if (hal_type_is_float(from)) {
-        return float_to_integer(l, from, to, value);
+        return cast_float_to_integer(l, from, to, value);
     }
-    return hal_type_is_float(to) ? integer_to_float(l, from, to, value)
-                                 : resize(l, from, to, value);
+    return hal_type_is_float(to) ? cast_integer_to_float(l, from, to, value)
+                                 : cast_integer(l, from, to, value);
 }
 
 uint32_t lower_encode(lower *l, hal_type type, uint32_t value)
@@ -185,14 +187,14 @@ uint32_t lower_encode(lower *l, hal_type type, uint32_t value)
         return lower_select(l, lower_int(l, 32), value, lower_u32(l, 1), lower_u32(l, 0));
     case HAL_TYPE_I8:
     case HAL_TYPE_U8:
-        return and_u32(l, value, 0xff);
+        return emit_and(l, value, 0xff);
     case HAL_TYPE_I16:
     case HAL_TYPE_U16:
-        return and_u32(l, value, 0xffff);
+        return emit_and(l, value, 0xffff);
     case HAL_TYPE_F16:
-        return half_from_float(l, value);
+        return emit_half_from_float(l, value);
     case HAL_TYPE_BF16:
-        return bfloat_from_float(l, value);
+        return emit_bfloat_from_float(l, value);
     default:
         return value;
     }
@@ -202,23 +204,23 @@ uint32_t lower_decode(lower *l, hal_type type, uint32_t word)
 {
     switch (type) {
     case HAL_TYPE_BOOL:
-        return RESULT(&l->writer, SPV_OP_I_NOT_EQUAL, lower_bool(l), and_u32(l, word, 0xff),
+        return RESULT(&l->writer, SPV_OP_I_NOT_EQUAL, lower_bool(l), emit_and(l, word, 0xff),
                       lower_u32(l, 0));
     case HAL_TYPE_U8:
-        return and_u32(l, word, 0xff);
+        return emit_and(l, word, 0xff);
     case HAL_TYPE_U16:
-        return and_u32(l, word, 0xffff);
+        return emit_and(l, word, 0xffff);
     case HAL_TYPE_I8:
     case HAL_TYPE_I16: {
         const uint32_t by = type == HAL_TYPE_I8 ? 24 : 16;
-        return shift(l, SPV_OP_SHIFT_RIGHT_ARITHMETIC,
-                     shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, word, by), by);
+        return emit_shift(l, SPV_OP_SHIFT_RIGHT_ARITHMETIC,
+                          emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, word, by), by);
     }
     case HAL_TYPE_F16:
-        return half_to_float(l, word);
+        return emit_half_to_float(l, word);
     case HAL_TYPE_BF16:
         return RESULT(&l->writer, SPV_OP_BITCAST, lower_float(l, 32),
-                      shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, word, 16));
+                      emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, word, 16));
     default:
         return word;
     }

@@ -1,20 +1,20 @@
-/* Division and remainder with the corners that the IR decides, and the high half of products. */
+/* Division, remainder and square root, with the special cases of the IR, and the high half of
+ * products. Called by lower_arithmetic.c. */
 #include "lower_state.h"
 
-/* What depends on the type: bits of the type, of its fraction, and how far a remainder can be
- * shifted in 64 bits. */
+/* Bits of a float type, of its fraction, and by which a remainder can be shifted in 64 bits. */
 typedef struct float_format {
     uint32_t width, fraction, step;
 } float_format;
 
-/* A float without its sign, taken apart: fraction * 2^exponent, of the same scale for all. */
+/* The magnitude of a float: fraction * 2^exponent, with one scale for all. */
 typedef struct float_parts {
     uint32_t exponent; /* u32; 1 for denormals */
     uint32_t fraction; /* u64 */
 } float_parts;
 
-static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, int may_be_zero,
-                              int may_be_minus_one)
+static uint32_t emit_safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, int may_be_zero,
+                                   int may_be_minus_one)
 {
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
@@ -33,10 +33,11 @@ static uint32_t safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, i
     return may_be_zero ? lower_select(l, t, is_zero, zero, quotient) : quotient;
 }
 
-/* 1 where the exponent is so far from both ends that no step of divide_by_fma leaves the range. */
-static uint32_t is_moderate(lower *l, uint32_t value)
+/* True where the exponent is so far from both ends that no step of emit_divide_by_fma overflows or
+ * underflows. */
+static uint32_t emit_is_moderate(lower *l, uint32_t value)
 {
-    enum { LEAST = 65, MOST = 189 }; /* as the bits have them */
+    enum { LEAST = 65, MOST = 189 }; /* biased */
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), bits = lower_bits(l, HAL_TYPE_F32, value);
     const uint32_t size = RESULT(w, SPV_OP_BITWISE_AND, u32, bits, lower_u32(l, 0x7fffffff));
@@ -56,10 +57,10 @@ static uint32_t f32_fma(lower *l, uint32_t a, uint32_t b, uint32_t c)
                        lower_glsl(l, SPV_GLSL_FMA, lower_float(l, 32), (uint32_t[]){a, b, c}, 3));
 }
 
-/* The driver's reciprocal, made better once, gives a quotient; what is left of the dividend makes
- * it better twice, and the second time it is the nearest. Right for any reciprocal that is off by 3
- * units in the last place at most; Vulkan allows 2.5. */
-static uint32_t divide_by_fma(lower *l, uint32_t a, uint32_t b)
+/* The driver's reciprocal, refined once, gives a quotient, which the remainder corrects twice; the
+ * second result is correctly rounded. Holds for reciprocals with an error of at most 3 units in the
+ * last place; Vulkan allows 2.5. */
+static uint32_t emit_divide_by_fma(lower *l, uint32_t a, uint32_t b)
 {
     const uint32_t one = lower_constant(l, HAL_TYPE_F32, 0x3f800000);
     const uint32_t sign = RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, 32),
@@ -72,8 +73,8 @@ static uint32_t divide_by_fma(lower *l, uint32_t a, uint32_t b)
     return f32_fma(l, f32_fma(l, minus_b, second, a), inverse, second);
 }
 
-/* A quotient, or a root, of f64 is so much finer that rounding it gives the nearest f32. */
-static uint32_t through_double(lower *l, uint32_t a, uint32_t b)
+/* f64 has more than twice the bits of f32, so rounding its quotient or root twice is correct. */
+static uint32_t emit_through_double(lower *l, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
     const uint32_t f64 = lower_float(l, 64);
@@ -88,12 +89,12 @@ static uint32_t through_double(lower *l, uint32_t a, uint32_t b)
     return RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 32), wide);
 }
 
-static uint32_t widen(lower *l, uint32_t width, uint32_t value)
+static uint32_t emit_widen(lower *l, uint32_t width, uint32_t value)
 {
     return width == 64 ? value : RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 64), value);
 }
 
-static float_parts take_apart(lower *l, const float_format *f, uint32_t magnitude)
+static float_parts float_unpack(lower *l, const float_format *f, uint32_t magnitude)
 {
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_int(l, f->width), u32 = lower_int(l, 32), u64 = lower_int(l, 64);
@@ -107,12 +108,13 @@ static float_parts take_apart(lower *l, const float_format *f, uint32_t magnitud
         lower_select(l, u64, denormal, lower_u64(l, 0), lower_u64(l, UINT64_C(1) << f->fraction));
     float_parts parts;
     parts.exponent = lower_select(l, u32, denormal, lower_u32(l, 1), exponent);
-    parts.fraction = RESULT(w, SPV_OP_BITWISE_OR, u64, widen(l, f->width, low), hidden);
+    parts.fraction = RESULT(w, SPV_OP_BITWISE_OR, u64, emit_widen(l, f->width, low), hidden);
     return parts;
 }
 
-/* fraction(a) * 2^distance mod fraction(b), exactly: as many bits at a time as 64 bits allow. */
-static uint32_t reduce(lower *l, const float_format *f, const float_parts *a, const float_parts *b)
+/* fraction(a) * 2^distance mod fraction(b), exact: shifts by as many bits as 64 bits allow. */
+static uint32_t fraction_modulo(lower *l, const float_format *f, const float_parts *a,
+                                const float_parts *b)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), u64 = lower_int(l, 64);
@@ -122,13 +124,13 @@ static uint32_t reduce(lower *l, const float_format *f, const float_parts *a, co
     const uint32_t distance = RESULT(w, SPV_OP_I_SUB, u32, a->exponent, b->exponent);
     const uint32_t before = l->label;
     lower_branch(l, header);
-    lower_begin(l, header);
+    lower_label(l, header);
     const uint32_t rest = lower_phi(l, u64, first, before, later, next);
     const uint32_t left = lower_phi(l, u32, distance, before, fewer, next);
     const uint32_t more = RESULT(w, SPV_OP_I_NOT_EQUAL, lower_bool(l), left, lower_u32(l, 0));
     EMIT(w, SPIRV_BODY, SPV_OP_LOOP_MERGE, merge, next, 0);
     EMIT(w, SPIRV_BODY, SPV_OP_BRANCH_CONDITIONAL, more, body, merge);
-    lower_begin(l, body);
+    lower_label(l, body);
     const uint32_t step = lower_u32(l, f->step);
     const uint32_t small = RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), left, step);
     const uint32_t by = lower_select(l, u32, small, left, step);
@@ -136,20 +138,20 @@ static uint32_t reduce(lower *l, const float_format *f, const float_parts *a, co
     EMIT(w, SPIRV_BODY, SPV_OP_U_MOD, u64, later, shifted, b->fraction);
     EMIT(w, SPIRV_BODY, SPV_OP_I_SUB, u32, fewer, left, by);
     lower_branch(l, next);
-    lower_begin(l, next);
+    lower_label(l, next);
     lower_branch(l, header);
-    lower_begin(l, merge);
+    lower_label(l, merge);
     return rest;
 }
 
-static uint32_t narrow(lower *l, uint32_t width, uint32_t value)
+static uint32_t emit_narrow(lower *l, uint32_t width, uint32_t value)
 {
     return width == 64 ? value : RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, width), value);
 }
 
-/* fraction * 2^exponent as bits of the type: shifts the highest bit to its place, as far as the
- * exponent allows, by powers of two from the largest. */
-static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction, uint32_t exponent)
+/* fraction * 2^exponent as bits of the type: normalises as far as the exponent allows, by powers of
+ * two from the largest. */
+static uint32_t float_pack(lower *l, const float_format *f, uint32_t fraction, uint32_t exponent)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), u64 = lower_int(l, 64);
@@ -164,15 +166,15 @@ static uint32_t put_together(lower *l, const float_format *f, uint32_t fraction,
         exponent = RESULT(w, SPV_OP_I_SUB, u32, exponent, amount);
     }
     const uint32_t above = RESULT(w, SPV_OP_I_SUB, u32, exponent, lower_u32(l, 1));
-    const uint32_t placed =
-        RESULT(w, SPV_OP_SHIFT_LEFT_LOGICAL, u64, widen(l, 32, above), lower_u32(l, f->fraction));
+    const uint32_t placed = RESULT(w, SPV_OP_SHIFT_LEFT_LOGICAL, u64, emit_widen(l, 32, above),
+                                   lower_u32(l, f->fraction));
     const uint32_t sum = RESULT(w, SPV_OP_I_ADD, u64, fraction, placed);
     const uint32_t none = RESULT(w, SPV_OP_I_EQUAL, lower_bool(l), fraction, lower_u64(l, 0));
-    return narrow(l, f->width, lower_select(l, u64, none, lower_u64(l, 0), sum));
+    return emit_narrow(l, f->width, lower_select(l, u64, none, lower_u64(l, 0), sum));
 }
 
-/* From products of halves, since not every driver has products of 128 bits. */
-static uint32_t unsigned_high_64(lower *l, uint32_t a, uint32_t b)
+/* From products of 32-bit halves, since not every driver has products of 128 bits. */
+static uint32_t emit_unsigned_high_64(lower *l, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u64 = lower_int(l, 64), mask = lower_u64(l, UINT32_MAX);
@@ -193,7 +195,7 @@ static uint32_t unsigned_high_64(lower *l, uint32_t a, uint32_t b)
                   RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, middle, by));
 }
 
-/* x / 0 = x % 0 = 0, and the smallest by -1 wraps; a constant divisor needs none of the guards. */
+/* x / 0 = x % 0 = 0, and the least integer by -1 wraps. A constant divisor needs no guards. */
 uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
 {
     spirv_writer *w = &l->writer;
@@ -205,12 +207,12 @@ uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
     const uint64_t value = constant ? l->ir->constants[divisor->aux] : 0;
     const uint64_t minus_one = width == 64 ? UINT64_MAX : UINT32_MAX;
     const int may_be_zero = !constant || value == 0;
-    const uint32_t quotient = safe_quotient(
+    const uint32_t quotient = emit_safe_quotient(
         l, type, a, b, may_be_zero, hal_type_is_signed(type) && (!constant || value == minus_one));
     if (record->opcode == HAL_IR_DIV) {
         return quotient;
     }
-    /* The driver's own remainder says nothing of negative operands. */
+    /* The driver's remainder is undefined for negative operands. */
     const uint32_t rest = RESULT(w, SPV_OP_I_SUB, t, a, RESULT(w, SPV_OP_I_MUL, t, quotient, b));
     if (!may_be_zero) {
         return rest;
@@ -226,28 +228,28 @@ uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b)
         return lower_exact(l, RESULT(w, SPV_OP_F_DIV, lower_type(l, type), a, b));
     }
     const uint32_t yes = spirv_id(w), no = spirv_id(w), merge = spirv_id(w);
-    const uint32_t a_is = is_moderate(l, a), b_is = is_moderate(l, b);
+    const uint32_t a_is = emit_is_moderate(l, a), b_is = emit_is_moderate(l, b);
     lower_branch_if(l, RESULT(w, SPV_OP_LOGICAL_AND, lower_bool(l), a_is, b_is), yes, no, merge);
-    lower_begin(l, yes);
-    const uint32_t quotient = divide_by_fma(l, a, b);
+    lower_label(l, yes);
+    const uint32_t quotient = emit_divide_by_fma(l, a, b);
     lower_branch(l, merge);
-    lower_begin(l, no);
-    const uint32_t rounded = through_double(l, a, b);
+    lower_label(l, no);
+    const uint32_t rounded = emit_through_double(l, a, b);
     lower_branch(l, merge);
-    lower_begin(l, merge);
+    lower_label(l, merge);
     return lower_phi(l, lower_float(l, 32), quotient, yes, rounded, no);
 }
 
 uint32_t lower_square_root(lower *l, hal_type type, uint32_t a)
 {
     if (type == HAL_TYPE_F32 && l->target->repairs_division) {
-        return through_double(l, a, 0);
+        return emit_through_double(l, a, 0);
     }
     return lower_glsl(l, SPV_GLSL_SQRT, lower_type(l, type), &a, 1);
 }
 
-/* By integers, exactly, as C's fmod: NaN for an infinite or NaN dividend and a zero or NaN divisor,
- * the dividend where it is the smaller one. */
+/* By integers, exact, as C fmod: NaN for an infinite or NaN dividend and for a zero or NaN divisor;
+ * the dividend where it is less than the divisor. */
 uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
@@ -272,20 +274,18 @@ uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b)
     const uint32_t early = lower_select(l, t, bad, quiet, bits_a);
     const uint32_t work = spirv_id(w), merge = spirv_id(w), before = l->label;
     lower_branch_if(l, done, merge, work, merge);
-    lower_begin(l, work);
-    const float_parts parts_a = take_apart(l, &f, size_a), parts_b = take_apart(l, &f, size_b);
-    const uint32_t rest = reduce(l, &f, &parts_a, &parts_b);
-    const uint32_t size = put_together(l, &f, rest, parts_b.exponent);
+    lower_label(l, work);
+    const float_parts parts_a = float_unpack(l, &f, size_a), parts_b = float_unpack(l, &f, size_b);
+    const uint32_t rest = fraction_modulo(l, &f, &parts_a, &parts_b);
+    const uint32_t size = float_pack(l, &f, rest, parts_b.exponent);
     const uint32_t sign_a =
         RESULT(w, SPV_OP_BITWISE_AND, t, bits_a, lower_number(l, f.width, sign));
     const uint32_t signed_size = RESULT(w, SPV_OP_BITWISE_OR, t, size, sign_a);
     const uint32_t from = l->label;
     lower_branch(l, merge);
-    lower_begin(l, merge);
+    lower_label(l, merge);
     return lower_from_bits(l, type, lower_phi(l, t, early, before, signed_size, from));
 }
-
-
 
 uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b)
 {
@@ -298,7 +298,7 @@ uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b)
         const uint32_t high = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, u64, product, lower_u32(l, 32));
         return RESULT(w, SPV_OP_U_CONVERT, u32, high);
     }
-    uint32_t high = unsigned_high_64(l, a, b);
+    uint32_t high = emit_unsigned_high_64(l, a, b);
     if (hal_type_is_signed(type)) {
         const uint32_t zero = lower_u64(l, 0);
         const uint32_t operands[2] = {a, b};

@@ -1,14 +1,14 @@
 /* Barriers and subgroups. A group that uses subgroups has one dimension in SPIR-V, so that lanes
- * follow the work-items' order; see quirks.c for which drivers that holds. */
+ * are in the order of work-items; quirks.c says for which drivers that holds. */
 #include "lower_state.h"
 
-static uint32_t lane_id(lower *l)
+static uint32_t emit_lane_id(lower *l)
 {
     spirv_capability(&l->writer, SPV_CAPABILITY_GROUP_NON_UNIFORM);
     return lower_input(l, SPV_BUILT_IN_SUBGROUP_LOCAL_INVOCATION_ID, 1, 0);
 }
 
-static uint32_t shuffle_word(lower *l, uint32_t opcode, uint32_t word, uint32_t lane)
+static uint32_t emit_shuffle_word(lower *l, uint32_t opcode, uint32_t word, uint32_t lane)
 {
     spirv_capability(&l->writer, SPV_CAPABILITY_GROUP_NON_UNIFORM);
     spirv_capability(&l->writer, SPV_CAPABILITY_GROUP_NON_UNIFORM_SHUFFLE);
@@ -16,47 +16,49 @@ static uint32_t shuffle_word(lower *l, uint32_t opcode, uint32_t word, uint32_t 
                   lane);
 }
 
-/* In words of 32 bits, which every device with subgroups can pass on. */
-static uint32_t shuffle(lower *l, uint32_t opcode, hal_type type, uint32_t value, uint32_t lane)
+/* In words of 32 bits, which every device with subgroups can shuffle. */
+static uint32_t emit_shuffle(lower *l, uint32_t opcode, hal_type type, uint32_t value,
+                             uint32_t lane)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32);
     if (type == HAL_TYPE_BOOL) {
-        const uint32_t word = shuffle_word(l, opcode, lower_encode(l, type, value), lane);
+        const uint32_t word = emit_shuffle_word(l, opcode, lower_encode(l, type, value), lane);
         return lower_decode(l, type, word);
     }
     const uint32_t bits = lower_bits(l, type, value);
     if (hal_type_size(type) == 4) {
-        return lower_from_bits(l, type, shuffle_word(l, opcode, bits, lane));
+        return lower_from_bits(l, type, emit_shuffle_word(l, opcode, bits, lane));
     }
     const uint32_t pair = lower_vector(l, u32, 2);
     const uint32_t words = RESULT(w, SPV_OP_BITCAST, pair, bits);
     uint32_t moved[2];
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t word = RESULT(w, SPV_OP_COMPOSITE_EXTRACT, u32, words, i);
-        moved[i] = shuffle_word(l, opcode, word, lane);
+        moved[i] = emit_shuffle_word(l, opcode, word, lane);
     }
     const uint32_t joined = RESULT(w, SPV_OP_COMPOSITE_CONSTRUCT, pair, moved[0], moved[1]);
     return lower_from_bits(l, type, RESULT(w, SPV_OP_BITCAST, lower_int(l, 64), joined));
 }
 
-/* As the IR's own ADD, MIN and MAX. */
-static uint32_t combine(lower *l, const hal_ir_record *record, uint32_t a, uint32_t b)
+static uint32_t emit_combine(lower *l, const hal_ir_record *record, uint32_t a, uint32_t b)
 {
-    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
+    static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {[HAL_IR_REDUCE_ADD] = HAL_IR_ADD,
+                                                          [HAL_IR_REDUCE_MIN] = HAL_IR_MIN,
+                                                          [HAL_IR_REDUCE_MAX] = HAL_IR_MAX};
     return lower_combine(l, opcodes[record->aux], record->type, a, b);
 }
 
-/* The butterfly, so that the order is the IR's. In a short last subgroup the lanes that are not
- * there take no part: lane 0 then has the tree, and hands it to the others. */
-static uint32_t reduce(lower *l, const hal_ir_record *record)
+/* A butterfly, which is the order of the IR. In a short last subgroup a lane without a partner
+ * keeps its value; lane 0 alone has the whole result then, and broadcasts it. */
+static uint32_t lower_reduce(lower *l, const hal_ir_record *record)
 {
     spirv_writer *w = &l->writer;
     const uint32_t width = l->target->subgroup_width, items = hal_ir_group_items(l->ir);
     const uint32_t u32 = lower_int(l, 32), type = lower_type(l, record->type);
-    const int short_one = items % width != 0;
+    const int is_short = items % width != 0;
     uint32_t value = l->ids[record->a], lane = 0, lanes = 0;
-    if (short_one) { /* lanes of this subgroup, or more */
+    if (is_short) { /* `lanes`: of this subgroup, or more */
         const uint32_t item = lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, 0);
         lane = RESULT(w, SPV_OP_BITWISE_AND, u32, item, lower_u32(l, width - 1));
         const uint32_t first = RESULT(w, SPV_OP_I_SUB, u32, item, lane);
@@ -65,9 +67,9 @@ static uint32_t reduce(lower *l, const hal_ir_record *record)
     for (uint32_t distance = 1; distance < width; distance *= 2) {
         const uint32_t by = lower_u32(l, distance);
         const uint32_t other =
-            shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type, value, by);
-        const uint32_t both = combine(l, record, value, other);
-        if (short_one) {
+            emit_shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type, value, by);
+        const uint32_t both = emit_combine(l, record, value, other);
+        if (is_short) {
             const uint32_t partner = RESULT(w, SPV_OP_BITWISE_XOR, u32, lane, by);
             const uint32_t there = RESULT(w, SPV_OP_U_LESS_THAN, lower_bool(l), partner, lanes);
             value = lower_select(l, type, there, both, value);
@@ -75,9 +77,9 @@ static uint32_t reduce(lower *l, const hal_ir_record *record)
             value = both;
         }
     }
-    return short_one
-               ? shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, value, lower_u32(l, 0))
-               : value;
+    return is_short ? emit_shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, value,
+                                   lower_u32(l, 0))
+                    : value;
 }
 
 int lower_needs_subgroups(const hal_ir_kernel *ir)
@@ -92,7 +94,7 @@ int lower_needs_subgroups(const hal_ir_kernel *ir)
     return 0;
 }
 
-/* All work-items arrive, and what each wrote to any memory is seen by the others. */
+/* Also makes the writes of each work-item to any memory visible to the others. */
 void lower_barrier(lower *l)
 {
     const uint32_t scope = lower_u32(l, SPV_SCOPE_WORKGROUP);
@@ -106,21 +108,22 @@ uint32_t lower_subgroup(lower *l, const hal_ir_record *record)
 {
     const uint32_t width = l->target->subgroup_width;
     if (width == 0) {
-        lower_fail(l, HAL_ERROR_UNSUPPORTED, "the device offers no subgroups");
+        lower_fail(l, HAL_ERROR_UNSUPPORTED, "expected a device with subgroups");
         return 0;
     }
     switch (record->opcode) {
     case HAL_IR_LANE_ID:
-        return lane_id(l);
+        return emit_lane_id(l);
     case HAL_IR_SHUFFLE: {
         const uint32_t lane = RESULT(&l->writer, SPV_OP_BITWISE_AND, lower_int(l, 32),
                                      l->ids[record->b], lower_u32(l, width - 1));
-        return shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, l->ids[record->a], lane);
+        return emit_shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE, record->type, l->ids[record->a],
+                            lane);
     }
     case HAL_IR_SHUFFLE_XOR:
-        return shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type, l->ids[record->a],
-                       lower_u32(l, (uint32_t)record->imm & (width - 1)));
+        return emit_shuffle(l, SPV_OP_GROUP_NON_UNIFORM_SHUFFLE_XOR, record->type,
+                            l->ids[record->a], lower_u32(l, (uint32_t)record->imm & (width - 1)));
     default:
-        return reduce(l, record);
+        return lower_reduce(l, record);
     }
 }

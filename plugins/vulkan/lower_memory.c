@@ -1,10 +1,10 @@
-/* Loads, stores and atomics. Bindings are addresses: an access makes a pointer of one. A guard is a
- * branch around the access, so that nothing is formed where it is false. */
+/* Loads, stores and atomics. A binding is an address, from which each access makes a pointer. A
+ * guard is a branch around the access. */
 #include "lower_state.h"
 
 enum { MAX_PIECES = 8 };
 
-/* A branch around an access; none where there is no guard. */
+/* The labels after and before the branch around an access; `merge` is 0 without a guard. */
 typedef struct guarded {
     uint32_t merge, before;
 } guarded;
@@ -18,7 +18,7 @@ typedef struct plan {
     uint32_t address; /* of a binding */
 } plan;
 
-/* base + index * size, kept for further accesses with the same index, + imm * size. */
+/* base + index * size, which accesses with the same index share, + imm * size. */
 static uint32_t address_of(lower *l, const hal_ir_record *record)
 {
     spirv_writer *w = &l->writer;
@@ -47,7 +47,7 @@ static uint32_t address_of(lower *l, const hal_ir_record *record)
     return RESULT(w, SPV_OP_I_ADD, u64, known->id, lower_u64(l, distance));
 }
 
-static void require_small(lower *l, uint32_t bytes, int shared)
+static void require_small_access(lower *l, uint32_t bytes, int shared)
 {
     if (!shared) {
         spirv_capability(&l->writer,
@@ -75,19 +75,19 @@ static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width)
     p.parts = width >> p.class;
     p.access = lower_access_of(l, p.type, 1u << p.class);
     if (p.access.bytes < 4) {
-        require_small(l, p.access.bytes, shared);
+        require_small_access(l, p.access.bytes, shared);
     }
     return p;
 }
 
-static guarded begin_guard(lower *l, const hal_ir_record *record)
+static guarded guard_begin(lower *l, const hal_ir_record *record)
 {
     guarded guard = {0, l->label};
     if (record->b != HAL_IR_NONE) {
         const uint32_t yes = spirv_id(&l->writer);
         guard.merge = spirv_id(&l->writer);
         lower_branch_if(l, l->ids[record->b], yes, guard.merge, guard.merge);
-        lower_begin(l, yes);
+        lower_label(l, yes);
     }
     return guard;
 }
@@ -102,7 +102,7 @@ static uint32_t pointer_to(lower *l, const plan *p, uint32_t part)
                   lower_pointer(l, SPV_STORAGE_PHYSICAL_STORAGE_BUFFER, type), p->address);
 }
 
-/* Operands of a load or store; gives their number. */
+/* The memory operands of a load or store. Returns their count. */
 static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands[2])
 {
     const uint32_t memory = p->record->aux;
@@ -110,14 +110,14 @@ static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands
         operands[0] = SPV_ACCESS_NON_PRIVATE;
         return 1;
     }
-    const int passed_on =
+    const int is_communicated =
         !l->private_access && (l->ir->memories[memory].access & HAL_ACCESS_WRITE) != 0;
-    operands[0] = SPV_ACCESS_ALIGNED | (passed_on ? (uint32_t)SPV_ACCESS_NON_PRIVATE : 0);
+    operands[0] = SPV_ACCESS_ALIGNED | (is_communicated ? (uint32_t)SPV_ACCESS_NON_PRIVATE : 0);
     operands[1] = hal_type_size(p->type) << p->class;
     return 2;
 }
 
-static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
+static void emit_load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
 {
     spirv_writer *w = &l->writer;
     const lower_access *access = &p->access;
@@ -134,13 +134,13 @@ static void load_part(lower *l, const plan *p, uint32_t part, uint32_t *pieces)
     }
 }
 
-/* Gives the label where the access was made. */
-static uint32_t end_guard(lower *l, const guarded *guard)
+/* Returns the label of the block with the access. */
+static uint32_t guard_end(lower *l, const guarded *guard)
 {
     const uint32_t inside = l->label;
     if (guard->merge != 0) {
         lower_branch(l, guard->merge);
-        lower_begin(l, guard->merge);
+        lower_label(l, guard->merge);
     }
     return inside;
 }
@@ -150,7 +150,7 @@ static uint32_t zero_of(lower *l, hal_type type)
     return hal_type_size(type) < 4 ? lower_u32(l, 0) : lower_constant(l, type, 0);
 }
 
-/* Where an element lies in the pieces of all parts: which piece, and how far up. */
+/* The piece that has an element, and the bit at which the element starts. */
 static uint32_t piece_of(const plan *p, uint32_t element, uint32_t *shift)
 {
     const uint32_t each = p->access.bytes / hal_type_size(p->type); /* elements of a piece */
@@ -168,17 +168,17 @@ static uint32_t piece_element(lower *l, const plan *p, const uint32_t *pieces, u
     return lower_decode(l, p->type, piece);
 }
 
-static void load(lower *l, uint32_t index)
+static void lower_load(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
     const plan p = plan_access(l, record, record->width);
     const uint32_t count = p.parts * p.access.count;
     uint32_t pieces[MAX_PIECES] = {0};
-    const guarded guard = begin_guard(l, record);
+    const guarded guard = guard_begin(l, record);
     for (uint32_t part = 0; part < p.parts; part++) {
-        load_part(l, &p, part, pieces + part * p.access.count);
+        emit_load_part(l, &p, part, pieces + part * p.access.count);
     }
-    const uint32_t inside = end_guard(l, &guard);
+    const uint32_t inside = guard_end(l, &guard);
     if (guard.merge != 0) {
         const uint32_t zero = zero_of(l, p.type);
         const uint32_t type = p.access.bytes < 4 ? lower_int(l, 32) : p.access.type;
@@ -196,7 +196,7 @@ static void load(lower *l, uint32_t index)
     }
 }
 
-static void join_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces)
+static void pack_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces)
 {
     const uint32_t u32 = lower_int(l, 32);
     for (uint32_t i = 0; i < 1u << p->class; i++) {
@@ -211,7 +211,7 @@ static void join_elements(lower *l, const plan *p, const uint32_t *elements, uin
     }
 }
 
-static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *pieces)
+static void emit_store_part(lower *l, const plan *p, uint32_t part, const uint32_t *pieces)
 {
     spirv_writer *w = &l->writer;
     const lower_access *access = &p->access;
@@ -226,8 +226,8 @@ static void store_part(lower *l, const plan *p, uint32_t part, const uint32_t *p
     spirv_emit(w, SPIRV_BODY, SPV_OP_STORE, operands, 2 + memory_operands(l, p, operands + 2));
 }
 
-/* What is stored is made before the branch. */
-static void store(lower *l, const hal_ir_record *record)
+/* The stored value is computed before the branch. */
+static void lower_store(lower *l, const hal_ir_record *record)
 {
     const plan p = plan_access(l, record, record->width);
     uint32_t elements[8], pieces[MAX_PIECES] = {0};
@@ -237,22 +237,27 @@ static void store(lower *l, const hal_ir_record *record)
         elements[i] = lower_encode(l, p.type, value);
     }
     for (uint32_t part = 0; part < p.parts; part++) {
-        join_elements(l, &p, elements + (part << p.class), pieces + part * p.access.count);
+        pack_elements(l, &p, elements + (part << p.class), pieces + part * p.access.count);
     }
-    const guarded guard = begin_guard(l, record);
+    const guarded guard = guard_begin(l, record);
     for (uint32_t part = 0; part < p.parts; part++) {
-        store_part(l, &p, part, pieces + part * p.access.count);
+        emit_store_part(l, &p, part, pieces + part * p.access.count);
     }
-    end_guard(l, &guard);
+    guard_end(l, &guard);
 }
 
-static uint32_t atomic(lower *l, const hal_ir_record *record)
+static uint32_t lower_atomic(lower *l, const hal_ir_record *record)
 {
     static const uint16_t signed_opcodes[HAL_IR_ATOMIC_COUNT] = {
-        SPV_OP_ATOMIC_I_ADD,    SPV_OP_ATOMIC_S_MIN,
-        SPV_OP_ATOMIC_S_MAX,    SPV_OP_ATOMIC_AND,
-        SPV_OP_ATOMIC_OR,       SPV_OP_ATOMIC_XOR,
-        SPV_OP_ATOMIC_EXCHANGE, SPV_OP_ATOMIC_COMPARE_EXCHANGE};
+        [HAL_IR_ATOMIC_ADD] = SPV_OP_ATOMIC_I_ADD,
+        [HAL_IR_ATOMIC_MIN] = SPV_OP_ATOMIC_S_MIN,
+        [HAL_IR_ATOMIC_MAX] = SPV_OP_ATOMIC_S_MAX,
+        [HAL_IR_ATOMIC_AND] = SPV_OP_ATOMIC_AND,
+        [HAL_IR_ATOMIC_OR] = SPV_OP_ATOMIC_OR,
+        [HAL_IR_ATOMIC_XOR] = SPV_OP_ATOMIC_XOR,
+        [HAL_IR_ATOMIC_EXCHANGE] = SPV_OP_ATOMIC_EXCHANGE,
+        [HAL_IR_ATOMIC_COMPARE_EXCHANGE] = SPV_OP_ATOMIC_COMPARE_EXCHANGE,
+    };
     spirv_writer *w = &l->writer;
     const plan p = plan_access(l, record, 1);
     const uint32_t type = lower_type(l, record->type), kind = record->flags;
@@ -268,14 +273,14 @@ static uint32_t atomic(lower *l, const hal_ir_record *record)
     if (hal_type_size(record->type) == 8) {
         spirv_capability(w, SPV_CAPABILITY_INT64_ATOMICS);
     }
-    const guarded guard = begin_guard(l, record);
+    const guarded guard = guard_begin(l, record);
     const uint32_t place = pointer_to(l, &p, 0);
     const uint32_t value = l->ids[record->c];
     const uint32_t old =
         kind == HAL_IR_ATOMIC_COMPARE_EXCHANGE
             ? RESULT(w, opcode, type, place, scope, relaxed, relaxed, value, l->ids[record->d])
             : RESULT(w, opcode, type, place, scope, relaxed, value);
-    const uint32_t inside = end_guard(l, &guard);
+    const uint32_t inside = guard_end(l, &guard);
     return guard.merge == 0
                ? old
                : lower_phi(l, type, old, inside, zero_of(l, record->type), guard.before);
@@ -285,11 +290,11 @@ void lower_memory(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
     if (record->opcode == HAL_IR_LOAD) {
-        load(l, index);
+        lower_load(l, index);
     } else if (record->opcode == HAL_IR_STORE) {
-        store(l, record);
+        lower_store(l, record);
     } else {
-        l->ids[index] = atomic(l, record);
+        l->ids[index] = lower_atomic(l, record);
     }
 }
 

@@ -1,14 +1,14 @@
-/* Shared arrays. A kernel reads and writes one array in elements and in vectors. Where the device
- * can declare one memory with several layouts, each width has its own; elsewhere an array is
- * declared by the narrowest access, and wider ones take several of those. */
+/* Shared arrays. A kernel accesses one array in elements and in vectors. Where the device can
+ * declare one memory with several layouts, each width has its own; elsewhere an array is
+ * declared by the narrowest access, and a wider access is several of those. */
 #include "lower_state.h"
 
-static uint32_t class_of(uint32_t width)
+static uint32_t access_class(uint32_t width)
 {
     return width >= 8 ? 3 : width >= 4 ? 2 : width >= 2 ? 1 : 0;
 }
 
-static void note_accesses(lower *l)
+static void find_access_classes(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
     for (uint32_t i = 0; i < ir->memory_count - ir->binding_count; i++) {
@@ -20,21 +20,22 @@ static void note_accesses(lower *l)
              record->opcode == HAL_IR_ATOMIC) &&
             hal_ir_is_shared(ir, record->aux)) {
             lower_shared *shared = &l->shared[record->aux - ir->binding_count];
-            const uint32_t class = record->opcode == HAL_IR_ATOMIC ? 0 : class_of(record->width);
+            const uint32_t class =
+                record->opcode == HAL_IR_ATOMIC ? 0 : access_class(record->width);
             shared->narrowest = class < shared->narrowest ? class : shared->narrowest;
             shared->widest = class > shared->widest ? class : shared->widest;
         }
     }
     for (uint32_t i = 0; i < ir->memory_count - ir->binding_count; i++) {
-        /* An array whose end is no whole vector has to be declared narrower. */
+        /* An array whose length is not a multiple of the vector is declared narrower. */
         while (ir->memories[ir->binding_count + i].count & ((1u << l->shared[i].narrowest) - 1)) {
             l->shared[i].narrowest--;
         }
     }
 }
 
-/* Offsets for the views, those with the widest accesses first; gives the bytes of all. */
-static uint32_t place_arrays(lower *l)
+/* Sets the offsets of the arrays, those with the widest accesses first. Returns their bytes. */
+static uint32_t arrays_place(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
     uint32_t end = 0;
@@ -52,9 +53,9 @@ static uint32_t place_arrays(lower *l)
     return end;
 }
 
-/* A variable of an array, seen in vectors of a class. A view is a struct with the array at its
- * offset; all views begin at the same place, and so overlap. */
-static uint32_t declare(lower *l, uint32_t array, uint32_t class, const lower_access *access)
+/* Declares a variable for an array of vectors of a class. A view is a struct with the array at its
+ * offset; all views start at the same address, and so overlap. */
+static uint32_t array_declare(lower *l, uint32_t array, uint32_t class, const lower_access *access)
 {
     spirv_writer *w = &l->writer;
     const hal_ir_memory *memory = &l->ir->memories[l->ir->binding_count + array];
@@ -87,8 +88,8 @@ void lower_declare_shared(lower *l)
     if (l->ir->memory_count == l->ir->binding_count) {
         return;
     }
-    note_accesses(l);
-    const uint32_t bytes = place_arrays(l);
+    find_access_classes(l);
+    const uint32_t bytes = arrays_place(l);
     l->views = l->target->shared_views && bytes <= l->target->shared_bytes;
     if (l->views) {
         spirv_capability(&l->writer, SPV_CAPABILITY_WORKGROUP_LAYOUT);
@@ -99,10 +100,10 @@ void lower_declare_shared(lower *l)
 
 uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width)
 {
-    return l->views ? class_of(width) : l->shared[memory - l->ir->binding_count].narrowest;
+    return l->views ? access_class(width) : l->shared[memory - l->ir->binding_count].narrowest;
 }
 
-/* Element a + imm lies in the array; so 32 bits of each are enough. */
+/* Element a + imm is in the array, so 32 bits of each are enough. */
 uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t class, uint32_t part,
                               const lower_access *access)
 {
@@ -112,12 +113,12 @@ uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t cl
     const uint32_t pointer = lower_pointer(l, SPV_STORAGE_WORKGROUP, type);
     uint32_t *variable = &l->shared[array].variables[class];
     if (*variable == 0) {
-        *variable = declare(l, array, class, access);
+        *variable = array_declare(l, array, class, access);
     }
     uint32_t index = lower_cast(l, l->ir->records[record->a].type, HAL_TYPE_U32, l->ids[record->a]);
     uint32_t offset = (uint32_t)record->imm;
     const int whole = (offset & ((1u << class) - 1)) == 0;
-    if (!whole) { /* then a is no multiple of the vector either */
+    if (!whole) { /* then a is not a multiple of the vector either */
         index = RESULT(w, SPV_OP_I_ADD, u32, index, lower_u32(l, offset));
         offset = 0;
     }

@@ -1,10 +1,12 @@
-/* What the files of the lowering share: the state of one lowering and small helpers. */
+/* The state of one lowering to SPIR-V, and what the files lower_*.c offer each other. */
 #ifndef HALYARD_VULKAN_LOWER_STATE_H
 #define HALYARD_VULKAN_LOWER_STATE_H
 
-#include "lower.h"
 #include "spirv_writer.h"
+#include "target.h"
 
+#include <hal/ir.h>
+#include <hal/status.h>
 #include <stddef.h>
 
 enum { LOWER_MAX_INTERFACE = 16 + 4 * HAL_IR_MAX_SHARED };
@@ -17,11 +19,11 @@ typedef struct lower_block {
     uint32_t next;
     uint32_t merge;
     uint32_t next_value;  /* of a FOR: its value plus the step */
-    uint32_t branch_word; /* place in the body of an IF's branch, whose target ELSE sets */
+    uint32_t branch_word; /* index in the body of the target of an IF's branch, which ELSE sets */
 } lower_block;
 
-/* How an access of some elements moves them: `count` pieces of `type`. Elements below 32 bits
- * travel in words of 32 bits where there are enough of them. */
+/* An access of some elements: `count` pieces of `type`. Elements below 32 bits are accessed in
+ * words of 32 bits where there are enough of them. */
 typedef struct lower_access {
     uint32_t type;  /* of a piece in memory */
     uint32_t count; /* pieces: a vector when more than 1 */
@@ -30,8 +32,8 @@ typedef struct lower_access {
 
 enum { LOWER_CLASSES = 4 }; /* accesses of 1, 2, 4 and 8 elements */
 
-/* A shared array. With several layouts at a time there is a variable for each class of accesses,
- * all at one offset; else one variable, of the narrowest class, and wider accesses take parts. */
+/* A shared array. With several layouts it has a variable for each class of accesses, all at one
+ * offset; else one variable, of the narrowest class, and a wider access is made in parts. */
 typedef struct lower_shared {
     uint32_t variables[LOWER_CLASSES];
     uint32_t narrowest;
@@ -39,7 +41,7 @@ typedef struct lower_shared {
     uint32_t offset;
 } lower_shared;
 
-/* An address computed before, base + index * size, to be used again where it is seen. */
+/* An address computed before, base + index * size, which is reused where it dominates. */
 typedef struct lower_address {
     uint32_t memory, index, id, depth, block;
 } lower_address;
@@ -60,8 +62,8 @@ typedef struct lower {
     uint32_t label; /* of the SPIR-V block that is being written */
     uint32_t depth;
     lower_block blocks[HAL_IR_MAX_DEPTH];
-    uint32_t block_serial;                      /* blocks of the IR so far */
-    uint32_t open_blocks[HAL_IR_MAX_DEPTH + 1]; /* serials of those that are open */
+    uint32_t block_serial;                      /* of the last block of the IR */
+    uint32_t open_blocks[HAL_IR_MAX_DEPTH + 1]; /* serials of the open ones */
 
     uint32_t glsl; /* the imported set; 0 until it is used */
     uint32_t interface[LOWER_MAX_INTERFACE];
@@ -72,12 +74,13 @@ typedef struct lower {
     uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
     lower_shared shared[HAL_IR_MAX_SHARED];
     uint32_t views;          /* 1: shared arrays have several layouts */
-    uint32_t private_access; /* 1: nothing is passed between work-items through bindings */
+    uint32_t private_access; /* 1: work-items do not communicate through bindings */
     uint32_t flat;           /* 1: the group has one dimension, for subgroups */
     lower_address addresses[LOWER_ADDRESSES];
 } lower;
 
-/* Types; the first use declares them and what they need. Integers have no sign in SPIR-V. */
+/* lower_types.c: types, which the first use declares with the capabilities that they need. Integers
+ * have no sign in SPIR-V. */
 uint32_t lower_bool(lower *l);
 uint32_t lower_int(lower *l, uint32_t bits);
 uint32_t lower_float(lower *l, uint32_t bits);
@@ -85,7 +88,7 @@ uint32_t lower_type(lower *l, hal_type type);
 uint32_t lower_vector(lower *l, uint32_t type, uint32_t count);
 uint32_t lower_pointer(lower *l, uint32_t storage, uint32_t type);
 
-/* Constants: of an integer type of 32 or 64 bits; by the bits of any value type. */
+/* Constants: of an integer type of 32 or 64 bits; of any value type, by its bits. */
 uint32_t lower_u32(lower *l, uint32_t value);
 uint32_t lower_u64(lower *l, uint64_t value);
 uint32_t lower_number(lower *l, uint32_t bits, uint64_t value);
@@ -96,21 +99,21 @@ uint32_t lower_bits(lower *l, hal_type type, uint32_t value);     /* a value's b
 uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits); /* and back */
 uint32_t lower_glsl(lower *l, uint32_t instruction, uint32_t type, const uint32_t *operands,
                     uint32_t count);
-uint32_t lower_exact(lower *l, uint32_t id); /* decorates against contraction; gives id */
+uint32_t lower_exact(lower *l, uint32_t id); /* decorates with NoContraction; returns id */
 uint32_t lower_select(lower *l, uint32_t type, uint32_t condition, uint32_t yes, uint32_t no);
 uint32_t lower_input(lower *l, uint32_t built_in, uint32_t components, uint32_t component);
 
-/* Labels and branches; lower_begin makes `label` the block that is written. */
-void lower_begin(lower *l, uint32_t label);
+/* lower_block.c: labels and branches; lower_label starts the block `label`. */
+void lower_label(lower *l, uint32_t label);
 void lower_branch(lower *l, uint32_t target);
 void lower_branch_if(lower *l, uint32_t condition, uint32_t yes, uint32_t no, uint32_t merge);
 uint32_t lower_phi(lower *l, uint32_t type, uint32_t one, uint32_t from_one, uint32_t other,
                    uint32_t from_other);
 
-/* Notes the first failure. */
+/* Records the first failure. */
 void lower_fail(lower *l, hal_status status, const char *format, ...) HAL_PRINTF(3, 4);
 
-/* lower_arithmetic.c: arithmetic, bits, comparisons, choice, functions. */
+/* lower_arithmetic.c: arithmetic, bits, comparisons, selection. */
 uint32_t lower_arithmetic(lower *l, const hal_ir_record *record);
 /* ADD, MIN or MAX of two results of one type. */
 uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b);
@@ -122,8 +125,8 @@ uint32_t lower_square_root(lower *l, hal_type type, uint32_t a);
 uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b);
 uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b);
 
-/* lower_convert.c: conversions; `encode` gives what memory of a type below 32 bits holds, in the
- * low bits of a word and zeros above; `decode` takes such a word, whatever its high bits. */
+/* lower_convert.c: conversions. `encode` returns the memory form of a type below 32 bits, in the
+ * low bits of a word with zeros above; `decode` reads such a word and ignores its high bits. */
 uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value);
 uint32_t lower_encode(lower *l, hal_type type, uint32_t value);
 uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
@@ -132,8 +135,8 @@ uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
 void lower_memory(lower *l, uint32_t index);
 lower_access lower_access_of(lower *l, hal_type type, uint32_t width);
 
-/* lower_shared.c: declares the arrays; the class in which an access of `width` elements is made;
- * the index of an access in elements; the pointer to its part number `part`. */
+/* lower_shared.c: declares the arrays; the class of an access of `width` elements; the pointer to
+ * one part of an access. */
 void lower_declare_shared(lower *l);
 uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width);
 uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t class, uint32_t part,

@@ -1,4 +1,4 @@
-/* Types, constants and small operations that all of the lowering uses. */
+/* Types, constants and single instructions. Called by every file of the lowering. */
 #include "lower_state.h"
 
 uint32_t lower_bool(lower *l)
@@ -36,8 +36,8 @@ uint32_t lower_type(lower *l, hal_type type)
     case HAL_TYPE_F64:
         return lower_float(l, 64);
     default:
-        lower_fail(l, HAL_ERROR_UNSUPPORTED, "values of type number %u have no SPIR-V type",
-                   (unsigned)type);
+        lower_fail(l, HAL_ERROR_UNSUPPORTED,
+                   "lowering to SPIR-V: expected a value type, got type %u", (unsigned)type);
         return lower_int(l, 32);
     }
 }
@@ -118,7 +118,6 @@ uint32_t lower_select(lower *l, uint32_t type, uint32_t condition, uint32_t yes,
     return RESULT(&l->writer, SPV_OP_SELECT, type, condition, yes, no);
 }
 
-/* One component of a built-in input. */
 uint32_t lower_input(lower *l, uint32_t built_in, uint32_t components, uint32_t component)
 {
     const uint32_t type = lower_vector(l, lower_int(l, 32), components);

@@ -1,23 +1,23 @@
-/* Memory: each allocation is a buffer with memory of its own; hal pools above. Entries of the
- * plugin's table. */
+/* Memory: each allocation is a buffer with its own VkDeviceMemory, as hal pools memory. Entries of
+ * the plugin's table. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
 
 #define ALIGNMENT UINT64_C(256)
 
-/* What a kind of memory must have, and what it should and should not have, the weightier first. */
-typedef struct wish {
-    VkMemoryPropertyFlags must, should, better, avoid;
-} wish;
+/* The properties that a kind of memory requires, prefers (the first ones more) and avoids. */
+typedef struct memory_wish {
+    VkMemoryPropertyFlags required, preferred, also_preferred, avoided;
+} memory_wish;
 
-static hal_status out_of_memory(hal_plugin_device *device, VkResult result, uint64_t bytes)
+static hal_status fail_allocation(hal_plugin_device *device, VkResult result, uint64_t bytes)
 {
     uint64_t free_bytes = 0, total = 0;
     vulkan_memory_info(device, &free_bytes, &total);
-    return vulkan_failed(device, result, "allocating %llu bytes (%llu free of %llu)",
-                         (unsigned long long)bytes, (unsigned long long)free_bytes,
-                         (unsigned long long)total);
+    return vulkan_fail_result(device, result, "allocating %llu bytes (%llu free of %llu)",
+                              (unsigned long long)bytes, (unsigned long long)free_bytes,
+                              (unsigned long long)total);
 }
 
 static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *memory,
@@ -31,13 +31,13 @@ static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *me
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     const VkResult result = device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer);
     if (result != VK_SUCCESS) {
-        return out_of_memory(device, result, bytes);
+        return fail_allocation(device, result, bytes);
     }
     device->vk.vkGetBufferMemoryRequirements(device->handle, memory->buffer, needs);
     return HAL_OK;
 }
 
-static wish wish_of(uint32_t kind)
+static memory_wish wish_of_kind(uint32_t kind)
 {
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                                 cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
@@ -45,34 +45,39 @@ static wish wish_of(uint32_t kind)
                                          VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     switch (kind) {
     case HAL_MEMORY_UPLOAD: /* written in order by the host: need not be cached */
-        return (wish){.must = mapped, .should = 0, .better = 0, .avoid = local | cached};
+        return (memory_wish){
+            .required = mapped, .preferred = 0, .also_preferred = 0, .avoided = local | cached};
     case HAL_MEMORY_DOWNLOAD:
-        return (wish){.must = mapped, .should = cached, .better = 0, .avoid = local};
+        return (memory_wish){
+            .required = mapped, .preferred = cached, .also_preferred = 0, .avoided = local};
     case HAL_MEMORY_SHARED:
-        return (wish){.must = mapped, .should = local, .better = cached, .avoid = 0};
-    default: /* what the host can see as well is often small */
-        return (wish){
-            .must = 0, .should = local, .better = 0, .avoid = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+        return (memory_wish){
+            .required = mapped, .preferred = local, .also_preferred = cached, .avoided = 0};
+    default: /* mapped device memory is often small */
+        return (memory_wish){.required = 0,
+                             .preferred = local,
+                             .also_preferred = 0,
+                             .avoided = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
     }
 }
 
-/* 0: not at all. Types for other processors' protected or lazily made memory are never right. */
-static uint32_t score(const VkMemoryType *type, const wish *wanted)
+/* A higher score is better; 0: unusable, as are protected and lazily allocated types. */
+static uint32_t type_score(const VkMemoryType *type, const memory_wish *wanted)
 {
     const VkMemoryPropertyFlags has = type->propertyFlags;
     const VkMemoryPropertyFlags plain =
         VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-    if ((has & ~plain) != 0 || (has & wanted->must) != wanted->must) {
+    if ((has & ~plain) != 0 || (has & wanted->required) != wanted->required) {
         return 0;
     }
-    return 1 + ((has & wanted->should) == wanted->should ? 8 : 0) +
-           ((has & wanted->better) == wanted->better ? 4 : 0) +
-           ((has & wanted->avoid) == 0 ? 2 : 0);
+    return 1 + ((has & wanted->preferred) == wanted->preferred ? 8 : 0) +
+           ((has & wanted->also_preferred) == wanted->also_preferred ? 4 : 0) +
+           ((has & wanted->avoided) == 0 ? 2 : 0);
 }
 
-static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_memory *memory,
-                          uint64_t bytes)
+static VkResult allocate_from_type(hal_plugin_device *device, uint32_t type,
+                                   hal_plugin_memory *memory, uint64_t bytes)
 {
     const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
@@ -97,7 +102,8 @@ static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_m
     const VkDeviceAddress address = vk->vkGetBufferDeviceAddress(device->handle, &place);
     memory->address = (address + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memory->shift = memory->address - address;
-    if (device->is.memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) {
+    if (device->physical.memory.memoryTypes[type].propertyFlags &
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) {
         void *pointer = NULL;
         result = vk->vkMapMemory(device->handle, memory->memory, 0, VK_WHOLE_SIZE, 0, &pointer);
         memory->mapped = result == VK_SUCCESS ? (uint8_t *)pointer + memory->shift : NULL;
@@ -105,18 +111,18 @@ static VkResult take_type(hal_plugin_device *device, uint32_t type, hal_plugin_m
     return result;
 }
 
-/* Tries the types of memory, the best first, until one has room. */
-static VkResult take(hal_plugin_device *device, uint32_t kind, hal_plugin_memory *memory,
-                     const VkMemoryRequirements *needs)
+/* Tries the types of memory from the best on, until one has room. */
+static VkResult allocate_from_best(hal_plugin_device *device, uint32_t kind,
+                                   hal_plugin_memory *memory, const VkMemoryRequirements *needs)
 {
-    const VkPhysicalDeviceMemoryProperties *has = &device->is.memory;
-    const wish wanted = wish_of(kind);
+    const VkPhysicalDeviceMemoryProperties *has = &device->physical.memory;
+    const memory_wish wanted = wish_of_kind(kind);
     uint32_t left = needs->memoryTypeBits;
     VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     for (;;) {
         uint32_t best = UINT32_MAX, best_score = 0;
         for (uint32_t i = 0; i < has->memoryTypeCount; i++) {
-            const uint32_t value = left >> i & 1 ? score(&has->memoryTypes[i], &wanted) : 0;
+            const uint32_t value = left >> i & 1 ? type_score(&has->memoryTypes[i], &wanted) : 0;
             if (value > best_score) {
                 best = i;
                 best_score = value;
@@ -127,7 +133,7 @@ static VkResult take(hal_plugin_device *device, uint32_t kind, hal_plugin_memory
         }
         left &= ~(1u << best);
         memory->heap = has->memoryTypes[best].heapIndex;
-        result = take_type(device, best, memory, needs->size);
+        result = allocate_from_type(device, best, memory, needs->size);
         if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) {
             return result;
         }
@@ -138,27 +144,31 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
                                   hal_plugin_memory **memory)
 {
     *memory = NULL;
-    hal_status status = vulkan_check_runs(device);
+    hal_status status = vulkan_device_check_hardware(device);
     if (status != HAL_OK) {
         return status;
     }
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
-        bytes > device->is.info.max_allocation + ALIGNMENT) {
-        return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: %llu bytes of kind %u cannot be allocated", device->is.info.name,
-                           (unsigned long long)bytes, kind);
+        bytes > device->physical.info.max_allocation + ALIGNMENT) {
+        return vulkan_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "%s: memory_allocate: expected 1 to %llu bytes of a known kind, got %llu of "
+            "kind %u",
+            device->physical.info.name, (unsigned long long)device->physical.info.max_allocation,
+            (unsigned long long)bytes, kind);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", device->is.info.name);
+        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a memory object",
+                           device->physical.info.name);
     }
-    /* Room for a beginning that is a multiple of ALIGNMENT, and for whole words at the end. */
+    /* Room to align the first byte, and for whole words at the end. */
     VkMemoryRequirements needs = {0};
     status =
         create_buffer(device, made, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, &needs);
     if (status == HAL_OK) {
-        const VkResult result = take(device, kind, made, &needs);
-        status = result == VK_SUCCESS ? HAL_OK : out_of_memory(device, result, bytes);
+        const VkResult result = allocate_from_best(device, kind, made, &needs);
+        status = result == VK_SUCCESS ? HAL_OK : fail_allocation(device, result, bytes);
     }
     if (status != HAL_OK) {
         vulkan_memory_free(device, made);
@@ -186,14 +196,14 @@ hal_status vulkan_memory_map(hal_plugin_device *device, hal_plugin_memory *memor
 {
     *pointer = memory->mapped;
     if (memory->mapped == NULL) {
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: device memory cannot be mapped",
-                           device->is.info.name);
+        return vulkan_fail(HAL_ERROR_UNSUPPORTED,
+                           "%s: memory_map: memory: expected a mapped kind, got device memory",
+                           device->physical.info.name);
     }
     return HAL_OK;
 }
 
-/* Of the heap that most memory comes from: as the driver counts where it does, else less what was
- * taken here. */
+/* Of the heap of device memory: as the driver counts it, else the size less what was allocated. */
 hal_status vulkan_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes)
 {
@@ -201,19 +211,20 @@ hal_status vulkan_memory_info(hal_plugin_device *device, uint64_t *free_bytes,
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 memory = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-        .pNext = device->is.has_memory_budget ? &budget : NULL};
-    device->instance->vkGetPhysicalDeviceMemoryProperties2(device->is.handle, &memory);
+        .pNext = device->physical.has_memory_budget ? &budget : NULL};
+    device->instance->vkGetPhysicalDeviceMemoryProperties2(device->physical.handle, &memory);
     uint32_t heap = 0;
     for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; i++) {
-        if (memory.memoryProperties.memoryHeaps[i].size == device->is.info.memory_bytes) {
+        if (memory.memoryProperties.memoryHeaps[i].size == device->physical.info.memory_bytes) {
             heap = i;
             break;
         }
     }
     const uint64_t total = memory.memoryProperties.memoryHeaps[heap].size;
-    const uint64_t used = device->is.has_memory_budget ? budget.heapUsage[heap]
-                                                       : atomic_load(&device->allocated[heap]);
-    const uint64_t limit = device->is.has_memory_budget && budget.heapBudget[heap] < total
+    const uint64_t used = device->physical.has_memory_budget
+                              ? budget.heapUsage[heap]
+                              : atomic_load(&device->allocated[heap]);
+    const uint64_t limit = device->physical.has_memory_budget && budget.heapBudget[heap] < total
                                ? budget.heapBudget[heap]
                                : total;
     *total_bytes = total;

@@ -1,55 +1,88 @@
-/* The table of drivers. Called by describe.c. */
+/* Which drivers have which quirk, with the reason; see quirks.h. */
 #include "quirks.h"
 
-#include <hal/plugin.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
-static const vulkan_quirks table[] = {
-    /* llvmpipe. Division and square root are the processor's own, through LLVM. Its fma is a
-     * product and a sum, and its threads flush denormals, so neither is claimed. Lanes are taken
-     * along x. Machine code is made when a dispatch is executed; one without groups does too. */
+/* Conditions: the driver, and a variable that is set in the environment, where there is one. */
+typedef struct quirk_row {
+    VkDriverId driver;
+    const char *variable;
+    uint32_t quirks;
+    const char *reason;
+} quirk_row;
+
+static const quirk_row rows[] = {
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
-     .exactness = HAL_EXACT_DIVIDE | HAL_EXACT_SQRT,
-     .lanes_in_order = 1,
-     .compiles_late = 1},
-    /* NVIDIA. FFMA and DFMA round once; subgroups are warps of 32 in order. Division and square
-     * root of f32 are approximations of the kind that Vulkan allows; there are none of f64, whose
-     * sequences are the ones of IEEE. ir/narrow(from=f32,to=f16) found the halves folded (driver
-     * 580.159). */
+     .quirks = VULKAN_QUIRK_EXACT_DIVIDE,
+     .reason = "division and square root are the processor's, through LLVM; its fma is a product "
+               "and a sum, and its threads flush denormals"},
+    {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "lanes are taken along x"},
+    {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .quirks = VULKAN_QUIRK_COMPILES_LATE,
+     .reason = "machine code is made when a dispatch is executed, even one with no groups"},
     {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
-     .exactness = HAL_EXACT_FMA,
-     .exact_doubles = 1,
-     .folds_halves = 1,
-     .lanes_in_order = 1},
-    /* RADV. v_fma_f32 and v_fma_f64 round once; waves are filled in order. Division of f64 is a
-     * product with a reciprocal. With the variable it makes devices of any generation that compile
-     * and have no hardware. */
+     .quirks = VULKAN_QUIRK_EXACT_FMA,
+     .reason = "FFMA and DFMA round once"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_EXACT_DOUBLES,
+     .reason = "f64 has no approximations of division and square root, only IEEE sequences"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_FOLDS_HALVES,
+     .reason = "f32 to f16 and back is folded to nothing, without rounding: found by "
+               "ir/narrow(from=f32,to=f16) with driver 580.159"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "subgroups are warps of 32, filled in order"},
     {.driver = VK_DRIVER_ID_MESA_RADV,
-     .exactness = HAL_EXACT_FMA,
-     .lanes_in_order = 1,
-     .null_variable = "RADV_FORCE_FAMILY"},
-    /* AMD's own drivers: the same instructions, the same order of lanes. Not tried on hardware. */
-    {.driver = VK_DRIVER_ID_AMD_OPEN_SOURCE, .exactness = HAL_EXACT_FMA, .lanes_in_order = 1},
-    {.driver = VK_DRIVER_ID_AMD_PROPRIETARY, .exactness = HAL_EXACT_FMA, .lanes_in_order = 1},
-    /* Intel, from the eighth generation on: mad rounds once, which OpenCL's fma relies on as well;
-     * threads of a group of one dimension take its work-items in order. Not tried on hardware. */
+     .quirks = VULKAN_QUIRK_EXACT_FMA,
+     .reason = "v_fma_f32 and v_fma_f64 round once; division of f64 is by a reciprocal"},
+    {.driver = VK_DRIVER_ID_MESA_RADV,
+     .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "waves are filled in order"},
+    {.driver = VK_DRIVER_ID_MESA_RADV,
+     .variable = "RADV_FORCE_FAMILY",
+     .quirks = VULKAN_QUIRK_NO_HARDWARE,
+     .reason = "lists devices of that generation, which compile and have no hardware"},
+    {.driver = VK_DRIVER_ID_AMD_OPEN_SOURCE,
+     .quirks = VULKAN_QUIRK_EXACT_FMA | VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "the instructions and the order of lanes of RADV; not tried on hardware"},
+    {.driver = VK_DRIVER_ID_AMD_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_EXACT_FMA | VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "the instructions and the order of lanes of RADV; not tried on hardware"},
     {.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
-     .exactness = HAL_EXACT_FMA,
-     .lanes_in_order = 1},
+     .quirks = VULKAN_QUIRK_EXACT_FMA,
+     .reason = "mad rounds once from the eighth generation on, which OpenCL's fma relies on; not "
+               "tried on hardware"},
+    {.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+     .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
+     .reason = "threads of a group of one dimension take its work-items in order; not tried on "
+               "hardware"},
 };
 
-const vulkan_quirks *vulkan_quirks_of(VkDriverId driver)
+static bool row_applies(const quirk_row *row, VkDriverId driver)
 {
-    static const vulkan_quirks unknown = {0};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].driver == driver) {
-            return &table[i];
-        }
-    }
-    return &unknown;
+    return row->driver == driver && (row->variable == NULL || getenv(row->variable) != NULL);
 }
 
-int vulkan_quirks_is_null(const vulkan_quirks *quirks)
+uint32_t vulkan_quirks(VkDriverId driver)
 {
-    return quirks->null_variable != NULL && getenv(quirks->null_variable) != NULL;
+    uint32_t quirks = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        quirks |= row_applies(&rows[i], driver) ? rows[i].quirks : 0;
+    }
+    return quirks;
+}
+
+const char *vulkan_quirks_variable(VkDriverId driver)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].variable != NULL && row_applies(&rows[i], driver)) {
+            return rows[i].variable;
+        }
+    }
+    return NULL;
 }

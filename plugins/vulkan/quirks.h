@@ -1,25 +1,39 @@
-/* What is known of single drivers and cannot be asked of them: one table, each row with its
- * reason. Nothing else in the plugin looks at a driver's name. */
+/* What is known of single drivers and cannot be asked of them: each quirk with its effect here, and
+ * the condition for it in the table of quirks.c. Nothing else in the plugin looks at a driver. Used
+ * by describe.c, kernel.c and status.c. */
 #ifndef HALYARD_VULKAN_QUIRKS_H
 #define HALYARD_VULKAN_QUIRKS_H
 
 #include <stdint.h>
 #include <vulkan/vulkan_core.h>
 
-typedef struct vulkan_quirks {
-    VkDriverId driver;
-    uint32_t exactness;        /* HAL_EXACT_* that its arithmetic has beyond what Vulkan promises */
-    uint32_t exact_doubles;    /* 1: division and square root of f64 are correctly rounded */
-    uint32_t folds_halves;     /* 1: takes f32 to f16 and back to f32 for nothing, unrounded */
-    uint32_t lanes_in_order;   /* 1: in a group of one dimension lanes follow the work-items */
-    uint32_t compiles_late;    /* 1: machine code is made at the first dispatch */
-    const char *null_variable; /* with this variable in the environment it compiles only */
-} vulkan_quirks;
+/* X(name, effect) */
+#define VULKAN_QUIRKS(X)                                                              \
+    X(EXACT_FMA, "fused multiply-add is claimed")                                     \
+    X(EXACT_DIVIDE, "division and square root are claimed")                           \
+    X(EXACT_DOUBLES, "they are claimed where the lowering corrects those of f32")     \
+    X(FOLDS_HALVES, "f32 is rounded to f16 by integer operations")                    \
+    X(LANES_IN_ORDER, "subgroups are offered: in a group of one dimension lanes are " \
+                      "in the order of work-items")                                   \
+    X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                \
+    X(NO_HARDWARE, "kernels are made, and nothing is allocated or run")
 
-/* The row of a driver; of one that is not in the table, a row that promises nothing. */
-const vulkan_quirks *vulkan_quirks_of(VkDriverId driver);
+enum {
+#define QUIRK(name, effect) VULKAN_QUIRK_NUMBER_##name,
+    VULKAN_QUIRKS(QUIRK)
+#undef QUIRK
+};
 
-/* Whether the driver runs nothing in this process. */
-int vulkan_quirks_is_null(const vulkan_quirks *quirks);
+enum {
+#define QUIRK(name, effect) VULKAN_QUIRK_##name = 1 << VULKAN_QUIRK_NUMBER_##name,
+    VULKAN_QUIRKS(QUIRK)
+#undef QUIRK
+};
+
+/* The quirks of a driver; 0 for one that is not in the table. Reads the environment. */
+uint32_t vulkan_quirks(VkDriverId driver);
+
+/* The variable of the environment that gives the driver a quirk, or null. */
+const char *vulkan_quirks_variable(VkDriverId driver);
 
 #endif

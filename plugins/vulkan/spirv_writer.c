@@ -7,7 +7,7 @@
 enum { FIRST_CAPACITY = 256, HEADER_WORDS = 5 };
 
 /* Room for `count` more words, or null. */
-static uint32_t *reserve(spirv_writer *writer, spirv_section section, uint32_t count)
+static uint32_t *section_reserve(spirv_writer *writer, spirv_section section, uint32_t count)
 {
     spirv_words *words = &writer->sections[section];
     if (count >= 1u << 16) { /* longer than an instruction may be */
@@ -31,7 +31,8 @@ static uint32_t *reserve(spirv_writer *writer, spirv_section section, uint32_t c
     return words->data + words->count - count;
 }
 
-static uint32_t hash_of(uint32_t opcode, uint32_t type, const uint32_t *operands, uint32_t count)
+static uint32_t instruction_hash(uint32_t opcode, uint32_t type, const uint32_t *operands,
+                                 uint32_t count)
 {
     uint32_t hash = (opcode * 31 + type) * 0x9e3779b1u;
     for (uint32_t i = 0; i < count; i++) {
@@ -58,8 +59,8 @@ static int grow_unique(spirv_writer *writer)
         const uint32_t *place = declared->data + writer->unique[i] - 1;
         const uint32_t opcode = place[0] & 0xffff, length = place[0] >> 16;
         const int typed = opcode >= SPV_OP_CONSTANT_TRUE;
-        uint32_t at = hash_of(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
-                              length - (typed ? 3 : 2)) &
+        uint32_t at = instruction_hash(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
+                                       length - (typed ? 3 : 2)) &
                       (capacity - 1);
         while (table[at] != 0) {
             at = (at + 1) & (capacity - 1);
@@ -88,7 +89,7 @@ uint32_t spirv_id(spirv_writer *writer)
 void spirv_emit(spirv_writer *writer, spirv_section section, uint32_t opcode,
                 const uint32_t *operands, uint32_t count)
 {
-    uint32_t *place = reserve(writer, section, count + 1);
+    uint32_t *place = section_reserve(writer, section, count + 1);
     if (place != NULL) {
         place[0] = (count + 1) << 16 | opcode;
         if (count > 0) {
@@ -103,7 +104,7 @@ void spirv_emit_text(spirv_writer *writer, spirv_section section, uint32_t opcod
 {
     const size_t bytes = strlen(text);
     const uint32_t words = (uint32_t)(bytes / 4 + 1), all = 1 + count + words + after_count;
-    uint32_t *place = reserve(writer, section, all);
+    uint32_t *place = section_reserve(writer, section, all);
     if (place == NULL) {
         return;
     }
@@ -122,7 +123,7 @@ uint32_t spirv_result(spirv_writer *writer, uint32_t opcode, uint32_t type,
                       const uint32_t *operands, uint32_t count)
 {
     const uint32_t id = spirv_id(writer);
-    uint32_t *place = reserve(writer, SPIRV_BODY, count + 3);
+    uint32_t *place = section_reserve(writer, SPIRV_BODY, count + 3);
     if (place != NULL) {
         place[0] = (count + 3) << 16 | opcode;
         place[1] = type;
@@ -141,7 +142,7 @@ uint32_t spirv_unique(spirv_writer *writer, uint32_t opcode, uint32_t type,
         return spirv_id(writer);
     }
     const uint32_t mask = writer->unique_capacity - 1;
-    uint32_t at = hash_of(opcode, type, operands, count) & mask;
+    uint32_t at = instruction_hash(opcode, type, operands, count) & mask;
     while (writer->unique[at] != 0) {
         const uint32_t *place = declared->data + writer->unique[at] - 1;
         if (same(place, opcode, type, operands, count)) {
@@ -150,7 +151,7 @@ uint32_t spirv_unique(spirv_writer *writer, uint32_t opcode, uint32_t type,
         at = (at + 1) & mask;
     }
     const uint32_t id = spirv_id(writer), length = count + (type != 0 ? 3 : 2);
-    uint32_t *place = reserve(writer, SPIRV_DECLARATIONS, length);
+    uint32_t *place = section_reserve(writer, SPIRV_DECLARATIONS, length);
     if (place != NULL) {
         *place = length << 16 | opcode;
         place += type != 0 ? 1 : 0;

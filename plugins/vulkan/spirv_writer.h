@@ -1,8 +1,8 @@
-/* Writes a SPIR-V module: sections in the order that the specification asks for, each of which
- * grows by itself, and types and constants that are declared once. Knows nothing of kernels.
+/* Writes a SPIR-V module: growing sections in the order of the specification, and types and
+ * constants that are declared once. Called by the lowering; knows nothing of kernels.
  *
- * After a failed allocation everything goes on without effect and `failed` is set, so that only the
- * end has to look. Threads: a writer belongs to one thread. */
+ * After a failed allocation `failed` is set and further calls have no effect, so only the end
+ * checks it. Threads: each writer on one thread. */
 #ifndef HALYARD_VULKAN_SPIRV_WRITER_H
 #define HALYARD_VULKAN_SPIRV_WRITER_H
 
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* In the order of a module. SPIRV_HEAD begins the main function and takes its variables. */
+/* In the order of a module. SPIRV_HEAD starts the main function and has its variables. */
 typedef enum spirv_section {
     SPIRV_CAPABILITIES,
     SPIRV_EXTENSIONS,
@@ -34,11 +34,11 @@ typedef struct spirv_writer {
     spirv_words sections[SPIRV_SECTION_COUNT];
     uint32_t last_id;
     uint32_t failed;
-    uint32_t *unique; /* hash table of instructions in DECLARATIONS: their place there + 1 */
+    uint32_t *unique; /* hash table of instructions in DECLARATIONS: their index there + 1 */
     uint32_t unique_count, unique_capacity;
 } spirv_writer;
 
-/* A new result. */
+/* A new result id. */
 uint32_t spirv_id(spirv_writer *writer);
 
 /* Appends an instruction with its operands. */
@@ -50,24 +50,24 @@ void spirv_emit_text(spirv_writer *writer, spirv_section section, uint32_t opcod
                      const uint32_t *operands, uint32_t count, const char *text,
                      const uint32_t *after, uint32_t after_count);
 
-/* An instruction in the body with a result of `type`; gives the result. */
+/* Appends an instruction with a result of `type` to the body. Returns the result. */
 uint32_t spirv_result(spirv_writer *writer, uint32_t opcode, uint32_t type,
                       const uint32_t *operands, uint32_t count);
 
-/* A type (type 0) or a constant, the same as before when it was declared already. */
+/* A type (type 0) or a constant, declared by the first call. */
 uint32_t spirv_unique(spirv_writer *writer, uint32_t opcode, uint32_t type,
                       const uint32_t *operands, uint32_t count);
 
-/* Says that a module needs a capability, once. */
+/* Declares a capability of the module, once. */
 void spirv_capability(spirv_writer *writer, uint32_t capability);
 
-/* The whole module in one piece, or null when memory ran out. The caller frees it. */
+/* The words of the module, or null without memory. The caller frees them. */
 uint32_t *spirv_finish(spirv_writer *writer, uint32_t *word_count);
 
-/* Gives back all memory; for every writer that began as {0}. */
+/* Frees all memory of a writer that was initialised to {0}. */
 void spirv_release(spirv_writer *writer);
 
-/* The same with the operands in place. */
+/* The same with the operands as arguments. */
 #define SPIRV_COUNT(...) ((uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
 #define EMIT(writer, section, opcode, ...) \
     spirv_emit(writer, section, opcode, (uint32_t[]){__VA_ARGS__}, SPIRV_COUNT(__VA_ARGS__))

@@ -1,10 +1,9 @@
-/* The objects of the vulkan plugin and the entries of its table, by the file that has them. */
+/* The objects of the vulkan plugin, and the functions that its files offer each other, by file. */
 #ifndef HALYARD_VULKAN_PLUGIN_H
 #define HALYARD_VULKAN_PLUGIN_H
 
 #define VK_NO_PROTOTYPES
-#include "lower.h"
-#include "quirks.h"
+#include "target.h"
 
 #include <hal/plugin.h>
 #include <pthread.h>
@@ -29,55 +28,54 @@ typedef struct vulkan_functions {
 #undef DEVICE
 } vulkan_functions;
 
-/* What a physical device is, as far as the plugin cares; by describe.c. */
+/* What a physical device is: set by describe.c. */
 typedef struct vulkan_description {
     VkPhysicalDevice handle;
     hal_device_info info;
     spirv_target target;
-    const vulkan_quirks *quirks;
-    uint32_t family, queue_count;
-    uint32_t is_null;            /* 1: it has no hardware, see quirks.c */
-    uint32_t full_subgroups;     /* 1: pipelines with subgroups ask for the width and full ones */
-    uint32_t subgroups_of_group; /* the most of a group, where the width is asked for */
+    uint32_t quirks;              /* VULKAN_QUIRK_*, see quirks.h */
+    const char *quirks_variable;  /* that gave the driver a quirk, or null */
+    uint32_t family, queue_count; /* of the queues that compute */
+    uint32_t full_subgroups; /* 1: pipelines with subgroups require their width and full ones */
     uint32_t has_memory_budget;
     uint32_t has_subgroup_control;
-    uint32_t has_host_reset; /* 1: the host can reset queries */
+    uint32_t has_host_reset; /* 1: the host resets queries */
     uint32_t timestamp_bits;
     double timestamp_period; /* nanoseconds of a tick */
     VkPhysicalDeviceMemoryProperties memory;
-    char unusable[160]; /* why it cannot be used; empty when it can */
+    char unusable[160]; /* why it cannot be used; empty: it can */
 } vulkan_description;
 
-/* One of the device's queues; several of hal's may share it, one at a time. */
-typedef struct vulkan_lane {
+/* A queue of the device. Queues of hal share it; submissions are made under the lock. */
+typedef struct vulkan_device_queue {
     VkQueue handle;
     pthread_mutex_t lock;
-} vulkan_lane;
+} vulkan_device_queue;
 
-enum { VULKAN_MAX_LANES = 16 };
+enum { VULKAN_MAX_DEVICE_QUEUES = 16 };
 
 struct hal_plugin_device {
-    vulkan_description is;
+    vulkan_description physical;
     const vulkan_instance *instance;
     VkDevice handle;
     vulkan_functions vk;
-    VkPipelineLayout layout; /* one for all kernels: push constants */
+    VkPipelineLayout layout; /* of all kernels: push constants */
     uint32_t push_bytes;     /* of the layout */
-    vulkan_lane lanes[VULKAN_MAX_LANES];
-    uint32_t lane_count;
-    _Atomic uint32_t next_lane;
+    vulkan_device_queue device_queues[VULKAN_MAX_DEVICE_QUEUES];
+    uint32_t device_queue_count;
+    _Atomic uint32_t next_device_queue;
     _Atomic int lost;
-    _Atomic uint64_t allocated[VK_MAX_MEMORY_HEAPS]; /* bytes, where the driver keeps no count */
+    _Atomic uint64_t allocated[VK_MAX_MEMORY_HEAPS]; /* bytes, by heap */
 };
 
-/* Memory is a buffer with memory of its own. It begins `shift` bytes into both, so that its address
- * is aligned. */
+/* A buffer that is bound to a VkDeviceMemory. The usable bytes start `shift` bytes into both, so
+ * that their address is aligned. */
 struct hal_plugin_memory {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    VkDeviceAddress address; /* of its first byte */
-    uint8_t *mapped;         /* its first byte; null where the host cannot see it */
-    uint64_t bytes, shift, taken;
+    VkDeviceAddress address;      /* of its first byte */
+    uint8_t *mapped;              /* its first byte; null where it is not mapped */
+    uint64_t bytes, shift, taken; /* usable; before them; of the heap */
     uint32_t heap;
 };
 
@@ -88,7 +86,7 @@ struct hal_plugin_kernel {
     uint32_t argument_bytes;
 };
 
-/* What a batch is recorded in; used again when the queue has reached its value. */
+/* What a batch is recorded into; reused after the queue has reached `value`. */
 typedef struct vulkan_slot {
     struct vulkan_slot *next;
     VkCommandPool pool;
@@ -97,33 +95,35 @@ typedef struct vulkan_slot {
     uint64_t value;
 } vulkan_slot;
 
-enum { VULKAN_TIMES = 1024 }; /* ends of batches that a queue remembers */
+enum { VULKAN_TIMES = 1024 }; /* points of a queue whose times are kept */
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
-    vulkan_lane *lane;
+    vulkan_device_queue *device_queue;
     VkSemaphore timeline;
-    VkQueryPool times; /* null where the device counts no time */
+    VkQueryPool times; /* null: the device has no timestamps */
     vulkan_slot *oldest, *newest;
-    _Atomic uint64_t reached; /* a value that it is known to have reached */
+    _Atomic uint64_t reached; /* a value that is known to be reached */
     uint64_t submitted;
-    _Atomic uint32_t dependents; /* a bit for each lane with batches that waited for the timeline */
+    /* A bit for each of the device's queues with batches that waited for the timeline. */
+    _Atomic uint32_t dependents;
 };
 
-/* status.c: the host's services; failing with a sentence; results of Vulkan as statuses. */
+/* status.c: the services of the host; failures with a message; results of Vulkan as statuses. */
 void vulkan_set_host(const hal_host *host);
 const hal_host *vulkan_host(void);
 hal_status vulkan_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 const char *vulkan_result_name(VkResult result);
-/* Fails with "what: name of the result". A lost device stays lost. `device` may be null. */
-hal_status vulkan_failed(hal_plugin_device *device, VkResult result, const char *format, ...)
+/* Fails with "<device>: <attempt>: <name of the result>". A lost device stays lost. `device` may be
+ * null. */
+hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const char *format, ...)
     HAL_PRINTF(3, 4);
-/* DEVICE_LOST once the device was lost. */
-hal_status vulkan_check(const hal_plugin_device *device);
-/* The same, and UNSUPPORTED where the driver runs nothing. */
-hal_status vulkan_check_runs(const hal_plugin_device *device);
+/* DEVICE_LOST after the device was lost. */
+hal_status vulkan_device_check(const hal_plugin_device *device);
+/* The same, and UNSUPPORTED for a device without hardware. */
+hal_status vulkan_device_check_hardware(const hal_plugin_device *device);
 
-/* instance.c: opens the loader and makes the one instance. */
+/* driver.c: opens the loader and creates the instance. Threads: any. */
 hal_status vulkan_instance_get(const vulkan_instance **instance);
 
 /* describe.c */
@@ -157,20 +157,28 @@ hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **que
 void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+/* Dispatches a kernel with no groups and waits, so that the driver compiles it. Threads: any. */
+hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel);
+
+/* point.c: the timeline of a queue, and the times of its points. */
+VkResult vulkan_point_create(hal_plugin_queue *queue);
+void vulkan_point_destroy(hal_plugin_queue *queue);
+/* Prepares the time of a point by the host, which costs the device nothing; waits until the point
+ * that had its slot is reached. Where the host cannot, commands.c does it. */
+void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
 hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
-/* Runs a kernel with no groups at all and waits: see quirks.c. Threads: any. */
-hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
-/* slot.c: command buffers and argument memory of batches. */
-hal_status vulkan_slot_take(hal_plugin_queue *queue, vulkan_slot **slot);
-void vulkan_slot_give_back(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t value);
+/* slot.c: command buffers and argument memory. A slot is released with the value of its batch, or
+ * with 0 where nothing was submitted. */
+hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot);
+void vulkan_slot_release(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t value);
 hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t bytes);
-void vulkan_slot_release_all(hal_plugin_queue *queue);
+void vulkan_slot_destroy_all(hal_plugin_queue *queue);
 
-/* record.c: writes a batch into a slot. */
-hal_status vulkan_record(hal_plugin_queue *queue, vulkan_slot *slot, const hal_batch *batch,
-                         uint64_t value);
+/* commands.c: records a batch into a slot. */
+hal_status vulkan_commands_record(hal_plugin_queue *queue, vulkan_slot *slot,
+                                  const hal_batch *batch, uint64_t value);
 
 #endif

@@ -188,7 +188,7 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
-/* A wait leaves the processor to a device that is made of it. */
+/* A wait does not spin where the device is the processor. */
 static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uint32_t kind)
 {
     hal_plugin_queue *queue = NULL;
@@ -204,7 +204,7 @@ static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uin
     return wrong;
 }
 
-/* A queue ends right behind a batch of another one that waited for it. */
+/* A queue is destroyed right after a batch of another one that waited for it. */
 static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *first = NULL, *second = NULL;
@@ -221,14 +221,16 @@ static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
-/* Promise 25: the driver's threads are gone in a child, which would wait for them for ever. */
+/* Promise 25: a child of fork does not have the driver's threads, and would wait for them
+ * forever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
 {
     plugin->device_close(device);
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);
-        _exit(expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE, "was forked"));
+        _exit(expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE,
+                     "child of a process"));
     }
     int state = 1;
     int wrong = waitpid(child, &state, 0) != child || state != 0;
@@ -246,7 +248,7 @@ static int in_situation(const char *situation)
     } listed[] = {
         {"bad_loader", HAL_ERROR_LIBRARY_MISSING, "libvulkan.so.1"},
         {"no_driver", HAL_ERROR_DRIVER_MISSING, "VK_ERROR_INCOMPATIBLE_DRIVER"},
-        {"old_loader", HAL_ERROR_TOO_OLD, "1.1, 1.2 is needed"},
+        {"old_loader", HAL_ERROR_TOO_OLD, "expected version 1.2 or newer, got 1.1"},
         {"no_device", HAL_ERROR_NO_DEVICE, "no device"},
         {"no_addresses", HAL_ERROR_NO_DEVICE, "bufferDeviceAddress"},
         {"old_device", HAL_ERROR_NO_DEVICE, "no Vulkan 1.2"},
@@ -267,7 +269,8 @@ static int in_situation(const char *situation)
     if (strcmp(situation, "no_function") == 0) {
         return expect(plugin->device_open(0, &device), HAL_ERROR_TOO_OLD, "vkWaitSemaphores");
     }
-    if (expect(plugin->device_open(count, &device), HAL_ERROR_NOT_FOUND, "usable devices") ||
+    if (expect(plugin->device_open(count, &device), HAL_ERROR_NOT_FOUND,
+               "expected an index below") ||
         expect(plugin->device_open(0, &device), HAL_OK, NULL)) {
         return 1;
     }

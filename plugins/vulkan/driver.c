@@ -1,0 +1,111 @@
+/* The Vulkan loader, opened at run time, and the instance of the process, which is created when
+ * hal first asks for devices and stays. After a failure the next call tries again. Called by
+ * device.c. */
+#include "vulkan_plugin.h"
+
+#include <kit/library.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct vulkan_loader {
+#define LOADER(name) PFN_##name name;
+#include "symbols.inl"
+#undef LOADER
+} vulkan_loader;
+
+static hal_status fail_missing(const char *name)
+{
+    return vulkan_fail(HAL_ERROR_TOO_OLD,
+                       "vulkan: the loader has no function %s: install a newer Vulkan loader",
+                       name);
+}
+
+static hal_status instance_create(const vulkan_instance *functions, VkInstance *handle)
+{
+    uint32_t version = 0;
+    functions->vkEnumerateInstanceVersion(&version);
+    if (version < VK_API_VERSION_1_2) {
+        return vulkan_fail(
+            HAL_ERROR_TOO_OLD,
+            "vulkan: loader: expected version 1.2 or newer, got %u.%u; install a newer "
+            "Vulkan loader",
+            VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    }
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                           .pEngineName = "halyard",
+                                           .apiVersion = VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pApplicationInfo = &application};
+    const VkResult result = functions->vkCreateInstance(&info, NULL, handle);
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER || result == VK_ERROR_INITIALIZATION_FAILED) {
+        return vulkan_fail(HAL_ERROR_DRIVER_MISSING,
+                           "vulkan: the loader finds no driver that works (vkCreateInstance: %s); "
+                           "install the device's Vulkan driver, and check VK_DRIVER_FILES and "
+                           "VK_ICD_FILENAMES if they are set",
+                           vulkan_result_name(result));
+    }
+    return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(NULL, result, "vkCreateInstance");
+}
+
+static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *instance)
+{
+    vulkan_instance made = {0};
+    PFN_vkVoidFunction function = NULL;
+#define GLOBAL(name)                                       \
+    function = loader->vkGetInstanceProcAddr(NULL, #name); \
+    if (function == NULL) {                                \
+        return fail_missing(#name);                        \
+    }                                                      \
+    memcpy(&made.name, &function, sizeof function);
+#include "symbols.inl"
+#undef GLOBAL
+    const hal_status status = instance_create(&made, &made.handle);
+    if (status != HAL_OK) {
+        return status;
+    }
+#define INSTANCE(name)                                            \
+    function = loader->vkGetInstanceProcAddr(made.handle, #name); \
+    if (function == NULL) {                                       \
+        return fail_missing(#name);                               \
+    }                                                             \
+    memcpy(&made.name, &function, sizeof function);
+#include "symbols.inl"
+#undef INSTANCE
+    *instance = made;
+    return HAL_OK;
+}
+
+static hal_status loader_open(vulkan_loader *loader)
+{
+    static const char *const names[] = {"libvulkan.so.1", NULL};
+    static const kit_symbol symbols[] = {
+#define LOADER(name) {#name, offsetof(vulkan_loader, name), 1},
+#include "symbols.inl"
+#undef LOADER
+    };
+    const kit_library library = {.title = "the Vulkan loader",
+                                 .names = names,
+                                 .remedy = "install the Vulkan loader (libvulkan1)",
+                                 .missing = HAL_ERROR_LIBRARY_MISSING,
+                                 .symbols = symbols,
+                                 .symbol_count = sizeof symbols / sizeof symbols[0]};
+    return kit_library_open(vulkan_host(), &library, loader);
+}
+
+hal_status vulkan_instance_get(const vulkan_instance **instance)
+{
+    static vulkan_loader loader;
+    static vulkan_instance the_instance;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&lock);
+    if (loader.vkGetInstanceProcAddr == NULL) {
+        status = loader_open(&loader);
+    }
+    if (status == HAL_OK && the_instance.handle == NULL) {
+        status = instance_load(&loader, &the_instance);
+    }
+    pthread_mutex_unlock(&lock);
+    *instance = status == HAL_OK ? &the_instance : NULL;
+    return status;
+}

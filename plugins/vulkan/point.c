@@ -1,0 +1,148 @@
+/* Points: the values of a queue's timeline semaphore, waiting for them, and the time between them.
+ * Called by queue.c and slot.c; entries of the plugin's table. */
+#include "quirks.h"
+#include "vulkan_plugin.h"
+
+#include <kit/clock.h>
+
+/* A wait polls this long before it calls the driver, which puts the thread to sleep and so takes
+ * longer than small work. Software devices need the processor themselves. */
+enum { SPIN_NS = 100000 };
+
+static VkResult timeline_create(hal_plugin_device *device, VkSemaphore *timeline)
+{
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                        .pNext = &type};
+    return device->vk.vkCreateSemaphore(device->handle, &info, NULL, timeline);
+}
+
+static VkResult times_create(hal_plugin_queue *queue)
+{
+    const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                        .queryCount = VULKAN_TIMES};
+    if (queue->device->physical.timestamp_bits == 0) {
+        return VK_SUCCESS;
+    }
+    return queue->device->vk.vkCreateQueryPool(queue->device->handle, &info, NULL, &queue->times);
+}
+
+/* Polls the timeline at least once, and for up to this long. */
+static VkResult timeline_poll(hal_plugin_queue *queue, uint64_t value, uint64_t nanoseconds)
+{
+    hal_plugin_device *device = queue->device;
+    const uint64_t start = nanoseconds > 0 ? kit_clock_ns() : 0;
+    for (;;) {
+        uint64_t reached = 0;
+        const VkResult result =
+            device->vk.vkGetSemaphoreCounterValue(device->handle, queue->timeline, &reached);
+        if (result != VK_SUCCESS || reached >= value) {
+            return result;
+        }
+        if (nanoseconds == 0 || kit_clock_ns() - start >= nanoseconds) {
+            return VK_TIMEOUT;
+        }
+    }
+}
+
+static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
+{
+    uint64_t known = atomic_load_explicit(&queue->reached, memory_order_relaxed);
+    while (known < value &&
+           !atomic_compare_exchange_weak_explicit(&queue->reached, &known, value,
+                                                  memory_order_release, memory_order_relaxed)) {
+    }
+}
+
+VkResult vulkan_point_create(hal_plugin_queue *queue)
+{
+    /* A device without hardware has no timelines, and nothing is ever submitted to it. */
+    if (queue->device->physical.quirks & VULKAN_QUIRK_NO_HARDWARE) {
+        return VK_SUCCESS;
+    }
+    const VkResult result = timeline_create(queue->device, &queue->timeline);
+    return result == VK_SUCCESS ? times_create(queue) : result;
+}
+
+void vulkan_point_destroy(hal_plugin_queue *queue)
+{
+    hal_plugin_device *device = queue->device;
+    device->vk.vkDestroyQueryPool(device->handle, queue->times, NULL);
+    device->vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
+}
+
+void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    if (queue->times == VK_NULL_HANDLE || !device->physical.has_host_reset) {
+        return;
+    }
+    if (value > VULKAN_TIMES) {
+        vulkan_queue_wait(queue, value - VULKAN_TIMES, UINT64_MAX);
+    }
+    device->vk.vkResetQueryPool(device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES), 1);
+}
+
+hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_plugin_device *device = queue->device;
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
+        return HAL_OK;
+    }
+    const hal_status status = vulkan_device_check(device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const uint64_t spin = device->physical.info.kind == HAL_DEVICE_SOFTWARE ? 0 : SPIN_NS;
+    VkResult result = timeline_poll(queue, value, timeout_ns < spin ? timeout_ns : spin);
+    if (result == VK_TIMEOUT && timeout_ns > spin) {
+        const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                          .semaphoreCount = 1,
+                                          .pSemaphores = &queue->timeline,
+                                          .pValues = &value};
+        result = device->vk.vkWaitSemaphores(device->handle, &info, timeout_ns - spin);
+    }
+    if (result == VK_SUCCESS) {
+        queue_raise_reached(queue, value);
+        return HAL_OK;
+    }
+    return result == VK_TIMEOUT ? HAL_ERROR_TIMEOUT
+                                : vulkan_fail_result(device, result, "waiting for a batch");
+}
+
+hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                uint64_t *nanoseconds)
+{
+    hal_plugin_device *device = queue->device;
+    const uint64_t bits = device->physical.timestamp_bits;
+    const uint64_t mask = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    uint64_t ticks[2] = {0, 0};
+    const uint64_t points[2] = {first, second};
+    *nanoseconds = 0;
+    if (bits == 0) {
+        return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
+                           device->physical.info.name);
+    }
+    if (first == 0 || first > second || second > queue->submitted ||
+        first + VULKAN_TIMES <= queue->submitted) {
+        return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
+                           "%s: queue_elapsed: points: expected submitted ones among the last %d, "
+                           "got %llu to %llu; the "
+                           "last is %llu",
+                           device->physical.info.name, (int)VULKAN_TIMES, (unsigned long long)first,
+                           (unsigned long long)second, (unsigned long long)queue->submitted);
+    }
+    for (int i = 0; i < 2; i++) {
+        const VkResult result = device->vk.vkGetQueryPoolResults(
+            device->handle, queue->times, (uint32_t)(points[i] % VULKAN_TIMES), 1, sizeof ticks[i],
+            &ticks[i], sizeof ticks[i], VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+        if (result != VK_SUCCESS) {
+            return vulkan_fail_result(device, result, "reading a time");
+        }
+    }
+    const uint64_t passed = (ticks[1] - ticks[0]) & mask;
+    *nanoseconds = (uint64_t)((double)passed * device->physical.timestamp_period);
+    return HAL_OK;
+}

@@ -1,0 +1,25 @@
+/* What a device lets SPIR-V modules use: set by describe.c, read by the lowering. */
+#ifndef HALYARD_VULKAN_TARGET_H
+#define HALYARD_VULKAN_TARGET_H
+
+#include <stdint.h>
+
+/* Sets of float widths. */
+enum { SPIRV_FLOAT_16 = 1, SPIRV_FLOAT_32 = 2, SPIRV_FLOAT_64 = 4 };
+
+typedef struct spirv_target {
+    uint32_t push_bytes;     /* size limit of push constants */
+    uint32_t subgroup_width; /* 0: none */
+    uint32_t
+        zero_inf_nan;   /* float widths whose signed zeros, infinities and NaN can be preserved */
+    uint32_t denormals; /* float widths whose denormals can be preserved */
+    uint32_t nearest_even;     /* float widths with rounding to nearest even */
+    uint32_t half_converts;    /* 1: the device's conversion from f16 to f32 is exact */
+    uint32_t half_rounds;      /* 1: the device's conversion from f32 to f16 is never folded away */
+    uint32_t shared_views;     /* 1: shared memory can be declared with several layouts */
+    uint32_t shared_bytes;     /* of a group */
+    uint32_t repairs_division; /* 1: division and square root of f32 are corrected by fused
+                                * multiply-adds and f64 */
+} spirv_target;
+
+#endif
