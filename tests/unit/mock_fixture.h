@@ -3,12 +3,7 @@
 #ifndef TESTS_UNIT_MOCK_FIXTURE_H
 #define TESTS_UNIT_MOCK_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <dlfcn.h>
 #include <hal/hal.h>
 #include <stdio.h>
@@ -32,7 +27,6 @@ static inline mock_state *mock_find(const char *name)
 /* For the group's set-up: the mock plugins are found, and nothing else is chosen. */
 static inline int mock_begin(void **state)
 {
-    (void)state;
     setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock", 1);
     setenv("HAL_BACKEND", "mock", 1);
     return 0;

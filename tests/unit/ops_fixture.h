@@ -4,12 +4,7 @@
 #ifndef TESTS_UNIT_OPS_FIXTURE_H
 #define TESTS_UNIT_OPS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include "tensor/cold.h"
 #include "tensor/context.h"
 #include <math.h>
@@ -30,7 +25,6 @@ typedef struct box {
 
 static inline int open_context(void **state)
 {
-    (void)state;
     if (hal_device_open("cpu", &test_device) || hal_queue_create(test_device, &test_queue) ||
         ops_context_create(test_queue, &test_context)) {
         fprintf(stderr, "%s\n", hal_status_message());
@@ -123,7 +117,6 @@ static inline int open_other_wide_context(void **state)
 
 static inline int close_context(void **state)
 {
-    (void)state;
     ops_context_destroy(test_context);
     hal_queue_destroy(test_queue);
     hal_device_release(test_device);

@@ -1,11 +1,7 @@
 /* The comparisons of hal-conformance notice what is wrong: one step beyond each bound, NaN, signs
  * of zeros, broken canaries, failures that were expected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +17,6 @@
 
 static void a_step_beyond_the_bound_is_wrong(void **state)
 {
-    (void)state;
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     const double values[] = {1.0, -3.5, 1000.0, 0.001};
     for (size_t t = 0; t < 4; t++) {
@@ -46,7 +41,6 @@ static void a_step_beyond_the_bound_is_wrong(void **state)
 
 static void nan_is_only_right_for_nan(void **state)
 {
-    (void)state;
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     const double bound = 1e30;
     for (size_t t = 0; t < 4; t++) {
@@ -66,7 +60,6 @@ static void nan_is_only_right_for_nan(void **state)
 
 static void infinities_and_zeros_have_signs(void **state)
 {
-    (void)state;
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     for (size_t t = 0; t < 4; t++) {
         const uint64_t infinity = number_bits(types[t], (double)INFINITY);
@@ -84,7 +77,6 @@ static void infinities_and_zeros_have_signs(void **state)
 
 static void bounds_are_held_to_a_thousandth(void **state)
 {
-    (void)state;
     float actual[2] = {1.0f, 100.5f};
     const long double expected[2] = {1.0L, 100.0L};
     const double wide[2] = {0.0, 0.5}, narrow[2] = {0.0, 0.4995};
@@ -100,7 +92,6 @@ static void bounds_are_held_to_a_thousandth(void **state)
 
 static void bits_are_compared_one_by_one(void **state)
 {
-    (void)state;
     comparison found;
     const uint32_t expected[3] = {0x80000000, 0x7fc00000, 5};
     uint32_t actual[3] = {0x80000000, 0xffc00001, 5};
@@ -126,7 +117,6 @@ static void bits_are_compared_one_by_one(void **state)
 
 static void integers_have_no_tolerance(void **state)
 {
-    (void)state;
     const int64_t actual = INT64_C(9007199254740993);
     const long double expected = 9007199254740992.0L;
     const double bound = 0.5;
@@ -137,7 +127,6 @@ static void integers_have_no_tolerance(void **state)
 
 static void every_broken_canary_is_found(void **state)
 {
-    (void)state;
     uint8_t memory[300];
     for (size_t i = 0; i < sizeof memory; i++) {
         canary_fill(memory, sizeof memory);
@@ -149,7 +138,6 @@ static void every_broken_canary_is_found(void **state)
 
 static void canary_is_nan_in_every_float_type(void **state)
 {
-    (void)state;
     uint8_t memory[8];
     canary_fill(memory, sizeof memory);
     for (hal_type type = HAL_TYPE_F16; type <= HAL_TYPE_F64; type++) {
@@ -159,7 +147,6 @@ static void canary_is_nan_in_every_float_type(void **state)
 
 static void small_floats_round_to_nearest_even(void **state)
 {
-    (void)state;
     assert_int_equal(number_bits(HAL_TYPE_F16, 1.0), 0x3c00);
     assert_int_equal(number_bits(HAL_TYPE_F16, 1.0 + 0x1p-11), 0x3c00);
     assert_int_equal(number_bits(HAL_TYPE_F16, 1.0 + 0x3p-11), 0x3c02);
@@ -184,7 +171,6 @@ static void small_floats_round_to_nearest_even(void **state)
 
 static void a_seed_gives_the_same_numbers(void **state)
 {
-    (void)state;
     random_state one = {random_seed_of(7, "gemm")}, two = {random_seed_of(7, "gemm")};
     random_state other = {random_seed_of(7, "gemn")}, later = {random_seed_of(8, "gemm")};
     const uint64_t first = random_next(&one);
@@ -195,7 +181,6 @@ static void a_seed_gives_the_same_numbers(void **state)
 
 static void expectations_are_found_by_name(void **state)
 {
-    (void)state;
     char path[SCRATCH_BYTES], message[512];
     expect_list list;
     const int file = scratch_file(path, "expect");

@@ -1,11 +1,7 @@
 /* The reports of hal-conformance: JSON, JUnit and TAP that parse whatever devices and cases are
  * called, and what a comparison with an earlier report finds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +106,6 @@ static void files_that_cannot_be_written_are_told(void **state)
 static void json_is_read_as_it_was_written(void **state)
 {
     char message[128];
-    (void)state;
     json_value *root = json_read("{\"a\": [1, -2.5e3, true, null, {}], \"b\\u0041\": "
                                  "\"\\u00e4\\ud83d\\ude00\\n\\\\\\\"\", \"c\": {\"d\": \"e\"}}",
                                  message, sizeof message);

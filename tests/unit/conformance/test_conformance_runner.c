@@ -1,12 +1,8 @@
 /* The runner of hal-conformance: cases that crash, hang, print, fork or end their process are
  * results, the run goes on behind them, what a device claims counts, and what fails is shrunk. On
  * the cpu plugin. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,7 +218,6 @@ static void add(case_list *list, const char *group, case_function function, int 
 
 static void crashes_and_hangs_are_results(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
     add(&list, "one", pass, 0, "passes");
@@ -255,7 +250,6 @@ static void crashes_and_hangs_are_results(void **state)
 
 static void ill_manners_are_results(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
     const struct {
@@ -299,7 +293,6 @@ static void ill_manners_are_results(void **state)
 
 static void failures_are_shrunk(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
     expectation known = {.pattern = strdup("box(way=2*"), .reason = strdup("known")};
     expect_list expected = {&known, 1};
@@ -328,7 +321,6 @@ static void failures_are_shrunk(void **state)
 
 static void shrunk_names_run_again(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
     expect_list none = {0};
     case_add_member(&list, &boxes, &(box){.m = 1, .shape = {1, 1}});
@@ -348,7 +340,6 @@ static void shrunk_names_run_again(void **state)
 
 static void fewer_steps_have_the_same_numbers(void **state)
 {
-    (void)state;
     case_family sequences = boxes;
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
     for (int i = 0; i < 2; i++) {
@@ -364,7 +355,6 @@ static void fewer_steps_have_the_same_numbers(void **state)
 
 static void claims_are_held(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
     add(&list, "claims", unclaimed, 1, "unclaimed_and_refused");
@@ -379,7 +369,6 @@ static void claims_are_held(void **state)
 
 static void findings_of_the_validate_layer_are_failures(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
     add(&list, "one", pass, 0, "passes");
@@ -405,7 +394,6 @@ static void findings_of_the_validate_layer_are_failures(void **state)
 
 static void an_expected_failure_that_passes_fails(void **state)
 {
-    (void)state;
     case_list list = {.level = CASE_LEVEL_CORE};
     expectation items[] = {{.pattern = strdup("fails"), .reason = strdup("known")},
                            {.pattern = strdup("pass*"), .reason = strdup("repaired since")}};

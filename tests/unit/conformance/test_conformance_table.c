@@ -47,7 +47,6 @@ static void run_case(fixture *f, const case_entry *entry)
 
 static void cases_pass_where_nothing_is_wrong(void **state)
 {
-    (void)state;
     fixture f = {0};
     mock->spoil.opcode = 0;
     for (size_t i = 0; i < list.count; i++) {
@@ -200,7 +199,6 @@ static void look_at_cell(void *user, const case_cover *cell)
 
 static void each_cell_that_is_wrong_fails_a_case(void **state)
 {
-    (void)state;
     fixture f = {0};
     cover_each_cell(look_at_cell, &f);
     if (f.is_open) {
@@ -215,7 +213,6 @@ static void each_cell_that_is_wrong_fails_a_case(void **state)
 /* A member of each family is found by its name alone, with any of its sizes changed. */
 static void names_of_families_hold_their_sizes(void **state)
 {
-    (void)state;
     size_t members = 0;
     for (size_t i = 0; i < list.count; i++) {
         const case_family *family = list.entries[i].family;
@@ -291,7 +288,6 @@ static void look_for_chosen(void *user, const case_cover *cell)
 
 static void few_cases_cover_every_cell(void **state)
 {
-    (void)state;
     static const char *const parameters[] = {"ir/load(*width=8,*guard=1)",
                                              "ir/store(*width=4,*",
                                              "gemm(*ta=1,*",
@@ -324,7 +320,6 @@ static void few_cases_cover_every_cell(void **state)
 
 static void the_same_few_each_time(void **state)
 {
-    (void)state;
     selection first = select_few(), second = select_few();
     assert_memory_equal(first.chosen, second.chosen, list.count * sizeof *first.chosen);
     free_selection(&first);
@@ -351,7 +346,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     case_list_free(&list);
     return 0;
 }

@@ -1,11 +1,7 @@
 /* The code in the opening comments of public headers compiles, does what they say, and leaves no
  * array behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <ops/ops.h>
 #include <stdio.h>
@@ -38,7 +34,6 @@ static void expect_no_arrays(void)
 
 static void hal_opens_a_device(void **state)
 {
-    (void)state;
 #include "example_hal.h"
     assert_int_equal(status, HAL_OK);
     hal_device_release(device);
@@ -46,7 +41,6 @@ static void hal_opens_a_device(void **state)
 
 static void arrays_are_kept_and_read(void **state)
 {
-    (void)state;
     const float first[4] = {0.5f, -1.0f, 0.25f, 2.0f};
     float numbers[4];
     ops_array *x = some(first), *w = unit(), *b = ops_array_scalar(context, HAL_TYPE_F32, 0.25);
@@ -81,7 +75,6 @@ static void a_graph_repeats_a_step(void **unused)
 
 static void an_expression_is_built(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {4};
     const float first[4] = {0.5f, -1.0f, 0.25f, 2.0f}, second[4] = {1.0f, 2.0f, -3.0f, 0.0f};
     float numbers[4];
@@ -104,7 +97,6 @@ static void an_expression_is_built(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     setenv("HAL_BACKEND", "cpu", 1);
     return hal_device_open(NULL, &opened) || hal_queue_create(opened, &queue) ||
            ops_context_create(queue, &context);
@@ -112,7 +104,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     ops_context_destroy(context);
     hal_queue_destroy(queue);
     hal_device_release(opened);

@@ -1,11 +1,7 @@
 /* docs/kernels.md: its code compiles, its kernels do what it says of them, and the messages that it
  * lists are those that the library gives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <kit/interpret.h>
 #include <math.h>
@@ -57,7 +53,6 @@ static char *read_page(void)
 
 static void scaling(void **state)
 {
-    (void)state;
     hal_ir_kernel *kernel = NULL;
     float x[100], y[100] = {0};
     for (int i = 0; i < 100; i++) {
@@ -83,7 +78,6 @@ static void scaling(void **state)
 
 static void pointwise_kernels(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     float x[64], y[64], sum[64];
     for (int i = 0; i < 64; i++) {
@@ -124,7 +118,6 @@ static void pointwise_kernels(void **state)
 
 static void sums_and_blocks(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     float x[192], y[192] = {0}, sums[3];
     for (int i = 0; i < 192; i++) {
@@ -162,7 +155,6 @@ static void sums_and_blocks(void **state)
 
 static void counting(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     uint8_t bytes[128];
     uint32_t counts[256] = {0};
@@ -245,7 +237,6 @@ static void mistake(hal_ir_builder *b, int which)
 
 static void messages_are_as_the_page_says(void **state)
 {
-    (void)state;
     char *page = read_page();
     char *row = strstr(page, "| the mistake | the message |");
     assert_non_null(row);

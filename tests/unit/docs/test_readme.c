@@ -1,10 +1,6 @@
 /* README.md: its program is examples/matmul and runs; its array code is one kernel, and right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +22,6 @@ static char *read_file(const char *path)
 
 static void the_program_is_the_example_and_runs(void **state)
 {
-    (void)state;
     char *page = read_file(README), *example = read_file(EXAMPLE);
     assert_non_null(strstr(page, example));
     free(page);
@@ -37,7 +32,6 @@ static void the_program_is_the_example_and_runs(void **state)
 /* tanh(x w + b), with whatever names the page uses. */
 static void the_arrays_become_one_kernel(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {2, 2};
     const float first[4] = {0.5f, -1.0f, 0.25f, 2.0f}, ones[4] = {1.0f, 0.0f, 0.0f, 1.0f};
     float numbers[4] = {0};

@@ -32,7 +32,6 @@ static void expect(const char *words)
 
 static void devices_and_failures_are_listed(void **state)
 {
-    (void)state;
     assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/needy",
                          ""),
                      0);
@@ -108,7 +107,6 @@ static const char *json_value(const char *at)
 
 static void json_is_json(void **state)
 {
-    (void)state;
     assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/bad_name:" TEST_PLUGINS "/short",
                          "--json"),
                      0);
@@ -122,7 +120,6 @@ static void json_is_json(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
-    (void)state;
     assert_int_equal(run("", "--wrong"), 2);
     expect("hal-info: --wrong is no option");
     expect("hal-info [--json]");
@@ -132,7 +129,6 @@ static void bad_arguments_are_refused(void **state)
 
 static void a_selection_that_fits_nothing_is_no_failure(void **state)
 {
-    (void)state;
     setenv("HAL_BACKEND", "nobody", 1);
     assert_int_equal(run(TEST_PLUGINS "/mock", ""), 0);
     expect("Choice without a selection: none");
@@ -142,7 +138,6 @@ static void a_selection_that_fits_nothing_is_no_failure(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     unsetenv("HAL_BACKEND");
     unsetenv("HAL_LOG");
     return 0;

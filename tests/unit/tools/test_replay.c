@@ -1,11 +1,7 @@
 /* The parts of hal-replay: how far elements of each type are apart, what type lies where, and the
  * kernels that it makes itself, run by the reference interpreter. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <kit/interpret.h>
 #include <math.h>
@@ -27,7 +23,6 @@ static replay_comparison compare(hal_type type, const void *here, const void *re
 
 static void floats_are_measured(void **state)
 {
-    (void)state;
     const float recorded[4] = {1.0f, 100.0f, 0.0f, -2.0f};
     float here[4] = {1.0f, 100.0f, 0.0f, -2.0f};
     assert_int_equal(compare(HAL_TYPE_F32, here, recorded, 16, bits).unequal, 0);
@@ -53,7 +48,6 @@ static void floats_are_measured(void **state)
 
 static void special_numbers_are_measured(void **state)
 {
-    (void)state;
     const replay_bound wide = {1e30, UINT64_MAX - 1};
     const uint32_t nan = 0x7fc00000, other_nan = 0xffc00001, infinity = 0x7f800000;
     const uint32_t zero = 0, minus_zero = 0x80000000, one = 0x3f800000;
@@ -68,7 +62,6 @@ static void special_numbers_are_measured(void **state)
 
 static void other_types_are_measured(void **state)
 {
-    (void)state;
     const uint16_t half[2] = {0x3c00, 0x4900}, half_here[2] = {0x3c01, 0x4900}; /* 1, 10 */
     replay_comparison c = compare(HAL_TYPE_F16, half_here, half, 4, by_type);
     assert_true(c.unequal == 1 && c.beyond == 0 && c.ulps == 1);
@@ -100,7 +93,6 @@ static void expect_type(const replay_memory *memory, uint64_t at, hal_type type,
 
 static void types_lie_where_they_were_put(void **state)
 {
-    (void)state;
     replay_memory memory = {0};
     expect_type(&memory, 0, HAL_TYPE_NONE, 1000);
     assert_int_equal(replay_memory_set_type(&memory, 100, 200, HAL_TYPE_F32, 0), HAL_OK);
@@ -167,7 +159,6 @@ static hal_ir_kernel *make_lanes(uint32_t items)
 /* What a kernel does with the lanes it was written for, its rewritten form does with others. */
 static void lanes_are_made_through_shared_memory(void **state)
 {
-    (void)state;
     static const uint32_t widths[] = {8, 16, 32}, sizes[] = {32, 20};
     const uint32_t grid[3] = {1, 1, 1};
     for (size_t s = 0; s < 2; s++) {
@@ -194,7 +185,6 @@ enum { M = 5, N = 7, K = 6, BATCH = 2 };
 /* C = max(2 A B - 3 C + row, 0) with A or B stored the other way, against sums in double. */
 static void plain_products_are_right(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *epilogue = NULL;
     assert_int_equal(hal_ir_builder_create_fragment("after", &b), HAL_OK);
@@ -244,7 +234,6 @@ static void plain_products_are_right(void **state)
 
 static void products_without_a_plain_kernel_are_refused(void **state)
 {
-    (void)state;
     hal_gemm_description gemm = {.size = sizeof gemm, .type_a = HAL_TYPE_I8, .type_b = HAL_TYPE_I8,
                                  .type_c = HAL_TYPE_I32, .batch = 1, .m = 4, .n = 4, .k = 4,
                                  .lda = 4, .ldb = 4, .ldc = 4};

@@ -1,15 +1,10 @@
 /* Arrays that grow: contents stay, capacities have a bound, failures change nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include "base/array.h"
 
 static void contents_stay(void **state)
 {
-    (void)state;
     uint64_t *items = NULL;
     uint32_t capacity = 0;
     for (uint64_t count = 0; count < 1000; count++) {
@@ -31,7 +26,6 @@ static void contents_stay(void **state)
 
 static void too_many(void **state)
 {
-    (void)state;
     char *items = NULL;
     uint32_t capacity = 0;
     assert_int_equal(HAL_ARRAY_RESERVE(items, capacity, 3), 1);

@@ -20,7 +20,6 @@ static void collect(void *user, uint32_t level, const char *message)
 
 static void levels_are_kept(void **state)
 {
-    (void)state;
     seen[0] = 0;
     hal_log_set_callback(collect, seen, HAL_LOG_WARN);
     assert_true(hal_log_wants(HAL_LOG_ERROR));
@@ -34,7 +33,6 @@ static void levels_are_kept(void **state)
 
 static void the_variable_counts_without_a_level(void **state)
 {
-    (void)state;
     setenv("HAL_LOG", "debug", 1);
     hal_log_set_callback(collect, seen, 0);
     assert_true(hal_log_wants(HAL_LOG_DEBUG));
@@ -48,7 +46,6 @@ static void the_variable_counts_without_a_level(void **state)
 
 static void plugins_log_through_hal(void **state)
 {
-    (void)state;
     seen[0] = 0;
     hal_log_set_callback(collect, seen, HAL_LOG_DEBUG);
     hal_device *device = mock_open("mock");
@@ -65,7 +62,6 @@ static void plugins_log_through_hal(void **state)
 
 static void dumps_show_both_sides_whatever_the_level(void **state)
 {
-    (void)state;
     seen[0] = 0;
     hal_device *device = mock_open("mock");
     hal_log_set_callback(collect, seen, HAL_LOG_ERROR);
@@ -84,7 +80,6 @@ static void dumps_show_both_sides_whatever_the_level(void **state)
 /* Promise 4: the library prints nothing by itself. */
 static void nothing_is_printed_unless_asked(void **state)
 {
-    (void)state;
     char path[SCRATCH_BYTES];
     const int file = scratch_file(path, "log");
     assert_true(file >= 0);

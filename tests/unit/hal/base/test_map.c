@@ -1,10 +1,6 @@
 /* The hash table: against an array, under random puts and takes, and with equal hashes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include "base/map.h"
 
 enum { KEYS = 700 };
@@ -12,7 +8,6 @@ static char objects[KEYS][16];
 
 static void random_puts_and_takes(void **state)
 {
-    (void)state;
     hal_map map = {0};
     void *values[KEYS] = {0};
     uint32_t count = 0, seed = 1;
@@ -53,7 +48,6 @@ static int is_address(const void *value, const void *wanted)
 /* Values of one key are kept apart by the match, whatever is removed between them. */
 static void equal_hashes(void **state)
 {
-    (void)state;
     enum { EACH = 100 };
     hal_map map = {0};
     for (uint32_t i = 0; i < EACH; i++) {

@@ -1,11 +1,7 @@
 /* Promise 6: structures with a size of their own are taken from 1.0's size on, after hal's have
  * grown and when those of a program are longer; anything else is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
 #include <stdlib.h>
@@ -29,7 +25,6 @@ typedef struct third {
 
 static void the_sizes_of_1_0_stay(void **state)
 {
-    (void)state;
     assert_int_equal(HAL_DEVICE_INFO_BYTES_1_0, device_info_1_0);
     assert_int_equal(HAL_GEMM_DESCRIPTION_BYTES_1_0, gemm_description_1_0);
     assert_int_equal(HAL_IR_KERNEL_BYTES_1_0, ir_kernel_1_0);
@@ -46,7 +41,6 @@ static void *block_of(const void *what, size_t bytes)
 
 static void a_shorter_one_is_filled_up_with_zeros(void **state)
 {
-    (void)state;
     struct {
         first old;
         uint32_t behind; /* is not read */
@@ -61,7 +55,6 @@ static void a_shorter_one_is_filled_up_with_zeros(void **state)
 
 static void a_longer_one_is_taken_when_its_rest_is_zeros(void **state)
 {
-    (void)state;
     third *later = block_of(&(third){sizeof *later, 7, 8, 0}, sizeof *later);
     second own;
     assert_true(hal_sized_take(&own, sizeof own, later, sizeof(first)));
@@ -74,7 +67,6 @@ static void a_longer_one_is_taken_when_its_rest_is_zeros(void **state)
 
 static void sizes_that_cannot_be_are_refused(void **state)
 {
-    (void)state;
     static const uint32_t sizes[] = {0, 4, sizeof(first) - 1, HAL_SIZED_MAX_BYTES + 1, UINT32_MAX};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         second own, *given = block_of(&(second){sizes[s], 7, 8}, sizeof *given);
@@ -86,7 +78,6 @@ static void sizes_that_cannot_be_are_refused(void **state)
 /* A kernel as a program of 1.0 writes it down, and as none ever was. */
 static void kernels_of_1_0_are_read(void **state)
 {
-    (void)state;
     hal_ir_kernel *copy = NULL, kernel = {.size = (uint32_t)ir_kernel_1_0,
                                           .version = ir_version_1_0,
                                           .group_size = {1, 1, 1},

@@ -1,10 +1,6 @@
 /* Status names and per-thread messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -12,7 +8,6 @@
 
 static void every_status_has_its_own_name(void **state)
 {
-    (void)state;
     for (hal_status i = 0; i < HAL_STATUS_COUNT; i++) {
         assert_non_null(hal_status_name(i));
         assert_memory_equal(hal_status_name(i), "HAL_", 4);
@@ -27,7 +22,6 @@ static void every_status_has_its_own_name(void **state)
 
 static void numbers_that_are_no_status_have_a_name_too(void **state)
 {
-    (void)state;
     assert_string_equal(hal_status_name(-1), "HAL_STATUS_?");
     assert_string_equal(hal_status_name(HAL_STATUS_COUNT), "HAL_STATUS_?");
     assert_string_equal(hal_status_name(INT32_MIN), "HAL_STATUS_?");
@@ -35,7 +29,6 @@ static void numbers_that_are_no_status_have_a_name_too(void **state)
 
 static void fail_keeps_the_sentence_and_gives_the_status(void **state)
 {
-    (void)state;
     assert_int_equal(hal_fail(HAL_ERROR_IO, "reading %s: line %d", "x", 7), HAL_ERROR_IO);
     assert_string_equal(hal_status_message(), "reading x: line 7");
     hal_fail(HAL_ERROR_IO, "loading: %s", hal_status_message());
@@ -44,7 +37,6 @@ static void fail_keeps_the_sentence_and_gives_the_status(void **state)
 
 static void long_sentences_end_in_dots(void **state)
 {
-    (void)state;
     char text[3 * HAL_MESSAGE_BYTES];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = 0;
@@ -64,7 +56,6 @@ static void *fail_elsewhere(void *argument)
 
 static void messages_are_per_thread(void **state)
 {
-    (void)state;
     pthread_t thread;
     void *result = NULL;
     int token = 0;

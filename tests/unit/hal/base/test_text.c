@@ -1,10 +1,6 @@
 /* Growing text, and lists of words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +8,6 @@
 
 static void text_grows_by_what_is_added(void **state)
 {
-    (void)state;
     hal_text text = {0};
     assert_string_equal(hal_text_get(&text), "");
     for (int i = 0; i < 1000; i++) {
@@ -45,7 +40,6 @@ static const char *words_of(const char *list)
 
 static void a_list_gives_its_words_and_no_empty_ones(void **state)
 {
-    (void)state;
     assert_string_equal(words_of("one"), "one");
     assert_string_equal(words_of("one,two"), "one|two");
     assert_string_equal(words_of("one, two three"), "one|two|three");
@@ -57,7 +51,6 @@ static void a_list_gives_its_words_and_no_empty_ones(void **state)
 
 static void a_list_has_whole_words_only(void **state)
 {
-    (void)state;
     const char *list = "native, ir,batches,,end";
     assert_true(hal_list_has(list, "native"));
     assert_true(hal_list_has(list, "ir"));

@@ -1,12 +1,8 @@
 /* Promises 22 and 25 on a real device, the cpu plugin with its worker threads: a process that opens
  * and closes a thousand times, or allocates and frees a hundred thousand times, stays as large as
  * it was; the child of a fork is told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/hal.h>
 #include <malloc.h>
 #include <ops/ops.h>
@@ -87,7 +83,6 @@ static void use_once(void)
 
 static void opening_and_closing(void **state)
 {
-    (void)state;
     for (int i = 0; i < cycles / 4; i++) {
         use_once();
     }
@@ -113,7 +108,6 @@ static void allocate(hal_device *device, int times)
 
 static void allocating_and_freeing(void **state)
 {
-    (void)state;
     hal_device *device = NULL;
     works(hal_device_open("cpu", &device));
     allocate(device, ALLOCATIONS / 10);
@@ -127,7 +121,6 @@ static void allocating_and_freeing(void **state)
 #if !defined(__SANITIZE_THREAD__) && !defined(HAL_TEST_EMULATED)
 static void forked_children_are_told(void **state)
 {
-    (void)state;
     static const int64_t shape[1] = {4};
     hal_device *device = NULL;
     hal_queue *queue = NULL;

@@ -31,7 +31,6 @@ static uint32_t first_word(hal_buffer *buffer)
 
 static void graphs_run_when_launched(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
     assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
@@ -52,7 +51,6 @@ static void graphs_run_when_launched(void **state)
 
 static void slots_take_other_buffers(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
     hal_buffer *c = mock_buffer(device, 128);
@@ -84,7 +82,6 @@ static void slots_take_other_buffers(void **state)
 
 static void launches_are_ordered_with_what_is_around_them(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
     hal_graph *graph = fill_and_copy(a, b, 9, 0);
@@ -106,7 +103,6 @@ static void launches_are_ordered_with_what_is_around_them(void **state)
 
 static void graphs_keep_memory_and_kernels(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 1 << 20);
     hal_buffer *b = mock_buffer(device, 1 << 20);
     hal_kernel *own = mock_kernel(device, 33);
@@ -137,7 +133,6 @@ static void graphs_keep_memory_and_kernels(void **state)
 
 static void what_is_not_a_command_is_refused_in_between(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_graph *graph = NULL;
     char data[4] = {0};
@@ -169,7 +164,6 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
 
 static void graphs_larger_than_a_batch_are_one_piece(void **state)
 {
-    (void)state;
     enum { COUNT = HAL_QUEUE_BATCH_COMMANDS + 100 };
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
@@ -201,7 +195,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     mock_reset(mock);
     return 0;
@@ -209,7 +202,6 @@ static int reset(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_graph_destroy(NULL);
     hal_kernel_release(kernel);
     hal_queue_destroy(queue);

@@ -22,7 +22,6 @@ static void expect_marks(const char *marks)
 
 static void independent_work_may_overlap(void **state)
 {
-    (void)state;
     hal_buffer *buffers[8];
     for (int i = 0; i < 8; i++) {
         buffers[i] = mock_buffer(device, 1024);
@@ -43,7 +42,6 @@ static void independent_work_may_overlap(void **state)
 
 static void each_kind_of_conflict_is_marked(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 1024);
     hal_buffer *b = mock_buffer(device, 1024);
     hal_buffer *c = mock_buffer(device, 1024);
@@ -62,7 +60,6 @@ static void each_kind_of_conflict_is_marked(void **state)
 
 static void ranges_count_not_buffers(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 1024);
     assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, 512}, 1), HAL_OK);
     assert_int_equal(hal_queue_fill(queue, (hal_range){a, 512, 512}, 2), HAL_OK);
@@ -76,7 +73,6 @@ static void ranges_count_not_buffers(void **state)
 
 static void memory_used_again_is_marked(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 1024);
     hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 1);
     hal_buffer_release(a);
@@ -90,7 +86,6 @@ static void memory_used_again_is_marked(void **state)
 
 static void a_full_list_forces_a_barrier(void **state)
 {
-    (void)state;
     enum { COUNT = HAL_HAZARD_RANGES + 2 };
     hal_buffer *buffers[COUNT];
     char marks[COUNT + 1] = {0};
@@ -109,7 +104,6 @@ static void a_full_list_forces_a_barrier(void **state)
  * mark, and the commands that hal marks are a superset of those. */
 static void no_conflict_is_missed(void **state)
 {
-    (void)state;
     enum { COMMANDS = 300, BUFFERS = 5 };
     static struct {
         int buffer;
@@ -157,7 +151,6 @@ static int touch(hal_hazards *hazards, const hal_memory *memory, uint64_t begin,
 
 static void forced_hazards_mark_the_next_command(void **state)
 {
-    (void)state;
     static hal_hazards hazards;
     static hal_memory memory;
     assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 0);
@@ -171,7 +164,6 @@ static void forced_hazards_mark_the_next_command(void **state)
 /* One range at a time beside a plain list, for as long as the ranges move through their room. */
 static void random_ranges_are_marked_as_a_plain_list_says(void **state)
 {
-    (void)state;
     enum { BLOCKS = 40, STEPS = 100000 };
     static hal_hazards hazards;
     static hal_memory blocks[BLOCKS];
@@ -206,14 +198,12 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     mock_reset(mock);
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     hal_kernel_release(kernel);
     hal_queue_destroy(queue);
     hal_device_release(device);

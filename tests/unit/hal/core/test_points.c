@@ -40,7 +40,6 @@ static hal_point fill(side *at, uint32_t pattern)
 
 static void points_are_reached_in_order(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     mock->hold = 1;
     const hal_point first = fill(&one, 1);
@@ -65,7 +64,6 @@ static void points_are_reached_in_order(void **state)
 
 static void points_that_were_never_given_out_are_refused(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock");
     const hal_point point = fill(&one, 1);
@@ -80,7 +78,6 @@ static void points_that_were_never_given_out_are_refused(void **state)
 
 static void queues_of_a_device_wait_in_the_plugin(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock");
     mock->hold = 1;
@@ -101,7 +98,6 @@ static void queues_of_a_device_wait_in_the_plugin(void **state)
 /* Of memory that the host sees, too, where nothing has to be recorded to read it. */
 static void reading_comes_after_what_the_queue_waits_for(void **state)
 {
-    (void)state;
     side one = make_side("mock:2");
     side other = make_side("mock:2");
     uint32_t seen = 0;
@@ -119,7 +115,6 @@ static void reading_comes_after_what_the_queue_waits_for(void **state)
  * is behind what its queue waits for. */
 static void a_write_comes_after_what_the_queue_waits_for(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock");
     const uint32_t word = 5;
@@ -145,7 +140,6 @@ static void a_write_comes_after_what_the_queue_waits_for(void **state)
 
 static void other_plugins_are_waited_for_by_hal(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     mock->hold = 1;
@@ -174,7 +168,6 @@ static void other_plugins_are_waited_for_by_hal(void **state)
 
 static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     side third = make_side("mock:1");
@@ -198,7 +191,6 @@ static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
 
 static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     side beside = make_side("mock_two");
@@ -220,7 +212,6 @@ static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
 
 static void destroying_either_queue_ends_well(void **state)
 {
-    (void)state;
     for (int round = 0; round < 2; round++) {
         side one = make_side("mock");
         side other = make_side("mock_two");
@@ -245,7 +236,6 @@ static void destroying_either_queue_ends_well(void **state)
 /* The wait outlives the device that it names. */
 static void a_wait_for_a_closed_device_is_over(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     mock->hold = 1;
@@ -263,7 +253,6 @@ static void a_wait_for_a_closed_device_is_over(void **state)
 
 static void a_queue_stays_as_long_as_batches_name_it(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock");
     mock->slow = 1;
@@ -278,7 +267,6 @@ static void a_queue_stays_as_long_as_batches_name_it(void **state)
 
 static void a_held_batch_that_fails_is_reported_once(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     mock->hold = 1;
@@ -304,7 +292,6 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
 /* What was recorded, not flushed, behind a held batch that failed runs before the queue ends. */
 static void a_failure_of_a_held_batch_ends_no_work(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     mock->hold = 1;
@@ -331,7 +318,6 @@ static void a_failure_of_a_held_batch_ends_no_work(void **state)
 /* A queue whose device is lost takes what is held of it along, whatever it waits for. */
 static void a_held_batch_goes_with_its_lost_device(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     side beside = {
@@ -358,7 +344,6 @@ static void a_held_batch_goes_with_its_lost_device(void **state)
 
 static void transfers_cross_plugins(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two:1");
     fill(&one, 0x01020304);
@@ -377,7 +362,6 @@ static void transfers_cross_plugins(void **state)
 
 static void time_between_points(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     uint64_t nanoseconds = 0;
     const hal_point first = fill(&one, 1);
@@ -413,7 +397,6 @@ static void *release_later(void *argument)
 
 static void points_may_be_waited_for_from_any_thread(void **state)
 {
-    (void)state;
     side one = make_side("mock");
     side other = make_side("mock_two");
     pthread_t thread;
@@ -442,7 +425,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     mock_reset(mock);
     mock_reset(two);
     return 0;

@@ -19,7 +19,6 @@ static void touch(hal_queue *on, hal_buffer *buffer)
 
 static void released_memory_comes_back_without_the_driver(void **state)
 {
-    (void)state;
     hal_buffer_release(mock_buffer(device, 4 << 20));
     const uint32_t before = mock->calls[MOCK_ALLOCATE];
     for (int i = 0; i < 1000; i++) {
@@ -35,7 +34,6 @@ static void released_memory_comes_back_without_the_driver(void **state)
 
 static void the_best_fit_is_taken(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {10u << 20, 8u << 20, 12u << 20};
     hal_buffer *buffers[3];
     for (int i = 0; i < 3; i++) {
@@ -59,7 +57,6 @@ static void the_best_fit_is_taken(void **state)
 
 static void little_is_wasted(void **state)
 {
-    (void)state;
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 28; bytes = bytes * 5 / 4 + 1) {
         hal_device_trim(device);
         hal_buffer *buffer = mock_buffer(device, bytes);
@@ -75,7 +72,6 @@ static void little_is_wasted(void **state)
 
 static void another_queue_waits_for_the_last_use(void **state)
 {
-    (void)state;
     hal_queue *other = mock_queue(device);
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
     mock->hold = 1;
@@ -98,7 +94,6 @@ static void another_queue_waits_for_the_last_use(void **state)
 
 static void work_not_yet_flushed_is_never_waited_for(void **state)
 {
-    (void)state;
     hal_queue *other = mock_queue(device);
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
     touch(queue, buffer);
@@ -116,7 +111,6 @@ static void work_not_yet_flushed_is_never_waited_for(void **state)
 
 static void mapping_never_meets_work_under_way(void **state)
 {
-    (void)state;
     hal_buffer *buffer = NULL;
     hal_buffer *target = mock_buffer(device, 4096);
     void *pointer = NULL;
@@ -155,7 +149,6 @@ static void mapping_never_meets_work_under_way(void **state)
 /* Promise 22. */
 static void out_of_memory_trims_and_tries_again(void **state)
 {
-    (void)state;
     mock->memory_limit = UINT64_C(256) << 20;
     hal_buffer *one = mock_buffer(device, 100 << 20);
     hal_buffer *other = mock_buffer(device, 150 << 20);
@@ -181,7 +174,6 @@ static void out_of_memory_trims_and_tries_again(void **state)
 /* A batch that the device did not take has used nothing: what it named goes back like all else. */
 static void a_dropped_batch_holds_no_memory(void **state)
 {
-    (void)state;
     mock->memory_limit = UINT64_C(256) << 20;
     hal_buffer *one = mock_buffer(device, 100 << 20);
     touch(queue, one);
@@ -196,7 +188,6 @@ static void a_dropped_batch_holds_no_memory(void **state)
 /* Much that two queues have under way does not keep a third from the memory that it uses again. */
 static void queues_that_lag_cost_others_no_memory(void **state)
 {
-    (void)state;
     enum { LARGE = 64 << 10, LAGGING = 100, WRITES = 1000 };
     static uint8_t data[LARGE];
     hal_queue *others[2] = {mock_queue(device), mock_queue(device)};
@@ -222,7 +213,6 @@ static void queues_that_lag_cost_others_no_memory(void **state)
 
 static void exact_sizes_are_tried_when_memory_is_short(void **state)
 {
-    (void)state;
     mock->memory_limit = (1 << 20) + 300000;
     hal_buffer *buffer = mock_buffer(device, (1 << 20) + 299000);
     hal_buffer_release(buffer);
@@ -230,7 +220,6 @@ static void exact_sizes_are_tried_when_memory_is_short(void **state)
 
 static void the_pool_keeps_a_part_of_the_memory_at_most(void **state)
 {
-    (void)state;
     hal_buffer *buffers[9];
     for (int i = 0; i < 9; i++) {
         buffers[i] = mock_buffer(device, 100 << 20);
@@ -243,7 +232,6 @@ static void the_pool_keeps_a_part_of_the_memory_at_most(void **state)
 
 static void trimming_gives_all_back(void **state)
 {
-    (void)state;
     for (int i = 1; i < 40; i++) {
         hal_buffer_release(mock_buffer(device, (uint64_t)i * 77777));
     }
@@ -256,7 +244,6 @@ static void trimming_gives_all_back(void **state)
 /* Promise 22: 100,000 calls. */
 static void processes_do_not_grow(void **state)
 {
-    (void)state;
     hal_buffer *source = mock_buffer(device, 1000);
     for (int i = 0; i < 100000; i++) {
         hal_buffer *buffer = mock_buffer(device, 1000 + (uint64_t)(i % 50) * 100);
@@ -280,7 +267,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     hal_device_trim(device);
     mock_reset(mock);
@@ -289,7 +275,6 @@ static int reset(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_queue_destroy(queue);
     hal_device_release(device);
     mock_is_clean(mock);

@@ -10,7 +10,6 @@ static hal_kernel *kernel;
 
 static void writes_come_back(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 1000);
     char in[1000];
     char out[1000] = {0};
@@ -27,7 +26,6 @@ static void writes_come_back(void **state)
 
 static void odd_bytes_are_written_and_read(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 64);
     char out[64];
     assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0), HAL_OK);
@@ -39,7 +37,6 @@ static void odd_bytes_are_written_and_read(void **state)
 
 static void large_data_goes_in_pieces(void **state)
 {
-    (void)state;
     enum { BYTES = (70 << 20) + 12345 };
     hal_buffer *buffer = mock_buffer(device, BYTES);
     uint32_t *data = malloc(BYTES + 4);
@@ -63,7 +60,6 @@ static void large_data_goes_in_pieces(void **state)
 
 static void writes_are_in_the_order_of_the_queue(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 16);
     hal_buffer *copy = mock_buffer(device, 16);
     uint32_t out[4];
@@ -84,7 +80,6 @@ static void writes_are_in_the_order_of_the_queue(void **state)
 /* On a device that maps its memory the host writes it, but never under work that is under way. */
 static void mapped_devices_are_written_directly(void **state)
 {
-    (void)state;
     hal_device *mapped = mock_open("mock:1");
     hal_queue *other = mock_queue(mapped);
     hal_buffer *buffer = mock_buffer(mapped, 16);
@@ -113,7 +108,6 @@ static void mapped_devices_are_written_directly(void **state)
 
 static void commands_reach_the_plugin_as_recorded(void **state)
 {
-    (void)state;
     hal_buffer *in = mock_buffer(device, 1024);
     hal_buffer *out = mock_buffer(device, 1024);
     const uint32_t grid[3] = {3, 4, 5};
@@ -143,7 +137,6 @@ static void commands_reach_the_plugin_as_recorded(void **state)
 
 static void kernels_compute(void **state)
 {
-    (void)state;
     int32_t data[64];
     int32_t out[64];
     for (int i = 0; i < 64; i++) {
@@ -163,7 +156,6 @@ static void kernels_compute(void **state)
 
 static void nothing_is_recorded_for_nothing(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 64);
     const uint32_t grid[3] = {1, 0, 1};
     const hal_range bindings[2] = {{buffer, 0, 0}, {buffer, 64, HAL_WHOLE}};
@@ -181,7 +173,6 @@ static void nothing_is_recorded_for_nothing(void **state)
 
 static void long_batches_flush_by_themselves(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
     /* Twice: the wait makes batches short again. */
@@ -205,7 +196,6 @@ static void long_batches_flush_by_themselves(void **state)
 
 static void batches_take_the_length_that_was_set(void **state)
 {
-    (void)state;
     hal_buffer *a = mock_buffer(device, 64);
     assert_int_equal(hal_queue_set_batch(queue, 3, 2), HAL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(hal_queue_set_batch(NULL, 2, 4), HAL_ERROR_INVALID_ARGUMENT);
@@ -221,7 +211,6 @@ static void batches_take_the_length_that_was_set(void **state)
 /* Memory that only a batch in recording keeps cannot be trimmed, so its share is bounded. */
 static void batches_that_use_much_memory_flush_by_themselves(void **state)
 {
-    (void)state;
     const uint64_t part = UINT64_C(60) << 20;
     for (int i = 0; i < 6; i++) {
         hal_buffer *buffer = mock_buffer(device, part + ((uint64_t)i << 24) * 2);
@@ -235,7 +224,6 @@ static void batches_that_use_much_memory_flush_by_themselves(void **state)
 /* A device that does not say how much memory it has is no device without memory. */
 static void batches_grow_where_memory_is_not_known(void **state)
 {
-    (void)state;
     hal_device *other = mock_open("mock:1");
     hal_queue *own = mock_queue(other);
     hal_buffer *buffer = mock_buffer(other, 64);
@@ -251,7 +239,6 @@ static void batches_grow_where_memory_is_not_known(void **state)
 
 static void buffers_and_kernels_may_go_at_once(void **state)
 {
-    (void)state;
     mock->hold = 1;
     for (int i = 0; i < 20; i++) {
         hal_kernel *own = mock_kernel(device, 1000 + i);
@@ -276,7 +263,6 @@ static void buffers_and_kernels_may_go_at_once(void **state)
 
 static void failed_batches_are_dropped_and_the_queue_goes_on(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 4);
     uint32_t value = 0;
     hal_point point;
@@ -298,7 +284,6 @@ static void failed_batches_are_dropped_and_the_queue_goes_on(void **state)
 
 static void failures_without_words_have_the_status_name(void **state)
 {
-    (void)state;
     hal_buffer *buffer = mock_buffer(device, 4);
     mock->no_words = 1;
     mock->fail_in[MOCK_SUBMIT] = 1;
@@ -321,7 +306,6 @@ static void failures_without_words_have_the_status_name(void **state)
 
 static void lost_devices_stay_lost_until_opened_anew(void **state)
 {
-    (void)state;
     hal_device *lost = mock_open("mock:1");
     hal_queue *other = mock_queue(lost);
     hal_buffer *buffer = mock_buffer(lost, 64);
@@ -354,7 +338,6 @@ static void lost_devices_stay_lost_until_opened_anew(void **state)
 /* What was handed over before the loss may still be under way, and uses memory and kernels. */
 static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
 {
-    (void)state;
     hal_device *lost = mock_open("mock:1");
     hal_queue *first = mock_queue(lost), *second = mock_queue(lost);
     hal_buffer *a = mock_buffer(lost, 64 * 4), *b = mock_buffer(lost, 64 * 4);
@@ -380,7 +363,6 @@ static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
 
 static void kernels_are_made_once(void **state)
 {
-    (void)state;
     const uint32_t before = mock->calls[MOCK_KERNEL];
     hal_kernel *one = mock_kernel(device, 77);
     hal_kernel *other = mock_kernel(device, 77);
@@ -405,7 +387,6 @@ static void kernels_are_made_once(void **state)
 /* Two sources may come to the same legalised kernel: one dead operation more, and names. */
 static void kernels_are_one_by_what_they_do(void **state)
 {
-    (void)state;
     hal_kernel *made[3];
     const uint32_t before = mock->calls[MOCK_KERNEL];
     for (int i = 0; i < 3; i++) {
@@ -434,7 +415,6 @@ static void kernels_are_one_by_what_they_do(void **state)
 
 static void native_kernels_go_by_format(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *signature = NULL;
     hal_kernel *one = NULL;
@@ -466,7 +446,6 @@ static void native_kernels_go_by_format(void **state)
 
 static void native_products_may_decline(void **state)
 {
-    (void)state;
     hal_gemm_description product = {
         .size = sizeof product,
         .type_a = HAL_TYPE_F32,
@@ -536,7 +515,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
     mock_reset(mock);
     return 0;
@@ -544,7 +522,6 @@ static int reset(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_kernel_release(kernel);
     hal_queue_destroy(queue);
     hal_device_release(device);

@@ -16,7 +16,6 @@ static hal_kernel *kernel;
 /* A plugin that reports success and gives no object: an error, and nothing is left behind. */
 static void success_without_an_object(void **state)
 {
-    (void)state;
     const char *const words = "the plugin reports success and gives nothing";
     const hal_status status = HAL_ERROR_INTERNAL;
     mock->fail_with = MOCK_NOTHING;
@@ -54,7 +53,6 @@ static void success_without_an_object(void **state)
 
 static void null_handles_are_named(void **state)
 {
-    (void)state;
     hal_buffer *made_buffer = (hal_buffer *)1;
     hal_queue *made_queue = (hal_queue *)1;
     hal_kernel *made_kernel = (hal_kernel *)1;
@@ -108,7 +106,6 @@ static void null_handles_are_named(void **state)
 
 static void null_is_released_and_asked(void **state)
 {
-    (void)state;
     hal_device_release(NULL);
     hal_buffer_release(NULL);
     hal_kernel_release(NULL);
@@ -131,7 +128,6 @@ static void null_is_released_and_asked(void **state)
 
 static void sizes_of_buffers(void **state)
 {
-    (void)state;
     hal_buffer *made = NULL;
     assert_fails(hal_buffer_create(device, 0, 0, &made), HAL_ERROR_INVALID_ARGUMENT, "bytes is 0");
     assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 4, &made),
@@ -145,7 +141,6 @@ static void sizes_of_buffers(void **state)
 
 static void ranges_that_do_not_fit(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     hal_buffer_set_label(buffer, "weights");
     assert_fails(hal_queue_fill(queue, (hal_range){buffer, 1028, 4}, 0), bad,
@@ -181,7 +176,6 @@ static void ranges_that_do_not_fit(void **state)
 
 static void dispatches_that_do_not_fit(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const uint32_t grid[3] = {1, 1, 1};
     const uint32_t large[3] = {1, 65536, 1};
@@ -224,7 +218,6 @@ static void dispatches_that_do_not_fit(void **state)
 
 static void kernels_beyond_the_device(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
     hal_kernel *made = NULL;
@@ -261,7 +254,6 @@ static void kernels_beyond_the_device(void **state)
 
 static void labels_are_cut(void **state)
 {
-    (void)state;
     char text[100];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
@@ -283,7 +275,6 @@ static void labels_are_cut(void **state)
 /* Promise 4: everything of the plugin that can fail does, at each place, and leaves nothing. */
 static void failures_leave_nothing_behind(void **state)
 {
-    (void)state;
     for (int entry = 0; entry < MOCK_ENTRIES; entry++) {
         if (entry == MOCK_ENUMERATE || entry == MOCK_DEVICE_OPEN) {
             continue;
@@ -337,7 +328,6 @@ static void failures_leave_nothing_behind(void **state)
 /* Promise 25. */
 static void a_forked_child_is_told(void **state)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -365,7 +355,6 @@ static void a_forked_child_is_told(void **state)
 
 static void opened_and_closed_a_thousand_times(void **state)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         hal_device *again = mock_open("mock_two");
         hal_queue *own = mock_queue(again);
@@ -380,7 +369,6 @@ static void opened_and_closed_a_thousand_times(void **state)
 
 static void the_version_is_told(void **state)
 {
-    (void)state;
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", HAL_VERSION_MAJOR, HAL_VERSION_MINOR,
              HAL_VERSION_PATCH);
@@ -403,7 +391,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     mock_reset(mock);
     return 0;
@@ -411,7 +398,6 @@ static int reset(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_device_release(device);
     hal_kernel_release(kernel);
     hal_buffer_release(foreign);

@@ -315,7 +315,6 @@ static void random_work(uint32_t seed, void (*one)(void))
 
 static void random_work_is_right(void **state)
 {
-    (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++) {
         mock->reach = seed % 2 == 0; /* devices of the plugin copy into each other's memory */
         random_work(seed, step);
@@ -324,7 +323,6 @@ static void random_work_is_right(void **state)
 
 static void small_writes_keep_their_data(void **state)
 {
-    (void)state;
     for (uint32_t seed = 1; seed <= 4; seed++) {
         mock->reach = seed % 2 == 0;
         random_work(seed, step_of_writes);
@@ -333,7 +331,6 @@ static void small_writes_keep_their_data(void **state)
 
 static void dropped_batches_are_all_that_is_lost(void **state)
 {
-    (void)state;
     faults = 1;
     for (uint32_t seed = 1; seed <= 4; seed++) {
         mock->reach = seed % 2 == 0;

@@ -25,7 +25,6 @@ static void expect_words(uint64_t offset, uint32_t value)
 
 static void many_writes_take_a_few_chunks(void **state)
 {
-    (void)state;
     enum { PLACES = BYTES / 16, WRITES = 20000 };
     for (int round = 0; round < 3; round++) {
         atomic_store(&mock->slow, round == 1);
@@ -42,7 +41,6 @@ static void many_writes_take_a_few_chunks(void **state)
 /* A write that is waited for uses the same chunk again. */
 static void alone_they_take_one(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 3 * CHUNK_BYTES / 256; i++) {
         write_words(64, i);
         assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
@@ -54,7 +52,6 @@ static void alone_they_take_one(void **state)
 /* A queue that has been waited for holds no memory. */
 static void idle_they_take_none(void **state)
 {
-    (void)state;
     hal_memory_statistics now;
     write_words(0, 1);
     assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
@@ -67,7 +64,6 @@ static void idle_they_take_none(void **state)
 /* All lengths about the limit, and odd ones; beside them nothing changes. */
 static void lengths(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {1, 3, 255, 256, 257, 4096, MOST - 1, MOST, MOST + 1, 100000};
     uint8_t *data = malloc(BYTES), *back = malloc(BYTES);
     assert_true(data && back);
@@ -95,7 +91,6 @@ static void lengths(void **state)
 /* A write that finds the batch full is of the next one: it is not over when the full one is. */
 static void a_full_batch_is_not_the_writes_own(void **state)
 {
-    (void)state;
     hal_point point;
     assert_int_equal(hal_queue_set_batch(queue, 1, 1), HAL_OK);
     write_words(0, 1);
@@ -116,7 +111,6 @@ static void a_full_batch_is_not_the_writes_own(void **state)
 /* Nothing is lost when the first chunk cannot be had, and the next write works. */
 static void without_memory(void **state)
 {
-    (void)state;
     write_words(0, 1); /* the buffer's own memory has been used, the chunk is there */
     hal_queue *other = mock_queue(device);
     const uint32_t word = 5;
@@ -142,7 +136,6 @@ static void leave(uint64_t bytes)
 /* A device that has no chunk left has 4 bytes, and many times 4 bytes. */
 static void a_write_needs_no_more_than_itself(void **state)
 {
-    (void)state;
     enum { WRITES = 100, ROOM = 4096 };
     for (uint32_t round = 0; round < 2; round++) {
         leave(ROOM);
@@ -170,7 +163,6 @@ static void a_write_needs_no_more_than_itself(void **state)
 /* With room for fewer chunks than there might be, what was written is waited for. */
 static void later_chunks_that_cannot_be_had(void **state)
 {
-    (void)state;
     enum { PIECES = 64, WORDS = MOST / 4 };
     static uint32_t words[WORDS];
     hal_buffer *large = mock_buffer(device, (uint64_t)PIECES * MOST);
@@ -198,7 +190,6 @@ static void later_chunks_that_cannot_be_had(void **state)
 /* Larger ones: what the queue has recorded goes first, where it holds the memory. */
 static void large_writes_need_no_more_than_one(void **state)
 {
-    (void)state;
     enum { WRITES = 20, LARGE = MOST + 4, PLACES = BYTES / LARGE };
     static uint32_t words[LARGE / 4];
     leave(LARGE + 256);
@@ -219,7 +210,6 @@ static void large_writes_need_no_more_than_one(void **state)
 /* A batch that the device does not take, for want of memory, is no chunk that cannot be had. */
 static void a_dropped_batch_is_told(void **state)
 {
-    (void)state;
     write_words(0, 1);
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(hal_queue_set_batch(queue, 1, 1), HAL_OK);
@@ -239,7 +229,6 @@ static void a_dropped_batch_is_told(void **state)
  * large writes in a loop find one that is idle: no more are made than two rounds have under way. */
 static void large_writes_find_idle_memory(void **state)
 {
-    (void)state;
     enum { LARGE = 64 << 10, IN_FLIGHT = 40, ROUNDS = 40 };
     static uint8_t data[LARGE];
     hal_point before = {0};
@@ -259,7 +248,6 @@ static void large_writes_find_idle_memory(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     mock_reset(mock);
     device = mock_open("mock:0");
     queue = mock_queue(device);
@@ -269,7 +257,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_buffer_release(buffer);
     hal_queue_destroy(queue);
     hal_device_release(device);

@@ -194,7 +194,6 @@ static void run_threads(void *(*function)(void *))
 
 static void the_registry_is_anybodys(void **state)
 {
-    (void)state;
     run_threads(open_and_close);
     mock_is_clean(mock);
     mock_is_clean(two);
@@ -202,14 +201,12 @@ static void the_registry_is_anybodys(void **state)
 
 static void queues_on_threads_of_their_own(void **state)
 {
-    (void)state;
     run_threads(use_a_queue);
     mock_is_clean(mock);
 }
 
 static void queues_whose_work_runs_late(void **state)
 {
-    (void)state;
     mock->slow = 1;
     run_threads(use_a_queue);
     mock->slow = 0;
@@ -218,7 +215,6 @@ static void queues_whose_work_runs_late(void **state)
 
 static void waits_cross_threads_and_plugins(void **state)
 {
-    (void)state;
     mock->slow = 1;
     hal_device *devices[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -238,7 +234,6 @@ static void waits_cross_threads_and_plugins(void **state)
 
 static void buffers_and_kernels_are_shared(void **state)
 {
-    (void)state;
     shared_device = mock_open("mock");
     shared_buffer = mock_buffer(shared_device, 64);
     shared_kernel = mock_kernel(shared_device, 1);
@@ -251,7 +246,6 @@ static void buffers_and_kernels_are_shared(void **state)
 
 static void writes_share_the_pool(void **state)
 {
-    (void)state;
     shared_device = mock_open("mock");
     pthread_barrier_init(&all_begun, NULL, THREADS);
     mock->slow = 1;
@@ -277,7 +271,6 @@ static void *work_for_ever(void *argument)
 /* A program may end while its threads are at work: nothing is torn down under them. Promise 5. */
 static void processes_end_with_live_threads(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         const pid_t child = fork();
         assert_true(child >= 0);

@@ -49,7 +49,6 @@ static uint32_t word(side *at, uint64_t offset)
 /* One copy from memory to memory, nothing staged and nothing waited for by the host. */
 static void devices_that_reach_each_other_copy_themselves(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     mock->reach = 1;
@@ -82,7 +81,6 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
 /* After what both queues did before, before what either does later, while all is under way. */
 static void order_holds_on_both_queues(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     mock->reach = 1;
@@ -116,7 +114,6 @@ static void order_holds_on_both_queues(void **state)
 /* What either queue waits for, though it has recorded nothing behind it yet. */
 static void the_copy_comes_after_the_waits_of_both_queues(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     hal_queue *beside[2] = {mock_queue(one.device), mock_queue(other.device)};
@@ -144,7 +141,6 @@ static void the_copy_comes_after_the_waits_of_both_queues(void **state)
 /* The target's queue has the copy behind it when it has been waited for, though it did nothing. */
 static void waiting_for_the_target_waits_for_the_copy(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     hal_buffer *mapped = NULL;
@@ -168,7 +164,6 @@ static void waiting_for_the_target_waits_for_the_copy(void **state)
 /* Either side may go at once: buffers, queues and devices. */
 static void a_copy_under_way_keeps_both_sides(void **state)
 {
-    (void)state;
     for (int turn = 0; turn < 4; turn++) {
         side one = make_side("mock:0");
         side other = make_side("mock:1");
@@ -188,7 +183,6 @@ static void a_copy_under_way_keeps_both_sides(void **state)
 /* The block goes to a new buffer while the copy into it has not run: its work comes later. */
 static void memory_that_is_reused_comes_after_the_copy(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     mock->reach = 1;
@@ -210,7 +204,6 @@ static void memory_that_is_reused_comes_after_the_copy(void **state)
 
 static void others_go_through_the_host(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     side third = make_side("mock_two:1");
@@ -231,7 +224,6 @@ static void others_go_through_the_host(void **state)
 
 static void queues_of_one_device_need_not_ask(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:0");
     fill(&one, 0, 7);
@@ -250,7 +242,6 @@ static void queues_of_one_device_need_not_ask(void **state)
 /* The n-th batch is not taken: an error, and the queues go on. */
 static void failures_are_reported(void **state)
 {
-    (void)state;
     for (int nth = 1; nth <= 4; nth++) {
         side one = make_side("mock:0");
         side other = make_side("mock:1");
@@ -274,7 +265,6 @@ static void failures_are_reported(void **state)
  * failure is its own. */
 static void a_held_source_is_waited_for(void **state)
 {
-    (void)state;
     for (int failing = 0; failing < 2; failing++) {
         side one = make_side("mock:0");
         side other = make_side("mock:1");
@@ -303,7 +293,6 @@ static void a_held_source_is_waited_for(void **state)
 /* hal holds nothing back for a device that is reached. */
 static void queues_wait_for_those_of_devices_in_reach(void **state)
 {
-    (void)state;
     side one = make_side("mock:0");
     side other = make_side("mock:1");
     for (int reach = 0; reach < 2; reach++) {
@@ -336,7 +325,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     mock_reset(mock);
     mock_reset(two);
     return 0;

@@ -1,11 +1,7 @@
 /* The seeds of the fuzz targets, without a fuzzer: each goes through its target as it is, cut short
  * at every length, and with single bytes changed. A target that finds a fault aborts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,19 +57,16 @@ static void run_folder(target *run, const char *folder)
 
 static void text(void **state)
 {
-    (void)state;
     run_folder(run_fuzz_ir_text, FUZZ_CORPUS "/fuzz_ir_text");
 }
 
 static void legalise(void **state)
 {
-    (void)state;
     run_folder(run_fuzz_ir_legalise, FUZZ_CORPUS "/fuzz_ir_legalise");
 }
 
 static void records(void **state)
 {
-    (void)state;
     /* An input is a list of changes of three bytes: record, field, value. Every field of every
      * record once, with several values. */
     static const int8_t values[] = {0, 1, 5, 17, 64, 127, -1, -2, -3, -128};
@@ -89,7 +82,6 @@ static void records(void **state)
 
 static void arrays(void **state)
 {
-    (void)state;
     run_folder(run_fuzz_ops_array, FUZZ_CORPUS "/fuzz_ops_array");
     /* Every call with every byte behind it. */
     for (uint32_t call = 0; call < 24; call++) {
@@ -104,7 +96,6 @@ static void arrays(void **state)
 
 static void replays(void **state)
 {
-    (void)state;
     run_folder(run_fuzz_replay_file, FUZZ_CORPUS "/fuzz_replay_file");
 }
 

@@ -1,10 +1,6 @@
 /* The IR builder: what it makes, where it puts it, and the sentence of every refusal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +60,6 @@ static uint32_t count_of(const hal_ir_kernel *kernel, uint32_t opcode)
 
 static void a_kernel_has_what_was_declared(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     hal_ir_group_size(b, 8, 4, 2);
     hal_ir_groups_per_unit(b, 3);
@@ -94,7 +89,6 @@ static void a_kernel_has_what_was_declared(void **state)
 
 static void scalars_lie_as_in_a_c_struct(void **state)
 {
-    (void)state;
     struct {
         uint32_t n;
         double alpha;
@@ -114,7 +108,6 @@ static void scalars_lie_as_in_a_c_struct(void **state)
 
 static void constants_and_ids_are_made_once_at_the_front(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
     hal_ir_value i = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
@@ -138,7 +131,6 @@ static void constants_and_ids_are_made_once_at_the_front(void **state)
 
 static void many_constants_keep_their_values(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     hal_ir_value first[1000];
     for (uint32_t i = 0; i < 1000; i++) {
@@ -155,7 +147,6 @@ static void many_constants_keep_their_values(void **state)
 
 static void numbers_round_once_and_saturate(void **state)
 {
-    (void)state;
     const struct {
         hal_type type;
         double value;
@@ -190,7 +181,6 @@ static void numbers_round_once_and_saturate(void **state)
 
 static void results_have_the_types_of_the_table(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     const hal_ir_value f = hal_ir_f32(b, 1), d = hal_ir_f64(b, 1), u = hal_ir_u32(b, 1);
     const hal_ir_value t = hal_ir_bool(b, 1);
@@ -213,7 +203,6 @@ static void results_have_the_types_of_the_table(void **state)
 
 static void packs_of_eight_are_two_of_four(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
     hal_ir_value e[8];
@@ -237,7 +226,6 @@ static void packs_of_eight_are_two_of_four(void **state)
 
 static void the_first_error_sticks(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
     assert_int_equal(hal_ir_add(b, f, u), HAL_IR_NONE);
@@ -250,7 +238,6 @@ static void the_first_error_sticks(void **state)
 
 static void types_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     for (int i = 0; i < 12; i++) {
         static const char *const words[] = {
             "sqrt: operand a has type u32",
@@ -314,7 +301,6 @@ static void types_that_do_not_fit_are_refused(void **state)
 
 static void arguments_that_do_not_fit_are_refused(void **state)
 {
-    (void)state;
     for (int i = 0; i < 14; i++) {
         static const char *const words[] = {
             "group size 1 x 0 x 1 has a zero",
@@ -389,7 +375,6 @@ static void arguments_that_do_not_fit_are_refused(void **state)
 
 static void null_and_misuse_give_values(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *k = NULL;
     assert_int_equal(hal_ir_builder_create("k", NULL), HAL_ERROR_INVALID_ARGUMENT);
@@ -416,7 +401,6 @@ static void null_and_misuse_give_values(void **state)
 
 static void blocks_have_to_fit(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     hal_ir_if(b, hal_ir_bool(b, 1));
     refused_at_finish(b, HAL_ERROR_INVALID_IR, "if has no end");
@@ -439,7 +423,6 @@ static void blocks_have_to_fit(void **state)
 
 static void values_of_closed_blocks_are_refused(void **state)
 {
-    (void)state;
     hal_ir_builder *b = begin();
     const hal_ir_value u = hal_ir_u32(b, 1);
     const hal_ir_value i = hal_ir_for(b, u, u, u);
@@ -470,7 +453,6 @@ static hal_ir_kernel *relu_plus(void)
 
 static void fragments_splice_into_kernels(void **state)
 {
-    (void)state;
     hal_ir_kernel *fragment = relu_plus();
     assert_int_equal(fragment->input_count, 2);
     assert_int_equal(fragment->output_count, 2);
@@ -498,7 +480,6 @@ static void fragments_splice_into_kernels(void **state)
 
 static void fragments_are_expressions_only(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
     hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
@@ -516,7 +497,6 @@ static void fragments_are_expressions_only(void **state)
 
 static void copies_stand_alone(void **state)
 {
-    (void)state;
     hal_ir_kernel *k = relu_plus();
     hal_ir_kernel *copy = NULL;
     assert_int_equal(hal_ir_kernel_copy(k, &copy), HAL_OK);
@@ -530,7 +510,6 @@ static void copies_stand_alone(void **state)
 
 static void names_are_there_for_every_opcode_and_type(void **state)
 {
-    (void)state;
     uint32_t opcodes = 0;
     for (uint32_t i = 0; i < HAL_IR_OPCODE_COUNT; i++) {
         opcodes += hal_ir_opcode_name(i) != NULL;

@@ -1,10 +1,6 @@
 /* The hash of kernels: all that a kernel means counts, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +23,6 @@ static void hash_of(const char *text, uint64_t hash[2])
 
 static void all_that_is_meant_counts(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         PLAIN BODY,
         HEAD("1 64 1", "1", "f32 read", "f32 16", "u32 0") BODY,
@@ -62,7 +57,6 @@ static void all_that_is_meant_counts(void **state)
 
 static void names_do_not_count(void **state)
 {
-    (void)state;
     uint64_t one[2], two[2];
     hash_of("kernel a\nbinding x f32 read\nscalar n u32 0\n%0 = scalar u32 n\n", one);
     hash_of("kernel b\nbinding longer f32 read\nscalar m u32 0\n%q = scalar u32 m\n", two);
@@ -71,7 +65,6 @@ static void names_do_not_count(void **state)
 
 static void the_place_in_the_pool_does_not_count(void **state)
 {
-    (void)state;
     static const char text[] = "kernel k\n%0 = constant u32 5\n%1 = constant u32 6\n";
     hal_ir_kernel *kernel = NULL;
     uint64_t one[2], two[2];
@@ -90,7 +83,6 @@ static void the_place_in_the_pool_does_not_count(void **state)
 
 static void it_is_the_same_in_every_process(void **state)
 {
-    (void)state;
     uint64_t hash[2];
     hash_of(PLAIN BODY, hash);
     /* Changes only when HAL_IR_VERSION does: caches on disk go by it. */
@@ -100,7 +92,6 @@ static void it_is_the_same_in_every_process(void **state)
 
 static void long_kernels_hash_to_their_end(void **state)
 {
-    (void)state;
     uint64_t one[2], two[2];
     for (int last = 0; last < 2; last++) {
         hal_ir_builder *b = NULL;

@@ -1,11 +1,7 @@
 /* The legaliser: kernels are run in the reference interpreter before and after, and have to write
  * the same bytes; what had to go is gone; what cannot be had is refused in a sentence. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <kit/interpret.h>
 #include <math.h>
@@ -154,7 +150,6 @@ static void fill_with_bits(void)
 
 static void what_the_device_has_is_left_alone(void **state)
 {
-    (void)state;
     hal_device_info info = full();
     info.math_f32 = UINT32_MAX;
     hal_ir_kernel *kernel =
@@ -176,7 +171,6 @@ static void what_the_device_has_is_left_alone(void **state)
 
 static void transcendental_functions_are_expanded(void **state)
 {
-    (void)state;
     static const char *const names[] = {"exp", "exp2", "expm1", "log",  "log2", "log1p", "sin",
                                         "cos", "tan",  "atan",  "tanh", "erf",  "rsqrt"};
     const hal_device_info info = full();
@@ -211,7 +205,6 @@ static void transcendental_functions_are_expanded(void **state)
 
 static void claims_and_fast_versions_are_kept(void **state)
 {
-    (void)state;
     static const char text[] = HEAD("1 1 1", "f32") "%i = constant u32 0\n%a = load f32 x[%i]\n"
                                                     "%b = exp.fast f32 %a\n%c = log f32 %b\n"
                                                     "%d = cast f64 %c\n%e = exp.fast f64 %d\n"
@@ -243,7 +236,6 @@ static void claims_and_fast_versions_are_kept(void **state)
 
 static void asynchronous_copies_become_plain_ones(void **state)
 {
-    (void)state;
     static const char text[] =
         HEAD("64 1 1", "u32") "shared s u32 512\n" ID
         "%4 = constant u32 4\n%60 = constant u32 60\n%0 = constant u32 0\n%1 = constant u32 1\n"
@@ -269,7 +261,6 @@ static void asynchronous_copies_become_plain_ones(void **state)
 
 static void subgroups_go_through_shared_memory(void **state)
 {
-    (void)state;
     static const char *const groups[] = {"64 1 1", "44 1 1", "7 1 1", "1 1 1", "8 3 3", "32 1 1"};
     static const char *const types[] = {"f32", "u32", "i32", "f64", "u64", "i64"};
     hal_device_info info = full();
@@ -319,7 +310,6 @@ static void subgroups_go_through_shared_memory(void **state)
 
 static void wide_accesses_are_split(void **state)
 {
-    (void)state;
     static const char *const types[] = {"u8", "u16", "u32", "f64"};
     static const char *const values[] = {"u32", "u32", "u32", "f64"};
     fill_with_bits();
@@ -360,7 +350,6 @@ static void wide_accesses_are_split(void **state)
 
 static void halves_and_bools_are_stored_as_integers(void **state)
 {
-    (void)state;
     static const char *const types[] = {"f16", "bf16", "bool"};
     hal_device_info info = full();
     info.storage_types &= ~(HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
@@ -390,7 +379,6 @@ static void halves_and_bools_are_stored_as_integers(void **state)
 
 static void narrowing_is_computed(void **state)
 {
-    (void)state;
     static const char *const floats[] = {"f16", "bf16"}, *const unsigneds[] = {"u8", "u16"},
                       *const signeds[] = {"i8", "i16"};
     hal_device_info info = full();
@@ -442,7 +430,6 @@ static void put_float(uint32_t place, float value)
 
 static void fma_is_computed_in_f64(void **state)
 {
-    (void)state;
     static const uint32_t corners[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff,
                                        0x00800000, 0x3f800000, 0xbf800000, 0x3f800001, 0x7f7fffff,
                                        0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x33800000,
@@ -514,7 +501,6 @@ static void fma_of_f64_is_computed(void **state)
     enum { SPREAD = sizeof spread / sizeof spread[0], CORNERS = sizeof corners / sizeof *corners };
     hal_device_info info = full();
     double values[3][64];
-    (void)state;
     any_nan = 1;
     info.exactness = HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
     for (int round = 0; round < 60 * SPREAD + CORNERS; round++) {
@@ -539,7 +525,6 @@ static void fma_of_f64_is_computed(void **state)
 
 static void limits_are_held(void **state)
 {
-    (void)state;
     hal_device_info info = full();
     info.max_group_items = 256;
     refused("kernel k\ngroup 16 32 1\n", &info,
@@ -578,7 +563,6 @@ static void limits_are_held(void **state)
 
 static void what_nobody_uses_is_dropped(void **state)
 {
-    (void)state;
     const hal_device_info info = full();
     static const char text[] =
         HEAD("64 1 1", "u32") ID "%a = load u32 x[%l]\n%b = add u32 %a, %l\n"
@@ -602,7 +586,6 @@ static void what_nobody_uses_is_dropped(void **state)
 
 static void fragments_are_legalised_too(void **state)
 {
-    (void)state;
     static const char text[] = "fragment f\n%x = input f32 0\n%unused = input u32 1\n"
                                "%e = exp f32 %x\n%n = narrow f32 bf16 %e\noutput 0, %n\n"
                                "%l = log f32 %x\noutput 1, %l\n";
@@ -631,7 +614,6 @@ static void fragments_are_legalised_too(void **state)
 
 static void all_rewrites_work_together(void **state)
 {
-    (void)state;
     /* The poorest device: 32-bit integers, f32 and f64 to compute with, 32 bits in memory. */
     hal_device_info info = full();
     info.subgroup_width = 0;

@@ -1,10 +1,6 @@
 /* IR text: what is printed, that it reads back to the same, and the place of every mistake. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <locale.h>
 #include <stdio.h>
@@ -114,7 +110,6 @@ static const char everything[] = "kernel everything\n"
 
 static void every_kind_of_record_prints_as_it_was_written(void **state)
 {
-    (void)state;
     hal_ir_kernel *kernel = read_text(everything);
     char *text = print(kernel);
     assert_string_equal(text, everything);
@@ -129,7 +124,6 @@ static void every_kind_of_record_prints_as_it_was_written(void **state)
 
 static void kernels_of_the_builder_read_back(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *kernel = NULL;
     assert_int_equal(hal_ir_builder_create("built", &b), HAL_OK);
@@ -147,7 +141,6 @@ static void kernels_of_the_builder_read_back(void **state)
 
 static void fragments_read_back(void **state)
 {
-    (void)state;
     static const char text[] = "fragment f\n"
                                "  %0 = input f32 0\n"
                                "  %1 = input u32 1\n"
@@ -200,7 +193,6 @@ static void a_float(hal_type type, uint64_t bits, const char *expected)
 
 static void floats_keep_every_bit(void **state)
 {
-    (void)state;
     a_float(HAL_TYPE_F32, 0x00000000, "0.0");
     a_float(HAL_TYPE_F32, 0x80000000, "-0.0");
     a_float(HAL_TYPE_F32, 0x3f800000, "1.0");
@@ -233,7 +225,6 @@ static void floats_keep_every_bit(void **state)
 
 static void the_locale_has_no_say(void **state)
 {
-    (void)state;
     /* Any locale with a decimal comma will do; where there is none nothing can go wrong either. */
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
         skip();
@@ -245,7 +236,6 @@ static void the_locale_has_no_say(void **state)
 
 static void text_by_hand_may_be_looser(void **state)
 {
-    (void)state;
     hal_ir_kernel *kernel = read_text("; a comment\n\n"
                                       "\tkernel  loose ; another\r\n"
                                       "binding out f32 write\n"
@@ -276,7 +266,6 @@ static void wrong(const char *text, const char *words)
 
 static void mistakes_are_named_with_their_place(void **state)
 {
-    (void)state;
     wrong("", "line 1, column 1: expected `kernel` or `fragment`");
     wrong("\n\n  kern x", "line 3, column 3: expected `kernel` or `fragment`, not `kern`");
     wrong("kernel", "expected a name");
@@ -325,7 +314,6 @@ static void mistakes_are_named_with_their_place(void **state)
 
 static void a_word_may_not_be_endless(void **state)
 {
-    (void)state;
     char text[400] = "kernel ";
     memset(text + 7, 'a', 300);
     wrong(text, "line 1, column 8: a name has more than 127 characters");
@@ -333,7 +321,6 @@ static void a_word_may_not_be_endless(void **state)
 
 static void bytes_behind_the_end_are_not_read(void **state)
 {
-    (void)state;
     static const char text[] = "kernel k\n%1 = constant u32 12";
     for (size_t n = 0; n < sizeof text - 1; n++) {
         char *exact = malloc(n + 1);
@@ -351,7 +338,6 @@ static void bytes_behind_the_end_are_not_read(void **state)
 
 static void null_arguments_are_refused(void **state)
 {
-    (void)state;
     hal_ir_kernel *kernel = NULL;
     char *text = NULL;
     assert_int_equal(hal_ir_parse(NULL, 5, &kernel), HAL_ERROR_INVALID_ARGUMENT);

@@ -1,11 +1,7 @@
 /* The verifier: every rule accepts what keeps it and names what breaks it. Kernels are made by the
  * builder and then broken in one place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <hal/ir_uniform.h>
 #include <stdlib.h>
@@ -107,7 +103,6 @@ static void rejected(open_kernel *open, const char *words)
 
 static void the_sample_is_good(void **state)
 {
-    (void)state;
     open_kernel s = sample();
     accepted(&s);
     assert_int_equal(hal_ir_verify(NULL), HAL_ERROR_INVALID_ARGUMENT);
@@ -115,7 +110,6 @@ static void the_sample_is_good(void **state)
 
 static void headers_are_checked(void **state)
 {
-    (void)state;
     BROKEN("size 8", s.kernel.size = 8);
     BROKEN("version 1", s.kernel.version = 1);
     BROKEN("version 3", s.kernel.version = 3);
@@ -145,7 +139,6 @@ static void headers_are_checked(void **state)
 
 static void names_are_checked(void **state)
 {
-    (void)state;
     BROKEN("do not end in a zero", s.names[s.kernel.name_bytes - 1] = 'x');
     BROKEN("do not end in a zero", s.kernel.name_bytes = 0);
     BROKEN("name 0, at byte 9999", s.kernel.name = 9999);
@@ -159,7 +152,6 @@ static void names_are_checked(void **state)
 
 static void memories_are_checked(void **state)
 {
-    (void)state;
     BROKEN("memory x: 0 is no type", s.memories[0].type = HAL_TYPE_NONE);
     BROKEN("memory x: 200 is no type", s.memories[0].type = 200);
     BROKEN("access 0", s.memories[0].access = 0);
@@ -173,7 +165,6 @@ static void memories_are_checked(void **state)
 
 static void scalars_are_checked(void **state)
 {
-    (void)state;
     BROKEN("scalar n: type 1", s.scalars[0].type = HAL_TYPE_BOOL);
     BROKEN("scalar n: type 10", s.scalars[0].type = HAL_TYPE_F16);
     BROKEN("scalar n: type 99", s.scalars[0].type = 99);
@@ -186,7 +177,6 @@ static void scalars_are_checked(void **state)
 
 static void records_follow_the_table(void **state)
 {
-    (void)state;
     BROKEN("there is no opcode 0", r->opcode = 0);
     BROKEN("there is no opcode 9", r->opcode = 9);
     BROKEN("there is no opcode 65535", r->opcode = 65535);
@@ -221,7 +211,6 @@ static void records_follow_the_table(void **state)
 
 static void constants_fit_their_types(void **state)
 {
-    (void)state;
     BROKEN("bits beyond its type u32", s.constants[0] = UINT64_C(1) << 32);
     hal_ir_builder *b = NULL;
     assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
@@ -233,7 +222,6 @@ static void constants_fit_their_types(void **state)
 
 static void blocks_nest(void **state)
 {
-    (void)state;
     BROKEN("no open block", record_of(&s, HAL_IR_BARRIER)->opcode = HAL_IR_END);
     BROKEN("block is of for, not of if", {
         hal_ir_record *get = record_of(&s, HAL_IR_END);
@@ -244,7 +232,6 @@ static void blocks_nest(void **state)
 
 static void values_are_seen_in_their_block_only(void **state)
 {
-    (void)state;
     BROKEN("made in a block that has ended", {
         hal_ir_record *loop = record_of(&s, HAL_IR_FOR);
         hal_ir_record *last = &s.records[s.kernel.record_count - 1];
@@ -295,7 +282,6 @@ static open_kernel others(void)
 
 static void fields_of_the_rarer_opcodes_are_checked(void **state)
 {
-    (void)state;
     open_kernel good = others();
     accepted(&good);
     BROKEN_OTHER("kind of atomic 8", ATOMIC, r->flags = 8);
@@ -331,7 +317,6 @@ static void fields_of_the_rarer_opcodes_are_checked(void **state)
 
 static void fragments_are_checked(void **state)
 {
-    (void)state;
     static const uint64_t zero = 0;
     for (int i = 0; i < 5; i++) {
         static const char *const words[] = {NULL, "number 5", "of 1 inputs 0", "of 1 outputs 0",
@@ -516,7 +501,6 @@ static scene set_up(void)
 
 static void barriers_stand_where_control_is_uniform(void **state)
 {
-    (void)state;
     for (int where = 0; where < PLACE_COUNT; where++) {
         scene s = set_up();
         hal_ir_kernel *kernel = NULL;
@@ -540,7 +524,6 @@ static void barriers_stand_where_control_is_uniform(void **state)
 
 static void so_do_subgroup_operations_and_waits(void **state)
 {
-    (void)state;
     for (int which = 0; which < 4; which++) {
         for (int where = TOP; where <= IF_LOCAL; where++) {
             scene s = set_up();
@@ -568,7 +551,6 @@ static void so_do_subgroup_operations_and_waits(void **state)
 
 static void uniform_values_are_told_from_others(void **state)
 {
-    (void)state;
     open_kernel s = sample();
     const uint32_t count = s.kernel.record_count;
     uint32_t *scratch = malloc(HAL_IR_UNIFORM_SCRATCH(count) * sizeof *scratch);

@@ -1,12 +1,8 @@
 /* test_math.c: the polynomials of hal/ir_math.h as plain C: special cases exactly, samples within
  * their bounds, and the three parts of those that have rare inputs. hal-math-exhaustive, whose
  * cases are used here, runs over all of f32. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <math.h>
 
 #include "scalar_reader.h"
@@ -105,7 +101,6 @@ static const double pow_arguments[] = {
 
 static void test_distance(void **state)
 {
-    (void)state;
     assert_true(ulp_distance_f32(1.0f, 1.0) == 0.0);
     assert_true(ulp_distance_f32(1.0f, 1.0 + 0x1p-24) == 0.5);
     assert_true(ulp_distance_f32(0x1.fffffep-1f, 1.0) == 0.5);
@@ -134,7 +129,6 @@ static void check_special(math_function function, double x, double expected, dou
 
 static void test_specials(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
         const special *s = &specials[i];
         float x32 = (float)s->x;
@@ -164,7 +158,6 @@ static void test_specials(void **state)
 
 static void test_pow(void **state)
 {
-    (void)state;
     const size_t count = sizeof pow_arguments / sizeof pow_arguments[0];
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < count; j++) {
@@ -215,7 +208,6 @@ static void check_samples(const math_case *function)
 
 static void test_samples(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < math_case_count; i++) {
         check_samples(&math_cases[i]);
     }
@@ -225,7 +217,6 @@ static void test_samples(void **state)
  * the first is 2^-60.9 away. And the ends of what each reduction takes. */
 static void test_hard_angles(void **state)
 {
-    (void)state;
     static const double hard[] = {0x1.6ac5b262ca1ffp849,  0x1.6ac5b262ca1ffp850,
                                   0x1.b951f1572eba5p23,   0x1.504cac51f1eafp131,
                                   0x1.e009c53148be1p991,  0x1p1023,
@@ -301,7 +292,6 @@ static void check_parts_f64(double x)
 /* The composed function takes the fast path or the rare one, each bit for bit. */
 static void test_parts(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 999983) {
         check_parts_f32(scalar_float_f32((uint32_t)i));
         check_parts_f64(scalar_float_f64((i << 32) + i));

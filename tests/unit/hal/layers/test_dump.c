@@ -223,7 +223,6 @@ static void find_file(void)
 
 static void a_folder_that_is_not_there_is_an_error(void **state)
 {
-    (void)state;
     hal_device *device = NULL;
     setenv("HAL_DUMP", "ir_not,batch", 1);
     setenv("HAL_DUMP_DIR", "/nowhere/at_all", 1);
@@ -234,7 +233,6 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
 
 static void work_is_recorded(void **state)
 {
-    (void)state;
     mock_state *mock = mock_find("mock");
     hal_device *cpu = mock_open("cpu"), *device = mock_open("mock:0"), *other = mock_open("mock:1");
     hal_queue *on_cpu = mock_queue(cpu), *queue = mock_queue(device), *second = mock_queue(other);
@@ -310,7 +308,6 @@ static void expect(int wanted, int is_there, const char *words)
 
 static void the_same_device_gives_the_same_bits(void **state)
 {
-    (void)state;
     expect(0, replay(file_of[0], "--device cpu --ulps 0"), "within the bound: 0, different: 0");
     expect(0, replay(file_of[1], "--device mock --ulps 0"), "within the bound: 0, different: 0");
     expect(0, replay(file_of[0], "--device cpu --ulps 0 --free-running"), "different: 0");
@@ -319,14 +316,12 @@ static void the_same_device_gives_the_same_bits(void **state)
 /* This one has no product of its own. */
 static void another_device_stays_within_the_bound(void **state)
 {
-    (void)state;
     expect(0, replay(file_of[0], "--device template"), "different: 0; batches not run: 0");
     expect(0, replay(file_of[1], "--device cpu --ulps 0"), "different: 0; batches not run: 0");
 }
 
 static void held_and_failed_batches_are_there(void **state)
 {
-    (void)state;
     expect(0, replay(file_of[2], "--device cpu --ulps 0"), "failed where it was recorded");
     expect(0, replay(file_of[2], "--list"), "ended: HAL_ERROR_INTERNAL");
     expect(0, replay(file_of[0], "--list"), "is freed");
@@ -335,7 +330,6 @@ static void held_and_failed_batches_are_there(void **state)
 
 static void a_spoiled_kernel_is_named(void **state)
 {
-    (void)state;
     expect(1, replay(file_of[0], "--device spoiled"),
            "command 0, spoiled: y (memory ");
     assert_non_null(strstr(output, "1 of 1 f32 differ"));
@@ -349,7 +343,6 @@ static void a_spoiled_kernel_is_named(void **state)
 
 static void json_names_it_too(void **state)
 {
-    (void)state;
     char path[300], arguments[400];
     snprintf(path, sizeof path, "%s/report.json", folder);
     snprintf(arguments, sizeof arguments, "--device spoiled --json '%s'", path);
@@ -367,7 +360,6 @@ static void json_names_it_too(void **state)
 /* Every length of the front of a file, many of the rest; and bytes that are no file. */
 static void cut_and_foreign_files_are_refused(void **state)
 {
-    (void)state;
     static char bytes[1 << 16];
     char path[300];
     snprintf(path, sizeof path, "%s/cut", folder);
@@ -417,7 +409,6 @@ static void *run_thread(void *argument)
 /* Each has a file of its own, and the pool hands memory from one to another. */
 static void queues_of_several_threads_are_recorded(void **state)
 {
-    (void)state;
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
     hal_device *device = mock_open("cpu");
@@ -447,7 +438,6 @@ static void queues_of_several_threads_are_recorded(void **state)
 
 static void wrong_usage_is_told(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"--ulps", "--ulps x",      "--tolerance -1", "--wrong 1",
                                         "second", "--tolerance 1x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -465,7 +455,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < files; i++) {
         unlink(file_of[i]);
     }

@@ -16,7 +16,6 @@ static void opening_fails(const char *layers, const char *faults, const char *wo
 /* Before any device is open the variables are read again at each call. */
 static void what_cannot_be_read_is_refused(void **state)
 {
-    (void)state;
     opening_fails("speed", "", "there is no layer \"speed\"");
     opening_fails("fault,faul", "wait:1", "there is no layer \"faul\"");
     static const char *const wrong[] = {"",         "wait",    "wait:",   "wait:0",  "wait:-1",
@@ -30,7 +29,6 @@ static void what_cannot_be_read_is_refused(void **state)
 /* Promise 13: a device that is lost stays lost, and everything can be destroyed. */
 static void named_calls_fail(void **state)
 {
-    (void)state;
     setenv("HAL_LAYERS", " fault,", 1);
     setenv("HAL_FAULT", "allocation:3,compile:2,submit:2,wait:4,lost:11+", 1);
     hal_device *device = mock_open("mock");

@@ -16,7 +16,6 @@ static const char *value_end(const char *at);
 
 static void files_that_cannot_be_written_are_errors(void **state)
 {
-    (void)state;
     hal_device *device;
     setenv("HAL_TRACE", "/nowhere/trace.json", 1);
     assert_fails(hal_device_open("mock", &device), HAL_ERROR_IO, "/nowhere/trace.json");
@@ -29,7 +28,6 @@ static void *use_from_another_thread(void *queue)
 
 static int end(void **state)
 {
-    (void)state;
     return remove(path);
 }
 
@@ -113,7 +111,6 @@ static int count(const char *one, const char *other)
 
 static void what_is_done_is_written(void **state)
 {
-    (void)state;
     setenv("HAL_TRACE", path, 1);
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);

@@ -75,7 +75,6 @@ static hal_graph *graph_of_one(hal_queue *queue, hal_kernel *kernel, hal_buffer 
 
 static void right_programs_have_no_findings(void **state)
 {
-    (void)state;
     const uint64_t before = hal_validate_get_finding_count();
     hal_device *device = mock_open("mock"), *other = mock_open("mock:1");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *far = mock_queue(other);
@@ -127,7 +126,6 @@ static hal_buffer *shared(hal_device *device, hal_queue *queue, uint64_t bytes)
  * comes after that comes after what was waited for. */
 static void what_the_host_does_at_once(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *three = mock_queue(device);
     hal_buffer *a = shared(device, one, 64), *b = shared(device, one, 64);
@@ -156,7 +154,6 @@ static void what_the_host_does_at_once(void **state)
 
 static void use_after_release(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device), *gone = mock_queue(device);
     hal_kernel *kernel = mock_kernel(device, 2), *late = mock_kernel(device, 3);
@@ -198,7 +195,6 @@ static void use_after_release(void **state)
 
 static void too_many_releases(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     hal_kernel *kernel = mock_kernel(device, 4);
@@ -223,7 +219,6 @@ static void too_many_releases(void **state)
 
 static void what_nobody_wrote(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     hal_kernel *kernel = mock_kernel(device, 5);
@@ -277,7 +272,6 @@ static void no_use_of_queues_that_are_gone(void)
 
 static void missing_waits(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *three = mock_queue(device);
     hal_kernel *kernel = mock_kernel(device, 6);
@@ -336,7 +330,6 @@ static void missing_waits(void **state)
 
 static void mapped_buffers(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     hal_buffer *up = NULL, *out = labelled(device, "target", 256);
@@ -362,7 +355,6 @@ static void mapped_buffers(void **state)
 
 static void products_too_large(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     const hal_gemm_description gemm = {
@@ -407,7 +399,6 @@ static void *wait_for_ever(void *queue)
 
 static void two_threads(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     hal_buffer *a = labelled(device, "a", 256);
@@ -432,7 +423,6 @@ static void two_threads(void **state)
 /* The quarantine is bounded, and what has left it is still told from what is alive. */
 static void quarantine_is_bounded(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_buffer *first = mock_buffer(device, 64);
     hal_buffer_release(first);
@@ -450,7 +440,6 @@ static void quarantine_is_bounded(void **state)
 /* A plugin's report is a finding: the same words once. */
 static void plugins_report(void **state)
 {
-    (void)state;
     assert_non_null(mock->host);
     assert_int_equal(mock->host->flags, HAL_HOST_VALIDATE);
     assert_found(mock->host->report("kernel k: instruction 3 went astray"),
@@ -461,7 +450,6 @@ static void plugins_report(void **state)
 /* At exit what is left is told, on standard error, though HAL_LOG is not set. */
 static void leaks_at_exit(void **state)
 {
-    (void)state;
     int ends[2];
     char text[4096] = "";
     assert_int_equal(pipe(ends), 0);

@@ -1,12 +1,8 @@
 /* The validate layer on the cpu plugin: an access of a kernel outside its binding or its shared
  * memory is reported with kernel, instruction and work-item, and does no harm; the rest of the
  * kernel does what it does without the layer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/hal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,7 +126,6 @@ static void within(hal_ir_builder *b, hal_ir_memory_id in, hal_ir_memory_id out,
 
 static void accesses_outside_are_reported(void **state)
 {
-    (void)state;
     int32_t result[ITEMS];
     astray("behind", load_behind, "kernel behind: instruction ",
            "loads element 64 of binding \"in\", which has 64; work-item (61, 0, 0) of group "
@@ -157,7 +152,6 @@ static void accesses_outside_are_reported(void **state)
 
 static void accesses_within_are_not(void **state)
 {
-    (void)state;
     int32_t result[ITEMS];
     const uint64_t before = hal_validate_get_finding_count();
     run("within", within, result);
@@ -170,7 +164,6 @@ static void accesses_within_are_not(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     setenv("HAL_LAYERS", "validate", 1);
     setenv("HAL_PLUGIN_PATH", CPU_PLUGINS, 1);
     hal_log_set_callback(keep_line, NULL, 0);
@@ -180,7 +173,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hal_queue_destroy(queue);
     hal_device_release(device);
     return 0;

@@ -62,7 +62,6 @@ static void empty_folder(void)
 
 static void entries_come_back(void **state)
 {
-    (void)state;
     const uint64_t other[2] = {0x1234, 0x5679};
     expect(key, NULL);
     assert_int_equal(store(key, "machine code"), HAL_OK);
@@ -76,7 +75,6 @@ static void entries_come_back(void **state)
 
 static void only_the_device_at_work_has_entries(void **state)
 {
-    (void)state;
     void *data;
     uint64_t bytes;
     assert_int_equal(store(key, "x"), HAL_OK);
@@ -91,7 +89,6 @@ static void only_the_device_at_work_has_entries(void **state)
 
 static void another_driver_or_build_has_its_own(void **state)
 {
-    (void)state;
     assert_int_equal(store(key, "of the old driver"), HAL_OK);
     char identity[sizeof device->cache.identity];
     memcpy(identity, device->cache.identity, sizeof identity);
@@ -104,7 +101,6 @@ static void another_driver_or_build_has_its_own(void **state)
 
 static void torn_entries_are_dropped(void **state)
 {
-    (void)state;
     char path[512];
     static const long cuts[] = {0, 1, 100, -1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
@@ -138,7 +134,6 @@ static void torn_entries_are_dropped(void **state)
 
 static void foreign_entries_are_dropped(void **state)
 {
-    (void)state;
     char path[512];
     char elsewhere[600];
     const uint64_t other[2] = {1, 2};
@@ -170,7 +165,6 @@ static void foreign_entries_are_dropped(void **state)
 
 static void without_a_folder_all_goes_on(void **state)
 {
-    (void)state;
     setenv("HAL_CACHE_DIR", "off", 1);
     assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
     expect(key, NULL);
@@ -187,7 +181,6 @@ static void without_a_folder_all_goes_on(void **state)
 
 static void folders_are_made_where_the_variables_say(void **state)
 {
-    (void)state;
     char path[512];
     const char *before = getenv("HOME");
     char *home = before == NULL ? NULL : strdup(before);
@@ -215,7 +208,6 @@ static void folders_are_made_where_the_variables_say(void **state)
  * that what is new is not kept (promise 11). */
 static void folders_that_are_read_only(void **state)
 {
-    (void)state;
     char path[512];
     const uint64_t other[2] = {1, 2};
     assert_int_equal(store(key, "machine code"), HAL_OK);
@@ -246,7 +238,6 @@ static void folders_that_are_read_only(void **state)
 /* Promise 11: all make the folder and the same entries at once. */
 static void many_processes_may_race(void **state)
 {
-    (void)state;
     enum { PROCESSES = 64, ROUNDS = 20, BYTES = 20000 };
     pid_t children[PROCESSES];
     char missing[512];
@@ -304,7 +295,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     setenv("HAL_CACHE_DIR", folder, 1);
     hal_cache_enter(&device->cache);
     empty_folder();
@@ -313,7 +303,6 @@ static int reset(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     empty_folder();
     hal_cache_enter(NULL);
     hal_device_release(device);

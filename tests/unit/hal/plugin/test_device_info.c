@@ -1,11 +1,7 @@
 /* The records of devices that plugins hand over: of older and newer minors, and what they must not
  * hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +44,6 @@ static hal_status take(const hal_device_info *info, uint32_t size, hal_device_in
 
 static void records_of_every_minor(void **state)
 {
-    (void)state;
     static const uint32_t sizes[] = {offsetof(hal_device_info, reserved), 472,
                                      sizeof(hal_device_info) + 8, HAL_DEVICE_INFO_MAX_BYTES};
     const hal_device_info info = usual();
@@ -80,7 +75,6 @@ static void expect_refused(const hal_device_info *info, const char *words)
 
 static void sizes_that_cannot_be(void **state)
 {
-    (void)state;
     static const uint32_t sizes[] = {0,
                                      4,
                                      offsetof(hal_device_info, reserved) - 8,
@@ -97,7 +91,6 @@ static void sizes_that_cannot_be(void **state)
 
 static void records_of_two_sizes(void **state)
 {
-    (void)state;
     hal_device_info two[2] = {usual(), usual()};
     two[1].size += 8;
     hal_device_info *infos = NULL;
@@ -119,7 +112,6 @@ static void records_of_two_sizes(void **state)
 
 static void fields_that_cannot_be(void **state)
 {
-    (void)state;
     REFUSED(kind = 0, "kind");
     REFUSED(kind = 6, "kind");
     REFUSED(binding_alignment = 0, "binding_alignment");
@@ -153,7 +145,6 @@ static hal_status any_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
 
 static void what_is_more_than_hal_can_use_is_cut_down(void **state)
 {
-    (void)state;
     hal_device_info info = usual();
     info.max_bindings = 1000;
     info.shared_bytes = UINT32_MAX;
@@ -194,7 +185,6 @@ static void what_is_more_than_hal_can_use_is_cut_down(void **state)
 
 static void strings_end_and_are_fit_to_be_shown(void **state)
 {
-    (void)state;
     hal_device_info info = usual();
     memset(info.name, 'n', sizeof info.name);
     memset(info.id, 'i', sizeof info.id);

@@ -56,7 +56,6 @@ static void expect_file(const char *name, hal_status status, const char *words)
 
 static void files_that_are_no_library(void **state)
 {
-    (void)state;
     char path[SCRATCH_BYTES + 64];
     make_file("hal_text.so",
               "this is no shared object at all, only a line of text that is long enough to\n"
@@ -81,7 +80,6 @@ static void files_that_are_no_library(void **state)
 
 static void a_file_that_may_not_be_read(void **state)
 {
-    (void)state;
     char path[SCRATCH_BYTES + 64];
     snprintf(path, sizeof path, "%s/hal_secret.so", folder);
     make_file("hal_secret.so", "nobody reads this");
@@ -118,7 +116,6 @@ static void make_part(size_t bytes, long at, int value)
 
 static void files_that_were_cut_off(void **state)
 {
-    (void)state;
     static const size_t bytes[] = {128, 1024, 4096, 4097, 9000, 16384};
     make_part(20, -1, 0);
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "file too short");
@@ -130,7 +127,6 @@ static void files_that_were_cut_off(void **state)
 
 static void libraries_of_another_machine(void **state)
 {
-    (void)state;
     make_part(SIZE_MAX, 18, 0xf3); /* e_machine: RISC-V */
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "made for another machine");
     make_part(SIZE_MAX, 4, 1); /* e_ident: 32 bits */
@@ -139,14 +135,12 @@ static void libraries_of_another_machine(void **state)
 
 static void libraries_that_are_no_plugin(void **state)
 {
-    (void)state;
     expect(TEST_PLUGINS "/no_symbol", HAL_ERROR_BAD_PLUGIN, "hal_plugin_query");
     expect(TEST_PLUGINS "/needy", HAL_ERROR_LIBRARY_MISSING, "libneeded.so");
 }
 
 static void tables_that_do_not_fit(void **state)
 {
-    (void)state;
     expect(TEST_PLUGINS "/no_table", HAL_ERROR_TOO_NEW, "gives no table");
     char words[64];
     snprintf(words, sizeof words, "this hal has %u.%u", HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
@@ -165,7 +159,6 @@ static void tables_that_do_not_fit(void **state)
 
 static void enumerations_that_fail(void **state)
 {
-    (void)state;
     expect(TEST_PLUGINS "/no_device", HAL_ERROR_NO_DEVICE, "finds no device");
     expect(TEST_PLUGINS "/no_driver", HAL_ERROR_DRIVER_MISSING,
            "the driver of nothing is not installed");
@@ -180,7 +173,6 @@ static void enumerations_that_fail(void **state)
 
 static void a_device_that_goes_while_it_is_counted(void **state)
 {
-    (void)state;
     hal_registry_report *report = NULL;
     const hal_plugin_report *plugin = look(TEST_PLUGINS "/fewer", &report);
     assert_int_equal(plugin->status, HAL_OK);
@@ -191,7 +183,6 @@ static void a_device_that_goes_while_it_is_counted(void **state)
 /* Strings without an end, every bit set, limits as large as numbers are. */
 static void claims_are_cut_down_to_what_can_be(void **state)
 {
-    (void)state;
     hal_registry_report *report = NULL;
     const hal_plugin_report *plugin = look(TEST_PLUGINS "/absurd", &report);
     assert_int_equal(plugin->status, HAL_OK);
@@ -212,14 +203,12 @@ static void claims_are_cut_down_to_what_can_be(void **state)
 
 static void older_minors_work_and_their_tails_are_not_read(void **state)
 {
-    (void)state;
     expect(TEST_PLUGINS "/old_minor", HAL_OK, "");
 }
 
 /* Promise 9: files and tables of every bad kind in front, and the good plugin behind them works. */
 static void bad_plugins_hide_no_other(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"no_symbol", "no_table", "newer", "other_major", "short",
                                       "missing",   "bad_name", "tiny",  "needy",       "no_device",
                                       "no_driver", "counts",   "older", "cut"};
@@ -260,7 +249,6 @@ static void bad_plugins_hide_no_other(void **state)
 
 static void the_first_of_a_name_counts(void **state)
 {
-    (void)state;
     hal_registry_report *report = NULL;
     char path[SCRATCH_BYTES + 64];
     snprintf(path, sizeof path, "%s/hal_mock.so", folder);
@@ -278,7 +266,6 @@ static void the_first_of_a_name_counts(void **state)
 
 static void own_folder_is_searched_last(void **state)
 {
-    (void)state;
     hal_registry_report *report = NULL;
     look(TEST_PLUGINS "/mock", &report);
     assert_int_equal(report->path_count, 2);
@@ -293,7 +280,6 @@ static void own_folder_is_searched_last(void **state)
 
 static void relative_paths_are_made_whole(void **state)
 {
-    (void)state;
     char before[512];
     hal_registry_report *report = NULL;
     assert_non_null(getcwd(before, sizeof before));
@@ -308,14 +294,12 @@ static void relative_paths_are_made_whole(void **state)
 
 static int begin(void **state)
 {
-    (void)state;
     unsetenv("HAL_BACKEND");
     return scratch_folder(folder, "loader") == NULL;
 }
 
 static int end(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 

@@ -21,7 +21,6 @@ static hal_queue *filled(hal_device *device, hal_buffer *buffer, uint32_t patter
 
 static void without_memory_info_hal_counts(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_memory_statistics now;
     mock->memory_limit = 123456789;
@@ -46,7 +45,6 @@ static void without_memory_info_hal_counts(void **state)
 
 static void without_queue_elapsed_there_are_no_times(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_buffer *buffer = mock_buffer(device, 256);
     hal_queue *queue = filled(device, buffer, 1);
@@ -79,7 +77,6 @@ static hal_status make_native(hal_device *device)
 
 static void without_native_code_no_format_is_taken(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     hal_plugin *table = table_of(device);
     const hal_plugin all = *table;
@@ -94,7 +91,6 @@ static void without_native_code_no_format_is_taken(void **state)
 
 static void without_gemm_there_is_no_native_product(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     const hal_gemm_description product = {.size = sizeof product,
                                           .type_a = HAL_TYPE_F32,
@@ -138,7 +134,6 @@ static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, 
 
 static void without_device_reaches_hal_goes_through_the_host(void **state)
 {
-    (void)state;
     hal_device *one = mock_open("mock:0");
     hal_device *other = mock_open("mock:1");
     uint32_t asked = 0;
@@ -155,7 +150,6 @@ static void without_device_reaches_hal_goes_through_the_host(void **state)
 /* Names are looked at once, when a plugin is loaded: two plugins that lack one each. */
 static void without_version_or_build_id(void **state)
 {
-    (void)state;
     setenv("HAL_PLUGIN_PATH",
            TEST_PLUGINS "/without/hal_without_version.so:" TEST_PLUGINS
                         "/without/hal_without_build_id.so",
@@ -180,7 +174,6 @@ static hal_plugin whole; /* the mock's table with all of its entries */
 
 static int reset(void **state)
 {
-    (void)state;
     hal_device *device = mock_open("mock");
     if (!whole.size) {
         whole = *table_of(device);
@@ -201,7 +194,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     mock_is_clean(mock);
     return 0;
 }

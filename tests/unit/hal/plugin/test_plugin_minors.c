@@ -117,28 +117,24 @@ static void expect_transfer(const char *plugin)
 
 static void the_first_minor_works(void **state)
 {
-    (void)state;
     expect_entries("minor_0", 1);
     expect_transfer("minor_0");
 }
 
 static void a_table_without_its_last_entries_works(void **state)
 {
-    (void)state;
     expect_entries("shorter", 0);
     expect_transfer("shorter");
 }
 
 static void a_later_minor_works_and_its_tail_is_not_read(void **state)
 {
-    (void)state;
     expect_entries("longer", 1);
     expect_transfer("longer");
 }
 
 static int begin(void **state)
 {
-    (void)state;
     unsetenv("HAL_BACKEND");
     return setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/minors", 1);
 }

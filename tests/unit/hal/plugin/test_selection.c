@@ -24,7 +24,6 @@ static void fails(const char *selection, hal_status status, const char *words)
 
 static void items_name_devices(void **state)
 {
-    (void)state;
     opens("mock", "mock", 0);
     opens("mock:1", "mock", 1);
     opens("mock_two:0", "mock_two", 0);
@@ -37,14 +36,12 @@ static void items_name_devices(void **state)
 
 static void lists_are_in_order_of_preference(void **state)
 {
-    (void)state;
     opens("nobody,mock:7, mock:1,mock_two", "mock", 1);
     opens("id:nothing,auto", "mock", 0);
 }
 
 static void the_call_wins_over_the_variable(void **state)
 {
-    (void)state;
     setenv("HAL_BACKEND", "mock_two:1", 1);
     opens(NULL, "mock_two", 1);
     opens("mock", "mock", 0);
@@ -59,7 +56,6 @@ static void the_call_wins_over_the_variable(void **state)
 /* Promises 1 and 2: an error with what was tried and where. */
 static void what_is_not_there_is_said(void **state)
 {
-    (void)state;
     fails("nobody", HAL_ERROR_NOT_FOUND, "there is no plugin \"nobody\"");
     fails("nobody", HAL_ERROR_NOT_FOUND, TEST_PLUGINS "/mock");
     fails("nobody", HAL_ERROR_NOT_FOUND, "hal_mock.so, hal_mock_two.so");
@@ -73,7 +69,6 @@ static void what_is_not_there_is_said(void **state)
 
 static void what_cannot_be_read_is_said(void **state)
 {
-    (void)state;
     fails("", HAL_ERROR_INVALID_ARGUMENT, "empty");
     fails(",", HAL_ERROR_INVALID_ARGUMENT, "empty");
     fails(" ", HAL_ERROR_INVALID_ARGUMENT, "empty");
@@ -92,7 +87,6 @@ static void what_cannot_be_read_is_said(void **state)
 
 static void the_first_failure_gives_the_status(void **state)
 {
-    (void)state;
     setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/mock", 1);
     fails("no_driver,nobody", HAL_ERROR_DRIVER_MISSING, "the driver of nothing");
     fails("nobody,no_driver", HAL_ERROR_NOT_FOUND, "the driver of nothing");
@@ -101,7 +95,6 @@ static void the_first_failure_gives_the_status(void **state)
 
 static void opening_may_fail(void **state)
 {
-    (void)state;
     mock->fail_in[MOCK_DEVICE_OPEN] = 1;
     mock->fail_with = HAL_ERROR_TOO_OLD;
     fails("mock:1", HAL_ERROR_TOO_OLD, "the mock was told to fail");
@@ -113,7 +106,6 @@ static void opening_may_fail(void **state)
 
 static void plugins_that_are_not_asked_for_stay_asleep(void **state)
 {
-    (void)state;
     const uint32_t before = two->calls[MOCK_ENUMERATE];
     opens("mock", "mock", 0);
     fails("nobody", HAL_ERROR_NOT_FOUND, "");
@@ -122,7 +114,6 @@ static void plugins_that_are_not_asked_for_stay_asleep(void **state)
 
 static void opened_twice_is_one_device(void **state)
 {
-    (void)state;
     const uint32_t before = mock->calls[MOCK_DEVICE_OPEN];
     hal_device *one = mock_open("mock:1");
     hal_device *other = mock_open("id:mock-id-1");
@@ -139,7 +130,6 @@ static void opened_twice_is_one_device(void **state)
 
 static void named_files_are_found_by_their_table(void **state)
 {
-    (void)state;
     setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock/hal_mock_two.so", 1);
     opens("mock_two", "mock_two", 0);
     fails("mock", HAL_ERROR_NOT_FOUND, "there is no plugin \"mock\"");
@@ -149,7 +139,6 @@ static void named_files_are_found_by_their_table(void **state)
 /* Promise 12: software is the last resort. */
 static void auto_prefers_hardware(void **state)
 {
-    (void)state;
     mock->infos[0].kind = HAL_DEVICE_CPU;
     mock->infos[1].kind = HAL_DEVICE_SOFTWARE;
     two->infos[0].kind = HAL_DEVICE_INTEGRATED;
@@ -183,7 +172,6 @@ static int begin(void **state)
 
 static int reset(void **state)
 {
-    (void)state;
     mock_reset(mock);
     mock_reset(two);
     return 0;

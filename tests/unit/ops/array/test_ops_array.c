@@ -34,7 +34,6 @@ static ops_array *made(ops_array *array)
 
 static void scopes_release(void **state)
 {
-    (void)state;
     const uint64_t before = statistics().arrays;
     ops_array *x = ramp(HAL_TYPE_F32, 3, 5, -1, 1);
     ok(ops_scope_begin(test_context));
@@ -57,7 +56,6 @@ static void scopes_release(void **state)
 
 static void references_count(void **state)
 {
-    (void)state;
     const uint64_t before = statistics().arrays;
     ops_array *x = ramp(HAL_TYPE_F32, 2, 2, -1, 1);
     assert_ptr_equal(ops_array_retain(x), x);
@@ -81,7 +79,6 @@ static void references_count(void **state)
 
 static void expression_is_one_kernel(void **state)
 {
-    (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 7, 33, -1, 1), *b = ramp(HAL_TYPE_F32, 1, 33, -2, 2);
     ops_array *c = ramp(HAL_TYPE_F32, 7, 1, -2, 1);
     const ops_array_statistics before = statistics();
@@ -110,7 +107,6 @@ static void expression_is_one_kernel(void **state)
 
 static void unread_work_is_not_run(void **state)
 {
-    (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 8, 8, -1, 1);
     const ops_array_statistics before = statistics();
     ok(ops_scope_begin(test_context));
@@ -130,7 +126,6 @@ static void unread_work_is_not_run(void **state)
  * first time. */
 static void held_values_are_outputs(void **state)
 {
-    (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
     ops_array_statistics before = statistics();
     ops_array *x = ops_exp(a), *y = ops_neg(x);
@@ -159,7 +154,6 @@ static void held_values_are_outputs(void **state)
 
 static void arrays_asked_for_together_share_a_kernel(void **state)
 {
-    (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
     ops_array *all[4] = {ops_exp(a), ops_neg(a), ops_gt(a, a), ops_reduce_sum(a, 0)};
     const ops_array_statistics before = statistics();
@@ -174,7 +168,6 @@ static void arrays_asked_for_together_share_a_kernel(void **state)
 
 static void reductions_and_products_take_pointwise_work(void **state)
 {
-    (void)state;
     ops_array *a = ramp(HAL_TYPE_F32, 16, 24, -1, 1), *w = ramp(HAL_TYPE_F32, 24, 8, -1, 1);
     ops_array *bias = ramp(HAL_TYPE_F32, 1, 8, -1, 1);
     ops_array_statistics before = statistics();
@@ -197,7 +190,6 @@ static void reductions_and_products_take_pointwise_work(void **state)
 /* A state that is multiplied and added to in every step: each step is one kernel. */
 static void recurrent_steps_are_one_kernel(void **state)
 {
-    (void)state;
     ops_array *h = ramp(HAL_TYPE_F32, 2, 8, -1, 1), *w = ramp(HAL_TYPE_F32, 8, 8, -0.3, 0.3);
     ops_array *x = ramp(HAL_TYPE_F32, 2, 8, -1, 1);
     const ops_array_statistics before = statistics();
@@ -220,7 +212,6 @@ static void recurrent_steps_are_one_kernel(void **state)
 /* Ten thousand operations in a loop: kernels of 64, and flat counts. */
 static void long_chains_are_cut(void **state)
 {
-    (void)state;
     static const ops_unary_function functions[] = {OPS_NEG, OPS_SIN, OPS_ABS, OPS_SQUARE};
     const int64_t shape[1] = {100};
     ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 0.75);
@@ -417,7 +408,6 @@ static void run_program(uint64_t seed, hal_type type, int fusion, trace *t)
 
 static void fused_and_unfused_give_the_same_bits(void **state)
 {
-    (void)state;
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I32, HAL_TYPE_F64,
                                      HAL_TYPE_I8,  HAL_TYPE_BF16, HAL_TYPE_U8};
     static trace fused, unfused;
@@ -442,7 +432,6 @@ static void fused_and_unfused_give_the_same_bits(void **state)
 /* Shapes that are large enough for every way in which a device adds up. */
 static void large_sums_have_the_same_bits(void **state)
 {
-    (void)state;
     static const int64_t shapes[][3] = {{1, 512, 512}, {64, 300, 64}, {3, 2000, 7}, {65, 65, 65}};
     for (int i = 0; i < 4; i++) {
         const int64_t m = shapes[i][0], k = shapes[i][1], n = shapes[i][2];
@@ -477,7 +466,6 @@ static void large_sums_have_the_same_bits(void **state)
 /* Where kernels take long to make, operations run singly until that has cost as much. */
 static void cold_chains_run_singly_at_first(void **state)
 {
-    (void)state;
     ops_context *usual = test_context; /* which has made kernels already */
     ok(ops_context_create(test_queue, &test_context));
     test_context->info = usual->info;
@@ -529,7 +517,6 @@ static void cold_chains_run_singly_at_first(void **state)
 
 static void wrong_calls_are_refused(void **state)
 {
-    (void)state;
     const uint64_t before = statistics().arrays;
     ops_array *x = ramp(HAL_TYPE_F32, 3, 4, -1, 1), *y = ramp(HAL_TYPE_F32, 5, 4, -1, 1);
     ops_array *i = made(ops_array_cast(HAL_TYPE_I32, x));
@@ -578,7 +565,6 @@ static ops_array *step(ops_array *h, ops_array *w, ops_array *x)
 
 static void graphs_run_a_step_again(void **state)
 {
-    (void)state;
     ops_array *h = ramp(HAL_TYPE_F32, 5, 12, -1, 1), *w = ramp(HAL_TYPE_F32, 12, 12, -1, 1);
     ops_array *xs[6], *next;
     ops_graph *graph;
@@ -628,7 +614,6 @@ static void graphs_run_a_step_again(void **state)
 
 static void recordings_that_fail_are_dropped(void **state)
 {
-    (void)state;
     ops_array *x = ramp(HAL_TYPE_F32, 2, 3, -1, 1), *unused = ramp(HAL_TYPE_F32, 2, 3, -1, 1);
     ops_graph *graph = NULL;
     refused(ops_graph_end(test_context, NULL, 0, &x, 1, &graph), HAL_ERROR_INVALID_STATE,
@@ -660,7 +645,6 @@ static hal_status rehearse(ops_context *context, void *user)
 /* Promise 10: the call to warm up ahead. */
 static void prepared_programs_plan_nothing(void **state)
 {
-    (void)state;
     ops_array *x = ramp(HAL_TYPE_F32, 31, 3, -1, 1);
     float before[93], after[93];
     ok(ops_array_read(x, before, sizeof before));

@@ -153,7 +153,6 @@ static int run(place *p, values *got)
 
 static void each_call_of_the_device_fails(void **state)
 {
-    (void)state;
     static const enum mock_entry entries[] = {MOCK_ALLOCATE, MOCK_KERNEL};
     values want, got;
     mock_reset(mock);
@@ -183,7 +182,6 @@ static void each_call_of_the_device_fails(void **state)
 /* Memory ends in the middle of an evaluation; when there is some again, the rest is computed. */
 static void memory_ends(void **state)
 {
-    (void)state;
     enum { ELEMENTS = 1 << 20, COUNT = 40 };
     const int64_t shape[1] = {ELEMENTS};
     ops_array *made[COUNT];
@@ -221,7 +219,6 @@ static void memory_ends(void **state)
 /* A device that takes no more work: calls fail with a sentence, and all can be released. */
 static void the_device_is_lost(void **state)
 {
-    (void)state;
     static const enum mock_entry entries[] = {MOCK_SUBMIT, MOCK_WAIT};
     for (int e = 0; e < 2; e++) {
         for (int n = 1; n < 6; n++) {
@@ -298,7 +295,6 @@ static int run_graph(place *p, float got[ROWS * COLUMNS])
 
 static void graphs_fail(void **state)
 {
-    (void)state;
     static const enum mock_entry entries[] = {MOCK_ALLOCATE, MOCK_KERNEL};
     float want[ROWS * COLUMNS], got[ROWS * COLUMNS];
     mock_reset(mock);
@@ -329,7 +325,6 @@ static void graphs_fail(void **state)
  * lost (hal_queue_flush), so that here all is made anew. */
 static void each_malloc_fails(void **state)
 {
-    (void)state;
     values want, got;
     float step[ROWS * COLUMNS], want_step[ROWS * COLUMNS];
     if (!OWN_MALLOC) {
@@ -357,7 +352,6 @@ static void each_malloc_fails(void **state)
 /* A device that binds few arrays gets kernels that read few. */
 static void few_bindings(void **state)
 {
-    (void)state;
     enum { LEAVES = 14, LENGTH = 6 };
     static const int64_t shape[2] = {2, 3};
     ops_array *leaves[LEAVES];
@@ -401,7 +395,6 @@ static void few_bindings(void **state)
 /* One that binds too few for any kernel says so. */
 static void too_few_bindings(void **state)
 {
-    (void)state;
     static const int64_t shape[2] = {2, 3};
     float data[6] = {0};
     mock_reset(mock);

@@ -46,7 +46,6 @@ static ops_array *constant(hal_type type, int64_t rows, int64_t columns)
 
 static void shapes_beyond_counting_are_refused(void **state)
 {
-    (void)state;
     const uint64_t before = statistics().arrays;
     ok(ops_scope_begin(test_context));
     ops_array *column = constant(HAL_TYPE_F32, FAR, 1), *row = constant(HAL_TYPE_F32, 1, FAR);
@@ -69,7 +68,6 @@ static void shapes_beyond_counting_are_refused(void **state)
 /* Lengths of 0 beside lengths whose product overflows. */
 static void empty_shapes_do_not_overflow(void **state)
 {
-    (void)state;
     static const int64_t shapes[][4] = {{0, FAR, FAR, FAR}, {FAR, FAR, FAR, 0}, {FAR, 0, FAR, FAR}};
     ok(ops_scope_begin(test_context));
     for (int i = 0; i < 3; i++) {
@@ -99,7 +97,6 @@ static void empty_shapes_do_not_overflow(void **state)
 
 static void ranks_from_0_to_8(void **state)
 {
-    (void)state;
     const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, eight[8] = {2, 1, 3, 1, 2, 1, 2, 2};
     ok(ops_scope_begin(test_context));
     ops_array *number = made(ops_array_scalar(test_context, HAL_TYPE_F32, 3));
@@ -138,7 +135,6 @@ static ops_array *sum_of(ops_array *const *nodes, int from_left)
 /* Twenty nodes over two leaves are one kernel; once they have memory they are leaves. */
 static void nodes_that_were_read_become_leaves(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {LENGTH};
     const uint64_t before = statistics().arrays;
     ops_array *a = floats(1, shape, 1), *b = floats(1, shape, 2), *nodes[NODES], *sums[3];
@@ -180,7 +176,6 @@ static void nodes_that_were_read_become_leaves(void **state)
 /* What was noted for one kernel is computed without fusion, and the other way round. */
 static void fusion_is_turned_in_between(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {3, 7};
     float got[2][21];
     for (int turned = 0; turned < 2; turned++) {
@@ -204,7 +199,6 @@ static void fusion_is_turned_in_between(void **state)
 /* Numbers of gatherings are noted in arrays; the count comes round. */
 static void the_count_of_gatherings_comes_round(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {9};
     float values[3][9], got[9];
     ok(ops_scope_begin(test_context));
@@ -242,7 +236,6 @@ static ops_array *large_reduction(ops_array *const *before, ops_array *const *af
 
 static void the_largest_kernels_are_told_apart(void **state)
 {
-    (void)state;
     const int64_t shape[8] = {2, 3, 2, 1, 2, 1, 2, 2}, reduced[8] = {2, 1, 2, 1, 2, 1, 2, 2};
     float got[2][2][32];
     ok(ops_scope_begin(test_context));
@@ -305,7 +298,6 @@ static ops_array *link(int kind, ops_array *x, ops_array *leaf)
 
 static void chains_of_any_length(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, 6};
     const ops_array_statistics before = statistics();
     for (int kind = 0; kind < 10; kind++) {
@@ -332,7 +324,6 @@ static void chains_of_any_length(void **state)
 /* All links are held until the end. */
 static void long_chains_that_are_held(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, 6};
     const uint64_t before = statistics().arrays;
     for (int kind = 0; kind < 10; kind++) {
@@ -351,7 +342,6 @@ static void long_chains_that_are_held(void **state)
 /* One array with very many users, and one user of very many arrays. */
 static void wide_programs(void **state)
 {
-    (void)state;
     static ops_array *users[WIDTH];
     const int64_t shape[1] = {3};
     float got[3], want[3];
@@ -372,7 +362,6 @@ static void wide_programs(void **state)
 /* The same array in every place, and named several times. */
 static void one_array_in_all_places(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, 4};
     float got[16], x_values[16];
     ok(ops_scope_begin(test_context));
@@ -397,7 +386,6 @@ static void one_array_in_all_places(void **state)
  * them too. */
 static void constants_are_no_inputs(void **state)
 {
-    (void)state;
     ops_graph *graph = NULL;
     float got = 0;
     ops_array *rate = made(ops_array_scalar(test_context, HAL_TYPE_F32, 1));
@@ -419,7 +407,6 @@ static void constants_are_no_inputs(void **state)
 
 static void recordings_end_with_their_context(void **state)
 {
-    (void)state;
     ops_context *other;
     float got[3];
     ok(ops_context_create(test_queue, &other));
@@ -437,7 +424,6 @@ static void recordings_end_with_their_context(void **state)
 /* Scopes that begin before a recording and end in it, and the other way round. */
 static void scopes_across_recordings(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {5};
     const uint64_t before = statistics().arrays;
     ops_graph *graph = NULL;
@@ -472,7 +458,6 @@ static void scopes_across_recordings(void **state)
 
 static void graphs_of_odd_inputs(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {5};
     ops_graph *graph = NULL;
     ops_array *x = floats(1, shape, 1), *part = made(ops_array_slice(x, 0, 1, 4, 1));
@@ -512,7 +497,6 @@ static void graphs_of_odd_inputs(void **state)
 /* The front of a larger array begins where its memory does, but does not fill it. */
 static void graphs_of_fronts(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {9};
     ops_graph *graph = NULL;
     float values[9], got[3];

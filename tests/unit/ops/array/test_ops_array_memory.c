@@ -77,7 +77,6 @@ static void close_arrays(void)
 
 static void warm_loops_do_not_allocate(void **state)
 {
-    (void)state;
     open_arrays();
     for (int fusion = 0; fusion < 2; fusion++) {
         ops_context_set_fusion(test_context, fusion);
@@ -123,7 +122,6 @@ static void chain(ops_array **x, int operations)
 
 static void ten_million_operations_take_no_memory(void **state)
 {
-    (void)state;
     const int operations = OWN_MALLOC ? 10000000 : 300000;
     const int64_t shape[1] = {16};
     ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 1);

@@ -111,7 +111,6 @@ static uint32_t copies_of_read(const char *selection, int64_t elements, uint32_t
 
 static void small_results_are_computed_where_the_host_reads(void **state)
 {
-    (void)state;
     const uint32_t device = HAL_MEMORY_DEVICE, download = HAL_MEMORY_DOWNLOAD;
     assert_int_equal(copies_of_read("mock:0", SMALL, download), 0);
     assert_int_equal(copies_of_read("mock:0", LARGEST, download), 0);
@@ -122,7 +121,6 @@ static void small_results_are_computed_where_the_host_reads(void **state)
 
 static void what_is_used_later_moves_once(void **state)
 {
-    (void)state;
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x);
     read_is(p, y, -1);
@@ -145,7 +143,6 @@ static void what_is_used_later_moves_once(void **state)
 /* Nobody wrote the memory of an array without elements, and nobody copies it. */
 static void nothing_is_moved_of_nothing(void **state)
 {
-    (void)state;
     place *p = open_place("mock:0", 0);
     ops_array *y = ops_neg(p->x);
     copies(p);
@@ -161,7 +158,6 @@ static void nothing_is_moved_of_nothing(void **state)
 /* Other work that waits for the result, or somebody who holds what a view shows, will use it. */
 static void what_has_other_uses_stays_on_the_device(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, SMALL / 4};
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x), *z = ops_add(y, y);
@@ -181,7 +177,6 @@ static void what_has_other_uses_stays_on_the_device(void **state)
 
 static void views_are_read_and_moved_too(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, SMALL / 4}, flat = SMALL;
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x), *view = ops_array_reshape(y, 2, shape);
@@ -204,7 +199,6 @@ static void views_are_read_and_moved_too(void **state)
 /* Beside results of the same kernel that nobody reads. */
 static void further_results_are_the_devices(void **state)
 {
-    (void)state;
     place *p = open_place("mock:0", SMALL);
     ops_array *inner = ops_neg(p->x), *y = ops_add(inner, inner);
     copies(p);
@@ -221,7 +215,6 @@ static void further_results_are_the_devices(void **state)
 /* A graph would repeat the copy at every launch. */
 static void graphs_copy_nothing(void **state)
 {
-    (void)state;
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x), *sums[2] = {NULL, NULL};
     ops_graph *graph = NULL;
@@ -246,7 +239,6 @@ static void graphs_copy_nothing(void **state)
 /* The array is as it was, and the next call comes right. */
 static void failures_lose_nothing(void **state)
 {
-    (void)state;
     place *p = open_place("mock:0", SMALL);
     ops_array *y = ops_neg(p->x);
     read_is(p, y, -1);

@@ -32,7 +32,6 @@ static int open_place(void **state)
 
 static int close_place(void **state)
 {
-    (void)state;
     ops_context_destroy(context);
     hal_queue_destroy(queue);
     hal_device_release(device);
@@ -132,7 +131,6 @@ static uint64_t compiled(void)
 /* The second call plans nothing: its kernels and the memory between them are the first one's. */
 static void what_was_recorded_is_recorded_again(void **state)
 {
-    (void)state;
     compute(1);
     assert_int_equal(kernels(), 2);
     assert_int_equal(compiled(), 1);
@@ -146,7 +144,6 @@ static void what_was_recorded_is_recorded_again(void **state)
 
 static void graphs_keep_their_parts(void **state)
 {
-    (void)state;
     ops_graph *graph;
     ops_array *a = make_a(1), *b = make_b(1), *inputs[2] = {a, b}, *outputs[1];
     ok(ops_graph_begin(context));
@@ -182,7 +179,6 @@ static hal_status program(ops_context *with, void *user)
 /* A warm program makes no kernel (promise 10). */
 static void both_kernels_are_made_ahead(void **state)
 {
-    (void)state;
     ops_array *operands[2] = {make_a(3), make_b(3)};
     ok(ops_prepare(context, program, operands));
     assert_int_equal(kernels(), 2);
@@ -203,7 +199,6 @@ static void leave_no_room(void)
 
 static void without_room_it_is_one_product(void **state)
 {
-    (void)state;
     ops_array *a = make_a(1), *b = make_b(1);
     ok(ops_array_evaluate(&a, 1));
     ok(ops_array_evaluate(&b, 1));
@@ -224,7 +219,6 @@ static void without_room_it_is_one_product(void **state)
 
 static void without_room_what_was_recorded_is_planned_again(void **state)
 {
-    (void)state;
     ops_array *a = make_a(1), *b = make_b(1), *y = layer(a, b);
     is_right(y, 1);
     ops_array_release(y);
@@ -248,7 +242,6 @@ static void without_room_what_was_recorded_is_planned_again(void **state)
 /* While kernels are not made, one that is missing leaves nothing recorded of the other. */
 static void a_missing_kernel_leaves_nothing(void **state)
 {
-    (void)state;
     ops_tensor a, b, c;
     ops_array *all[2] = {make_a(1), make_b(1)};
     const int64_t shape[2] = {M, N};

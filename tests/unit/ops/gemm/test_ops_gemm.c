@@ -16,7 +16,6 @@ static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_i
 
 static void shapes(void **state)
 {
-    (void)state;
     const int64_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 257};
     const int count = sizeof sizes / sizeof sizes[0];
     for (int i = 0; i < 50; i++) {
@@ -34,7 +33,6 @@ static void shapes(void **state)
 
 static void layouts(void **state)
 {
-    (void)state;
     for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
         for (int impl = 0; impl < 2; impl++) {
             for (int64_t batch = 1; batch < 4; batch += 2) {
@@ -56,7 +54,6 @@ static void layouts(void **state)
  * tile is for devices that have no shared memory for the next one. */
 static void every_tile(void **state)
 {
-    (void)state;
     const int64_t shapes[][3] = {{256, 512, 24}, {130, 270, 37}, {64, 128, 96}, {60, 125, 70},
                                  {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 5},
                                  {32, 32, 40},   {29, 18, 20},   {32, 48, 40},  {29, 18, 33}};
@@ -84,7 +81,6 @@ static void every_tile(void **state)
 /* Work-items that follow each other down the rows lie in the second dimension of the group. */
 static void groups_keep_to_each_dimension(void **state)
 {
-    (void)state;
     hal_device_info info = *test_context->info;
     info.item_vector_bytes = 64;
     for (uint32_t most = 1; most <= 64; most *= 4) {
@@ -98,7 +94,6 @@ static void groups_keep_to_each_dimension(void **state)
 /* Shapes at which operands are exchanged or turned first. */
 static void large_layouts(void **state)
 {
-    (void)state;
     const int64_t shapes[][3] = {{70, 50, 30}, {100, 5, 40}, {64, 130, 9}, {5, 100, 40}};
     for (int i = 0; i < 4 * 9 * 2; i++) {
         const int64_t *n = shapes[i / 18];
@@ -113,7 +108,6 @@ static void large_layouts(void **state)
 
 static void types(void **state)
 {
-    (void)state;
     const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
                                  {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
                                  {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
@@ -136,7 +130,6 @@ static void types(void **state)
 /* C is not read when beta is 0, and nothing around the matrices is used. */
 static void nan_around(void **state)
 {
-    (void)state;
     for (int impl = 0; impl < 2; impl++) {
         for (int i = 0; i < 9; i++) {
             product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 19, 35, 13, i % 3, i / 3, PADDED);
@@ -150,7 +143,6 @@ static void nan_around(void **state)
 
 static void epilogues(void **state)
 {
-    (void)state;
     ops_expression *e = make_epilogue();
     for (int i = 0; i < 24; i++) {
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, 29, 43, 17, PLAIN, i / 2 % 2,
@@ -182,7 +174,6 @@ static void epilogues(void **state)
  * elements for each unit; whole blocks and ragged ones, all layouts, one turn of k and several. */
 static void slices(void **state)
 {
-    (void)state;
     const int64_t shapes[][3] = {{1, 512, 512}, {1, 64, 64},  {1, 16, 16},   {1, 37, 1500},
                                  {512, 1, 200}, {3, 70, 100}, {7, 5, 3},     {16, 40, 129},
                                  {64, 64, 64},  {64, 96, 80}, {13, 200, 1},  {1, 1, 2000},
@@ -216,7 +207,6 @@ static void slices(void **state)
 /* The same with every type, and with an epilogue whose inputs are fetched before the sums. */
 static void slices_of_all_types(void **state)
 {
-    (void)state;
     const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F32},
                                  {HAL_TYPE_BF16, HAL_TYPE_BF16},
                                  {HAL_TYPE_F32, HAL_TYPE_F32},
@@ -266,7 +256,6 @@ static void slices_of_all_types(void **state)
 /* The residual is C itself. */
 static void epilogue_reads_c(void **state)
 {
-    (void)state;
     ops_expression *e = make_epilogue();
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 30, 10, PLAIN, PLAIN, PLAIN);
     truncate_to_small(&p);
@@ -286,7 +275,6 @@ static void epilogue_reads_c(void **state)
 /* A, B and C are columns of one matrix. */
 static void side_by_side(void **state)
 {
-    (void)state;
     for (int impl = 0; impl < 2; impl++) {
         const int64_t shape[2] = {16, 60};
         box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -3, 3);
@@ -315,7 +303,6 @@ static void side_by_side(void **state)
 
 static void broadcast_batch(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 4, 12, 14, 16, PLAIN, PLAIN, PLAIN);
         truncate_to_small(&p);
@@ -334,7 +321,6 @@ static void broadcast_batch(void **state)
 
 static void empty(void **state)
 {
-    (void)state;
     for (int impl = 0; impl < 2; impl++) {
         for (int i = 0; i < 4; i++) {
             product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, i == 0 ? 0 : 6, i == 1 ? 0 : 5,
@@ -350,7 +336,6 @@ static void empty(void **state)
 
 static void bad_arguments(void **state)
 {
-    (void)state;
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
     box wide = make_matrix(HAL_TYPE_F64, 1, 4, 5, PLAIN);
     hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
@@ -388,7 +373,6 @@ static void bad_arguments(void **state)
 /* Every shape is another kernel of the plugin: the context forgets old ones, and still works. */
 static void ever_new_shapes(void **state)
 {
-    (void)state;
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 80, 80, 2, PLAIN, PLAIN, PLAIN);
     for (int64_t i = 0; i < 6400; i++) {
         ops_tensor a = p.a.t, b = p.b.t, c = p.c.t;
@@ -405,7 +389,6 @@ static void ever_new_shapes(void **state)
 
 static void plain_options(void **state)
 {
-    (void)state;
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
     truncate_to_small(&p);
     ok(ops_gemm(test_context, NULL, &p.a.t, &p.b.t, &p.c.t));

@@ -137,7 +137,6 @@ static void keeps(trial t, double least, double most)
  * as exact. */
 static void test_f32(void **state)
 {
-    (void)state;
     for (int turned = 0; turned < 4; turned++) {
         trial t = {HAL_TYPE_F32, HAL_GEMM_FAST, 1, 128, 64, 32, turned & 1, turned >> 1, 1.0, 0.0};
         keeps(t, 100, 0x1p13);
@@ -148,7 +147,6 @@ static void test_f32(void **state)
 
 static void test_halves(void **state)
 {
-    (void)state;
     static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
     for (int i = 0; i < 2; i++) {
         for (int turned = 0; turned < 4; turned++) { /* A turned has no units */
@@ -163,7 +161,6 @@ static void test_halves(void **state)
 /* Neither rows, columns nor k are multiples of the tiles. */
 static void test_edges(void **state)
 {
-    (void)state;
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 132, 136, 44, 0, 0, 1.5, 0.5}, 0, 8);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 132, 68, 36, 1, 1, 1.0, 0.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 1, 137, 136, 72, 0, 0, 0.5, 2.0}, 0, 16);
@@ -172,7 +169,6 @@ static void test_edges(void **state)
 
 static void test_batch(void **state)
 {
-    (void)state;
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 2, 64, 64, 64, 0, 0, 1.0, 1.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 3, 64, 72, 64, 0, 0, 1.0, 0.0}, 0, 16);
 }
@@ -180,7 +176,6 @@ static void test_batch(void **state)
 /* Three parts, of which the last is whole, and four, of which it is short. */
 static void test_long(void **state)
 {
-    (void)state;
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 96, 0, 0, 1.0, 0.0}, 100, 0x1p13);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 100, 1, 1, 1.0, 0.0}, 100, 0x1p13);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 64, 64, 100, 1, 0, 0.5, 2.0}, 0, 8);

@@ -61,7 +61,6 @@ static void try_scale(hal_type type, int layout, int64_t k, double alpha, double
 
 static void empty_sum(void **state)
 {
-    (void)state;
     const double alphas[] = {1, 0, -2, (double)INFINITY, (double)NAN};
     const ops_gemm_impl impls[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
     for (int i = 0; i < 5 * 3 * 3 * LAYOUTS; i++) {
@@ -73,7 +72,6 @@ static void empty_sum(void **state)
 
 static void zero_alpha(void **state)
 {
-    (void)state;
     const ops_gemm_impl impls[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
     for (int i = 0; i < 4 * 3 * LAYOUTS; i++) {
         try_scale(i % 2 ? HAL_TYPE_F32 : HAL_TYPE_F64, i / 12, 40, i % 4 < 2 ? 0.0 : -0.0,
@@ -84,7 +82,6 @@ static void zero_alpha(void **state)
 /* The epilogue still runs, with its indices and inputs. */
 static void epilogue_of_scaled(void **state)
 {
-    (void)state;
     ops_expression *e = make_epilogue();
     for (int i = 0; i < 8; i++) {
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, 29, 43, i & 4 ? 0 : 17, PLAIN,

@@ -56,7 +56,6 @@ static uint32_t kernels_of(product *p)
 
 static void two_kernels(void **state)
 {
-    (void)state;
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
     p.options.impl = OPS_GEMM_PORTABLE;
     split(4, 50);
@@ -72,7 +71,6 @@ static void two_kernels(void **state)
 
 static void shapes(void **state)
 {
-    (void)state;
     const int64_t sizes[][3] = {{1, 1, 700},    {1, 64, 300},  {64, 1, 130},  {16, 16, 256},
                                 {17, 33, 257},  {64, 64, 512}, {64, 64, 500}, {100, 70, 129},
                                 {128, 256, 96}, {3, 200, 999}, {40, 12, 64},  {257, 5, 65}};
@@ -98,7 +96,6 @@ static void shapes(void **state)
 /* Devices of little memory, small groups and a grid that does not count all parts at once. */
 static void small_devices(void **state)
 {
-    (void)state;
     const hal_device_info kept = split_info;
     for (int i = 0; i < 8; i++) {
         split(i % 2 ? 132 : 2, i & 4 ? 16 : 2);
@@ -116,7 +113,6 @@ static void small_devices(void **state)
 
 static void layouts(void **state)
 {
-    (void)state;
     for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
         split(i % 2 ? 1 : 132, i % 3 ? 16 : 5);
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 37, 24, 48, i % LAYOUTS,
@@ -132,7 +128,6 @@ static void layouts(void **state)
 
 static void types(void **state)
 {
-    (void)state;
     const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
                                  {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
                                  {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
@@ -155,7 +150,6 @@ static void types(void **state)
 /* C is not read when beta is 0, nor anything around the matrices (promise 16). */
 static void nan_around(void **state)
 {
-    (void)state;
     for (int i = 0; i < 18; i++) {
         split(i % 2 ? 1 : 132, i % 5 ? 16 : 9);
         product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 19, 35, 53, i / 2 % 3, i / 6, PADDED);
@@ -174,7 +168,6 @@ static void nan_around(void **state)
  * ones have C itself for a residual. */
 static void epilogues(void **state)
 {
-    (void)state;
     ops_expression *e = make_epilogue();
     for (int i = 0; i < 16; i++) {
         const int64_t m = i % 2 ? 29 : 1, n = i & 4 ? 44 : 43;
@@ -207,7 +200,6 @@ static void epilogues(void **state)
 /* The shape and the device decide the order of additions, and nothing else does. */
 static void same_bits(void **state)
 {
-    (void)state;
     split(132, 48);
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 33, 40, 1000, PLAIN, PLAIN, PLAIN);
     const uint64_t bytes = (uint64_t)p.c.count * sizeof(float);
@@ -254,7 +246,6 @@ static hal_device_info large_device(void)
 
 static void few_elements_and_long_k(void **state)
 {
-    (void)state;
     const int64_t sizes[][3] = {{64, 65536, 64},   {128, 16384, 128},  {256, 8192, 256},
                                 {512, 16384, 512}, {1024, 16384, 256}, {16, 65536, 16},
                                 {1, 1000000, 1},   {784, 8192, 128}};
@@ -271,7 +262,6 @@ static void few_elements_and_long_k(void **state)
 
 static void others_are_whole(void **state)
 {
-    (void)state;
     const int64_t sizes[][3] = {{512, 512, 512},    {256, 256, 256},    {1, 128, 128},
                                 {1, 512, 512},      {1, 4096, 4096},    {1, 16384, 16384},
                                 {16, 4096, 4096},   {64, 512, 512},     {64, 64, 64},
@@ -290,7 +280,6 @@ static void others_are_whole(void **state)
 /* Of matrix units, where parts have larger tiles than the whole. */
 static void larger_tiles_of_matrix_units(void **state)
 {
-    (void)state;
     hal_device_info info = large_device();
     info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
     for (int64_t k = 512; k <= 8192; k *= 2) {
@@ -314,7 +303,6 @@ static void larger_tiles_of_matrix_units(void **state)
 
 static void processors_split_nothing(void **state)
 {
-    (void)state;
     hal_device_info info = large_device();
     info.kind = HAL_DEVICE_CPU;
     assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
@@ -329,7 +317,6 @@ static void processors_split_nothing(void **state)
 /* Parts that no binding holds, and grids that are too small for their blocks. */
 static void limits_of_the_device(void **state)
 {
-    (void)state;
     hal_device_info info = large_device();
     info.max_binding = 1 << 12;
     assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
@@ -343,7 +330,6 @@ static void limits_of_the_device(void **state)
 /* What the kernel that adds needs stays within the device's limits, and reads every part. */
 static void adding_fits(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4 * 3 * 5 * 2; i++) {
         const int64_t sizes[] = {1, 5, 64, 1000};
         const uint32_t parts[] = {2, 8, 9, 131, 5000};
@@ -363,7 +349,6 @@ static void adding_fits(void **state)
 /* A product that the device's own info asks to split, through ops_gemm. */
 static void chosen_by_shape(void **state)
 {
-    (void)state;
     split(132, 0);
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 16, 12, 20000, PLAIN, PLAIN, PLAIN);
     p.options.impl = OPS_GEMM_PORTABLE;

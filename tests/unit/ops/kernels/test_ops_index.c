@@ -4,7 +4,6 @@
 
 static void views(void **state)
 {
-    (void)state;
     const int64_t shape[3] = {4, 6, 5};
     float numbers[120], got[120];
     for (int i = 0; i < 120; i++) {
@@ -50,7 +49,6 @@ static void views(void **state)
 
 static void bad_tensors(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t shape[2] = {4, 6}, negative[1] = {-2}, huge[3] = {INT64_MAX / 4, 3, 3},
                   wrong[2] = {-1, 7}, rows[2] = {5, 6};
@@ -97,7 +95,6 @@ static void bad_tensors(void **state)
 
 static void gather(void **state)
 {
-    (void)state;
     const int64_t shape[3] = {5, 9, 7}, gaps[3] = {200, 20, 2};
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t axis = 0; axis < 3; axis++) {
@@ -135,7 +132,6 @@ static void gather(void **state)
 
 static void concatenate(void **state)
 {
-    (void)state;
     for (uint32_t axis = 0; axis < 2; axis++) {
         int64_t lengths[3] = {3, 0, 4}, shape[2] = {5, 6};
         box parts[3];
@@ -172,7 +168,6 @@ static void concatenate(void **state)
 
 static void iota(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {100}, gaps[1] = {-3};
     for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
         box y = box_make(type, 1, shape, type % 2 ? gaps : NULL, 0, 9);
@@ -202,7 +197,6 @@ static void iota(void **state)
 
 static void one_hot(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {6, 7}, out[3] = {6, 7, 10};
     const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BOOL, HAL_TYPE_U8, HAL_TYPE_I64};
     for (int t = 0; t < 5; t++) {
@@ -227,7 +221,6 @@ static void one_hot(void **state)
 
 static void copies(void **state)
 {
-    (void)state;
     const int64_t shape[3] = {3, 50, 41}, turned[3] = {1, 3, 150}, gaps[3] = {9000, 170, 4};
     const int64_t *strides[3] = {NULL, turned, gaps};
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
@@ -250,7 +243,6 @@ static void copies(void **state)
 /* Copies do not look at elements: every bit of a NaN arrives. */
 static void bits_survive(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {300, 2};
     uint16_t in[600], out[300];
     for (int i = 0; i < 600; i++) {
@@ -275,7 +267,6 @@ static void bits_survive(void **state)
 
 static void bad_arguments(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t shape[2] = {4, 6}, other[2] = {6, 4}, count[1] = {3};
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 9);

@@ -33,7 +33,6 @@ static void try_layouts(hal_type type, const box *x, const box *y, const box *z,
 
 static void every_type(void **state)
 {
-    (void)state;
     for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
         for (int64_t n = 1; n <= 1500; n = n * 3 + 1) {
             box b[4];
@@ -51,7 +50,6 @@ static void every_type(void **state)
 
 static void broadcast_and_strides(void **state)
 {
-    (void)state;
     const int64_t shape[3] = {5, 7, 70}, row[1] = {70}, column[2] = {7, 1}, one[1] = {1};
     const int64_t plain[3] = {490, 70, 1}, turned[3] = {1, 350, 5}, back[3] = {-600, -80, -1},
                   gaps[3] = {2000, 250, 3};
@@ -80,7 +78,6 @@ static void broadcast_and_strides(void **state)
 /* Short inner dimensions are walked by division. */
 static void odd_shapes(void **state)
 {
-    (void)state;
     const int64_t shapes[][4] = {{3, 1, 5, 2},  {1, 1, 1, 1},   {2, 3, 4, 5},
                                  {9, 31, 2, 3}, {1, 129, 1, 7}, {2, 2, 2, 130}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
@@ -102,7 +99,6 @@ static void odd_shapes(void **state)
 
 static void several_outputs(void **state)
 {
-    (void)state;
     hal_ir_builder *b;
     ops_expression *e;
     ok(hal_ir_builder_create_fragment("both", &b));
@@ -140,7 +136,6 @@ static void several_outputs(void **state)
 
 static void in_place(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {33, 47}, row[1] = {47}, turned[2] = {1, 40};
     for (int s = 0; s < 2; s++) {
         box x = box_make(HAL_TYPE_F32, 2, shape, s ? turned : NULL, -9, 9);
@@ -162,7 +157,6 @@ static void in_place(void **state)
 /* Neighbours in one buffer whose aligned ranges meet, and views that overlap. */
 static void one_buffer(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {300};
     box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -9, 9);
     ops_tensor parts[3];
@@ -186,7 +180,6 @@ static void one_buffer(void **state)
 /* Columns of one matrix, side by side: their ranges meet, their elements do not. */
 static void side_by_side(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {20, 90};
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
     ops_tensor left, middle, right, rows;
@@ -217,7 +210,6 @@ static void side_by_side(void **state)
 
 static void zero_sizes(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {0, 5}, row[1] = {5};
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
     box y = box_make(HAL_TYPE_F32, 1, row, NULL, -9, 9);
@@ -233,7 +225,6 @@ static void zero_sizes(void **state)
 
 static void where_and_fill(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {21, 35}, column[2] = {21, 1}, gaps[2] = {90, 2};
     box c = box_make(HAL_TYPE_BOOL, 2, shape, NULL, 0, 1);
     for (int64_t i = 0; i < c.count; i++) {
@@ -298,7 +289,6 @@ static double rounded_once(hal_type from, uint64_t bits, hal_type to)
 /* Halfway between two numbers of F16 or BF16, and a little beside, less than F32 can tell. */
 static void casts_round_once(void **state)
 {
-    (void)state;
     const hal_type from[] = {HAL_TYPE_F64, HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64};
     const hal_type to[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
     enum { COUNT = 4000 };
@@ -350,7 +340,6 @@ static void casts_round_once(void **state)
 
 static void casts(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {40};
     const double numbers[] = {0,
                               1,
@@ -421,7 +410,6 @@ static void casts(void **state)
 
 static void bad_arguments(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, 6}, other[2] = {4, 5};
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
     box y = box_make(HAL_TYPE_F32, 2, other, NULL, 0, 1);
@@ -476,7 +464,6 @@ static void bad_arguments(void **state)
 /* Numbers that overflow when multiplied out; the undefined-behaviour sanitizer looks on. */
 static void uncountable_tensors(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t far = INT64_C(1) << 40, shape[1] = {4};
     const uint32_t axes[2] = {1, 0};
@@ -503,7 +490,6 @@ static void uncountable_tensors(void **state)
 
 static void bad_expressions(void **state)
 {
-    (void)state;
     hal_ir_builder *b;
     ops_expression *e = NULL;
     refused(ops_expression_create(NULL, &e), HAL_ERROR_INVALID_ARGUMENT, "builder is null");
@@ -527,7 +513,6 @@ static void bad_expressions(void **state)
 /* Sixteen inputs of many strides do not fit the scalars: the layout becomes constants. */
 static void many_strided_inputs(void **state)
 {
-    (void)state;
     hal_ir_builder *b;
     ops_expression *e;
     ok(hal_ir_builder_create_fragment("sixteen", &b));

@@ -6,7 +6,6 @@
 
 static void known_answers(void **state)
 {
-    (void)state;
     const uint32_t zero[4] = {0}, ones[4] = {~0u, ~0u, ~0u, ~0u};
     const uint32_t want_zero[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     const uint32_t want_ones[4] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
@@ -20,7 +19,6 @@ static void known_answers(void **state)
 /* U32 tensors are the bare words, whatever their length. */
 static void device_words(void **state)
 {
-    (void)state;
     const ops_random_key key = {UINT64_C(0x123456789abcdef0), UINT64_C(0xfedcba9876543210)};
     for (int64_t n = 1; n < 3000; n = 2 * n + 1) {
         uint32_t *got = malloc((size_t)n * 4);
@@ -44,7 +42,6 @@ static void device_words(void **state)
 /* A part of a buffer gets its numbers, and nothing beside it is touched. */
 static void ranges_and_borders(void **state)
 {
-    (void)state;
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64,
                               HAL_TYPE_I32};
     const double ranges[][2] = {{0, 1}, {-3, 5}, {1, 1.25}, {-0.5, 0}};
@@ -79,7 +76,6 @@ static void ranges_and_borders(void **state)
 
 static void normal(void **state)
 {
-    (void)state;
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     const int64_t n = 40001;
     for (int t = 0; t < 4; t++) {
@@ -132,7 +128,6 @@ static void normal(void **state)
 
 static void permutation(void **state)
 {
-    (void)state;
     const int64_t lengths[] = {1, 2, 1000, 6};
     for (int l = 0; l < 3; l++) {
         int32_t n = (int32_t)lengths[l], numbers[2][1000];
@@ -172,7 +167,6 @@ static void permutation(void **state)
 
 static void bad_arguments(void **state)
 {
-    (void)state;
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const ops_random_key key = {1, 1};
     const int64_t shape[2] = {4, 6}, gaps[2] = {20, 2};

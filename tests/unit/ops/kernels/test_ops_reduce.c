@@ -77,7 +77,6 @@ static void try_reduce(ops_reduction kind, const box *x, uint32_t axis, hal_type
 
 static void every_axis(void **state)
 {
-    (void)state;
     const int64_t shapes[][3] = {{4, 5, 6},   {1, 300, 2}, {70, 3, 130},
                                  {2, 65, 33}, {9, 1, 1},   {300, 2, 47}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
@@ -102,7 +101,6 @@ static void every_axis(void **state)
 
 static void every_type(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {37, 70};
     for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
         box x = box_make(type, 2, shape, NULL, hal_type_is_signed(type) ? -9 : 0, 9);
@@ -121,7 +119,6 @@ static void every_type(void **state)
 /* Lengths around the steps of loops, slices and blocks. */
 static void long_axes(void **state)
 {
-    (void)state;
     const int64_t lengths[] = {63, 64, 65, 255, 256, 257, 1023, 1025, 20000, 65536, 100003, 300001};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         for (int64_t outputs = 1; outputs <= 3; outputs += 2) {
@@ -141,7 +138,6 @@ static void long_axes(void **state)
 /* The first of equal values, the first NaN, infinities. */
 static void special_values(void **state)
 {
-    (void)state;
     const int64_t lengths[] = {5, 100, 50000};
     for (int i = 0; i < 3; i++) {
         for (int kind = 0; kind < 4; kind++) {
@@ -172,7 +168,6 @@ static void special_values(void **state)
 /* sum over k of (x - c)^2, then its root plus d; at last the output added to itself. */
 static void prologue_and_epilogue(void **state)
 {
-    (void)state;
     hal_ir_builder *b;
     ops_expression *before, *after;
     ok(hal_ir_builder_create_fragment("square_difference", &b));
@@ -252,7 +247,6 @@ static void try_softmax(const box *x, uint32_t axis, int logarithm, int in_place
 
 static void softmax(void **state)
 {
-    (void)state;
     const int64_t shapes[][3] = {{4, 5, 6},    {3, 70, 11}, {2, 3, 300},
                                  {1, 2, 5000}, {64, 1, 10}, {2, 5000, 3}};
     const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
@@ -282,7 +276,6 @@ static void softmax(void **state)
 
 static void zero_sizes(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {0, 5}, outputs[1] = {5}, none[1] = {0};
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
     box y = box_make(HAL_TYPE_F32, 1, outputs, NULL, 1, 2);
@@ -306,7 +299,6 @@ static void zero_sizes(void **state)
 /* A device may limit its groups to any number of work-items, in all and in each dimension. */
 static void groups_of_any_size(void **state)
 {
-    (void)state;
     static hal_device_info limited;
     static const uint32_t limits[][3] = {{48, 256, 256}, {3, 256, 256}, {100, 24, 256},
                                          {255, 256, 7},  {1, 1, 1},     {256, 5, 1}};
@@ -331,7 +323,6 @@ static void groups_of_any_size(void **state)
 /* Equal inputs give equal bits, twice. */
 static void repeatable(void **state)
 {
-    (void)state;
     const int64_t shape[1] = {300007}, one[1] = {1};
     box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -1, 1);
     box y[2];
@@ -348,7 +339,6 @@ static void repeatable(void **state)
 
 static void bad_arguments(void **state)
 {
-    (void)state;
     const int64_t shape[2] = {4, 6}, outputs[1] = {4}, other[1] = {5};
     hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     box x = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);

@@ -3,12 +3,7 @@
 #ifndef HALYARD_CPU_FIXTURE_H
 #define HALYARD_CPU_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
@@ -104,7 +99,6 @@ static inline hal_plugin_device *cpu_open(uint32_t set)
 /* The teardown of a group of tests. */
 static inline int cpu_close_all(void **state)
 {
-    (void)state;
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         cpu_plugin()->device_close(cpu_devices[set]);
         cpu_devices[set] = NULL;

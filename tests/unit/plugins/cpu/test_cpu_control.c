@@ -57,7 +57,6 @@ static void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buffers, u
 static void test_nested_divergence(void **state)
 {
     static const uint32_t groups[] = {64, 100, 7, 256};
-    (void)state;
     for (uint32_t s = 0; s < 4; s++) {
         hal_ir_builder *b = NULL;
         hal_ir_builder_create("nested", &b);
@@ -90,7 +89,6 @@ static void test_nested_divergence(void **state)
 /* A loop that ends at the very end of its type. */
 static void test_loop_at_the_end(void **state)
 {
-    (void)state;
     for (uint32_t apart = 0; apart < 2; apart++) {
         hal_ir_builder *b = NULL;
         hal_ir_builder_create("ends", &b);
@@ -117,7 +115,6 @@ static void test_loop_at_the_end(void **state)
 /* Shared memory, barriers in a uniform loop: the sum of a group by halves. */
 static void test_block_sum(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_builder_create("sum", &b);
     hal_ir_group_size(b, 256, 1, 1);
@@ -174,7 +171,6 @@ static void test_subgroups(void **state)
 {
     static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64,
                                      HAL_TYPE_U64, HAL_TYPE_F32, HAL_TYPE_F64};
-    (void)state;
     for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         check_subgroup(types[t], 64);
         check_subgroup(types[t], 16);
@@ -186,7 +182,6 @@ static void test_subgroups(void **state)
 /* Variables that swap, are read after a change, or get the value of one another. */
 static void test_variables(void **state)
 {
-    (void)state;
     hal_ir_builder *b = NULL;
     hal_ir_builder_create("variables", &b);
     hal_ir_group_size(b, 64, 1, 1);
@@ -441,7 +436,6 @@ static void test_programs(void **state)
 {
     const char *wanted = getenv("CPU_TEST_PROGRAMS");
     const uint64_t count = wanted != NULL ? strtoull(wanted, NULL, 10) : 200;
-    (void)state;
     for (uint64_t seed = 0; seed < count; seed++) {
         check_program(seed);
     }

@@ -17,7 +17,6 @@ static hal_plugin_device *open_default(void)
 static void test_table(void **state)
 {
     const hal_plugin *plugin = cpu_plugin();
-    (void)state;
     assert_string_equal(plugin->name, "cpu");
     assert_int_equal(plugin->size, sizeof(hal_plugin));
     assert_int_equal(strlen(plugin->build_id), 40);
@@ -34,7 +33,6 @@ static void test_info(void **state)
 {
     hal_device_info info;
     uint32_t count = 0;
-    (void)state;
     assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
     assert_int_equal(count, 1);
     assert_int_equal(info.kind, HAL_DEVICE_CPU);
@@ -69,7 +67,6 @@ static void test_variables(void **state)
     hal_device_info info;
     hal_plugin_device *device = NULL;
     uint32_t count = 0;
-    (void)state;
     expect_failure("HAL_CPU_ISA", "mmx", HAL_ERROR_UNSUPPORTED);
     expect_failure("HAL_CPU_THREADS", "0", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "2 or so", HAL_ERROR_INVALID_ARGUMENT);
@@ -89,7 +86,6 @@ static void test_memory(void **state)
     hal_plugin_device *device = open_default();
     const uint64_t sizes[] = {1, 255, 4096, (2 << 20) - 1, 5 << 20};
     uint64_t free_bytes = 0, total = 0;
-    (void)state;
     assert_int_equal(plugin->memory_info(device, &free_bytes, &total), HAL_OK);
     assert_true(total > 0 && free_bytes <= total);
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
@@ -165,7 +161,6 @@ static void test_copy_and_fill(void **state)
     static const uint64_t lengths[] = {0, 1, 5, 64, 4096, BYTES - 77};
     static const uint32_t patterns[] = {0, 0x7f7f7f7f, 0x01020304};
     bench b;
-    (void)state;
     set_up(&b, BYTES);
     for (uint32_t i = 0; i < 6; i++) {
         const uint64_t n = lengths[i];
@@ -194,7 +189,6 @@ static void test_copy_and_fill(void **state)
 static void test_unknown_command(void **state)
 {
     bench b;
-    (void)state;
     set_up(&b, 64);
     const hal_command command = {.kind = 99};
     const hal_batch batch = {.size = sizeof(batch), .command_count = 1, .commands = &command};
@@ -220,7 +214,6 @@ static void test_waits(void **state)
     hal_plugin_queue *second = NULL;
     pthread_t thread;
     bench b;
-    (void)state;
     set_up(&b, 64);
     assert_int_equal(plugin->queue_create(b.device, &second), HAL_OK);
     assert_int_equal(plugin->wait(b.queue, 1, 0), HAL_ERROR_TIMEOUT);
@@ -246,7 +239,6 @@ static void test_fork(void **state)
 {
     bench b;
     int result = 0;
-    (void)state;
     set_up(&b, 64);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -331,7 +323,6 @@ static void check_runs(void)
 /* A new device shares at once; later its choices of threads vary. */
 static void test_runs(void **state)
 {
-    (void)state;
     for (uint32_t k = 0; k < 4; k++) {
         check_runs();
     }
@@ -386,7 +377,6 @@ static void test_threads(void **state)
     pthread_t threads[THREADS];
     hal_plugin_kernel *kernel = NULL;
     hal_ir_builder *b = NULL;
-    (void)state;
     hal_ir_builder_create("accumulate", &b);
     hal_ir_group_size(b, 64, 1, 1);
     hal_ir_memory_id cells = hal_ir_binding(b, "cells", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);

@@ -4,17 +4,13 @@
 #include "cpu/gemm_job.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1
@@ -339,7 +335,6 @@ static void problem_free(struct problem *p)
 
 static void test_odd_sizes(void **state)
 {
-    (void)state;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
             continue;
@@ -366,7 +361,6 @@ static void test_odd_sizes(void **state)
 /* Several slabs of k, several outer blocks, groups of a batch. */
 static void test_blocks(void **state)
 {
-    (void)state;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
             continue;
@@ -390,7 +384,6 @@ static void test_blocks(void **state)
 static void test_skinny(void **state)
 {
     int routes[3] = {0};
-    (void)state;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
             continue;
@@ -419,7 +412,6 @@ static void test_skinny(void **state)
 /* Products of small integers are exact, so every element must agree in every bit. */
 static void test_integers(void **state)
 {
-    (void)state;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
             continue;
@@ -444,7 +436,6 @@ static void test_integers(void **state)
 
 static void test_threads_agree(void **state)
 {
-    (void)state;
     for (int i = 0; i < rounds(200); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 200);
         memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
@@ -474,7 +465,6 @@ static void test_threads_agree(void **state)
 /* Where a plain loop meets an infinity or a NaN, so does this; nowhere else. */
 static void test_not_finite(void **state)
 {
-    (void)state;
     for (int i = 0; i < rounds(200); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 60);
         memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
@@ -525,7 +515,6 @@ static void add_place(void *user, const struct cpu_gemm_tile *tile)
 
 static void test_epilogue(void **state)
 {
-    (void)state;
     for (int i = 0; i < rounds(240); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 90);
         memcpy(&p.desc.type_a, type_sets[i % 2], sizeof type_sets[0]);
@@ -598,7 +587,6 @@ static void test_half_rounding(void **state)
 {
     static uint16_t all[1 << 16], c[1 << 16];
     static float between[1 << 16];
-    (void)state;
     for (int i = 0; i < 1 << 16; i++) {
         all[i] = (uint16_t)i;
     }
@@ -625,7 +613,6 @@ static void test_half_rounding(void **state)
 
 static void test_bad_descriptions(void **state)
 {
-    (void)state;
     const struct cpu_gemm_desc good = {.m = 4,
                                        .n = 5,
                                        .k = 6,
@@ -662,7 +649,6 @@ static void test_bad_descriptions(void **state)
 
 static int pools_make(void **state)
 {
-    (void)state;
     pool_of_two = cpu_thread_pool_create(2);
     pool_of_three = cpu_thread_pool_create(3);
     return pool_of_two == NULL || pool_of_three == NULL;
@@ -670,7 +656,6 @@ static int pools_make(void **state)
 
 static int pools_free(void **state)
 {
-    (void)state;
     cpu_thread_pool_destroy(pool_of_two);
     cpu_thread_pool_destroy(pool_of_three);
     return 0;

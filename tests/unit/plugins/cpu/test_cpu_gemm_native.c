@@ -231,7 +231,6 @@ static void check_epilogue(hal_plugin_device *device, uint32_t shape, hal_type t
 static void test_epilogues(void **state)
 {
     uint32_t sets = 0;
-    (void)state;
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
         for (uint32_t shape = 0; device != NULL && shape < SHAPES; shape++) {
@@ -246,7 +245,6 @@ static void test_epilogues(void **state)
 /* An f32 epilogue before a bf16 C: rounded once, after it. */
 static void test_narrow_result(void **state)
 {
-    (void)state;
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
         if (device == NULL) {
@@ -278,7 +276,6 @@ static void test_narrow_result(void **state)
 
 static void test_beta_is_zero(void **state)
 {
-    (void)state;
     hal_plugin_device *device = cpu_open(0);
     if (device == NULL) {
         device = cpu_open(3);
@@ -305,7 +302,6 @@ static void test_beta_is_zero(void **state)
 
 static void test_declined(void **state)
 {
-    (void)state;
     hal_plugin_device *device = cpu_open(0) != NULL ? cpu_open(0) : cpu_open(3);
     hal_ir_kernel *epilogue = make_epilogue(HAL_TYPE_F32);
     product p = make_product(device, 1, HAL_TYPE_F32);

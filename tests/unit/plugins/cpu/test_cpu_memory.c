@@ -199,7 +199,6 @@ static void check_copy(const shape *s, hal_type type, uint32_t width, pattern fr
 
 static void test_copies(void **state)
 {
-    (void)state;
     for (uint32_t type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t width = 1; width <= 8; width *= 2) {
             for (uint32_t s = 0; s < SHAPES; s++) {
@@ -215,7 +214,6 @@ static void test_copies(void **state)
 
 static void test_patterns(void **state)
 {
-    (void)state;
     for (uint32_t s = 0; s < SHAPES; s++) {
         for (pattern p = 0; p < PATTERNS; p++) {
             for (guard_kind g = 0; g < GUARDS; g++) {
@@ -230,7 +228,6 @@ static void test_patterns(void **state)
 /* Every work-item writes the same element: the last one stays, under guards too. */
 static void test_same_place(void **state)
 {
-    (void)state;
     for (guard_kind g = 0; g < GUARDS; g++) {
         for (uint32_t s = 0; s < SHAPES; s++) {
             build m;
@@ -287,7 +284,6 @@ static void check_shared(const shape *s, hal_type type, uint32_t width, pattern 
 
 static void test_shared(void **state)
 {
-    (void)state;
     for (uint32_t type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t width = 1; width <= 8; width *= 2) {
             for (uint32_t s = 0; s < SHAPES; s++) {
@@ -305,7 +301,6 @@ static void test_shared(void **state)
 /* Memory that is read and written in place, at its own and at its neighbour's element. */
 static void test_in_place(void **state)
 {
-    (void)state;
     for (uint32_t s = 0; s < SHAPES; s++) {
         for (uint32_t order = 0; order < 16; order++) {
             build m;
@@ -348,7 +343,6 @@ static void test_in_place(void **state)
 /* Work-items that a branch or a guard leaves out have indices far outside of all memory. */
 static void test_left_out(void **state)
 {
-    (void)state;
     for (uint32_t s = 0; s < SHAPES; s++) {
         for (guard_kind g = EDGE; g <= NOBODY; g++) {
             build m;
@@ -418,7 +412,6 @@ static void check_atomic(const shape *s, hal_type type, uint32_t kind, uint32_t 
 static void test_atomics(void **state)
 {
     static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64};
-    (void)state;
     for (uint32_t t = 0; t < 4; t++) {
         for (uint32_t kind = 0; kind < HAL_IR_ATOMIC_COUNT; kind++) {
             check_atomic(&shapes[0], types[t], kind, 1, NO_GUARD);
@@ -433,7 +426,6 @@ static void test_atomics(void **state)
 static void test_atomic_sum(void **state)
 {
     enum { GROUPS = 4096 };
-    (void)state;
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
         hal_ir_builder *b = NULL;
@@ -463,7 +455,6 @@ static void test_atomic_sum(void **state)
 
 static void test_async_copy(void **state)
 {
-    (void)state;
     for (uint32_t s = 0; s < SHAPES; s++) {
         for (guard_kind g = 0; g < GUARDS; g++) {
             build m;
@@ -493,7 +484,6 @@ static void test_async_copy(void **state)
 /* Arithmetic of 32-bit indices that wraps around on its way to an element. */
 static void test_wrapping_index(void **state)
 {
-    (void)state;
     for (uint32_t s = 0; s < SHAPES; s++) {
         build m;
         cpu_trial trial = {.buffer_count = 2};

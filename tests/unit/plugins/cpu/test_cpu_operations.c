@@ -201,19 +201,16 @@ static void check_range(uint32_t first, uint32_t last)
 
 static void test_arithmetic(void **state)
 {
-    (void)state;
     check_range(HAL_IR_ADD, HAL_IR_MULHI);
 }
 
 static void test_bits_and_comparisons(void **state)
 {
-    (void)state;
     check_range(HAL_IR_AND, HAL_IR_LE);
 }
 
 static void test_select(void **state)
 {
-    (void)state;
     for (uint32_t t = 0; t < TYPES; t++) {
         operation o = {.opcode = HAL_IR_SELECT, .operands = 3, .result = value_types[t]};
         o.operand[0] = HAL_TYPE_BOOL;
@@ -226,7 +223,6 @@ static void test_select(void **state)
 
 static void test_casts(void **state)
 {
-    (void)state;
     for (uint32_t from = 0; from < TYPES; from++) {
         for (uint32_t to = 0; to < TYPES; to++) {
             operation o = {.opcode = HAL_IR_CAST, .operands = 1, .result = value_types[to]};
@@ -245,7 +241,6 @@ static void test_casts(void **state)
 
 static void test_narrow(void **state)
 {
-    (void)state;
     for (uint32_t storage = HAL_TYPE_I8; storage < HAL_TYPE_COUNT; storage++) {
         operation o = {.opcode = HAL_IR_NARROW, .operands = 1, .storage = storage};
         o.operand[0] = o.result = hal_type_of_value((hal_type)storage);
@@ -256,7 +251,6 @@ static void test_narrow(void **state)
 
 static void test_math(void **state)
 {
-    (void)state;
     check_range(HAL_IR_MATH_FIRST, HAL_IR_OPCODE_COUNT - 1);
 }
 
@@ -314,7 +308,6 @@ static void check_small(uint32_t opcode, hal_type type, int positive)
 
 static void test_small_operands(void **state)
 {
-    (void)state;
     for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
         for (int positive = 0; hal_ir_is_math(opcode) && positive < 2; positive++) {
             if (operands_of(opcode) == 1) {

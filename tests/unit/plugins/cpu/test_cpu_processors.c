@@ -1,17 +1,13 @@
 /* Quotas of control groups, read from folders that look like a system's. */
 #include "cpu/processors.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static char root[] = "/tmp/halyard-processors-XXXXXX";
 
@@ -34,7 +30,6 @@ static void file_write(const char *path, const char *text)
 
 static int root_make(void **state)
 {
-    (void)state;
     strcpy(root + sizeof(root) - 7, "XXXXXX");
     return mkdtemp(root) == NULL;
 }
@@ -42,14 +37,12 @@ static int root_make(void **state)
 static int root_remove(void **state)
 {
     char command[sizeof(root) + 16];
-    (void)state;
     snprintf(command, sizeof(command), "rm -r '%s'", root);
     return system(command);
 }
 
 static void test_version_2(void **state)
 {
-    (void)state;
     assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
     file_write("proc/self/cgroup", "0::/a/b\n");
     assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
@@ -69,7 +62,6 @@ static void test_version_2(void **state)
 /* In a container the path of the group may be missing; the files of the group are at the root. */
 static void test_container(void **state)
 {
-    (void)state;
     file_write("proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
     file_write("sys/fs/cgroup/cpu.max", "300000 100000\n");
     assert_int_equal(cpu_processors_quota(root), 3);
@@ -79,7 +71,6 @@ static void test_container(void **state)
 
 static void test_version_1(void **state)
 {
-    (void)state;
     file_write("proc/self/cgroup",
                "9:cpuset:/other\n4:cpu,cpuacct:/x\n3:memory:/x\n0::/unified\nwithout colons\n");
     file_write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "-1\n");
@@ -96,7 +87,6 @@ static void test_version_1(void **state)
 
 static void test_this_machine(void **state)
 {
-    (void)state;
     assert_true(cpu_processors_allowed() >= 1);
     assert_true(cpu_processors_quota("") >= 1);
 }

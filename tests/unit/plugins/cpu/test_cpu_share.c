@@ -187,7 +187,6 @@ static void check_threads(const char *threads)
 
 static void test_16_threads(void **state)
 {
-    (void)state;
     if (!has_two_processors()) {
         skip();
     }
@@ -196,7 +195,6 @@ static void test_16_threads(void **state)
 
 static void test_64_threads(void **state)
 {
-    (void)state;
     if (!has_two_processors()) {
         skip();
     }
@@ -205,7 +203,6 @@ static void test_64_threads(void **state)
 
 static void test_default_threads(void **state)
 {
-    (void)state;
     if (!has_two_processors()) {
         skip();
     }

@@ -2,14 +2,10 @@
  * probability a thread is late. */
 #include "cpu/thread_choice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { MICROSECOND = 1000, LATE = 4000 * MICROSECOND };
 
@@ -88,7 +84,6 @@ static void counts_expect(uint32_t threads, const uint32_t *wanted, uint32_t len
 static void test_counts(void **state)
 {
     thread_counts counts;
-    (void)state;
     counts_expect(1, (const uint32_t[]){1}, 1);
     counts_expect(2, (const uint32_t[]){1, 2}, 2);
     counts_expect(3, (const uint32_t[]){1, 2, 3}, 3);
@@ -115,7 +110,6 @@ static void test_counts(void **state)
 static void test_convergence(void **state)
 {
     static const double hints[] = {0.25, 1, 4};
-    (void)state;
     for (uint32_t scene = 0; scene < SCENES; scene++) {
         for (uint32_t start = 0; start < LENGTH; start++) {
             for (uint32_t hint = 0; hint < 3; hint++) {
@@ -133,7 +127,6 @@ static void test_convergence(void **state)
 /* Whatever the other counts take, measuring them costs a few percent. */
 static void test_exploration_is_bounded(void **state)
 {
-    (void)state;
     for (uint32_t scene = 0; scene < SCENES; scene++) {
         for (uint32_t start = 0; start < LENGTH; start++) {
             machine m;
@@ -154,7 +147,6 @@ static void test_exploration_is_bounded(void **state)
 /* One late thread does not change the choice, however late. */
 static void test_one_late_thread(void **state)
 {
-    (void)state;
     machine m;
     machine_init(&m, scenes[0], LENGTH - 1);
     machine_run(&m, 4000);
@@ -172,7 +164,6 @@ static void test_one_late_thread(void **state)
 /* While every run waits for a late thread one thread does the work; afterwards all share again. */
 static void test_recovery(void **state)
 {
-    (void)state;
     machine m;
     machine_init(&m, scenes[0], LENGTH - 1);
     machine_run(&m, 1000);
@@ -191,7 +182,6 @@ static void test_recovery(void **state)
 /* Under load that delays one run in ten, or in three, the mean decides, not a lucky sample. */
 static void test_load(void **state)
 {
-    (void)state;
     for (uint32_t scene = 0; scene < SCENES; scene++) {
         for (uint32_t tenths = 1; tenths <= 5; tenths++) {
             for (uint32_t start = 0; start < LENGTH; start++) {
@@ -209,7 +199,6 @@ static void test_load(void **state)
 /* Runs of several threads overlap: a note may come for a count that is no longer of interest. */
 static void test_overlapping_runs(void **state)
 {
-    (void)state;
     machine m;
     machine_init(&m, scenes[0], 2);
     machine_run(&m, 3);
@@ -226,7 +215,6 @@ static void test_one_thread(void **state)
 {
     thread_counts counts;
     thread_choice choice;
-    (void)state;
     thread_counts_init(&counts, 1);
     thread_choice_init(&choice, 0);
     for (uint32_t i = 0; i < 1000; i++) {

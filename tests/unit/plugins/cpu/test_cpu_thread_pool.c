@@ -7,17 +7,13 @@
 #include <kit/clock.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { ITEMS = 1000, THREADS = 64, RUNS = 300, SPINNERS = 4 };
 
@@ -87,7 +83,6 @@ static void test_runs(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 3, 16, THREADS};
     const struct timespec pause = {.tv_nsec = 400000};
-    (void)state;
     for (uint32_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         cpu_thread_pool *pool = cpu_thread_pool_create(sizes[s]);
         assert_int_equal(cpu_thread_pool_size(pool), sizes[s]);
@@ -117,7 +112,6 @@ static void test_threads_come(void **state)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
     cpu_thread_pool *pool = cpu_thread_pool_create(4);
-    (void)state;
     for (uint32_t run = 0; run < 100; run++) {
         _Atomic uint32_t came = 0;
         cpu_thread_pool_run(pool, 2 + run % 3, second_wait, &came);
@@ -146,7 +140,6 @@ static void join_and_sleep(void *context, uint32_t thread)
 static void test_joined_thread_is_waited_for(void **state)
 {
     cpu_thread_pool *pool = cpu_thread_pool_create(2);
-    (void)state;
     for (uint32_t run = 0; run < 5; run++) {
         _Atomic uint32_t came = 0;
         cpu_thread_pool_run(pool, 2, join_and_sleep, &came);
@@ -198,7 +191,6 @@ static void test_late_threads_are_not_waited_for(void **state)
     static pthread_t spinners[SPINNERS];
     _Atomic bool ends = false;
     cpu_set_t before, one;
-    (void)state;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -254,7 +246,6 @@ static void test_several_callers(void **state)
     caller callers[3];
     pthread_t threads[3];
     cpu_thread_pool *pool = cpu_thread_pool_create(4);
-    (void)state;
     for (uint32_t i = 0; i < 3; i++) {
         callers[i] = (caller){.pool = pool};
         assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
@@ -269,7 +260,6 @@ static void test_several_callers(void **state)
 /* Where the system refuses threads the pool works with those that it has. */
 static void test_threads_are_refused(void **state)
 {
-    (void)state;
     for (uint32_t granted = 0; granted < 16; granted += 3) {
         threads_granted = granted;
         cpu_thread_pool *pool = cpu_thread_pool_create(16);

@@ -1,12 +1,8 @@
 /* The cuda plugin over a driver without a GPU (cuda_mock.h): what the driver is asked to do for
  * batches of every length, points, memory, the compile cache, failures; and what the plugin says
  * where there is no driver or no device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <cuda/cuda_plugin.h>
 #include <dlfcn.h>
 #include <hal/ir_build.h>
@@ -116,7 +112,6 @@ static void close_device(void)
 
 static int begin(void **state)
 {
-    (void)state;
     memset(mock, 0, sizeof *mock);
     mock->devices = 1;
     mock->memory_limit = UINT64_C(1) << 30;
@@ -128,7 +123,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     close_device();
     return 0;
 }
@@ -226,7 +220,6 @@ static void dispatch_many(hal_plugin_kernel *kernel, hal_plugin_memory *memory, 
 
 static void test_info(void **state)
 {
-    (void)state;
     hal_device_info info;
     uint32_t count = 0;
     does(plugin->enumerate(&info, 1, &count));
@@ -245,7 +238,6 @@ static void test_info(void **state)
  * nodes that differ; fewer are the first nodes of the same graph. */
 static void test_chains(void **state)
 {
-    (void)state;
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     dispatch_many(kernel, memory, 3, 5);
@@ -278,7 +270,6 @@ static void test_chains(void **state)
  * the batch is begun, and its value does not come to pass. */
 static void test_without_memory(void **state)
 {
-    (void)state;
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     mock->graph_result = 2;
@@ -306,7 +297,6 @@ static void test_without_memory(void **state)
  * changed; the oldest of them go. */
 static void test_kept_chains(void **state)
 {
-    (void)state;
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     for (uint32_t run = 0; run < 30; run++) {
@@ -328,7 +318,6 @@ static void test_kept_chains(void **state)
 /* A chain forgets kernels that are gone, in nodes that do not run too. */
 static void test_kernels_that_are_gone(void **state)
 {
-    (void)state;
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     for (int i = 0; i < 12; i++) {
         hal_plugin_kernel *kernel = kernel_of(i);
@@ -343,7 +332,6 @@ static void test_kernels_that_are_gone(void **state)
  * lies where that of memory lay that is gone. */
 static void test_runs_that_look_alike(void **state)
 {
-    (void)state;
     enum { COUNT = 20 };
     hal_plugin_kernel *kernel = kernel_of(1);
     for (uint32_t turn = 0; turn < 6; turn++) {
@@ -369,7 +357,6 @@ static void test_runs_that_look_alike(void **state)
  * again as the same run, and only what is left at both ends of a batch is set anew. */
 static void test_loops(void **state)
 {
-    (void)state;
     enum { TURN = 37, COUNT = 1000, BATCHES = 40 };
     static hal_command commands[COUNT];
     static uint64_t scalars[COUNT];
@@ -405,7 +392,6 @@ static void test_loops(void **state)
 /* Never a chain, or always one. */
 static void test_chain_variable(void **state)
 {
-    (void)state;
     static const char *const values[] = {"0", "1"};
     for (int i = 0; i < 2; i++) {
         close_device();
@@ -433,7 +419,6 @@ static void test_chain_variable(void **state)
 /* Every offset and length, patterns that repeat and such that do not. */
 static void test_fill_and_copy(void **state)
 {
-    (void)state;
     static const uint32_t patterns[] = {0x04030201u, 0x7f7f7f7fu, 0};
     hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
     hal_plugin_memory *to = memory_of(HAL_MEMORY_DOWNLOAD, BYTES);
@@ -468,7 +453,6 @@ static void test_fill_and_copy(void **state)
 /* With the counter and with events alone. */
 static void test_points(void **state)
 {
-    (void)state;
     for (int events = 0; events < 2; events++) {
         close_device();
         mock->no_writes = events;
@@ -499,7 +483,6 @@ static void test_points(void **state)
 /* One queue waits for another by its event. */
 static void test_waits(void **state)
 {
-    (void)state;
     hal_plugin_queue *other = NULL;
     does(plugin->queue_create(device, &other));
     const hal_batch batch = {.size = sizeof batch};
@@ -528,7 +511,6 @@ static hal_status copy_to_other(hal_plugin_memory *from, hal_plugin_memory *to, 
 
 static void test_peers(void **state)
 {
-    (void)state;
     hal_plugin_device *other = NULL;
     hal_plugin_queue *their_queue = NULL;
     hal_plugin_memory *theirs = NULL, *theirs_mapped = NULL;
@@ -580,7 +562,6 @@ static void test_peers(void **state)
 /* Promise 10: what the cache holds is not linked again. */
 static void test_cache(void **state)
 {
-    (void)state;
     free(cached);
     cached = NULL;
     plugin->kernel_destroy(device, kernel_of(1));
@@ -596,7 +577,6 @@ static void test_cache(void **state)
 
 static void test_native(void **state)
 {
-    (void)state;
     hal_ir_kernel *signature = parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
                                      "scalar n u32\n%i = local_id u32 x\n"
                                      "%f = constant f32 1\nstore out[%i], %f\n");
@@ -622,7 +602,6 @@ static void test_native(void **state)
 /* Small pieces of mapped memory come out of one slab, do not overlap, and go back. */
 static void test_pinned(void **state)
 {
-    (void)state;
     enum { PIECES = 200 };
     hal_plugin_memory *pieces[PIECES];
     const int objects = mock->live_objects;
@@ -653,7 +632,6 @@ static void test_pinned(void **state)
 
 static void test_out_of_memory(void **state)
 {
-    (void)state;
     hal_plugin_memory *memory = NULL;
     fails(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, UINT64_C(1) << 31, &memory),
           HAL_ERROR_OUT_OF_MEMORY, "allocating 2147483648 bytes of device memory");
@@ -662,7 +640,6 @@ static void test_out_of_memory(void **state)
 /* A fault of a kernel comes to light at the launch or the wait after it. */
 static void test_fault(void **state)
 {
-    (void)state;
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     mock->hold = 1;
@@ -704,7 +681,6 @@ static void test_fault(void **state)
 /* What stands where there is no device to speak of. */
 static void test_no_device(void **state)
 {
-    (void)state;
     uint32_t count = 0;
     mock->devices = 0;
     fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_NO_DEVICE, "no device");
@@ -719,7 +695,6 @@ static void test_no_device(void **state)
 /* Before the mock is loaded, on machines that have no driver: a sentence, and nothing else. */
 static void test_no_driver(void **state)
 {
-    (void)state;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver != NULL) {
         dlclose(driver);
@@ -735,7 +710,6 @@ static void test_no_driver(void **state)
  * counting devices nor opening one makes a context on another. */
 static int load_mock(void **state)
 {
-    (void)state;
     void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
     mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
     if (mock == NULL) {

@@ -1,12 +1,8 @@
 /* The PTX of small kernels, line by line: the folder ptx has NAME.ir and what is expected of it for
  * cards of 8.0 and newer (NAME.80.ptx) and for those before (NAME.75.ptx). After a change that is
  * meant, PTX_UPDATE=1 in the environment writes the expected files anew. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <cuda/lower.h>
 #include <hal/ir_build.h>
 #include <stdio.h>
@@ -123,7 +119,6 @@ static void check(const char *name, uint32_t sm)
 
 static void test_texts(void **state)
 {
-    (void)state;
     static const char *const names[] = {"vectors", "storage", "control", "shared", "integers"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 75);
@@ -135,7 +130,6 @@ static void test_texts(void **state)
 
 static void test_layout(void **state)
 {
-    (void)state;
     static const char text[] = "kernel layout\ngroup 1 1 1\nbinding a f32 write\n"
                                "binding b f32 write\nshared s f32 20000\nshared t u8 3\n"
                                "scalar n u64\nscalar m u32\n%n = scalar u32 m\n"
@@ -153,7 +147,6 @@ static void test_layout(void **state)
 /* A record that no lowering knows is an error with its number. */
 static void test_unknown(void **state)
 {
-    (void)state;
     static const char text[] = "kernel unknown\ngroup 1 1 1\nbinding a f32 write\n"
                                "%i = constant u32 0\n%f = constant f32 1\nstore a[%i], %f\n";
     hal_ir_kernel *kernel = legalised(text, 80);

@@ -1,11 +1,7 @@
 /* The reference interpreter: what every opcode gives, corner by corner, and what it refuses. Since
  * other engines are judged by it, the expected values here are written out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <kit/interpret.h>
 #include <kit/interpret_value.h>
@@ -93,7 +89,6 @@ static void check_cases(const op_case *cases, size_t count)
 
 static void floats_compute_as_ieee_says(void **state)
 {
-    (void)state;
     const op_case cases[] = {
         {"add f32", "f32 f32", f32(1), f32(0x1p-24f), 0, f32(1)},
         {"add f32", "f32 f32", f32(1), f32(0x1.8p-23f), 0, f32(1 + 0x1p-22f)},
@@ -135,7 +130,6 @@ static void floats_compute_as_ieee_says(void **state)
 
 static void integers_wrap_and_never_trap(void **state)
 {
-    (void)state;
     const op_case cases[] = {
         {"add i32", "i32 i32", i32(INT32_MAX), 1, 0, i32(INT32_MIN)},
         {"sub u32", "u32 u32", 0, 1, 0, UINT32_MAX},
@@ -191,7 +185,6 @@ static void integers_wrap_and_never_trap(void **state)
 
 static void comparisons_and_select(void **state)
 {
-    (void)state;
     const op_case cases[] = {
         {"eq bool", "f32 f32", f32(0), f32(-0.0f), 0, 1},
         {"eq bool", "f32 f32", NAN32, NAN32, 0, 0},
@@ -215,7 +208,6 @@ static void comparisons_and_select(void **state)
 
 static void conversions_round_once_and_saturate(void **state)
 {
-    (void)state;
     const op_case cases[] = {
         {"cast i32", "f32", f32(-2.9f), 0, 0, i32(-2)},
         {"cast i32", "f32", f32(3e9f), 0, 0, INT32_MAX},
@@ -264,7 +256,6 @@ static void conversions_round_once_and_saturate(void **state)
 
 static void halves_read_back_as_they_were(void **state)
 {
-    (void)state;
     /* Every half that is no NaN, and every bfloat: its f32 narrows to itself. */
     static const char text[] = "kernel k\ngroup 256 1 1\nbinding h f16 read\nbinding b bf16 read\n"
                                "binding oh f16 write\nbinding ob bf16 write\n"
@@ -294,7 +285,6 @@ static void halves_read_back_as_they_were(void **state)
 
 static void transcendental_functions_are_close(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         double x, expected;
@@ -350,7 +340,6 @@ static void run_well(const char *text, const kit_span *spans, const void *scalar
 
 static void memory_of_every_type_widens_and_narrows(void **state)
 {
-    (void)state;
     static const struct {
         const char *type, *value;
         uint8_t in[8], out[8]; /* of an increment by one */
@@ -394,7 +383,6 @@ static void memory_of_every_type_widens_and_narrows(void **state)
 
 static void vectors_guards_and_offsets(void **state)
 {
-    (void)state;
     uint32_t x[16], y[16] = {0};
     for (uint32_t i = 0; i < 16; i++) {
         x[i] = i;
@@ -413,7 +401,6 @@ static void vectors_guards_and_offsets(void **state)
 
 static void ids_and_scalars(void **state)
 {
-    (void)state;
     const struct {
         uint32_t n;
         double a;
@@ -447,7 +434,6 @@ static void ids_and_scalars(void **state)
 
 static void loops_branches_and_variables(void **state)
 {
-    (void)state;
     /* Collatz steps of 1 + the work-item's number, counted with a bounded loop. */
     uint32_t y[16] = {0};
     run_well("kernel k\ngroup 16 1 1\nbinding y u32 write\n"
@@ -478,7 +464,6 @@ static void loops_branches_and_variables(void **state)
 
 static void barriers_hold_a_group_together(void **state)
 {
-    (void)state;
     /* A reversal through shared memory in each of three rounds of a uniform loop. */
     uint32_t y[64];
     for (uint32_t i = 0; i < 64; i++) {
@@ -505,7 +490,6 @@ static uint64_t stored_bits(hal_type type, float value)
 /* The tiles of a lane are numbers that say where they are: words of two halves, or one float. */
 static void matrices_are_multiplied(void **state)
 {
-    (void)state;
     static const char text[] =
         "kernel k\ngroup 32 1 1\nbinding a u32 read\nbinding b u32 read\nbinding c f32 read\n"
         "binding y f32 write\n%%l = local_id u32 x\n%%4 = constant u32 4\n%%2 = constant u32 2\n"
@@ -555,7 +539,6 @@ static void matrices_are_multiplied(void **state)
 
 static void subgroups_shuffle_and_reduce(void **state)
 {
-    (void)state;
     enum { ITEMS = 44, WIDTH = 16 }; /* the last subgroup has 12 lanes */
     uint32_t y[4 * ITEMS];
     float sums[ITEMS];
@@ -596,7 +579,6 @@ static void subgroups_shuffle_and_reduce(void **state)
 
 static void atomics_of_every_kind(void **state)
 {
-    (void)state;
     static const struct {
         const char *kind;
         uint32_t start, end;
@@ -626,7 +608,6 @@ static void atomics_of_every_kind(void **state)
 
 static void asynchronous_copies_arrive_when_waited_for(void **state)
 {
-    (void)state;
     uint16_t x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     uint32_t y[6] = {0};
     run_well("kernel k\nbinding x u16 read\nbinding y u32 write\nshared s u16 16\n"
@@ -646,7 +627,6 @@ static void asynchronous_copies_arrive_when_waited_for(void **state)
 
 static void faults_are_found_and_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *body, *words;
     } cases[] = {
@@ -686,7 +666,6 @@ static void faults_are_found_and_named(void **state)
 
 static void work_items_that_part_are_found(void **state)
 {
-    (void)state;
     /* The verifier refuses this; an engine that is handed it all the same has to say so. */
     hal_ir_kernel *kernel = read_text("kernel k\ngroup 4 1 1\n%l = local_id u32 x\n"
                                       "%2 = constant u32 2\n%c = lt bool %l, %2\nif %c\n"

@@ -1,11 +1,7 @@
 /* The kit's copy of a kernel: the same after the kernel has gone, in one piece of memory; and
  * nothing where there is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <kit/kernel_copy.h>
 #include <stdlib.h>
@@ -55,7 +51,6 @@ static void wipe(hal_ir_kernel *kernel)
 
 static void a_copy_outlives_its_kernel(void **state)
 {
-    (void)state;
     char *before = NULL, *after = NULL;
     hal_ir_kernel *kernel = build();
     assert_int_equal(hal_ir_print(kernel, &before), HAL_OK);
@@ -72,7 +67,6 @@ static void a_copy_outlives_its_kernel(void **state)
 
 static void without_memory_there_is_no_copy(void **state)
 {
-    (void)state;
     hal_ir_kernel *kernel = build();
     left = 0;
     assert_null(kit_kernel_copy(&host, kernel));

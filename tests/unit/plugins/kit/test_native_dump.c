@@ -1,11 +1,7 @@
 /* HAL_DUMP=native, as plugins follow it: asked for or not, a heading, and one line of the log for
  * each line of the code. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <kit/native_dump.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +20,12 @@ static const hal_host host = {.size = sizeof host, .log = hear};
 
 static int nothing_heard(void **state)
 {
-    (void)state;
     count = 0;
     return 0;
 }
 
 static void only_when_asked_for(void **state)
 {
-    (void)state;
     unsetenv("HAL_DUMP");
     assert_false(kit_native_dump_begin(&host, "blur", "card"));
     setenv("HAL_DUMP", "ir,batch", 1);
@@ -45,7 +39,6 @@ static void only_when_asked_for(void **state)
 
 static void line_by_line(void **state)
 {
-    (void)state;
     kit_native_dump_text(&host, "first\n\n  third %s\nlast");
     assert_int_equal(count, 4);
     assert_string_equal(heard[0], "first");
@@ -59,7 +52,6 @@ static void line_by_line(void **state)
 /* What the log would not take is cut, and what is behind it is there. */
 static void long_lines(void **state)
 {
-    (void)state;
     char code[3000];
     memset(code, 'x', sizeof code);
     strcpy(code + 2500, "\nend");

@@ -1,12 +1,8 @@
 /* The text of small kernels, line by line, in OpenCL C: the folder c_text has NAME.ir and what is
  * expected of it in NAME.cl. After a change that is meant, C_TEXT_UPDATE=1 in the environment
  * writes the expected files anew. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <opencl/opencl.h>
 #include <stdio.h>
@@ -97,7 +93,6 @@ static void texts_are_as_expected(void **state)
 {
     static const char *const names[] = {"scale",   "memory",    "control",
                                         "numbers", "subgroups", "rows"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);
     }
@@ -105,20 +100,17 @@ static void texts_are_as_expected(void **state)
 
 static void arguments_may_come_from_a_buffer(void **state)
 {
-    (void)state;
     check("scale", 0, true, "scale_in_buffer");
 }
 
 static void quirks_have_their_own_words(void **state)
 {
-    (void)state;
     check("memory", OPENCL_QUIRK_SLOW_HALF, false, "memory_slow_half");
     check("numbers", OPENCL_QUIRK_FMA_OF_ZERO, false, "numbers_fma_of_zero");
 }
 
 static void declarations_stand_in_front(void **state)
 {
-    (void)state;
     check("scale", OPENCL_QUIRK_OWN_DECLARATIONS, false, "scale_own_declarations");
 }
 
@@ -137,7 +129,6 @@ static void expect_called(const char *source, bool called)
 /* Only of kernels of 16-bit floats without barrier and shared memory whose rows are short. */
 static void work_items_may_be_called(void **state)
 {
-    (void)state;
     check("rows", OPENCL_QUIRK_CALLED_ITEMS, false, "rows_called");
     check("rows", OPENCL_QUIRK_CALLED_ITEMS, true, "rows_called_in_buffer");
 #define STORED "%z = constant u32 0\n%f = constant f32 1\nstore y[%z], %f\n"
@@ -153,7 +144,6 @@ static void what_cannot_be_written_is_named(void **state)
     static const char text[] = "kernel lanes\nbinding x u32 write\n%z = constant u32 0\n"
                                "%l = lane_id u32\nstore x[%z], %l\n";
     const opencl_card card = {.quirks = 0};
-    (void)state;
     hal_ir_kernel *kernel = parsed(text);
     kit_text made = {.host = &host};
     opencl_set_host(&host);
@@ -167,7 +157,6 @@ static void no_memory_is_told(void **state)
 {
     const opencl_card card = {.quirks = 0};
     hal_host poor = host;
-    (void)state;
     poor.allocate = no_memory;
     char *source = read_file("scale", "ir");
     hal_ir_kernel *kernel = parsed(source);

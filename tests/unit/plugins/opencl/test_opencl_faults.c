@@ -1,11 +1,7 @@
 /* What the OpenCL plugin says when something is wrong: each case in a child process with a loader
  * that goes wrong in one way (opencl_mock.c), so that no driver is needed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
@@ -197,7 +193,6 @@ static void expect(hal_status status, const char *first, const char *second)
 
 static void nothing_is_wrong(void **state)
 {
-    (void)state;
     cached = 0;
     run(OPENCL_MOCK_PATH, "", NULL);
     assert_int_equal(told->status, HAL_OK);
@@ -215,7 +210,6 @@ static void nothing_is_wrong(void **state)
 /* What does not fit loses its first words, as the last ones name the processor. */
 static void a_long_architecture(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "", NULL);
     assert_string_equal(told->architecture, "OpenCL 1.2 mock");
     run(OPENCL_MOCK_PATH, "long_version", NULL);
@@ -226,7 +220,6 @@ static void a_long_architecture(void **state)
 /* The search path of libraries is read when a program starts. */
 static void no_loader(void **state)
 {
-    (void)state;
     memset(told, 0, sizeof *told);
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -256,14 +249,12 @@ static int tell_without_loader(void)
 
 static void a_loader_that_is_too_old(void **state)
 {
-    (void)state;
     run(OPENCL_OLD_PATH, "", NULL);
     expect(HAL_ERROR_TOO_OLD, "the OpenCL loader", "clGetDeviceIDs");
 }
 
 static void no_driver_and_no_device(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "no_platform", NULL);
     expect(HAL_ERROR_DRIVER_MISSING, "no driver is registered", ".icd");
     run(OPENCL_MOCK_PATH, "no_device", NULL);
@@ -273,7 +264,6 @@ static void no_driver_and_no_device(void **state)
 /* Promise 25: drivers have threads as soon as devices are listed, which a copy has not. */
 static void a_forked_process(void **state)
 {
-    (void)state;
     run_forked();
     expect(HAL_ERROR_INVALID_STATE, "opencl", "was forked");
 }
@@ -287,7 +277,6 @@ static void devices_that_lack_something(void **state)
         {"not_available", "Mock card is not available"},
         {"big_endian", "Mock card is big-endian"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof lacking / sizeof lacking[0]; i++) {
         run(OPENCL_MOCK_PATH, lacking[i][0], NULL);
         expect(HAL_ERROR_NO_DEVICE, lacking[i][1], "clinfo");
@@ -296,7 +285,6 @@ static void devices_that_lack_something(void **state)
 
 static void kernels_that_are_not_taken(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "reject", NULL);
     expect(HAL_ERROR_COMPILE, "kernel twice", "line 7: the mock takes no kernel");
     run(OPENCL_MOCK_PATH, "registers", NULL);
@@ -308,7 +296,6 @@ static void kernels_that_are_not_taken(void **state)
  * with it where they do not take that. */
 static void kernels_without_a_header(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "no_header", NULL);
     assert_int_equal(told->status, HAL_ERROR_COMPILE);
     setenv("HAL_OPENCL_QUIRKS", "own_declarations", 1);
@@ -325,7 +312,6 @@ static void kernels_without_a_header(void **state)
 static void a_quirk_that_is_none(void **state)
 {
     static const char *const lists[] = {"shadow,-own_cash", "own_cash", ",", "-"};
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         setenv("HAL_OPENCL_QUIRKS", lists[i], 1);
         run(OPENCL_MOCK_PATH, "", NULL);
@@ -342,7 +328,6 @@ static void a_quirk_that_is_none(void **state)
 
 static void out_of_memory(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "memory", NULL);
     expect(HAL_ERROR_OUT_OF_MEMORY, "Mock card: 256 bytes", "CL_MEM_OBJECT_ALLOCATION_FAILURE");
     run(OPENCL_MOCK_PATH, "context", NULL);
@@ -351,7 +336,6 @@ static void out_of_memory(void **state)
 
 static void a_device_that_is_lost(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "", "lost");
     expect(HAL_ERROR_DEVICE_LOST, "Mock card: a command failed while it ran",
            "CL_OUT_OF_RESOURCES");
@@ -361,14 +345,12 @@ static void a_device_that_is_lost(void **state)
 
 static void a_wait_with_a_limit(void **state)
 {
-    (void)state;
     run(OPENCL_MOCK_PATH, "", "slow");
     assert_int_equal(told->status, HAL_ERROR_TIMEOUT);
 }
 
 static int begin(void **state)
 {
-    (void)state;
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return told == MAP_FAILED;
 }

@@ -1,11 +1,7 @@
 /* The lowering to SPIR-V, without a device: kernels as text, the modules they become as counts of
  * instructions, and the validator over all of them where it is installed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <hal/ir_build.h>
 #include <lower.h>
 #include <spirv.h>
@@ -131,7 +127,6 @@ static uint32_t modes(const spirv_module *module, uint32_t mode)
 
 static void arithmetic_is_not_contracted(void **state)
 {
-    (void)state;
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "%i = local_id u32 x\n"
                                 "%a = load f32 x[%i]\n"
@@ -155,7 +150,6 @@ static void modes_are_asked_for_where_they_are(void **state)
                                     "%i = local_id u32 x\n"
                                     "%a = constant f32 1\n"
                                     "store x[%i], %a\n";
-    (void)state;
     spirv_module bare = lower(text, &plain), full = lower(text, &rich);
     assert_int_equal(modes(&bare, SPV_MODE_DENORM_PRESERVE), 0);
     assert_int_equal(modes(&full, SPV_MODE_DENORM_PRESERVE), 3);
@@ -175,7 +169,6 @@ static void division_is_made_exact(void **state)
                                     "%b = load f32 x[%i + 64]\n"
                                     "%c = div f32 %a, %b\n"
                                     "store x[%i], %c\n";
-    (void)state;
     spirv_module own = lower(text, &plain), exact = lower(text, &rich);
     assert_int_equal(count(&own, SPV_OP_F_DIV), 1);
     assert_int_equal(count(&own, SPV_OP_EXT_INST), 0);
@@ -188,7 +181,6 @@ static void division_is_made_exact(void **state)
 
 static void control_is_structured(void **state)
 {
-    (void)state;
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "scalar n u32\n"
                                 "%zero = constant u32 0\n"
@@ -223,7 +215,6 @@ static void control_is_structured(void **state)
 static void large_arguments_go_by_address(void **state)
 {
     char text[2048] = HEAD;
-    (void)state;
     for (int i = 0; i < 20; i++) {
         sprintf(text + strlen(text), "binding x%d f32 read_write\n", i);
     }
@@ -239,7 +230,6 @@ static void large_arguments_go_by_address(void **state)
 
 static void addresses_are_made_once(void **state)
 {
-    (void)state;
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "%i = local_id u32 x\n"
                                 "%a = load f32 x[%i]\n"
@@ -268,7 +258,6 @@ static void shared_memory_in_two_widths(void **state)
                                     "%v = load f32x4 s[%j]\n"
                                     "%w = extract f32 %v, 2\n"
                                     "store x[%i], %w\n";
-    (void)state;
     spirv_module split = lower(text, &plain), views = lower(text, &rich);
     assert_int_equal(count_with(&split, SPV_OP_VARIABLE, 3, SPV_STORAGE_WORKGROUP), 2);
     assert_int_equal(count_with(&views, SPV_OP_VARIABLE, 3, SPV_STORAGE_WORKGROUP), 3);
@@ -280,7 +269,6 @@ static void shared_memory_in_two_widths(void **state)
 
 static void subgroups_make_a_group_flat(void **state)
 {
-    (void)state;
     spirv_module m = lower("kernel k\ngroup 4 8 1\n"
                            "binding x f32 write\n"
                            "%w = constant u32 4\n"
@@ -307,7 +295,6 @@ static void every_operation(void **state)
     static const char *const stored[] = {"bool", "i8", "u8", "i16", "u16", "f16", "bf16"};
     static const char *const values[] = {"bool", "i32", "u32", "i32", "u32", "f32", "f32"};
     char text[4096];
-    (void)state;
     for (int t = 0; t < 6; t++) {
         const char *y = types[t];
         const int length =
@@ -356,7 +343,6 @@ static void subgroups_of_none_are_refused(void **state)
     char problem[128] = "";
     hal_ir_kernel *kernel = NULL;
     spirv_module module;
-    (void)state;
     assert_int_equal(hal_ir_parse(text, strlen(text), &kernel), HAL_OK);
     assert_int_equal(spirv_lower(kernel, &none, &module, problem, sizeof problem),
                      HAL_ERROR_UNSUPPORTED);
@@ -369,7 +355,6 @@ static void declarations_are_unique(void **state)
 {
     spirv_writer writer = {0};
     uint32_t ids[3000], words = 0;
-    (void)state;
     const uint32_t type = UNIQUE(&writer, SPV_OP_TYPE_INT, 0, 32, 0);
     for (uint32_t i = 0; i < 3000; i++) { /* through several growths of the table */
         ids[i] = UNIQUE(&writer, SPV_OP_CONSTANT, type, i);

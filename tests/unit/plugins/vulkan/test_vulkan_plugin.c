@@ -1,12 +1,8 @@
 /* The vulkan plugin where something is missing or goes wrong: each situation has its status and its
  * sentence. A situation is a process of its own, since the loader is opened once: this program
  * calls itself with the situation's name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
@@ -330,7 +326,6 @@ static void run(const char *situation, const char *loader)
 
 static void no_loader(void **state)
 {
-    (void)state;
     char folder[SCRATCH_BYTES], path[SCRATCH_BYTES + 32];
     assert_non_null(scratch_folder(folder, "vulkan"));
     snprintf(path, sizeof path, "%s/libvulkan.so.1", folder);
@@ -345,7 +340,6 @@ static void no_loader(void **state)
 
 static void no_driver(void **state)
 {
-    (void)state;
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
@@ -358,7 +352,6 @@ static void faults(void **state)
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
                                         "forked",      "late",      "software"};
-    (void)state;
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
@@ -370,7 +363,6 @@ static void faults(void **state)
 
 static void no_hardware(void **state)
 {
-    (void)state;
     if (REAL_VULKAN_LOADER[0] == 0 || access(RADEON_DRIVER, R_OK) != 0) {
         print_message("%s is not there: Mesa's driver for AMD GPUs is not installed\n",
                       RADEON_DRIVER);
