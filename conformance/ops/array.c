@@ -201,7 +201,7 @@ static bool rank_0(array_run *r, ops_array *const *x)
 static bool rank_8(array_run *r, ops_array *const *x)
 {
     const int64_t shape[8] = {1, 3, 1, 3, 1, 7, 1, 1}, wide[8] = {2, 3, 1, 3, 2, 7, 1, 2};
-    const uint32_t axes[8] = {7, 1, 6, 3, 5, 4, 2, 0};
+    const int32_t axes[8] = {7, 1, 6, 3, 5, 4, 2, 0};
     ops_array *y = ops_mul(ops_array_reshape(ops_array_transpose(x[0], 0, 1), 8, shape),
                            ops_array_reshape(x[1], 8, shape));
     ops_array *z = ops_add(ops_array_broadcast(y, 8, wide), ops_array_reshape(x[2], 8, shape));
@@ -363,7 +363,7 @@ static void run_unread(case_run *run, const void *parameters)
     (void)parameters;
     const int64_t shape[2] = {ROWS, ROWS};
     float got[ROWS * ROWS];
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
     if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
         case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
@@ -395,7 +395,7 @@ static void run_unread(case_run *run, const void *parameters)
 static void run_scopes(case_run *run, const void *parameters)
 {
     (void)parameters;
-    ops_array_statistics before, inside, after;
+    ops_array_statistics before = {.size = sizeof before}, inside = before, after = before;
     ops_context_get_statistics(run->ops, &before);
     float got = 0.0f;
     if (!case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {

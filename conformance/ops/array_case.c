@@ -124,7 +124,7 @@ bool array_run_both_ways(array_run *r, array_program program, array_values *fuse
                                malloc(sizeof *fused)};
     const random_state random = r->random;
     rehearsal user = {r, program};
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     ops_context_get_statistics(r->context, &before);
     bool well =
         (values[0] != NULL && values[1] != NULL) || case_fail(r->run, "the host has no memory");

@@ -144,7 +144,7 @@ static void run_rehearsal(case_run *run, const void *parameters)
 {
     (void)parameters;
     const int64_t shape[2] = {BATCH, WIDTH};
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     float got[BATCH * WIDTH];
     array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
     if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&

@@ -149,7 +149,7 @@ static void run(void *user, int calls)
 /* All operations are evaluated, each once, and none is dropped. */
 static bool check_counts(chain *c)
 {
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     ops_context_get_statistics(c->place.ops, &before);
     run(c, 1);
     ops_context_get_statistics(c->place.ops, &after);

@@ -211,7 +211,7 @@ static bool run_tree(tree_place *p, const tree *t, int at)
 {
     p->newest = t;
     for (int what = NEW; what < TIMES; what++) {
-        ops_array_statistics before, after;
+        ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
         ops_context_set_fusion(p->place.ops, what != UNFUSED);
         if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
             return false;

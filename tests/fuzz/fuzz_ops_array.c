@@ -154,7 +154,7 @@ static uint32_t next_shape(machine *m, int64_t *shape)
 static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
 {
     int64_t shape[16];
-    uint32_t axes[8];
+    int32_t axes[8];
     switch (what) {
     case 16: {
         const uint32_t axis = next(m) % 9;
@@ -301,7 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int64_t shape[2] = {3, 4};
     machine m = {.data = data, .end = data + size};
-    ops_array_statistics statistics;
+    ops_array_statistics statistics = {.size = sizeof statistics};
     open_context();
     m.spare = ops_array_full(context, HAL_TYPE_F32, 2, shape, 1);
     must(m.spare != NULL);

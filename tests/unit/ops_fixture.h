@@ -5,7 +5,7 @@
 #define TESTS_UNIT_OPS_FIXTURE_H
 
 #include "unit.h"
-#include "tensor/cold.h"
+#include "tensor/compile_policy.h"
 #include "tensor/context.h"
 #include <math.h>
 #include <ops/ops.h>
@@ -31,7 +31,7 @@ static inline int open_context(void **state)
         return -1;
     }
     /* Kernels are made at once, however busy the machine. */
-    test_context->cold->least_ns = UINT64_MAX;
+    test_context->compile_policy->fast_compile_ns = UINT64_MAX;
     return 0;
 }
 

@@ -1,30 +1,33 @@
 /* Arrays: values that look eager and are computed late.
  *
- * An array is immutable and reference-counted. A call that makes one checks shapes and types, notes
- * what is to be computed and returns at once; kernels are recorded when somebody needs the values.
- * By then chains whose intermediates nobody holds any more have become one kernel with no memory
- * behind them, and what nobody can read any more is never run. docs/batching.md says when.
+ * An array is immutable and reference-counted. A call that makes one checks types and shapes,
+ * defers the operation and returns at once; kernels are recorded when values are needed. By then
+ * chains of operations have become one kernel, intermediates that nothing can read any more take no
+ * memory, and results that nothing can read are never computed. docs/batching.md has the rules.
  *
  *     ops_scope_begin(context);
  *     ops_array *h = ops_tanh(ops_add(ops_matmul(x, w), b));
- *     ops_array_keep(h);                       // carried out of the scope: the caller's now
+ *     ops_array_keep(h);                       // the caller's from now on
  *     ops_scope_end(context);                  // releases the product and the sum
  *     ops_array_read(h, numbers, sizeof numbers);
  *     ops_array_release(h);
  *
- * Ownership: each call that makes an array gives one reference. It belongs to the innermost open
- * scope of the context, which releases it at its end, or, without a scope, to the caller. Arrays
- * end with their context, and graphs must not be launched after it.
+ * Ownership: each call that makes an array returns one reference. It belongs to the innermost open
+ * scope of the context, which releases it at its end, or, without a scope, to the caller. So nested
+ * calls need a scope: outside of one, their intermediates can never be released, and the context
+ * reports them when it is destroyed (HAL_LOG=warn). Arrays end with their context, and graphs must
+ * not be launched after it.
  *
- * Errors: a call that fails gives null, and hal_status_message() says why, with the shapes. A null
- * operand gives null and leaves the message alone, so that of a nested expression the first failure
- * is told.
+ * Errors: a call that fails returns null; hal_status_message() has the reason, with the shapes. A
+ * null operand gives null and leaves the message, so that a nested expression reports its first
+ * failure.
  *
  * Threads: arrays, scopes and the context belong to one thread at a time, that of the queue.
  *
- * The elements of two arrays are combined when they have one type; shapes are broadcast from the
- * last axis on, as lengths of 1 and missing axes stretch. Results have the same bits whether they
- * were fused or not, except that the sign of a NaN may differ. */
+ * Operands of elementwise calls have one type. Their shapes are broadcast as in NumPy: from the
+ * last axis on, lengths of 1 and missing axes stretch. An axis below 0 counts from the end: -1 is
+ * the last one. Results have the same bits with and without fusion, except for the sign of a NaN.
+ */
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 
@@ -39,74 +42,76 @@ typedef struct ops_array ops_array;
 
 /* ---- Lifetime ---- */
 
-/* Opens a scope, to which the arrays made from now on belong; closes the innermost one and releases
- * what still belongs to it. Scopes nest.
+/* Opens a scope, to which arrays made from now on belong; closes the innermost one and releases
+ * its arrays. Scopes nest.
  * Threads: the queue's. Errors: OUT_OF_MEMORY; INVALID_STATE for an end without a begin. */
 HAL_API hal_status ops_scope_begin(ops_context *context);
 HAL_API hal_status ops_scope_end(ops_context *context);
 
-/* Takes an array out of its scope: the caller has to release it. Returns it; null gives null.
- * Ownership: the scope's reference becomes the caller's; an array that is not in a scope stays as
- * it is. Threads: the queue's. Errors: none. */
+/* Takes an array out of its scope: the caller has to release it. Returns the array; null gives
+ * null.
+ * Ownership: the scope's reference becomes the caller's; an array without a scope stays as it is.
+ * Threads: the queue's. Errors: none. */
 HAL_API ops_array *ops_array_keep(ops_array *array);
 
-/* One more reference. Returns the array; null gives null.
+/* Adds a reference. Returns the array; null gives null.
  * Ownership: the caller's reference. Threads: the queue's. Errors: none. */
 HAL_API ops_array *ops_array_retain(ops_array *array);
 
-/* Gives a reference back: the caller's, or, when there is none, that of the scope, before its end.
- * Null is allowed.
+/* Removes a reference: the caller's or, if the caller has none, the scope's before its end. Null is
+ * allowed.
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_array_release(ops_array *array);
 
-/* ---- Looking ---- */
+/* ---- Properties and values ---- */
 
 /* Context, type, rank, length of an axis, and number of elements.
  * Ownership: the context is not retained for the caller. Threads: the queue's.
- * Errors: none; null gives null, HAL_TYPE_NONE, 0 or, for an axis that is none, -1. */
+ * Errors: none; null gives null, HAL_TYPE_NONE, 0 or -1; an axis out of range gives -1. */
 HAL_API ops_context *ops_array_get_context(const ops_array *array);
 HAL_API hal_type ops_array_get_type(const ops_array *array);
 HAL_API uint32_t ops_array_get_rank(const ops_array *array);
-HAL_API int64_t ops_array_get_length(const ops_array *array, uint32_t axis);
+HAL_API int64_t ops_array_get_length(const ops_array *array, int32_t axis);
 HAL_API int64_t ops_array_get_element_count(const ops_array *array);
 
-/* Records what computes the arrays, together where that takes fewer kernels; hands it to the
- * device. Null arrays are errors. An array that was computed before costs nothing.
- * Threads: the queue's. Errors: INVALID_ARGUMENT, what kernels and dispatches meet; what was not
- * recorded stays to be computed. Of a batch that the device did not take (hal_queue_flush), here
- * and in every call that records, the arrays computed in it have no defined values. */
+/* Records what computes the arrays, together where that takes fewer kernels, and submits it. An
+ * array that was computed before costs nothing.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT, those of kernels and dispatches; operations that
+ * were not recorded stay deferred. When the device rejects a batch (hal_queue_flush), here and in
+ * every call that records, the arrays computed in it have undefined values. */
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
- * size of the host's memory and must be that of the elements. A small array that is computed by
- * this call lies where the host reads it; used again, it costs one copy (docs/batching.md).
+ * size of the host's memory and must be that of the elements. A small array that this call computes
+ * is written to memory that the host reads; another use of it costs one copy (docs/batching.md).
  * Threads: the queue's. Errors: INVALID_ARGUMENT, as ops_array_evaluate, DEVICE_LOST. */
 HAL_API hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes);
 
-/* Computes an array and describes its memory, for the functions that take tensors.
- * Ownership: the tensor is a view that holds no reference; keep the array while it is used, and do
- * not write to it. Threads: the queue's. Errors: as ops_array_evaluate. */
+/* Computes an array and describes its memory, for functions that take tensors.
+ * Ownership: the tensor is a view without a reference; keep the array while it is used, and do not
+ * write to it. Threads: the queue's. Errors: as ops_array_evaluate. */
 HAL_API hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor);
 
-/* ---- Making ---- */
+/* ---- Making arrays ---- */
 
-/* An array of `elements` in row-major order, which may be freed after the call. An array of the
- * memory of a tensor, which must not be written to as long as the array lives.
+/* An array of `elements` in row-major order, which may be freed after the call. An array in the
+ * memory of a tensor, which must not be written as long as the array or a view of it lives.
  * Ownership: the scope's or the caller's; the array of a tensor holds a reference to its buffer.
  * Threads: the queue's. Errors: null, as ops_tensor_from_host. */
 HAL_API ops_array *ops_array_from_host(ops_context *context, hal_type type, uint32_t rank,
                                        const int64_t *shape, const void *elements);
 HAL_API ops_array *ops_array_from_tensor(ops_context *context, const ops_tensor *tensor);
 
-/* An array whose elements all have one value, rounded to the type; it takes no memory but that of
- * one element. A number is one of rank 0, which goes with every shape.
- * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as
- * ops_tensor_create. */
+/* An array whose elements all have one value, rounded to the type; it has the memory of one
+ * element. A scalar has rank 0, which broadcasts to every shape; ops_array_binary_scalar needs
+ * none.
+ * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as ops_tensor_create.
+ */
 HAL_API ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank,
                                   const int64_t *shape, double value);
 HAL_API ops_array *ops_array_scalar(ops_context *context, hal_type type, double value);
 
-/* Random floats, as ops_random_uniform and ops_random_normal make them.
+/* Random numbers, as ops_random_uniform and ops_random_normal make them.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as those. */
 HAL_API ops_array *ops_array_uniform(ops_context *context, hal_type type, uint32_t rank,
                                      const int64_t *shape, ops_random_key key, double low,
@@ -115,16 +120,21 @@ HAL_API ops_array *ops_array_normal(ops_context *context, hal_type type, uint32_
                                     const int64_t *shape, ops_random_key key, double mean,
                                     double deviation);
 
+/* The `count` numbers start, start + step, ... in rank 1, as ops_iota makes them.
+ * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as ops_iota. */
+HAL_API ops_array *ops_array_iota(ops_context *context, hal_type type, int64_t count, double start,
+                                  double step);
+
 /* ---- Views: no elements are copied ---- */
 
 /* As the functions of tensors with these names. A reshape of an array that is not contiguous makes
  * a copy.
- * Ownership: the scope's or the caller's; a view keeps the memory that it looks at. Threads: the
+ * Ownership: the scope's or the caller's; a view keeps the memory of its array alive. Threads: the
  * queue's. Errors: null, INVALID_ARGUMENT with the shapes in the message. */
-HAL_API ops_array *ops_array_slice(ops_array *x, uint32_t axis, int64_t start, int64_t count,
+HAL_API ops_array *ops_array_slice(ops_array *x, int32_t axis, int64_t start, int64_t count,
                                    int64_t step);
-HAL_API ops_array *ops_array_permute(ops_array *x, const uint32_t *axes);
-HAL_API ops_array *ops_array_transpose(ops_array *x, uint32_t axis1, uint32_t axis2);
+HAL_API ops_array *ops_array_permute(ops_array *x, const int32_t *axes);
+HAL_API ops_array *ops_array_transpose(ops_array *x, int32_t axis1, int32_t axis2);
 HAL_API ops_array *ops_array_reshape(ops_array *x, uint32_t rank, const int64_t *shape);
 HAL_API ops_array *ops_array_broadcast(ops_array *x, uint32_t rank, const int64_t *shape);
 
@@ -132,49 +142,87 @@ HAL_API ops_array *ops_array_broadcast(ops_array *x, uint32_t rank, const int64_
 
 /* f(x); f(x, y); condition ? x : y; x in another type, as ops_cast.
  * Ownership: the scope's or the caller's. Threads: the queue's.
- * Errors: null, INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY. A call
- * records kernels of what came before when that has grown enough, and then meets what they meet. */
+ * Errors: null, INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY. A call may
+ * record kernels of earlier operations, and then also reports their errors. */
 HAL_API ops_array *ops_array_unary(ops_unary_function function, ops_array *x);
 HAL_API ops_array *ops_array_binary(ops_binary_function function, ops_array *x, ops_array *y);
 HAL_API ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y);
 HAL_API ops_array *ops_array_cast(hal_type type, ops_array *x);
 
-/* The reduction of x along an axis, which then has length 1 when `keep_axis` is set and is gone
- * otherwise; as ops_reduce. ARGMAX gives I32. Softmax and its logarithm along an axis.
+/* f(x, y) with a scalar of the other operand's type, which the caller does not have to release: the
+ * scalar is rounded to that type.
  * Ownership, Threads, Errors: as ops_array_unary. */
-HAL_API ops_array *ops_array_reduce(ops_reduction reduction, uint32_t axis, int keep_axis,
-                                    ops_array *x);
-HAL_API ops_array *ops_array_softmax(uint32_t axis, ops_array *x);
-HAL_API ops_array *ops_array_log_softmax(uint32_t axis, ops_array *x);
+HAL_API ops_array *ops_array_binary_scalar(ops_binary_function function, ops_array *x, double y);
+HAL_API ops_array *ops_array_scalar_binary(ops_binary_function function, double x, ops_array *y);
 
-/* The matrix product of a [m, k] and b [k, n], of one float type, with a batch in front of either,
- * both or none, as ops_gemm. `precision` is HAL_GEMM_STRICT, _ACCURATE or _FAST.
+/* The reduction of x along an axis, as ops_reduce. The axis has length 1 in the result when
+ * `keep_axis` is set, and is removed otherwise. ARGMAX gives I32. Softmax and its logarithm along
+ * an axis.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis,
+                                    ops_array *x);
+HAL_API ops_array *ops_array_softmax(int32_t axis, ops_array *x);
+HAL_API ops_array *ops_array_log_softmax(int32_t axis, ops_array *x);
+
+/* The reduction along several axes, or along all when `axes` is null: one reduction per axis, from
+ * the last axis to the first, each rounded to the type of x.
+ * Ownership, Threads: as ops_array_unary. Errors: as ops_array_unary; INVALID_ARGUMENT for an axis
+ * that is given twice, and for ARGMAX along more than one. */
+HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes,
+                                         uint32_t axis_count, int keep_axes, ops_array *x);
+
+/* The matrix product of a [m, k] and b [k, n], of one float type, each with an optional batch axis
+ * in front, as ops_gemm. `precision` is HAL_GEMM_STRICT, _ACCURATE or _FAST.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
 
-/* ---- How it goes ---- */
+/* ---- Moving elements ---- */
 
-/* Turns fusion off (0) or on: without it every call records its own kernel at once.
+/* The elements of x along an axis at `indices` (rank 1, I32 or I64), as ops_gather: an index out of
+ * range gives 0.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices);
+
+/* The parts, at least one, one after the other along an axis. They have one type, and one shape but
+ * for that axis.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts,
+                                         uint32_t part_count);
+
+/* An array with one axis of length `count` more than `indices` (I32 or I64), at the end: 1 at the
+ * index, else 0, as ops_one_hot. An index out of range gives a row of zeros.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices);
+
+/* A copy in memory of its own: of a view, so that it does not keep the larger array alive.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_copy(ops_array *x);
+
+/* ---- Settings and statistics ---- */
+
+/* Turns fusion off (0) or on. Without it every call records its own kernel at once.
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_context_set_fusion(ops_context *context, int fusion);
 
-/* What the arrays of a context did so far. */
+/* Counters of a context's arrays since it was created. */
 typedef struct ops_array_statistics {
-    uint64_t recorded;   /* operations that calls noted; views and constants are none */
+    uint32_t size;       /* sizeof(ops_array_statistics), set by the caller */
+    uint32_t reserved;
+    uint64_t recorded;   /* operations that were called, without views and constants */
     uint64_t evaluated;  /* operations in recorded kernels; computed twice, one counts twice */
-    uint64_t dropped;    /* operations that were never computed, since nobody could read them */
-    uint64_t kernels;    /* times that kernels were recorded for them */
-    uint64_t compiled;   /* of which a new one had to be made or loaded first */
-    uint64_t arrays;     /* that live now */
-    uint64_t deferred;   /* of which are to be computed */
+    uint64_t dropped;    /* operations that were never computed, because nothing could read them */
+    uint64_t kernels;    /* kernels that were recorded for them */
+    uint64_t compiled;   /* of these, how many were planned anew instead of replayed */
+    uint64_t arrays;     /* arrays that exist now */
+    uint64_t deferred;   /* of these, how many are not computed yet */
 } ops_array_statistics;
 
-/* Writes what the context's arrays did so far to *statistics.
- * Threads: the queue's. Errors: none; null is ignored. */
-HAL_API void ops_context_get_statistics(const ops_context *context,
-                                        ops_array_statistics *statistics);
+/* Writes the counters of the context's arrays to *statistics, as many as its `size` has room for.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for null and for a size that was not set. */
+HAL_API hal_status ops_context_get_statistics(const ops_context *context,
+                                              ops_array_statistics *statistics);
 
-/* ---- Short names for the operations that are used most: as ops_array_unary, _binary ---- */
+/* ---- Short names of common operations; contracts as ops_array_unary ---- */
 
 /* -x. */
 static inline ops_array *ops_neg(ops_array *x)
@@ -301,7 +349,7 @@ static inline ops_array *ops_div(ops_array *x, ops_array *y)
 {
     return ops_array_binary(OPS_DIV, x, y);
 }
-/* What x / y leaves, with the sign of x. */
+/* Remainder of x / y; has the sign of x (C fmod). */
 static inline ops_array *ops_rem(ops_array *x, ops_array *y)
 {
     return ops_array_binary(OPS_REM, x, y);
@@ -345,25 +393,54 @@ static inline ops_array *ops_ge(ops_array *x, ops_array *y)
 {
     return ops_array_binary(OPS_GE, x, y);
 }
+/* The same with a scalar, of the type of x. */
+static inline ops_array *ops_add_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_ADD, x, y);
+}
+static inline ops_array *ops_sub_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_SUB, x, y);
+}
+static inline ops_array *ops_mul_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_MUL, x, y);
+}
+static inline ops_array *ops_div_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_DIV, x, y);
+}
+static inline ops_array *ops_pow_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_POW, x, y);
+}
+static inline ops_array *ops_minimum_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_MINIMUM, x, y);
+}
+static inline ops_array *ops_maximum_scalar(ops_array *x, double y)
+{
+    return ops_array_binary_scalar(OPS_MAXIMUM, x, y);
+}
 /* The matrix product in strict arithmetic. */
 static inline ops_array *ops_matmul(ops_array *a, ops_array *b)
 {
     return ops_array_matmul(a, b, HAL_GEMM_STRICT);
 }
 /* Sum, mean, greatest and least element along an axis, which is gone then. */
-static inline ops_array *ops_reduce_sum(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_sum(ops_array *x, int32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_SUM, axis, 0, x);
 }
-static inline ops_array *ops_reduce_mean(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_mean(ops_array *x, int32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MEAN, axis, 0, x);
 }
-static inline ops_array *ops_reduce_max(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_max(ops_array *x, int32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MAX, axis, 0, x);
 }
-static inline ops_array *ops_reduce_min(ops_array *x, uint32_t axis)
+static inline ops_array *ops_reduce_min(ops_array *x, int32_t axis)
 {
     return ops_array_reduce(OPS_REDUCE_MIN, axis, 0, x);
 }

@@ -1,98 +1,133 @@
 /* Graphs over arrays: a hal graph whose slots are the memory of arrays. */
-#include "array.h"
+#include "execute.h"
 
 #include <ops/graph.h>
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct ops_graph {
-    ops_context *context;
+    ops_arrays *arrays;
     hal_graph *graph;
     uint32_t input_count, output_count;
-    ops_tensor *tensors;  /* inputs, then outputs, as they were recorded; without references */
-    hal_buffer **buffers; /* of a launch */
+    ops_tensor *tensors;  /* inputs, then outputs, as recorded; without references */
+    hal_buffer **buffers; /* of a launch; scratch */
 };
 
-static int is_whole(const ops_array *array)
+static uint64_t view_bytes(const ops_tensor *view)
+{
+    return (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
+}
+
+static int starts_its_buffer(const ops_array *array)
 {
     return array->view.offset == 0 && ops_tensor_is_contiguous(&array->view);
 }
 
-/* The front of a larger array does not: what stands for it in a launch has memory of its size. */
-static int fills_memory(const ops_array *array)
+/* The first rows of a larger array do not fill it: a launch brings memory of their own size. */
+static int fills_its_buffer(const ops_array *array)
 {
-    uint64_t bytes =
-        (uint64_t)ops_tensor_get_element_count(&array->view) * hal_type_size(array->view.type);
-    return is_whole(array) && hal_buffer_get_bytes(array->view.buffer) == (bytes ? bytes : 4);
+    const uint64_t bytes = view_bytes(&array->view);
+    return starts_its_buffer(array) &&
+           hal_buffer_get_bytes(array->view.buffer) == (bytes ? bytes : 4);
 }
 
-static hal_status check_end(ops_context *context, ops_array *const *inputs, uint32_t input_count,
-                            ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
+/* What is wrong with an input of a recording, or null. */
+static const char *input_fault(const ops_arrays *arrays, const ops_array *input)
 {
-    if (!graph || (input_count && !inputs) || !output_count || !outputs) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: %s",
-                              !graph         ? "graph is null"
-                              : output_count ? "inputs or outputs is null"
-                                             : "output_count is 0");
+    if (!input) {
+        return "null";
     }
-    for (uint32_t i = 0; i < input_count; i++) {
-        const ops_array *input = inputs[i];
-        if (!input || input->context != context || input->state != OPS_ARRAY_MEMORY ||
-            input->operation == OPS_OPERATION_CONSTANT ||
-            input->generation == context->arrays->generation || !fills_memory(input)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: inputs[%u] is %s", i,
-                                  !input ? "null"
-                                  : input->operation == OPS_OPERATION_CONSTANT
-                                      ? "a constant, whose memory others share; make it with "
-                                        "ops_array_from_host"
-                                      : "not an array that was made before the recording and "
-                                        "lies in one piece in the whole of its memory");
-        }
+    if (input->owner != arrays) {
+        return "one of another context";
     }
-    for (uint32_t i = 0; i < output_count; i++) {
+    if (input->state != OPS_NODE_MEMORY || input->recording == arrays->recording) {
+        return "one that was made during the recording";
+    }
+    if (input->operation == OPS_OPERATION_CONSTANT) {
+        return "a constant, whose memory others share; use ops_array_from_host or ops_array_copy";
+    }
+    if (ops_tensor_get_element_count(&input->view) == 0) {
+        return "one without elements, which no kernel reads";
+    }
+    return fills_its_buffer(input) ? NULL : "a view of a larger array; use ops_array_copy";
+}
+
+static hal_status check_outputs(const ops_arrays *arrays, ops_array *const *outputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
         const ops_array *output = outputs[i];
         if (!output) {
-            return ops_array_missing("ops_graph_end: outputs[%u]", i);
+            char argument[24];
+            snprintf(argument, sizeof argument, "outputs[%u]", i);
+            return ops_report_null_array("ops_graph_end", argument);
         }
-        if (output->context != context || output->generation != context->arrays->generation) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_graph_end: outputs[%u] was not made during the recording",
-                                  i);
+        if (output->owner != arrays || output->recording != arrays->recording) {
+            return hal_status_set(
+                HAL_ERROR_INVALID_ARGUMENT,
+                "ops_graph_end: outputs[%u]: expected an array that was made "
+                "during the recording, got one %s",
+                i, output->owner == arrays ? "from before it" : "of another context");
         }
     }
     return HAL_OK;
 }
 
-/* Computes the outputs, each in memory of its own: `whole` gets references to them. */
-static hal_status settle_outputs(ops_context *context, ops_array *const *outputs, uint32_t count,
-                                 ops_array **whole)
+static hal_status check_end(const ops_arrays *arrays, ops_array *const *inputs,
+                            uint32_t input_count, ops_array *const *outputs, uint32_t output_count,
+                            ops_graph **graph)
 {
-    hal_status status = ops_evaluate(outputs, count);
+    if (!graph || (input_count && !inputs) || (output_count && !outputs)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_graph_end: %s: expected a pointer, got null",
+                              !graph                     ? "graph"
+                              : (input_count && !inputs) ? "inputs"
+                                                         : "outputs");
+    }
+    if (!output_count) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_graph_end: output_count: expected at least 1, got 0");
+    }
+    for (uint32_t i = 0; i < input_count; i++) {
+        const char *fault = input_fault(arrays, inputs[i]);
+        if (fault) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "ops_graph_end: inputs[%u]: expected an array that was made "
+                                  "before the recording and fills its memory, got %s",
+                                  i, fault);
+        }
+    }
+    return check_outputs(arrays, outputs, output_count);
+}
+
+/* Computes the outputs, each alone in its buffer, and returns references to them in `owned`. */
+static hal_status compute_outputs(ops_array *const *outputs, uint32_t count, ops_array **owned)
+{
+    hal_status status = ops_execute(outputs, count);
     for (uint32_t i = 0; i < count && !status; i++) {
-        int is_own = fills_memory(outputs[i]) && outputs[i]->operation != OPS_OPERATION_NONE &&
-                     outputs[i]->operation != OPS_OPERATION_CONSTANT;
+        ops_array *output = outputs[i];
+        int is_own = fills_its_buffer(output) && output->operation != OPS_OPERATION_NONE &&
+                     output->operation != OPS_OPERATION_CONSTANT;
         for (uint32_t j = 0; j < i; j++) {
-            is_own = is_own && whole[j]->view.buffer != outputs[i]->view.buffer;
+            is_own = is_own && owned[j]->view.buffer != output->view.buffer;
         }
         if (is_own) {
-            whole[i] = ops_array_retain(outputs[i]);
+            owned[i] = ops_array_retain(output);
             continue;
         }
-        whole[i] = ops_array_keep(ops_array_unary(OPS_IDENTITY, outputs[i]));
-        status = whole[i] ? ops_evaluate(&whole[i], 1) : HAL_ERROR_OUT_OF_MEMORY;
+        owned[i] = ops_array_keep(ops_array_copy(output));
+        status = owned[i] ? ops_execute(&owned[i], 1) : HAL_ERROR_OUT_OF_MEMORY;
     }
-    (void)context;
     return status;
 }
 
-static ops_graph *new_graph(ops_context *context, uint32_t input_count, uint32_t output_count)
+static ops_graph *graph_create(ops_arrays *arrays, uint32_t input_count, uint32_t output_count)
 {
     ops_graph *graph = calloc(1, sizeof *graph);
     if (!graph) {
         return NULL;
     }
-    graph->context = context;
+    graph->arrays = arrays;
     graph->input_count = input_count;
     graph->output_count = output_count;
     graph->tensors = calloc(input_count + output_count, sizeof *graph->tensors);
@@ -105,21 +140,22 @@ static ops_graph *new_graph(ops_context *context, uint32_t input_count, uint32_t
 }
 
 /* Ends hal's recording in any case. */
-static hal_status finish(ops_context *context, ops_array *const *inputs, uint32_t input_count,
-                         ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
+static hal_status graph_finish(ops_arrays *arrays, ops_array *const *inputs, uint32_t input_count,
+                               ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
 {
-    ops_graph *made = new_graph(context, input_count, output_count);
+    ops_graph *made = graph_create(arrays, input_count, output_count);
     if (!made) {
-        ops_graph_drop(context);
-        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_graph_end: no host memory");
+        ops_arrays_cancel_recording(arrays);
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "ops_graph_end: the host has no memory for a graph");
     }
     for (uint32_t i = 0; i < input_count + output_count; i++) {
         const ops_array *array = i < input_count ? inputs[i] : outputs[i - input_count];
         made->tensors[i] = array->view;
         made->buffers[i] = array->view.buffer;
     }
-    hal_status status =
-        hal_graph_end(context->queue, made->buffers, input_count + output_count, &made->graph);
+    hal_status status = hal_graph_end(arrays->context->queue, made->buffers,
+                                      input_count + output_count, &made->graph);
     if (status) {
         ops_graph_destroy(made);
         return status;
@@ -128,29 +164,28 @@ static hal_status finish(ops_context *context, ops_array *const *inputs, uint32_
     return HAL_OK;
 }
 
-/* What was made in the meantime holds nothing. */
-static void end_recording(ops_context *context)
+/* Makes all nodes of the recording void. */
+static void arrays_end_recording(ops_arrays *arrays)
 {
-    struct ops_arrays *arrays = context->arrays;
-    arrays->recording = 0;
+    arrays->is_recording = 0;
     for (ops_slab *slab = arrays->slabs; slab; slab = slab->next) {
-        for (uint32_t i = 0; i < OPS_SLAB_ARRAYS; i++) {
-            ops_array *array = &slab->arrays[i];
-            if (array->state == OPS_ARRAY_FREE || array->generation != arrays->generation) {
+        for (uint32_t i = 0; i < OPS_SLAB_NODES; i++) {
+            ops_array *node = &slab->nodes[i];
+            if (node->state == OPS_NODE_FREE || node->recording != arrays->recording) {
                 continue;
             }
-            hal_buffer *buffer = array->view.buffer;
-            array->view.buffer = NULL;
+            hal_buffer *buffer = node->view.buffer;
+            node->view.buffer = NULL;
             hal_buffer_release(buffer);
-            if (array->state == OPS_ARRAY_DEFERRED) {
+            if (node->state == OPS_NODE_DEFERRED) {
                 arrays->statistics.dropped +=
-                    !array->was_computed && array->operation != OPS_OPERATION_VIEW;
-                array->was_computed = 1;
-                array->uses++; /* lives through the loss of its operands */
-                ops_array_settle(array, NULL);
-                array->uses--;
+                    !node->was_computed && node->operation != OPS_OPERATION_VIEW;
+                node->was_computed = 1;
+                node->uses++; /* keeps it alive while its operands go */
+                ops_node_set_result(node, NULL);
+                node->uses--;
             }
-            array->state = OPS_ARRAY_VOID;
+            node->state = OPS_NODE_VOID;
         }
     }
 }
@@ -159,52 +194,83 @@ static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
                                uint32_t input_count, ops_array **outputs, uint32_t output_count)
 {
     if (!graph || (input_count && !inputs) || !outputs) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_launch: %s is null",
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_graph_launch: %s: expected a pointer, got null",
                               !graph     ? "graph"
                               : !outputs ? "outputs"
                                          : "inputs");
     }
     if (input_count != graph->input_count || output_count != graph->output_count) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_launch: %u inputs and %u outputs are given, the graph has "
-                              "%u and %u",
-                              input_count, output_count, graph->input_count, graph->output_count);
+                              "ops_graph_launch: inputs and outputs: expected %u and %u, as "
+                              "recorded, got %u and %u",
+                              graph->input_count, graph->output_count, input_count, output_count);
     }
     for (uint32_t i = 0; i < input_count; i++) {
         const ops_tensor *wanted = &graph->tensors[i];
         const ops_array *input = inputs[i];
-        if (input && (input->context != graph->context || input->view.type != wanted->type ||
+        if (input && (input->owner != graph->arrays || input->view.type != wanted->type ||
                       !ops_same_shape(&input->view, wanted))) {
             char text[2][OPS_TEXT_BYTES];
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_graph_launch: inputs[%u] is %s%s, %s was recorded", i,
-                                  ops_describe(&input->view, text[0]),
-                                  input->context == graph->context ? "" : " of another context",
-                                  ops_describe(wanted, text[1]));
+                                  "ops_graph_launch: inputs[%u]: expected %s, as recorded, got "
+                                  "%s%s",
+                                  i, ops_describe(wanted, text[0]),
+                                  ops_describe(&input->view, text[1]),
+                                  input->owner == graph->arrays ? "" : " of another context");
         }
     }
     return HAL_OK;
 }
 
-static hal_status make_outputs(const ops_graph *graph, ops_array **outputs)
+/* Computes an input and returns a reference to the buffer that it starts: of a view, the buffer of
+ * a copy. */
+static hal_status get_input_buffer(ops_array *input, hal_buffer **buffer)
+{
+    hal_status status = ops_check_operands("ops_graph_launch", &input, 1) ? ops_execute(&input, 1)
+                                                                          : HAL_ERROR_INVALID_STATE;
+    if (status) {
+        return status;
+    }
+    if (starts_its_buffer(input)) {
+        *buffer = hal_buffer_retain(input->view.buffer);
+        return HAL_OK;
+    }
+    ops_array *copy = ops_array_copy(input);
+    if (!copy) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    status = ops_execute(&copy, 1);
+    if (!status) {
+        *buffer = hal_buffer_retain(copy->view.buffer);
+    }
+    ops_array_release(copy);
+    return status;
+}
+
+static void release_outputs(ops_array **outputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ops_array_release(outputs[i]);
+        outputs[i] = NULL;
+    }
+}
+
+static hal_status create_outputs(const ops_graph *graph, ops_array **outputs)
 {
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const ops_tensor *wanted = &graph->tensors[graph->input_count + i];
-        uint64_t bytes =
-            (uint64_t)ops_tensor_get_element_count(wanted) * hal_type_size(wanted->type);
+        const uint64_t bytes = view_bytes(wanted);
         hal_buffer *buffer = NULL;
-        hal_status status = hal_buffer_create(graph->context->device, HAL_MEMORY_DEVICE,
+        hal_status status = hal_buffer_create(graph->arrays->context->device, HAL_MEMORY_DEVICE,
                                               bytes ? bytes : 4, &buffer);
-        outputs[i] = status ? NULL : ops_array_new(graph->context);
+        outputs[i] = status ? NULL : ops_node_create(graph->arrays);
         if (!outputs[i]) {
             hal_buffer_release(buffer);
-            while (i-- > 0) {
-                ops_array_release(outputs[i]);
-                outputs[i] = NULL;
-            }
+            release_outputs(outputs, i);
             return status ? status : HAL_ERROR_OUT_OF_MEMORY;
         }
-        ops_array_shape(outputs[i], wanted->type, wanted->rank, wanted->shape);
+        ops_node_set_shape(outputs[i], wanted->type, wanted->rank, wanted->shape);
         outputs[i]->view.buffer = buffer;
         graph->buffers[graph->input_count + i] = buffer;
     }
@@ -213,19 +279,17 @@ static hal_status make_outputs(const ops_graph *graph, ops_array **outputs)
 
 hal_status ops_graph_begin(ops_context *context)
 {
-    struct ops_arrays *arrays = context ? ops_arrays_of(context) : NULL;
+    ops_arrays *arrays = ops_arrays_make(context, "ops_graph_begin");
     if (!arrays) {
-        return context
-                   ? HAL_ERROR_OUT_OF_MEMORY
-                   : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_graph_begin: context is null");
+        return context ? HAL_ERROR_OUT_OF_MEMORY : HAL_ERROR_INVALID_ARGUMENT;
     }
-    /* What is computed late would be recorded in the graph, and not be there without it. */
+    /* Older work that is executed during the recording would be a part of the graph alone. */
     hal_status status = HAL_OK;
-    for (ops_slab *slab = arrays->slabs; slab && !arrays->recording; slab = slab->next) {
-        for (uint32_t i = 0; i < OPS_SLAB_ARRAYS && !status; i++) {
-            ops_array *array = &slab->arrays[i];
-            if (array->state == OPS_ARRAY_DEFERRED && array->holders > 0) {
-                status = ops_evaluate(&array, 1);
+    for (ops_slab *slab = arrays->slabs; slab && !arrays->is_recording; slab = slab->next) {
+        for (uint32_t i = 0; i < OPS_SLAB_NODES && !status; i++) {
+            ops_array *node = &slab->nodes[i];
+            if (node->state == OPS_NODE_DEFERRED && node->references > 0) {
+                status = ops_execute(&node, 1);
             }
         }
     }
@@ -233,8 +297,8 @@ hal_status ops_graph_begin(ops_context *context)
         status = hal_graph_begin(context->queue);
     }
     if (!status) {
-        arrays->recording = 1;
-        arrays->generation++;
+        arrays->is_recording = 1;
+        arrays->recording++;
     }
     return status;
 }
@@ -242,33 +306,39 @@ hal_status ops_graph_begin(ops_context *context)
 hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_t input_count,
                          ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
 {
-    if (!context || !context->arrays || !context->arrays->recording) {
-        return hal_status_set(
-            context ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT, "ops_graph_end: %s",
-            context ? "no graph is being recorded; call ops_graph_begin first" : "context is null");
+    if (!context) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_graph_end: context: expected a context, got null");
     }
-    hal_status status = check_end(context, inputs, input_count, outputs, output_count, graph);
-    ops_array **whole = calloc(output_count ? output_count : 1, sizeof *whole);
-    if (!status && !whole) {
-        status = hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_graph_end: no host memory");
+    ops_arrays *arrays = ops_arrays_of(context);
+    if (!arrays || !arrays->is_recording) {
+        return hal_status_set(HAL_ERROR_INVALID_STATE,
+                              "ops_graph_end: context: expected a recording, got none; call "
+                              "ops_graph_begin first");
+    }
+    hal_status status = check_end(arrays, inputs, input_count, outputs, output_count, graph);
+    ops_array **owned = calloc(output_count ? output_count : 1, sizeof *owned);
+    if (!status && !owned) {
+        status =
+            hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                           "ops_graph_end: the host has no memory for %u outputs", output_count);
     }
     if (!status) {
-        status = settle_outputs(context, outputs, output_count, whole);
+        status = compute_outputs(outputs, output_count, owned);
     }
     if (!status) {
-        status = finish(context, inputs, input_count, whole, output_count, graph);
+        status = graph_finish(arrays, inputs, input_count, owned, output_count, graph);
     } else {
         char cause[512];
-        strncpy(cause, hal_status_message(), sizeof cause - 1);
-        cause[sizeof cause - 1] = 0;
-        ops_graph_drop(context);
+        snprintf(cause, sizeof cause, "%s", hal_status_message());
+        ops_arrays_cancel_recording(arrays);
         hal_status_set(status, "%s", cause);
     }
-    for (uint32_t i = 0; whole && i < output_count; i++) {
-        ops_array_release(whole[i]);
+    for (uint32_t i = 0; owned && i < output_count; i++) {
+        ops_array_release(owned[i]);
     }
-    free(whole);
-    end_recording(context);
+    free(owned);
+    arrays_end_recording(arrays);
     return status;
 }
 
@@ -276,31 +346,28 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
                             ops_array **outputs, uint32_t output_count)
 {
     hal_status status = check_launch(graph, inputs, input_count, outputs, output_count);
-    for (uint32_t i = 0; i < input_count && !status; i++) {
-        ops_tensor tensor = {0};
-        if (inputs[i]) {
-            status = ops_array_get_tensor(inputs[i], &tensor);
-        }
-        if (!status && inputs[i] && !is_whole(inputs[i])) {
-            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "ops_graph_launch: inputs[%u] does not lie in one piece from "
-                                    "the beginning of its memory; make a copy of the view with "
-                                    "ops_array_unary(OPS_IDENTITY, ...)",
-                                    i);
-        }
-        graph->buffers[i] = tensor.buffer;
-    }
-    if (!status) {
-        status = make_outputs(graph, outputs);
-    }
     if (status) {
         return status;
     }
-    status = hal_graph_launch(graph->context->queue, graph->graph, graph->buffers,
-                              input_count + output_count);
-    for (uint32_t i = 0; i < output_count && status; i++) {
-        ops_array_release(outputs[i]);
-        outputs[i] = NULL;
+    uint32_t bound = 0; /* inputs whose buffer is retained */
+    for (; bound < input_count && !status; bound += !status) {
+        graph->buffers[bound] = NULL;
+        if (inputs[bound]) {
+            status = get_input_buffer(inputs[bound], &graph->buffers[bound]);
+        }
+    }
+    if (!status) {
+        status = create_outputs(graph, outputs);
+    }
+    if (!status) {
+        status = hal_graph_launch(graph->arrays->context->queue, graph->graph, graph->buffers,
+                                  input_count + output_count);
+        if (status) {
+            release_outputs(outputs, output_count);
+        }
+    }
+    while (bound > 0) {
+        hal_buffer_release(graph->buffers[--bound]);
     }
     return status;
 }
@@ -319,22 +386,15 @@ hal_status ops_prepare(ops_context *context,
                        hal_status (*program)(ops_context *context, void *user), void *user)
 {
     if (!program) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_prepare: program is null");
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_prepare: program: expected a function, got null");
     }
     hal_status status = ops_graph_begin(context);
     if (status) {
         return status;
     }
     status = program(context, user);
-    hal_status ended = ops_graph_drop(context);
-    end_recording(context);
+    hal_status ended = ops_arrays_cancel_recording(ops_arrays_of(context));
+    arrays_end_recording(ops_arrays_of(context));
     return status ? status : ended;
-}
-
-hal_status ops_graph_drop(ops_context *context)
-{
-    hal_graph *dropped = NULL;
-    hal_status status = hal_graph_end(context->queue, NULL, 0, &dropped);
-    hal_graph_destroy(dropped);
-    return status;
 }

@@ -1,356 +1,291 @@
-/* Operations on arrays: each checks shapes and types, notes what is to be computed, and has what
- * came before recorded when it has grown enough. */
-#include "array.h"
+/* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
+ * types and shapes and makes a deferred node. */
+#include "deferred.h"
 #include "kernels/expression.h"
-#include "group.h"
 
 #include <string.h>
 
-/* A result that is being noted; `axis` is of a reduction or softmax. */
-typedef struct result {
-    hal_type type;
-    uint32_t rank, axis;
-    int64_t shape[OPS_MAX_RANK];
-} result;
-
-static void take_shape(const ops_array *x, result *out)
-{
-    out->type = x->view.type;
-    out->axis = 0;
-    out->rank = x->view.rank;
-    memcpy(out->shape, x->view.shape, x->view.rank * sizeof *out->shape);
-}
-
-/* Upper bounds of the group that would compute the array: what operands share counts twice. */
-static void count_group(ops_array *array)
-{
-    uint32_t operations = 1, leaves = 0, depth = 0;
-    for (uint32_t i = 0; i < array->operand_count; i++) {
-        const ops_array *x = array->operands[i];
-        int joins = ops_group_may_join(array, x);
-        operations += joins ? x->operations : 0;
-        leaves += joins ? x->leaves : 1;
-        uint32_t below = x->depth + (x->state == OPS_ARRAY_DEFERRED && !joins &&
-                                     !ops_group_may_follow(array, x));
-        depth = below > depth ? below : depth;
-    }
-    array->operations = (uint16_t)operations;
-    array->leaves = (uint16_t)leaves;
-    array->depth = (uint8_t)depth;
-}
-
-static ops_array *largest_operand(const ops_array *array)
-{
-    ops_array *largest = NULL;
-    for (uint32_t i = 0; i < array->operand_count; i++) {
-        ops_array *x = array->operands[i];
-        if (ops_group_may_join(array, x) &&
-            (!largest || x->operations + x->leaves > largest->operations + largest->leaves)) {
-            largest = x;
-        }
-    }
-    return largest;
-}
-
-/* Has operands computed until the array's group keeps the limits. */
-static hal_status limit_group(ops_array *array)
-{
-    hal_status status = HAL_OK;
-    while (!status && array->state == OPS_ARRAY_DEFERRED) {
-        if (array->operations > OPS_GROUP_OPERATIONS ||
-            array->leaves > ops_group_most_leaves(array->context)) {
-            ops_group group;
-            if (ops_group_gather(&group, &array, 1)) {
-                array->operations = (uint16_t)group.node_count;
-                array->leaves = (uint16_t)group.leaf_count;
-            } else {
-                ops_array *operand = largest_operand(array);
-                if (!operand) {
-                    break; /* the device binds too few even for it alone, as its kernel will say */
-                }
-                status = ops_evaluate(&operand, 1);
-                count_group(array);
-            }
-        } else if (array->depth > OPS_DEFERRED_DEPTH) {
-            for (uint32_t i = 0; i < array->operand_count && !status; i++) {
-                ops_array *operand = array->operands[i];
-                if (operand->state == OPS_ARRAY_DEFERRED && operand->depth >= array->depth - 1) {
-                    status = ops_evaluate(&operand, 1);
-                }
-            }
-            count_group(array);
-        } else {
-            break;
-        }
-    }
-    return status;
-}
-
-/* A deferred array. Without fusion it is computed at once. */
-static ops_array *note(ops_operation operation, uint32_t function, ops_array *const *operands,
-                       uint32_t count, const result *out)
-{
-    ops_context *context = operands[0]->context;
-    uint64_t bytes;
-    /* Of one operand's shape and at most its type's size there is one already. */
-    if (operation != OPS_OPERATION_UNARY &&
-        ops_check_shape("The array's result", out->type, out->rank, out->shape, &bytes)) {
-        return NULL;
-    }
-    ops_array *made = ops_array_new(context);
-    if (!made) {
-        return NULL;
-    }
-    struct ops_arrays *arrays = context->arrays;
-    ops_array_shape(made, out->type, out->rank, out->shape);
-    made->state = OPS_ARRAY_DEFERRED;
-    made->operation = (uint8_t)operation;
-    made->function = (uint8_t)function;
-    made->axis = (uint8_t)out->axis;
-    made->operand_count = (uint8_t)count;
-    for (uint32_t i = 0; i < count; i++) {
-        made->operands[i] = operands[i];
-        operands[i]->needs_memory |=
-            operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_MATMUL;
-        ops_array_use(operands[i]);
-    }
-    arrays->statistics.recorded++;
-    arrays->statistics.deferred++;
-    count_group(made);
-    hal_status status = arrays->unfused ? ops_evaluate(&made, 1) : limit_group(made);
-    if (status) {
-        ops_array_release(made);
-        return NULL;
-    }
-    return made;
-}
-
+/* Broadcasts the shapes of the operands to the shape of the result. */
 static hal_status broadcast_shapes(const char *function, ops_array *const *operands, uint32_t count,
-                                   result *out)
+                                   ops_result *result)
 {
-    take_shape(operands[0], out);
+    ops_result_like(operands[0], result);
     for (uint32_t i = 1; i < count; i++) {
         const ops_tensor *x = &operands[i]->view;
-        if (x->rank == out->rank && memcmp(x->shape, out->shape, x->rank * sizeof *x->shape) == 0) {
+        if (x->rank == result->rank &&
+            memcmp(x->shape, result->shape, x->rank * sizeof *x->shape) == 0) {
             continue;
         }
-        uint32_t rank = x->rank > out->rank ? x->rank : out->rank;
+        uint32_t rank = x->rank > result->rank ? x->rank : result->rank;
         int64_t shape[OPS_MAX_RANK];
         for (uint32_t axis = 0; axis < rank; axis++) {
-            /* Counted from the last axis on. */
-            int64_t one = axis < out->rank ? out->shape[out->rank - 1 - axis] : 1;
+            /* Counted from the last axis. */
+            int64_t one = axis < result->rank ? result->shape[result->rank - 1 - axis] : 1;
             int64_t other = axis < x->rank ? x->shape[x->rank - 1 - axis] : 1;
             if (one != other && one != 1 && other != 1) {
                 char text[2][OPS_TEXT_BYTES];
-                return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                      "%s: operands of shapes %s and %s do not go together: "
-                                      "lengths of an axis, counted from the last, are equal or 1",
-                                      function, ops_describe(&operands[0]->view, text[0]),
-                                      ops_describe(x, text[1]));
+                return hal_status_set(
+                    HAL_ERROR_INVALID_ARGUMENT,
+                    "%s: operands: expected equal lengths or 1 along each axis, counted from the "
+                    "last, got %s and %s",
+                    function, ops_describe(&operands[0]->view, text[0]), ops_describe(x, text[1]));
             }
             shape[rank - 1 - axis] = one == 1 ? other : one;
         }
-        out->rank = rank;
-        memcpy(out->shape, shape, rank * sizeof *shape);
+        result->rank = rank;
+        memcpy(result->shape, shape, rank * sizeof *shape);
     }
     return HAL_OK;
 }
 
-static hal_status check_axis(const char *function, uint32_t axis, const ops_array *x)
+/* Reductions and softmax index along their axis in 32 bits. */
+static hal_status check_short_axis(const char *function, int32_t axis, const ops_array *x,
+                                   uint32_t *checked)
 {
-    char text[OPS_TEXT_BYTES];
-    if (axis < x->view.rank && x->view.shape[axis] <= INT32_MAX) {
-        return HAL_OK;
+    hal_status status = ops_check_axis(function, "axis", x, axis, checked);
+    if (!status && x->view.shape[*checked] > INT32_MAX) {
+        char text[OPS_TEXT_BYTES];
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                "%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
+                                function, *checked, ops_describe(&x->view, text));
     }
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: axis %u %s, %s", function, axis,
-                          axis < x->view.rank ? "has a length above 2^31 - 1 in x"
-                                              : "is beyond those of x",
-                          ops_describe(&x->view, text));
+    return status;
 }
 
-static ops_array *softmax(ops_operation operation, const char *function, uint32_t axis,
-                          ops_array *x)
+static ops_array *defer_softmax(ops_operation operation, const char *function, int32_t axis,
+                                ops_array *x)
 {
-    if (!ops_array_operands(function, &x, 1) || check_axis(function, axis, x)) {
+    ops_result result;
+    uint32_t checked;
+    if (!ops_check_operands(function, &x, 1) || check_short_axis(function, axis, x, &checked)) {
         return NULL;
     }
     if (!hal_type_is_float(x->view.type)) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x is %s; floats are meant", function,
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: expected a float type, got %s", function,
                        hal_type_name(x->view.type));
         return NULL;
     }
-    result out;
-    take_shape(x, &out);
-    out.axis = axis;
-    return note(operation, 0, &x, 1, &out);
+    ops_result_like(x, &result);
+    result.axis = checked;
+    return ops_defer(function, operation, 0, &x, 1, &result);
 }
 
-static hal_status product_shape(const ops_array *a, const ops_array *b, result *out)
+static hal_status check_matmul(const ops_array *a, const ops_array *b, ops_result *result)
 {
     const ops_tensor *x = &a->view, *y = &b->view;
+    char text[2][OPS_TEXT_BYTES];
     int fits = x->rank >= 2 && x->rank <= 3 && y->rank >= 2 && y->rank <= 3 &&
                hal_type_is_float(x->type) && x->type == y->type &&
                x->shape[x->rank - 1] == y->shape[y->rank - 2];
     int64_t one = fits && x->rank == 3 ? x->shape[0] : 1;
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
-        char text[2][OPS_TEXT_BYTES];
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_array_matmul: a %s and b %s do not fit: [m, k] and [k, n] of one "
-            "float type are meant, each with a batch in front or not",
-            ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "ops_array_matmul: a and b: expected [m, k] and [k, n] of one float "
+                              "type, each with an optional batch axis in front, got %s and %s",
+                              ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     for (uint32_t i = 0; i < x->rank + y->rank; i++) {
         if ((i < x->rank ? x->shape[i] : y->shape[i - x->rank]) > INT32_MAX) {
-            char text[2][OPS_TEXT_BYTES];
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_array_matmul: a %s or b %s has a length above 2^31 - 1",
+                                  "ops_array_matmul: a and b: expected lengths of at most "
+                                  "2^31 - 1, got %s and %s",
                                   ops_describe(x, text[0]), ops_describe(y, text[1]));
         }
     }
-    out->type = x->type;
-    out->axis = 0;
-    out->rank = x->rank > y->rank ? x->rank : y->rank;
-    out->shape[0] = one == 1 ? other : one;
-    out->shape[out->rank - 2] = x->shape[x->rank - 2];
-    out->shape[out->rank - 1] = y->shape[y->rank - 1];
+    result->type = x->type;
+    result->axis = 0;
+    result->rank = x->rank > y->rank ? x->rank : y->rank;
+    result->shape[0] = one == 1 ? other : one;
+    result->shape[result->rank - 2] = x->shape[x->rank - 2];
+    result->shape[result->rank - 1] = y->shape[y->rank - 1];
     return HAL_OK;
+}
+
+/* The type of an elementwise result: BOOL of a comparison, else the operands'. */
+static hal_type expression_type(const ops_expression *expression, const ops_array *x)
+{
+    return expression->outputs[0] == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_BOOL : x->view.type;
 }
 
 ops_array *ops_array_unary(ops_unary_function function, ops_array *x)
 {
-    ops_context *context = ops_array_operands("ops_array_unary", &x, 1);
+    ops_arrays *arrays = ops_check_operands("ops_array_unary", &x, 1);
     ops_expression *expression;
-    if (!context ||
-        ops_unary_expression(context, "ops_array_unary", function, x->view.type, &expression)) {
+    ops_result result;
+    if (!arrays || ops_unary_expression(arrays->context, "ops_array_unary", function, x->view.type,
+                                        &expression)) {
         return NULL;
     }
-    result out;
-    take_shape(x, &out);
-    out.type = expression->outputs[0] == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_BOOL : x->view.type;
-    return note(OPS_OPERATION_UNARY, function, &x, 1, &out);
+    ops_result_like(x, &result);
+    result.type = expression_type(expression, x);
+    return ops_defer("ops_array_unary", OPS_OPERATION_UNARY, function, &x, 1, &result);
 }
 
 ops_array *ops_array_binary(ops_binary_function function, ops_array *x, ops_array *y)
 {
     ops_array *const operands[2] = {x, y};
-    ops_context *context = ops_array_operands("ops_array_binary", operands, 2);
+    ops_arrays *arrays = ops_check_operands("ops_array_binary", operands, 2);
     ops_expression *expression;
-    result out;
-    if (!context ||
-        ops_binary_expression(context, "ops_array_binary", function, x->view.type, &expression)) {
+    ops_result result;
+    if (!arrays || ops_binary_expression(arrays->context, "ops_array_binary", function,
+                                         x->view.type, &expression)) {
         return NULL;
     }
     if (x->view.type != y->view.type) {
         hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_binary: %s of x, which is %s, and y, which is %s: cast one of "
-                       "them first",
-                       ops_binary_name(function), hal_type_name(x->view.type),
+                       "ops_array_binary: y: expected %s, the type of x, for %s, got %s; use "
+                       "ops_array_cast first",
+                       hal_type_name(x->view.type), ops_binary_name(function),
                        hal_type_name(y->view.type));
         return NULL;
     }
-    if (broadcast_shapes("ops_array_binary", operands, 2, &out)) {
+    if (broadcast_shapes("ops_array_binary", operands, 2, &result)) {
         return NULL;
     }
-    out.type = expression->outputs[0] == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_BOOL : x->view.type;
-    return note(OPS_OPERATION_BINARY, function, operands, 2, &out);
+    result.type = expression_type(expression, x);
+    return ops_defer("ops_array_binary", OPS_OPERATION_BINARY, function, operands, 2, &result);
 }
 
 ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y)
 {
     ops_array *const operands[3] = {condition, x, y};
-    result out;
-    if (!ops_array_operands("ops_array_where", operands, 3)) {
+    ops_result result;
+    if (!ops_check_operands("ops_array_where", operands, 3)) {
         return NULL;
     }
     if (condition->view.type != HAL_TYPE_BOOL || x->view.type != y->view.type) {
-        hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_array_where: condition is %s, x %s, y %s; a bool and two of one type are "
-            "meant",
-            hal_type_name(condition->view.type), hal_type_name(x->view.type),
-            hal_type_name(y->view.type));
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_where: operands: expected a bool and two of one type, got %s, %s "
+                       "and %s",
+                       hal_type_name(condition->view.type), hal_type_name(x->view.type),
+                       hal_type_name(y->view.type));
         return NULL;
     }
-    if (broadcast_shapes("ops_array_where", operands, 3, &out)) {
+    if (broadcast_shapes("ops_array_where", operands, 3, &result)) {
         return NULL;
     }
-    out.type = x->view.type;
-    return note(OPS_OPERATION_WHERE, 0, operands, 3, &out);
+    result.type = x->view.type;
+    return ops_defer("ops_array_where", OPS_OPERATION_WHERE, 0, operands, 3, &result);
 }
 
 ops_array *ops_array_cast(hal_type type, ops_array *x)
 {
-    result out;
-    ops_context *context = ops_array_operands("ops_array_cast", &x, 1);
-    if (!context) {
+    ops_result result;
+    ops_arrays *arrays = ops_check_operands("ops_array_cast", &x, 1);
+    if (!arrays || ops_check_type("ops_array_cast", arrays, type)) {
         return NULL;
     }
-    if (hal_type_size(type) == 0) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_cast: type %u is none", type);
-        return NULL;
-    }
-    if (ops_check_storage(context, "ops_array_cast", "the result", type)) {
-        return NULL;
-    }
-    take_shape(x, &out);
-    out.type = type;
-    return note(OPS_OPERATION_CAST, type, &x, 1, &out);
+    ops_result_like(x, &result);
+    result.type = type;
+    return ops_defer("ops_array_cast", OPS_OPERATION_CAST, type, &x, 1, &result);
 }
 
-ops_array *ops_array_reduce(ops_reduction reduction, uint32_t axis, int keep_axis, ops_array *x)
+ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis, ops_array *x)
 {
-    if (!ops_array_operands("ops_array_reduce", &x, 1) || check_axis("ops_array_reduce", axis, x)) {
+    uint32_t along;
+    if (!ops_check_operands("ops_array_reduce", &x, 1) ||
+        check_short_axis("ops_array_reduce", axis, x, &along)) {
         return NULL;
     }
     hal_type type = x->view.type;
-    if ((uint32_t)reduction >= OPS_REDUCTION_COUNT || type == HAL_TYPE_BOOL ||
-        (reduction == OPS_REDUCE_MEAN && !hal_type_is_float(type))) {
+    if ((uint32_t)reduction >= OPS_REDUCTION_COUNT) {
         hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_reduce: reduction %d does not take %s", (int)reduction,
+                       "ops_array_reduce: reduction: expected an ops_reduction, got %d",
+                       (int)reduction);
+        return NULL;
+    }
+    if (type == HAL_TYPE_BOOL || (reduction == OPS_REDUCE_MEAN && !hal_type_is_float(type))) {
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_reduce: x: expected %s for reduction %d, got %s",
+                       reduction == OPS_REDUCE_MEAN ? "a float type" : "numbers", (int)reduction,
                        hal_type_name(type));
         return NULL;
     }
-    if (x->view.shape[axis] == 0 && reduction != OPS_REDUCE_SUM) {
+    if (x->view.shape[along] == 0 && reduction != OPS_REDUCE_SUM) {
         char text[OPS_TEXT_BYTES];
         hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_reduce: axis %u of %s is empty, and only a sum has a value there",
-                       axis, ops_describe(&x->view, text));
+                       "ops_array_reduce: x: expected elements along axis %u for any reduction but "
+                       "a sum, got %s",
+                       along, ops_describe(&x->view, text));
         return NULL;
     }
-    result out = {.axis = axis};
-    out.type = reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type;
+    ops_result result = {.axis = along};
+    result.type = reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type;
     for (uint32_t i = 0; i < x->view.rank; i++) {
-        if (i != axis || keep_axis) {
-            out.shape[out.rank++] = i == axis ? 1 : x->view.shape[i];
+        if (i != along || keep_axis) {
+            result.shape[result.rank++] = i == along ? 1 : x->view.shape[i];
         }
     }
-    return note(OPS_OPERATION_REDUCE, reduction, &x, 1, &out);
+    return ops_defer("ops_array_reduce", OPS_OPERATION_REDUCE, reduction, &x, 1, &result);
 }
 
-ops_array *ops_array_softmax(uint32_t axis, ops_array *x)
+ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes, uint32_t axis_count,
+                                 int keep_axes, ops_array *x)
 {
-    return softmax(OPS_OPERATION_SOFTMAX, "ops_array_softmax", axis, x);
+    const char *function = "ops_array_reduce_axes";
+    if (!ops_check_operands(function, &x, 1)) {
+        return NULL;
+    }
+    const uint32_t rank = x->view.rank;
+    uint32_t reduced = axes ? 0 : (1u << rank) - 1; /* one bit per axis */
+    for (uint32_t i = 0; axes && i < axis_count; i++) {
+        uint32_t along;
+        if (ops_check_axis(function, "axes", x, axes[i], &along)) {
+            return NULL;
+        }
+        if (reduced >> along & 1) {
+            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                           "%s: axes: expected different axes, got axis %u twice", function, along);
+            return NULL;
+        }
+        reduced |= 1u << along;
+    }
+    if (reduction == OPS_REDUCE_ARGMAX && (reduced & (reduced - 1))) {
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "%s: axes: expected one axis for OPS_REDUCE_ARGMAX, got %u; reshape x first",
+                       function, (uint32_t)__builtin_popcount(reduced));
+        return NULL;
+    }
+    ops_array *y = reduced ? x : ops_array_unary(OPS_IDENTITY, x);
+    for (uint32_t along = rank; y && along-- > 0;) {
+        if (reduced >> along & 1) {
+            ops_array *next = ops_array_reduce(reduction, (int32_t)along, keep_axes, y);
+            if (y != x) {
+                ops_node_release(y);
+            }
+            y = next;
+        }
+    }
+    return y;
 }
 
-ops_array *ops_array_log_softmax(uint32_t axis, ops_array *x)
+ops_array *ops_array_softmax(int32_t axis, ops_array *x)
 {
-    return softmax(OPS_OPERATION_LOG_SOFTMAX, "ops_array_log_softmax", axis, x);
+    return defer_softmax(OPS_OPERATION_SOFTMAX, "ops_array_softmax", axis, x);
+}
+
+ops_array *ops_array_log_softmax(int32_t axis, ops_array *x)
+{
+    return defer_softmax(OPS_OPERATION_LOG_SOFTMAX, "ops_array_log_softmax", axis, x);
 }
 
 ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
 {
     ops_array *const operands[2] = {a, b};
-    result out;
-    if (!ops_array_operands("ops_array_matmul", operands, 2)) {
+    ops_result result;
+    if (!ops_check_operands("ops_array_matmul", operands, 2)) {
         return NULL;
     }
     if (precision > HAL_GEMM_FAST) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_array_matmul: precision %u is none",
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE or _FAST, "
+                       "got %u",
                        precision);
         return NULL;
     }
-    return product_shape(a, b, &out) ? NULL
-                                     : note(OPS_OPERATION_MATMUL, precision, operands, 2, &out);
+    if (check_matmul(a, b, &result)) {
+        return NULL;
+    }
+    return ops_defer("ops_array_matmul", OPS_OPERATION_MATMUL, precision, operands, 2, &result);
 }

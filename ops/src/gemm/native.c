@@ -2,7 +2,8 @@
  * that it gives.
  * Called by gemm.c. */
 #include "product.h"
-#include "tensor/memo.h"
+#include "tensor/allocation.h"
+#include "tensor/plan_recorder.h"
 
 #include <ops/index.h>
 
@@ -200,7 +201,7 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
         ranges[4 + i] = range_of(p->inputs[i].tensor);
     }
     if (entry->workspace_bytes) {
-        hal_status status = ops_make_buffer(context, entry->workspace_bytes, &ranges[3].buffer);
+        hal_status status = ops_buffer_create(context, entry->workspace_bytes, &ranges[3].buffer);
         if (status) {
             return status;
         }

@@ -1,5 +1,5 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
-#include "tensor/memo.h"
+#include "tensor/plan_recorder.h"
 #include "elementwise.h"
 
 #include <ops/index.h>

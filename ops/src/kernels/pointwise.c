@@ -1,7 +1,7 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
 #include "cast.h"
 #include "expression.h"
-#include "tensor/memo.h"
+#include "tensor/plan_recorder.h"
 #include "elementwise.h"
 
 #include <string.h>

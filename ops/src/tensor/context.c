@@ -2,9 +2,8 @@
  * in tensor.c. */
 #include "context.h"
 
-#include "array/array.h"
-#include "cold.h"
-#include "memo.h"
+#include "compile_policy.h"
+#include "plan_recorder.h"
 
 #include <xxhash.h>
 
@@ -117,19 +116,18 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->device = hal_queue_get_device(queue);
     made->info = hal_device_get_info(made->device);
     made->narrow = INT64_C(1) << 31;
-    made->memos = ops_memos_create();
-    made->cold = calloc(1, sizeof *made->cold);
+    made->recorder = ops_plan_recorder_create();
+    made->compile_policy = ops_compile_policy_create();
     hal_status status =
-        made->memos && made->cold
+        made->recorder && made->compile_policy
             ? cache_grow(made)
             : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_context_create: no host memory");
     if (status) {
-        ops_memos_destroy(made->memos);
-        free(made->cold);
+        ops_plan_recorder_destroy(made->recorder);
+        ops_compile_policy_destroy(made->compile_policy);
         free(made);
         return status;
     }
-    made->cold->least_ns = OPS_COLD_LEAST;
     *context = made;
     return HAL_OK;
 }
@@ -139,9 +137,11 @@ void ops_context_destroy(ops_context *context)
     if (!context) {
         return;
     }
-    ops_arrays_destroy(context);
-    ops_memos_destroy(context->memos);
-    free(context->cold);
+    if (context->extension) {
+        context->extension->destroy(context->extension);
+    }
+    ops_plan_recorder_destroy(context->recorder);
+    ops_compile_policy_destroy(context->compile_policy);
     cache_clear(context);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
@@ -200,9 +200,9 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t key[2], hal_ker
 hal_status ops_cache_build(ops_context *context, const uint64_t key[2], hal_ir_builder *builder,
                            ops_entry **entry)
 {
-    if (context->cold->refuse) {
+    if (context->compile_policy->refuses) {
         hal_ir_builder_destroy(builder);
-        return OPS_COLD_REFUSED;
+        return OPS_COMPILE_DEFERRED;
     }
     const uint64_t begin = now_ns();
     hal_ir_kernel *ir = NULL;
@@ -213,7 +213,7 @@ hal_status ops_cache_build(ops_context *context, const uint64_t key[2], hal_ir_b
         status = hal_kernel_create(context->device, ir, &kernel);
     }
     hal_ir_kernel_destroy(ir);
-    ops_cold_note(context, now_ns() - begin);
+    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status ? status : ops_cache_insert(context, key, kernel, 0, entry);
 }
 

@@ -27,11 +27,12 @@ typedef struct ops_cache_key {
     uint64_t words[OPS_CACHE_KEY_WORDS];
 } ops_cache_key;
 
-/* A kernel that was made for a signature. A null kernel is a product that the plugin declined. */
-struct ops_memos;
-struct ops_cold;
-struct ops_arrays;
+/* State that a higher layer keeps with a context, as the first member of its own structure. */
+typedef struct ops_extension {
+    void (*destroy)(struct ops_extension *extension);
+} ops_extension;
 
+/* A kernel that was made for a signature. A null kernel is a product that the plugin declined. */
 typedef struct ops_entry {
     uint64_t key[2];
     hal_kernel *kernel;
@@ -55,9 +56,9 @@ struct ops_context {
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *where[HAL_TYPE_COUNT];
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
-    struct ops_memos *memos;   /* memo.h */
-    struct ops_cold *cold;     /* cold.h */
-    struct ops_arrays *arrays; /* array.h; null until the first one */
+    struct ops_plan_recorder *recorder;
+    struct ops_compile_policy *compile_policy;
+    ops_extension *extension; /* of the array layer; null until the first array */
 };
 
 /* The block of scalars of a dispatch, laid out as hal_ir_scalar_value does. */

@@ -1,7 +1,7 @@
 /* Tensors: creating, reading and writing them, and their views. */
 #include "context.h"
 
-#include "memo.h"
+#include "allocation.h"
 
 #include <ops/index.h>
 
@@ -95,7 +95,7 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
     ops_tensor made;
     describe_contiguous(&made, type, rank, shape);
     /* A tensor without elements still has a buffer, so that it is a tensor of its device. */
-    status = ops_make_buffer(context, bytes ? bytes : 4, &made.buffer);
+    status = ops_buffer_create(context, bytes ? bytes : 4, &made.buffer);
     if (!status) {
         *tensor = made;
     }

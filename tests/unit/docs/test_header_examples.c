@@ -27,7 +27,7 @@ static ops_array *some(const float *numbers)
 
 static void expect_no_arrays(void)
 {
-    ops_array_statistics now;
+    ops_array_statistics now = {.size = sizeof now};
     ops_context_get_statistics(context, &now);
     assert_int_equal(now.arrays, 0);
 }

@@ -44,7 +44,7 @@ static void the_arrays_become_one_kernel(void **state)
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, first);
     ops_array *w = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, ones);
     ops_array *b = ops_array_scalar(context, HAL_TYPE_F32, 0.25);
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     ops_context_get_statistics(context, &before);
 #include "readme_2.h"
     ops_context_get_statistics(context, &after);

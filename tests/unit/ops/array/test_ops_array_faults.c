@@ -5,7 +5,7 @@
 
 #include "tensor/context.h"
 
-#include "array/array.h"
+#include "array/node.h"
 #include <ops/graph.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -69,7 +69,7 @@ static place open_place(const char *selection)
 
 static void close_place(place *p)
 {
-    ops_array_statistics s;
+    ops_array_statistics s = {.size = sizeof s};
     ops_context_get_statistics(p->context, &s);
     assert_int_equal(s.arrays, 0);
     assert_int_equal(s.deferred, 0);
@@ -199,7 +199,7 @@ static void memory_ends(void **state)
     hal_status status = ops_array_evaluate(made, COUNT);
     assert_int_equal(status, HAL_ERROR_OUT_OF_MEMORY);
     has_said_why(status);
-    ops_array_statistics s;
+    ops_array_statistics s = {.size = sizeof s};
     ops_context_get_statistics(p.context, &s);
     assert_true(s.evaluated + s.deferred == COUNT && s.deferred > 0);
     atomic_store(&mock->memory_limit, UINT64_C(1) << 30);

@@ -125,7 +125,7 @@ static void ten_million_operations_take_no_memory(void **state)
     const int operations = OWN_MALLOC ? 10000000 : 300000;
     const int64_t shape[1] = {16};
     ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 1);
-    ops_array_statistics before, after;
+    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     chain(&x, operations / 10);
     const uint64_t bytes = resident_bytes();
     ops_context_get_statistics(test_context, &before);

@@ -3,8 +3,8 @@
  * own when it is used after all. The mock plugin logs what it is given. */
 #include "mock_fixture.h"
 
-#include "array/array.h"
-#include "tensor/cold.h"
+#include "array/execute.h"
+#include "tensor/compile_policy.h"
 #include "tensor/context.h"
 #include <ops/graph.h>
 
@@ -37,7 +37,7 @@ static place *open_place(const char *selection, int64_t count)
     made = (place){.device = mock_open(selection)};
     made.queue = mock_queue(made.device);
     assert_int_equal(ops_context_create(made.queue, &made.context), HAL_OK);
-    made.context->cold->least_ns = UINT64_MAX; /* kernels are made at once */
+    made.context->compile_policy->fast_compile_ns = UINT64_MAX; /* kernels are made at once */
     for (int i = 0; i < LARGE; i++) {
         made.numbers[i] = (float)(i % 101) - 37;
     }
@@ -205,7 +205,7 @@ static void further_results_are_the_devices(void **state)
     read_is(p, y, -2);
     assert_int_equal(count(p, HAL_COMMAND_DISPATCH), 1);
     assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
-    assert_int_equal(inner->state, OPS_ARRAY_MEMORY);
+    assert_int_equal(inner->state, OPS_NODE_MEMORY);
     assert_int_equal(hal_buffer_get_kind(inner->view.buffer), HAL_MEMORY_DEVICE);
     ops_array_release(inner);
     ops_array_release(y);
@@ -257,7 +257,7 @@ static void failures_lose_nothing(void **state)
     atomic_store(&mock->fail_in[MOCK_ALLOCATE], 1);
     assert_fails(ops_array_read(y, p->got, SMALL * sizeof(float)), HAL_ERROR_INTERNAL,
                  "told to fail");
-    assert_int_equal(y->state, OPS_ARRAY_DEFERRED);
+    assert_int_equal(y->state, OPS_NODE_DEFERRED);
     read_is(p, y, 2);
     ops_array_release(y);
     ops_array_release(z);

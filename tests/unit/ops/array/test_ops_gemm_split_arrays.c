@@ -3,7 +3,7 @@
  * not now, and memory that has no room for the parts. */
 #include "mock_fixture.h"
 
-#include "tensor/cold.h"
+#include "tensor/compile_policy.h"
 #include "tensor/context.h"
 #include <ops/ops.h>
 
@@ -25,7 +25,7 @@ static int open_place(void **state)
     if (ops_context_create(queue, &context)) {
         return -1;
     }
-    context->cold->least_ns = UINT64_MAX;
+    context->compile_policy->fast_compile_ns = UINT64_MAX;
     context->part_depth = DEPTH;
     return 0;
 }
@@ -123,7 +123,7 @@ static uint32_t kernels(void)
 
 static uint64_t compiled(void)
 {
-    ops_array_statistics s;
+    ops_array_statistics s = {.size = sizeof s};
     ops_context_get_statistics(context, &s);
     return s.compiled;
 }
@@ -254,9 +254,9 @@ static void a_missing_kernel_leaves_nothing(void **state)
     assert_int_equal(kernels(), 2);
     const uint32_t logged = mock->logged_count;
     options.beta = 0.5; /* only the adding kernel is another one */
-    context->cold->refuse = 1;
-    assert_int_equal(ops_gemm(context, &options, &a, &b, &c), OPS_COLD_REFUSED);
-    context->cold->refuse = 0;
+    context->compile_policy->refuses = 1;
+    assert_int_equal(ops_gemm(context, &options, &a, &b, &c), OPS_COMPILE_DEFERRED);
+    context->compile_policy->refuses = 0;
     ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     assert_int_equal(mock->logged_count, logged);
     ok(ops_gemm(context, &options, &a, &b, &c));

@@ -1,0 +1,45 @@
+/* Constants, see constants.h. */
+#include "constants.h"
+
+#include <string.h>
+
+hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
+                             double value, int keep, hal_buffer **buffer)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint64_t hash = bits * UINT64_C(0x9e3779b97f4a7c15) >> 32 ^ type;
+    const uint32_t at = (uint32_t)(hash % OPS_CONSTANT_ENTRIES);
+    /* Compared by bits: -0 and 0 differ, and NaN equals itself. */
+    if (constants->entries[at].buffer && constants->entries[at].type == type &&
+        memcmp(&constants->entries[at].value, &value, sizeof value) == 0) {
+        *buffer = hal_buffer_retain(constants->entries[at].buffer);
+        return HAL_OK;
+    }
+    ops_tensor one;
+    hal_status status = ops_tensor_create(context, type, 0, NULL, &one);
+    if (status) {
+        return status;
+    }
+    status = ops_fill(context, value, &one);
+    if (status) {
+        ops_tensor_release(&one);
+        return status;
+    }
+    *buffer = one.buffer;
+    if (keep) {
+        hal_buffer_release(constants->entries[at].buffer);
+        constants->entries[at].buffer = hal_buffer_retain(one.buffer);
+        constants->entries[at].type = type;
+        constants->entries[at].value = value;
+    }
+    return HAL_OK;
+}
+
+void ops_constants_clear(ops_constants *constants)
+{
+    for (uint32_t i = 0; i < OPS_CONSTANT_ENTRIES; i++) {
+        hal_buffer_release(constants->entries[i].buffer);
+        constants->entries[i].buffer = NULL;
+    }
+}

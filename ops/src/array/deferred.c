@@ -1,0 +1,172 @@
+/* Deferred nodes, see deferred.h. */
+#include "deferred.h"
+
+#include "execute.h"
+#include "fusion_group.h"
+
+#include <string.h>
+
+/* Sets upper bounds for the group that would compute the node: shared operands count twice. */
+static void node_count_group(ops_array *node)
+{
+    const int fuse = node->owner->fusion;
+    ops_array *const *operands = ops_node_operands(node);
+    uint32_t operations = 1, leaves = 0, depth = 0;
+    for (uint32_t i = 0; i < node->operand_count; i++) {
+        const ops_array *operand = operands[i];
+        const int joins = fuse && ops_fusion_group_may_join(node, operand);
+        operations += joins ? operand->group_operations : 0;
+        leaves += joins ? operand->group_leaves : 1;
+        const int is_earlier_kernel = operand->state == OPS_NODE_DEFERRED && !joins &&
+                                      !(fuse && ops_fusion_group_may_follow(node, operand));
+        const uint32_t kernels = operand->depth + (uint32_t)is_earlier_kernel;
+        depth = kernels > depth ? kernels : depth;
+    }
+    node->group_operations = (uint16_t)operations;
+    node->group_leaves = (uint16_t)leaves;
+    node->depth = (uint8_t)depth;
+}
+
+/* The operand with the largest group among those in the node's group; null if none. */
+static ops_array *node_largest_operand(const ops_array *node)
+{
+    ops_array *largest = NULL;
+    for (uint32_t i = 0; node->owner->fusion && i < node->operand_count; i++) {
+        ops_array *x = node->operands[i];
+        if (ops_fusion_group_may_join(node, x) &&
+            (!largest || x->group_operations + x->group_leaves >
+                             largest->group_operations + largest->group_leaves)) {
+            largest = x;
+        }
+    }
+    return largest;
+}
+
+/* Counts the group exactly; when it is beyond the limits, executes its largest part. Sets *is_done
+ * when nothing can be executed: the device binds too few arrays even for the node alone, which its
+ * own execution reports. */
+static hal_status node_shrink_group(ops_array *node, int *is_done)
+{
+    ops_fusion_group group;
+    if (ops_fusion_group_gather(&group, &node, 1, node->owner->fusion)) {
+        node->group_operations = (uint16_t)group.node_count;
+        node->group_leaves = (uint16_t)group.leaf_count;
+        return HAL_OK;
+    }
+    ops_array *operand = node_largest_operand(node);
+    if (!operand) {
+        *is_done = 1;
+        return HAL_OK;
+    }
+    hal_status status = ops_execute(&operand, 1);
+    node_count_group(node);
+    return status;
+}
+
+static hal_status node_execute_deepest(ops_array *node)
+{
+    hal_status status = HAL_OK;
+    ops_array *const *operands = ops_node_operands(node);
+    for (uint32_t i = 0; i < node->operand_count && !status; i++) {
+        ops_array *operand = operands[i];
+        if (operand->state == OPS_NODE_DEFERRED && operand->depth >= node->depth - 1) {
+            status = ops_execute(&operand, 1);
+        }
+    }
+    node_count_group(node);
+    return status;
+}
+
+/* Executes operands until the node's group is within the limits. */
+static hal_status node_limit_group(ops_array *node)
+{
+    const uint32_t max_leaves = ops_fusion_group_max_leaves(node->owner->context);
+    hal_status status = HAL_OK;
+    int is_done = 0;
+    while (!status && !is_done && node->state == OPS_NODE_DEFERRED) {
+        if (ops_node_is_elementwise(node) &&
+            (node->group_operations > OPS_GROUP_OPERATIONS || node->group_leaves > max_leaves)) {
+            status = node_shrink_group(node, &is_done);
+        } else if (node->depth > OPS_DEFERRED_DEPTH) {
+            status = node_execute_deepest(node);
+        } else {
+            is_done = 1;
+        }
+    }
+    return status;
+}
+
+void ops_result_like(const ops_array *x, ops_result *result)
+{
+    result->type = x->view.type;
+    result->axis = 0;
+    result->rank = x->view.rank;
+    memcpy(result->shape, x->view.shape, x->view.rank * sizeof *result->shape);
+}
+
+hal_status ops_check_axis(const char *function, const char *argument, const ops_array *x,
+                          int32_t axis, uint32_t *checked)
+{
+    const int64_t rank = x->view.rank, from_start = axis < 0 ? axis + rank : axis;
+    char text[OPS_TEXT_BYTES];
+    if (from_start >= 0 && from_start < rank) {
+        *checked = (uint32_t)from_start;
+        return HAL_OK;
+    }
+    if (rank == 0) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: %s: expected an array with axes, got %d for the scalar %s",
+                              function, argument, (int)axis, ops_describe(&x->view, text));
+    }
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected %d to %d for %s, got %d",
+                          function, argument, (int)-rank, (int)rank - 1,
+                          ops_describe(&x->view, text), (int)axis);
+}
+
+hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type)
+{
+    if (hal_type_size(type) == 0) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type: expected a hal_type, got %u",
+                              function, type);
+    }
+    return ops_check_storage(arrays->context, function, "type", type);
+}
+
+ops_array *ops_defer(const char *function, ops_operation operation, uint32_t operation_function,
+                     ops_array *const *operands, uint32_t count, const ops_result *result)
+{
+    ops_arrays *arrays = operands[0]->owner;
+    uint64_t bytes;
+    /* A unary result is no larger than its operand, whose shape was checked. */
+    if (operation != OPS_OPERATION_UNARY &&
+        ops_check_shape(function, result->type, result->rank, result->shape, &bytes)) {
+        return NULL;
+    }
+    ops_array *node = ops_node_create(arrays);
+    if (!node) {
+        return NULL;
+    }
+    ops_node_set_shape(node, result->type, result->rank, result->shape);
+    if (ops_node_set_operands(node, operands, count)) {
+        ops_node_release(node);
+        return NULL;
+    }
+    node->state = OPS_NODE_DEFERRED;
+    node->operation = (uint8_t)operation;
+    node->function = (uint8_t)operation_function;
+    node->axis = (uint8_t)result->axis;
+    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_ONE_HOT) {
+        for (uint32_t i = 0; i < count; i++) {
+            operands[i]->needs_memory = 1;
+        }
+    }
+    arrays->statistics.recorded++;
+    arrays->statistics.deferred++;
+    node_count_group(node);
+    hal_status status = arrays->fusion ? node_limit_group(node) : ops_execute(&node, 1);
+    if (status) {
+        ops_node_release(node);
+        return NULL;
+    }
+    return node;
+}

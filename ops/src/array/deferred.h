@@ -1,0 +1,31 @@
+/* Making deferred nodes: what all public calls of operations share. */
+#ifndef OPS_SRC_ARRAY_DEFERRED_H
+#define OPS_SRC_ARRAY_DEFERRED_H
+
+#include "node.h"
+
+/* Type and shape of an operation's result, and the axis that the operation works along. */
+typedef struct ops_result {
+    hal_type type;
+    uint32_t rank, axis;
+    int64_t shape[OPS_MAX_RANK];
+} ops_result;
+
+/* A result with the type and shape of x. */
+void ops_result_like(const ops_array *x, ops_result *result);
+
+/* Checks an axis of x, which may count from the end as in NumPy, and writes it counted from the
+ * start. `function` and `argument` name it in the message. */
+hal_status ops_check_axis(const char *function, const char *argument, const ops_array *x,
+                          int32_t axis, uint32_t *checked);
+
+/* Checks that `type`, an argument, is one that the device stores. */
+hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type);
+
+/* Makes a deferred node, which owns uses of its operands. Executes operands until the node's group
+ * is within the limits of one kernel; without fusion, executes the node. Null, and an error, on
+ * failure. */
+ops_array *ops_defer(const char *function, ops_operation operation, uint32_t operation_function,
+                     ops_array *const *operands, uint32_t count, const ops_result *result);
+
+#endif

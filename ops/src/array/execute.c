@@ -1,0 +1,260 @@
+/* Execution of deferred nodes, see execute.h: plans kernels, replays plans that were recorded
+ * before, records others. */
+#include "execute.h"
+
+#include "fusion_record.h"
+#include "tensor/compile_policy.h"
+
+/* How to execute; passed down. */
+typedef struct execution {
+    int fuse;                     /* 0: one kernel per operation */
+    const ops_array *host_result; /* is computed into host memory where that is allowed, or null */
+} execution;
+
+/* An array in host memory that a kernel uses may be used often: it moves to the device, once. A
+ * graph would repeat the copy, and so reads host memory instead. */
+static hal_status node_move_to_device(ops_array *node)
+{
+    ops_context *context = node->owner->context;
+    hal_buffer *from = node->view.buffer, *to = NULL;
+    const uint64_t bytes = hal_buffer_get_bytes(from);
+    if (node->owner->is_recording) {
+        return HAL_OK;
+    }
+    hal_status status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, bytes, &to);
+    if (!status) {
+        status = hal_queue_transfer(context->queue, from, 0, context->queue, to, 0, bytes);
+    }
+    if (status) {
+        hal_buffer_release(to);
+        return status;
+    }
+    node->view.buffer = to;
+    node->in_host_memory = 0;
+    hal_buffer_release(from);
+    return HAL_OK;
+}
+
+static hal_status plan_bind_inputs(const ops_fusion_plan *plan, hal_buffer **buffers)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < plan->input_count && !status; i++) {
+        ops_array *input = plan->inputs[i];
+        if (input->in_host_memory) {
+            status = node_move_to_device(input);
+        }
+        buffers[i] = input->view.buffer;
+    }
+    return status;
+}
+
+/* Host memory saves the copy that a read would wait for. Where the host maps the device's own
+ * memory there is no copy to save. */
+static int node_is_read_directly(const ops_array *node, uint64_t bytes, const execution *how)
+{
+    const uint32_t abilities = node->owner->context->info->abilities;
+    return node == how->host_result && bytes > 0 && bytes <= OPS_DIRECT_READ_BYTES &&
+           (abilities & HAL_ABILITY_ZERO_COPY) && !(abilities & HAL_ABILITY_MAP_DEVICE);
+}
+
+static void release_buffers(hal_buffer **buffers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+}
+
+static hal_status plan_create_outputs(const ops_fusion_plan *plan, const execution *how,
+                                      hal_buffer **buffers)
+{
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        ops_array *output = plan->outputs[i];
+        const ops_tensor *view = &output->view;
+        uint64_t bytes = (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
+        output->in_host_memory = (uint8_t)node_is_read_directly(output, bytes, how);
+        hal_status status = hal_buffer_create(
+            plan->context->device, output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
+            bytes ? bytes : 4, &buffers[i]);
+        if (status) {
+            release_buffers(buffers, i);
+            return status;
+        }
+    }
+    return HAL_OK;
+}
+
+/* A recording of a graph is where kernels are compiled ahead. */
+static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
+                                               const ops_arrays *arrays, const uint64_t hash[2])
+{
+    const uint32_t kernels = ops_fusion_plan_operation_count(plan);
+    if (kernels == 1 || arrays->is_recording || !plan->fuse) {
+        return OPS_COMPILE_NOW;
+    }
+    const ops_tensor *like =
+        plan->has_prologue ? &plan->anchor->operands[0]->view : &plan->outputs[0]->view;
+    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(like) * hal_type_size(like->type);
+    return ops_defer_compile(plan->context->compile_policy, plan->context->info, hash, kernels,
+                             bytes * (kernels - 1));
+}
+
+/* Marks all nodes as computed and gives the outputs their buffers. */
+static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
+                             hal_buffer *const *buffers)
+{
+    for (uint32_t i = 0; plan->has_prologue && i < plan->prologue.node_count; i++) {
+        plan->prologue.nodes[i]->was_computed = 1;
+    }
+    for (uint32_t i = 0; plan->has_epilogue && i < plan->epilogue.node_count; i++) {
+        plan->epilogue.nodes[i]->was_computed = 1;
+    }
+    if (plan->anchor) {
+        plan->anchor->was_computed = 1;
+    }
+    arrays->statistics.evaluated += ops_fusion_plan_operation_count(plan);
+    arrays->statistics.kernels++;
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        ops_node_set_result(plan->outputs[i], buffers[i]);
+    }
+}
+
+/* Replays or records the plan. OPS_COMPILE_DEFERRED: its operations have to be computed one by
+ * one. */
+static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
+                               const execution *how)
+{
+    hal_buffer *buffers[OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS];
+    hal_buffer **outputs = buffers + plan->input_count;
+    ops_plan_recorder *recorder = plan->context->recorder;
+    ops_cache_key key;
+    uint64_t hash[2];
+    hal_status status = plan_bind_inputs(plan, buffers);
+    if (status) {
+        return status;
+    }
+    key.count = 0;
+    ops_fusion_plan_append_key(plan, &key);
+    const ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
+    const ops_compile_decision decision =
+        recorded ? OPS_COMPILE_NOW : plan_defer_compile(plan, arrays, hash);
+    if (decision == OPS_DEFER_AGAIN) {
+        return OPS_COMPILE_DEFERRED;
+    }
+    status = plan_create_outputs(plan, how, outputs);
+    if (status) {
+        return status;
+    }
+    if (recorded) {
+        status = ops_recorded_plan_replay(recorded, plan->context, buffers);
+    }
+    if (!recorded || status == OPS_PLAN_NO_MEMORY) {
+        ops_plan_recorder_begin(recorder, buffers, plan->input_count + plan->output_count);
+        /* A first time may find the kernel in the kernel cache after all. */
+        plan->context->compile_policy->refuses = decision == OPS_DEFER_FIRST;
+        status = ops_fusion_record(plan, outputs);
+        plan->context->compile_policy->refuses = 0;
+        if (status) {
+            ops_plan_recorder_cancel(recorder);
+        } else {
+            ops_plan_cache_insert(arrays->plan_cache, hash, ops_plan_recorder_end(recorder));
+            arrays->statistics.compiled++;
+        }
+    }
+    if (status) {
+        release_buffers(outputs, plan->output_count);
+        return status;
+    }
+    plan_set_results(plan, arrays, outputs);
+    return HAL_OK;
+}
+
+static hal_status report_too_many_operands(const ops_array *node)
+{
+    const hal_device_info *info = node->owner->context->info;
+    return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                          "ops_array_evaluate: %s: expected at most %u arrays, which %s binds, got "
+                          "%u operands",
+                          ops_node_operation_name(node), info->max_bindings - 1, info->name,
+                          node->operand_count);
+}
+
+/* Computes a deferred node, and others with it where they fit into its kernel. What has to be
+ * computed first recurses, at most OPS_DEFERRED_DEPTH and the operations of one plan deep. */
+static hal_status node_execute(ops_array *root, ops_array *const *others, uint32_t other_count,
+                               const execution *how)
+{
+    ops_fusion_plan plan; /* large, and filled in as far as it is used */
+    if (root->operation == OPS_OPERATION_VIEW) {
+        ops_array *x = root->operands[0];
+        hal_status status = x->state == OPS_NODE_DEFERRED ? node_execute(x, NULL, 0, how) : HAL_OK;
+        if (!status) {
+            root->in_host_memory = x->in_host_memory;
+            ops_node_set_result(root, hal_buffer_retain(x->view.buffer));
+        }
+        return status;
+    }
+    ops_array *first;
+    while ((first = ops_fusion_plan_make(&plan, root, how->fuse)) != NULL) {
+        if (first == root) {
+            return report_too_many_operands(root);
+        }
+        hal_status status = node_execute(first, NULL, 0, how);
+        if (status || root->state != OPS_NODE_DEFERRED) {
+            return status; /* the root may be an output of that kernel */
+        }
+    }
+    ops_fusion_plan_add_roots(&plan, others, other_count);
+    ops_fusion_plan_list_operands(&plan);
+    hal_status status = plan_execute(&plan, root->owner, how);
+    if (status != OPS_COMPILE_DEFERRED) {
+        return status;
+    }
+    /* One kernel per operation, operands first. */
+    const execution single = {.fuse = 0, .host_result = how->host_result};
+    ops_array *nodes[2 * OPS_GROUP_OPERATIONS + 1];
+    uint32_t count = 0;
+    for (uint32_t i = 0; plan.has_prologue && i < plan.prologue.node_count; i++) {
+        nodes[count++] = plan.prologue.nodes[i];
+    }
+    if (plan.anchor) {
+        nodes[count++] = plan.anchor;
+    }
+    for (uint32_t i = 0; plan.has_epilogue && i < plan.epilogue.node_count; i++) {
+        nodes[count++] = plan.epilogue.nodes[i];
+    }
+    status = HAL_OK;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        if (nodes[i]->state == OPS_NODE_DEFERRED) {
+            status = node_execute(nodes[i], NULL, 0, &single);
+        }
+    }
+    return status;
+}
+
+static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        if (arrays[i]->state == OPS_NODE_DEFERRED) {
+            status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how);
+        }
+    }
+    return status ? ops_arrays_failed(arrays[0]->owner, status) : HAL_OK;
+}
+
+hal_status ops_execute(ops_array *const *arrays, uint32_t count)
+{
+    const execution how = {.fuse = count && arrays[0]->owner->fusion};
+    return execute_all(arrays, count, &how);
+}
+
+/* An array that is an operand of other work, or a view whose base is still held, goes to the
+ * device's memory as usual. */
+hal_status ops_execute_for_host(ops_array *array)
+{
+    const int is_view = array->operation == OPS_OPERATION_VIEW;
+    const ops_array *x = is_view ? array->operands[0] : array;
+    const int has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
+    const execution how = {.fuse = array->owner->fusion, .host_result = has_other_uses ? NULL : x};
+    return execute_all(&array, 1, &how);
+}

@@ -1,0 +1,249 @@
+/* Fusion groups, see fusion_group.h. */
+#include "fusion_group.h"
+
+typedef struct group_visit {
+    ops_array *node;
+    uint32_t next; /* operand */
+} group_visit;
+
+/* Shapes are short: a loop is faster than memcmp, and every operation asks twice. */
+static int has_same_shape(const ops_array *x, const ops_array *y)
+{
+    const ops_tensor *a = &x->view, *b = &y->view;
+    int same = a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) {
+        same = a->shape[i] == b->shape[i];
+    }
+    return same;
+}
+
+/* Ends a gathering beyond the limits: a node whose operands are complete is computed first, else
+ * the one that was just entered. */
+static int group_set_excess(ops_fusion_group *group, ops_array *entered)
+{
+    group->excess = group->node_count ? group->nodes[group->node_count - 1] : entered;
+    return 0;
+}
+
+/* Enters an operand that was not met before. Returns 0 when there are too many leaves. */
+static int group_enter(ops_fusion_group *group, const ops_array *root, ops_array *operand,
+                       uint32_t epoch, int fuse)
+{
+    if (fuse && ops_fusion_group_may_join(root, operand)) {
+        operand->group_epoch = epoch;
+        operand->group_index = 0;
+        return 1;
+    }
+    if (group->leaf_count == ops_fusion_group_max_leaves(root->owner->context)) {
+        return 0;
+    }
+    operand->group_epoch = epoch;
+    operand->group_index = (uint16_t)(OPS_GROUP_LEAF | group->leaf_count);
+    group->leaf_uses[group->leaf_count] = 0;
+    group->leaves[group->leaf_count++] = operand;
+    return 1;
+}
+
+/* Appends a node whose operands are all in the group. */
+static void group_append(ops_fusion_group *group, ops_array *node)
+{
+    const uint32_t index = group->node_count++;
+    node->group_index = (uint16_t)index;
+    group->nodes[index] = node;
+    group->node_uses[index] = 0;
+    for (uint32_t i = 0; i < node->operand_count; i++) {
+        const uint8_t operand = (uint8_t)node->operands[i]->group_index;
+        group->operands[index][i] = operand;
+        if (operand & OPS_GROUP_LEAF) {
+            group->leaf_uses[operand & ~OPS_GROUP_LEAF]++;
+        } else {
+            group->node_uses[operand]++;
+        }
+    }
+}
+
+/* Whether node number `index` may be read later: a caller holds it, a node outside the group uses
+ * it, or its scope still owns it and it would be computed for the second time. */
+static int group_must_store(const ops_fusion_group *group, uint32_t index)
+{
+    const ops_array *node = group->nodes[index];
+    return ops_node_is_held(node) || node->uses > group->node_uses[index] ||
+           (node->in_scope && node->was_computed);
+}
+
+static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in)
+{
+    switch (node->operation) {
+    case OPS_OPERATION_UNARY:
+        return ops_unary_value(b, (ops_unary_function)node->function, in[0]);
+    case OPS_OPERATION_BINARY:
+        return ops_binary_value(b, (ops_binary_function)node->function, in[0], in[1]);
+    case OPS_OPERATION_WHERE:
+        return hal_ir_select(b, in[0], in[1], in[2]);
+    default:
+        return ops_cast_value(b, node->function, in[0]);
+    }
+}
+
+int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand)
+{
+    return ops_node_is_elementwise(operand) && !operand->needs_memory &&
+           ops_node_is_elementwise(node) && has_same_shape(node, operand);
+}
+
+int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor)
+{
+    if ((anchor->operation != OPS_OPERATION_REDUCE && anchor->operation != OPS_OPERATION_MATMUL) ||
+        anchor->state != OPS_NODE_DEFERRED || !ops_node_is_elementwise(node) ||
+        !has_same_shape(node, anchor)) {
+        return 0;
+    }
+    /* ops_gemm stores the type of its operands or of its accumulator. */
+    return anchor->operation == OPS_OPERATION_REDUCE || node->view.type == anchor->view.type ||
+           node->view.type == HAL_TYPE_F32;
+}
+
+int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
+                            int fuse)
+{
+    group_visit path[OPS_GROUP_OPERATIONS + 1]; /* depth first */
+    ops_arrays *arrays = roots[0]->owner;
+    arrays->group_epoch += arrays->group_epoch == UINT32_MAX ? 2 : 1;
+    const uint32_t epoch = arrays->group_epoch;
+    group->node_count = group->leaf_count = group->output_count = 0;
+    for (uint32_t i = 0; i < root_count; i++) {
+        if (roots[i]->group_epoch == epoch && !(roots[i]->group_index & OPS_GROUP_LEAF)) {
+            continue;
+        }
+        uint32_t depth = 1;
+        path[0] = (group_visit){roots[i], 0};
+        roots[i]->group_epoch = epoch;
+        roots[i]->group_index = 0;
+        while (depth > 0) {
+            group_visit *at = &path[depth - 1];
+            if (at->next == at->node->operand_count) {
+                if (group->node_count == OPS_GROUP_OPERATIONS) {
+                    return group_set_excess(group, at->node);
+                }
+                group_append(group, at->node);
+                depth--;
+                continue;
+            }
+            ops_array *operand = at->node->operands[at->next++];
+            if (operand->group_epoch == epoch) {
+                continue;
+            }
+            if (!group_enter(group, roots[i], operand, epoch, fuse)) {
+                return group_set_excess(group, at->node);
+            }
+            if (!(operand->group_index & OPS_GROUP_LEAF)) {
+                if (depth == OPS_GROUP_OPERATIONS) {
+                    return group_set_excess(group, at->node);
+                }
+                path[depth++] = (group_visit){operand, 0};
+            }
+        }
+    }
+    return 1;
+}
+
+int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node)
+{
+    return node->group_index < group->node_count && group->nodes[node->group_index] == node;
+}
+
+void ops_fusion_group_lead_with(ops_fusion_group *group, uint32_t leaf)
+{
+    if (leaf == 0) {
+        return;
+    }
+    ops_array *first = group->leaves[0];
+    const uint16_t uses = group->leaf_uses[0];
+    group->leaves[0] = group->leaves[leaf];
+    group->leaf_uses[0] = group->leaf_uses[leaf];
+    group->leaves[leaf] = first;
+    group->leaf_uses[leaf] = uses;
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        for (uint32_t j = 0; j < group->nodes[i]->operand_count; j++) {
+            uint8_t *operand = &group->operands[i][j];
+            *operand = (uint8_t)(*operand == OPS_GROUP_LEAF            ? OPS_GROUP_LEAF | leaf
+                                 : *operand == (OPS_GROUP_LEAF | leaf) ? OPS_GROUP_LEAF
+                                                                       : *operand);
+        }
+    }
+}
+
+void ops_fusion_group_choose_outputs(ops_fusion_group *group, ops_array *const *roots,
+                                     uint32_t root_count, uint32_t most)
+{
+    uint64_t chosen = 0; /* one bit per node */
+    group->output_count = 0;
+    for (uint32_t i = 0; i < root_count; i++) {
+        const uint32_t index = roots[i]->group_index;
+        if (!(chosen >> index & 1)) {
+            chosen |= UINT64_C(1) << index;
+            group->outputs[group->output_count++] = (uint8_t)index;
+        }
+    }
+    for (uint32_t i = 0; i < group->node_count && group->output_count < most; i++) {
+        if (!(chosen >> i & 1) && group_must_store(group, i)) {
+            group->outputs[group->output_count++] = (uint8_t)i;
+        }
+    }
+}
+
+void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *key)
+{
+    ops_cache_key_append(key, group->node_count | (uint64_t)group->output_count << 16 |
+                                  (uint64_t)group->leaf_count << 32);
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        const ops_array *node = group->nodes[i];
+        uint64_t word =
+            node->operation | (uint64_t)node->function << 8 | (uint64_t)node->view.type << 16;
+        for (uint32_t j = 0; j < node->operand_count; j++) {
+            word |= (uint64_t)group->operands[i][j] << (40 + 8 * j);
+        }
+        ops_cache_key_append(key, word);
+    }
+    uint64_t outputs = 0;
+    for (uint32_t i = 0; i < group->output_count; i++) {
+        outputs = outputs << 8 | group->outputs[i];
+    }
+    ops_cache_key_append(key, outputs);
+}
+
+hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,
+                                            ops_expression **expression)
+{
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create_fragment("chain", &b);
+    if (status) {
+        return status;
+    }
+    hal_ir_value leaves[OPS_GROUP_LEAVES], nodes[OPS_GROUP_OPERATIONS];
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        const ops_array *leaf = group->leaves[i];
+        hal_type type = hal_type_of_value(leaf->view.type);
+        leaves[i] = hal_ir_input(b, i ? gap + i : 0, type);
+        if (leaf->state == OPS_NODE_DEFERRED) {
+            /* The anchor's accumulator, rounded as if it had been stored. */
+            leaves[i] = hal_ir_narrow(b, leaf->view.type, leaves[i]);
+        }
+        for (uint32_t j = 0; i == 0 && j < gap; j++) {
+            hal_ir_input(b, 1 + j, HAL_TYPE_U32);
+        }
+    }
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        const ops_array *node = group->nodes[i];
+        hal_ir_value in[OPS_INLINE_OPERANDS];
+        for (uint32_t j = 0; j < node->operand_count; j++) {
+            const uint32_t operand = group->operands[i][j];
+            in[j] = operand & OPS_GROUP_LEAF ? leaves[operand & ~OPS_GROUP_LEAF] : nodes[operand];
+        }
+        nodes[i] = hal_ir_narrow(b, node->view.type, node_emit(b, node, in));
+    }
+    for (uint32_t i = 0; i < group->output_count; i++) {
+        hal_ir_output(b, i, nodes[group->outputs[i]]);
+    }
+    return ops_expression_create(b, expression);
+}

@@ -1,0 +1,64 @@
+/* Fusion groups: deferred elementwise nodes of one shape that become one expression. A fusion plan
+ * has one as prologue and one as epilogue of a reduction or matrix product, or one alone.
+ *
+ * A group is a value: it stays valid as long as its nodes, whatever is gathered later. */
+#ifndef OPS_SRC_ARRAY_FUSION_GROUP_H
+#define OPS_SRC_ARRAY_FUSION_GROUP_H
+
+#include "node.h"
+
+#include "kernels/cast.h"
+#include "kernels/expression.h"
+
+/* Operands of nodes: the index of a node, or OPS_GROUP_LEAF | the index of a leaf. */
+#define OPS_GROUP_LEAF 0x80u
+
+typedef struct ops_fusion_group {
+    uint32_t node_count, leaf_count, output_count;
+    ops_array *nodes[OPS_GROUP_OPERATIONS]; /* operands before their users */
+    ops_array *leaves[OPS_GROUP_LEAVES];    /* arrays that are read */
+    uint8_t operands[OPS_GROUP_OPERATIONS][OPS_INLINE_OPERANDS];
+    uint16_t node_uses[OPS_GROUP_OPERATIONS]; /* as operands within the group */
+    uint16_t leaf_uses[OPS_GROUP_LEAVES];
+    uint8_t outputs[OPS_MAX_OUTPUTS]; /* indices of nodes that are stored */
+    ops_array *excess;                /* of a group beyond the limits: the node to compute first */
+} ops_fusion_group;
+
+/* Leaves that one kernel may read on the context's device. */
+static inline uint32_t ops_fusion_group_max_leaves(const ops_context *context)
+{
+    uint32_t most = context->info->max_bindings - 1;
+    return most < OPS_GROUP_LEAVES ? most : OPS_GROUP_LEAVES;
+}
+
+/* Whether an operand of `node` can be computed in the node's kernel. */
+int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand);
+
+/* Whether `node` can be part of the epilogue of `anchor`, one of its operands. */
+int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor);
+
+/* Gathers what computes the roots, which are elementwise and of one shape. Without `fuse`, a root's
+ * operands are all leaves. Returns 0 when it is beyond the limits of one kernel: bounds were kept
+ * when the nodes were made, but a node that was stored since is a leaf now. */
+int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
+                            int fuse);
+
+/* Whether `node` is in the group; only for the group that was gathered last. */
+int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node);
+
+/* Makes leaf number `leaf` the first one. */
+void ops_fusion_group_lead_with(ops_fusion_group *group, uint32_t leaf);
+
+/* Chooses the outputs: the roots, then nodes that may still be read, up to `most`. */
+void ops_fusion_group_choose_outputs(ops_fusion_group *group, ops_array *const *roots,
+                                     uint32_t root_count, uint32_t most);
+
+/* Appends operations, operands and outputs to a cache key. */
+void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *key);
+
+/* Makes the expression: leaf 0 is input 0; then `gap` unused inputs of U32; then the other leaves.
+ * Output i is the node outputs[i]. Ownership: the caller's. */
+hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,
+                                            ops_expression **expression);
+
+#endif

@@ -1,0 +1,47 @@
+/* Fusion plans: what one kernel computes. A plan is an anchor (a reduction, softmax, matrix product
+ * or move by index) with the elementwise nodes before it (prologue) and after it (epilogue), or,
+ * without an anchor, elementwise nodes alone (in `epilogue`). execute.c makes plans and passes them
+ * to fusion_record.c. */
+#ifndef OPS_SRC_ARRAY_FUSION_PLAN_H
+#define OPS_SRC_ARRAY_FUSION_PLAN_H
+
+#include "fusion_group.h"
+
+#define OPS_PLAN_INPUTS (2u * OPS_GROUP_LEAVES + 2u)
+_Static_assert(OPS_PLAN_INPUTS >= OPS_MAX_OPERANDS, "an anchor's operands are inputs");
+_Static_assert(OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS <= OPS_PLAN_BUFFERS, "a plan can be recorded");
+
+typedef struct ops_fusion_plan {
+    ops_context *context;
+    int fuse;          /* 0: operations are not fused */
+    ops_array *anchor; /* null: elementwise nodes alone */
+    ops_array *roots[OPS_MAX_OUTPUTS];
+    uint32_t root_count; /* above 1 only without an anchor */
+    int has_prologue, has_epilogue;
+    ops_fusion_group prologue, epilogue;
+    /* Arrays that are read: operands of the anchor or leaves of the prologue, then, from
+     * epilogue_first on, leaves of the epilogue without the anchor. */
+    ops_array *inputs[OPS_PLAN_INPUTS];
+    uint32_t input_count, epilogue_first;
+    ops_array *outputs[OPS_MAX_OUTPUTS]; /* arrays that are stored */
+    uint32_t output_count;
+} ops_fusion_plan;
+
+/* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
+ * then the plan is void; null when the plan is complete but for its operands. */
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse);
+
+/* Adds further roots to a plan of elementwise nodes, where they fit into its kernel. */
+void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count);
+
+/* Lists inputs and outputs: the last step of planning. */
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan);
+
+/* Operations of the plan: the kernels that it takes without fusion. */
+uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan);
+
+/* Appends all that decides the recorded commands but the buffers: operations, shapes, strides, and
+ * which inputs share memory. Inputs are in memory by now. */
+void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key);
+
+#endif

@@ -1,0 +1,125 @@
+/* Recording of fusion plans, see fusion_record.h. */
+#include "fusion_record.h"
+
+#include <ops/gemm.h>
+#include <ops/index.h>
+
+/* Inputs of an ops_gemm epilogue before the plan's own: row, column and batch. */
+#define GEMM_POSITION_INPUTS 3u
+
+static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffer *const *buffers)
+{
+    ops_tensor tensor = plan->outputs[i]->view;
+    tensor.buffer = buffers[i];
+    return tensor;
+}
+
+/* The views of inputs `first` to `end` - 1. */
+static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end, ops_tensor *views)
+{
+    for (uint32_t i = first; i < end; i++) {
+        views[i - first] = plan->inputs[i]->view;
+    }
+}
+
+static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+{
+    ops_tensor inputs[OPS_GROUP_LEAVES], outputs[OPS_MAX_OUTPUTS];
+    ops_expression *expression;
+    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, &expression);
+    if (status) {
+        return status;
+    }
+    plan_views(plan, 0, plan->input_count, inputs);
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        outputs[i] = plan_output(plan, i, buffers);
+    }
+    status = ops_pointwise(plan->context, expression, inputs, plan->input_count, outputs,
+                           plan->output_count);
+    ops_expression_destroy(expression);
+    return status;
+}
+
+static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expression *prologue,
+                                const ops_expression *epilogue, const ops_tensor *y)
+{
+    const ops_array *anchor = plan->anchor;
+    const ops_tensor *shape = &anchor->operands[0]->view;
+    ops_tensor inputs[OPS_PLAN_INPUTS], x;
+    plan_views(plan, 0, plan->input_count, inputs);
+    /* The prologue's first input takes the place of x and has its shape. */
+    hal_status status = ops_tensor_broadcast(&inputs[0], shape->rank, shape->shape, &x);
+    if (status) {
+        return status;
+    }
+    const ops_reduce_options options = {.prologue = prologue,
+                                        .prologue_inputs = inputs + 1,
+                                        .prologue_input_count = plan->epilogue_first - 1,
+                                        .epilogue = epilogue,
+                                        .epilogue_inputs = inputs + plan->epilogue_first,
+                                        .epilogue_input_count =
+                                            plan->input_count - plan->epilogue_first};
+    return ops_reduce(plan->context, (ops_reduction)anchor->function, anchor->axis, &x, &options,
+                      y);
+}
+
+static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,
+                                const ops_tensor *y)
+{
+    ops_tensor inputs[OPS_GROUP_LEAVES];
+    plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
+    const ops_gemm_options options = {.alpha = 1,
+                                      .precision = plan->anchor->function,
+                                      .epilogue = epilogue,
+                                      .inputs = inputs,
+                                      .input_count = plan->input_count - plan->epilogue_first};
+    return ops_gemm(plan->context, &options, &plan->inputs[0]->view, &plan->inputs[1]->view, y);
+}
+
+static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
+                                const ops_expression *epilogue, const ops_tensor *y)
+{
+    const ops_array *anchor = plan->anchor;
+    const ops_tensor *x = &plan->inputs[0]->view;
+    ops_tensor parts[OPS_MAX_OPERANDS];
+    switch (anchor->operation) {
+    case OPS_OPERATION_REDUCE:
+        return record_reduce(plan, prologue, epilogue, y);
+    case OPS_OPERATION_SOFTMAX:
+        return ops_softmax(plan->context, anchor->axis, x, y);
+    case OPS_OPERATION_LOG_SOFTMAX:
+        return ops_log_softmax(plan->context, anchor->axis, x, y);
+    case OPS_OPERATION_GATHER:
+        return ops_gather(plan->context, anchor->axis, x, &plan->inputs[1]->view, y);
+    case OPS_OPERATION_CONCATENATE:
+        plan_views(plan, 0, plan->input_count, parts);
+        return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);
+    case OPS_OPERATION_ONE_HOT:
+        return ops_one_hot(plan->context, x, y);
+    default:
+        return record_matmul(plan, epilogue, y);
+    }
+}
+
+hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+{
+    if (!plan->anchor) {
+        return record_elementwise(plan, buffers);
+    }
+    const uint32_t gap = plan->anchor->operation == OPS_OPERATION_MATMUL ? GEMM_POSITION_INPUTS : 0;
+    const ops_tensor y = plan_output(plan, 0, buffers);
+    ops_expression *prologue = NULL, *epilogue = NULL;
+    hal_status status = HAL_OK;
+    if (plan->has_prologue) {
+        status = ops_fusion_group_make_expression(&plan->prologue, 0, &prologue);
+    }
+    if (!status && plan->has_epilogue) {
+        status = ops_fusion_group_make_expression(&plan->epilogue, gap, &epilogue);
+    }
+    if (!status) {
+        status = record_anchor(plan, prologue, epilogue, &y);
+    }
+    ops_expression_destroy(prologue);
+    ops_expression_destroy(epilogue);
+    return status;
+}

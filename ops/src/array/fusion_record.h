@@ -1,0 +1,11 @@
+/* Records a fusion plan as calls on tensors: ops_pointwise, ops_reduce, ops_gemm, ... There is no
+ * second way to a kernel. Used by execute.c for plans that are not in the plan cache. */
+#ifndef OPS_SRC_ARRAY_FUSION_RECORD_H
+#define OPS_SRC_ARRAY_FUSION_RECORD_H
+
+#include "fusion_plan.h"
+
+/* Records the plan; output i of the plan is written to buffers[i]. */
+hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers);
+
+#endif

@@ -1,0 +1,150 @@
+/* Public calls that move elements by index: gather, concatenate, one_hot, copy. */
+#include "deferred.h"
+
+static hal_status check_indices(const char *function, const ops_array *indices)
+{
+    const hal_type type = indices->view.type;
+    if (type == HAL_TYPE_I32 || type == HAL_TYPE_I64) {
+        return HAL_OK;
+    }
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: indices: expected i32 or i64, got %s",
+                          function, hal_type_name(type));
+}
+
+/* Checks part number `i` of a concatenation against the first one. */
+static hal_status check_part(ops_array *const *parts, uint32_t i, uint32_t axis)
+{
+    const ops_tensor *first = &parts[0]->view, *part = &parts[i]->view;
+    int fits = part->type == first->type && part->rank == first->rank;
+    for (uint32_t j = 0; fits && j < first->rank; j++) {
+        fits = j == axis || part->shape[j] == first->shape[j];
+    }
+    if (fits) {
+        return HAL_OK;
+    }
+    char text[2][OPS_TEXT_BYTES];
+    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                          "ops_array_concatenate: parts[%u]: expected the type and shape of "
+                          "parts[0], %s, but for axis %u, got %s",
+                          i, ops_describe(first, text[0]), axis, ops_describe(part, text[1]));
+}
+
+static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t axis,
+                              ops_result *result)
+{
+    hal_status status =
+        ops_check_axis("ops_array_concatenate", "axis", parts[0], axis, &result->axis);
+    int64_t length = 0;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        status = check_part(parts, i, result->axis);
+        if (!status &&
+            __builtin_add_overflow(length, parts[i]->view.shape[result->axis], &length)) {
+            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                    "ops_array_concatenate: parts: expected a length that 63 bits "
+                                    "count, got a longer one along axis %u",
+                                    result->axis);
+        }
+    }
+    result->shape[result->axis] = length;
+    return status;
+}
+
+/* Concatenates parts that one node takes, at most OPS_MAX_OPERANDS. */
+static ops_array *concatenate_parts(ops_array *const *parts, uint32_t count, uint32_t axis)
+{
+    ops_result result;
+    ops_result_like(parts[0], &result);
+    return check_parts(parts, count, (int32_t)axis, &result)
+               ? NULL
+               : ops_defer("ops_array_concatenate", OPS_OPERATION_CONCATENATE, 0, parts, count,
+                           &result);
+}
+
+ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
+{
+    ops_array *const operands[2] = {x, indices};
+    ops_result result;
+    uint32_t along;
+    if (!ops_check_operands("ops_array_gather", operands, 2) ||
+        ops_check_axis("ops_array_gather", "axis", x, axis, &along) ||
+        check_indices("ops_array_gather", indices)) {
+        return NULL;
+    }
+    if (indices->view.rank != 1) {
+        char text[OPS_TEXT_BYTES];
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_gather: indices: expected rank 1, got %s",
+                       ops_describe(&indices->view, text));
+        return NULL;
+    }
+    ops_result_like(x, &result);
+    result.axis = along;
+    result.shape[along] = indices->view.shape[0];
+    return ops_defer("ops_array_gather", OPS_OPERATION_GATHER, 0, operands, 2, &result);
+}
+
+ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts, uint32_t part_count)
+{
+    ops_result result;
+    if (!parts || part_count == 0) {
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_concatenate: parts: expected at least one array, got %s",
+                       parts ? "0" : "null");
+        return NULL;
+    }
+    if (!ops_check_operands("ops_array_concatenate", parts, part_count)) {
+        return NULL;
+    }
+    ops_result_like(parts[0], &result);
+    if (check_parts(parts, part_count, axis, &result)) {
+        return NULL;
+    }
+    if (part_count <= OPS_MAX_OPERANDS) {
+        return concatenate_parts(parts, part_count, result.axis);
+    }
+    /* Further parts in turn: what there is becomes the first part of the next node. */
+    ops_array *joined = concatenate_parts(parts, OPS_MAX_OPERANDS, result.axis);
+    for (uint32_t i = OPS_MAX_OPERANDS; joined && i < part_count;) {
+        ops_array *next[OPS_MAX_OPERANDS] = {joined};
+        uint32_t count = 1;
+        while (count < OPS_MAX_OPERANDS && i < part_count) {
+            next[count++] = parts[i++];
+        }
+        ops_array *longer = concatenate_parts(next, count, result.axis);
+        ops_node_release(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices)
+{
+    ops_result result;
+    ops_arrays *arrays = ops_check_operands("ops_array_one_hot", &indices, 1);
+    if (!arrays || check_indices("ops_array_one_hot", indices) ||
+        ops_check_type("ops_array_one_hot", arrays, type)) {
+        return NULL;
+    }
+    if (indices->view.rank == OPS_MAX_RANK || count < 0) {
+        char text[OPS_TEXT_BYTES];
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                       "ops_array_one_hot: indices and count: expected a rank below %u and a count "
+                       "of at least 0, got %s and %lld",
+                       OPS_MAX_RANK, ops_describe(&indices->view, text), (long long)count);
+        return NULL;
+    }
+    ops_result_like(indices, &result);
+    result.type = type;
+    result.shape[result.rank++] = count;
+    return ops_defer("ops_array_one_hot", OPS_OPERATION_ONE_HOT, 0, &indices, 1, &result);
+}
+
+ops_array *ops_array_copy(ops_array *x)
+{
+    ops_result result;
+    if (!ops_check_operands("ops_array_copy", &x, 1)) {
+        return NULL;
+    }
+    ops_result_like(x, &result);
+    return ops_defer("ops_array_copy", OPS_OPERATION_UNARY, OPS_IDENTITY, &x, 1, &result);
+}

@@ -1,0 +1,361 @@
+/* Nodes, see node.h. */
+#include "node.h"
+
+#include <ops/pointwise.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void arrays_free_slabs(ops_arrays *arrays)
+{
+    while (arrays->slabs) {
+        ops_slab *slab = arrays->slabs;
+        arrays->slabs = slab->next;
+        for (uint32_t i = 0; i < OPS_SLAB_NODES; i++) {
+            ops_array *node = &slab->nodes[i];
+            if (node->state == OPS_NODE_FREE) {
+                continue;
+            }
+            hal_buffer_release(node->view.buffer);
+            if (node->operand_count > OPS_INLINE_OPERANDS) {
+                free(node->operand_list);
+            }
+        }
+        free(slab);
+    }
+}
+
+static void arrays_free_scopes(ops_scope *scope)
+{
+    while (scope) {
+        ops_scope *outer = scope->outer;
+        free(scope);
+        scope = outer;
+    }
+}
+
+static void arrays_destroy(ops_extension *extension)
+{
+    ops_arrays *arrays = (ops_arrays *)extension;
+    if (arrays->is_recording) {
+        ops_arrays_cancel_recording(arrays);
+    }
+    arrays_free_slabs(arrays);
+    ops_constants_clear(&arrays->constants);
+    ops_plan_cache_destroy(arrays->plan_cache);
+    arrays_free_scopes(arrays->scope);
+    arrays_free_scopes(arrays->spare_scopes);
+    arrays->context->extension = NULL;
+    free(arrays);
+}
+
+static int arrays_add_slab(ops_arrays *arrays)
+{
+    ops_slab *slab = calloc(1, sizeof *slab);
+    if (!slab) {
+        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "The host has no %zu bytes for %u more arrays",
+                       sizeof *slab, OPS_SLAB_NODES);
+        return 0;
+    }
+    slab->next = arrays->slabs;
+    arrays->slabs = slab;
+    for (uint32_t i = OPS_SLAB_NODES; i-- > 0;) {
+        slab->nodes[i].next = arrays->free;
+        arrays->free = &slab->nodes[i];
+    }
+    return 1;
+}
+
+static void scope_add(ops_scope *scope, ops_array *node)
+{
+    node->in_scope = 1;
+    node->previous = scope->head.previous;
+    node->next = &scope->head;
+    node->previous->next = node;
+    scope->head.previous = node;
+}
+
+/* Frees a node without references and uses, and operands that only it used. It keeps a list instead
+ * of recursing, because chains of nodes may be long. */
+static void node_free(ops_array *node)
+{
+    ops_arrays *arrays = node->owner;
+    ops_array *waiting = node;
+    node->next = NULL;
+    while (waiting) {
+        ops_array *freed = waiting;
+        waiting = freed->next;
+        if (freed->state == OPS_NODE_DEFERRED) {
+            arrays->statistics.deferred--;
+            arrays->statistics.dropped +=
+                !freed->was_computed && freed->operation != OPS_OPERATION_VIEW;
+        }
+        ops_array *const *operands = ops_node_operands(freed);
+        for (uint32_t i = 0; i < freed->operand_count; i++) {
+            ops_array *operand = operands[i];
+            if (--operand->uses == 0 && operand->references == 0) {
+                operand->next = waiting;
+                waiting = operand;
+            }
+        }
+        if (freed->operand_count > OPS_INLINE_OPERANDS) {
+            free(freed->operand_list);
+        }
+        hal_buffer_release(freed->view.buffer);
+        freed->state = OPS_NODE_FREE;
+        freed->next = arrays->free;
+        arrays->free = freed;
+        arrays->statistics.arrays--;
+    }
+}
+
+static void node_remove_use(ops_array *node)
+{
+    node->uses--;
+    if (node->uses == 0 && node->references == 0) {
+        node_free(node);
+    }
+}
+
+ops_arrays *ops_arrays_make(ops_context *context, const char *function)
+{
+    if (!context) {
+        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: context: expected a context, got null",
+                       function);
+        return NULL;
+    }
+    if (context->extension) {
+        return ops_arrays_of(context);
+    }
+    ops_arrays *arrays = calloc(1, sizeof *arrays);
+    ops_plan_cache *plan_cache = ops_plan_cache_create();
+    if (!arrays || !plan_cache) {
+        free(arrays);
+        ops_plan_cache_destroy(plan_cache);
+        hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                       "%s: the host has no %zu bytes for the arrays of a context", function,
+                       sizeof *arrays);
+        return NULL;
+    }
+    arrays->extension.destroy = arrays_destroy;
+    arrays->context = context;
+    arrays->plan_cache = plan_cache;
+    arrays->fusion = 1;
+    context->extension = &arrays->extension;
+    return arrays;
+}
+
+hal_status ops_arrays_failed(ops_arrays *arrays, hal_status status)
+{
+    ops_constants_clear(&arrays->constants);
+    return status;
+}
+
+hal_status ops_arrays_cancel_recording(ops_arrays *arrays)
+{
+    hal_graph *dropped = NULL;
+    hal_status status = hal_graph_end(arrays->context->queue, NULL, 0, &dropped);
+    hal_graph_destroy(dropped);
+    return status;
+}
+
+hal_status ops_arrays_open_scope(ops_arrays *arrays)
+{
+    ops_scope *scope = arrays->spare_scopes;
+    if (scope) {
+        arrays->spare_scopes = scope->outer;
+    } else if (!(scope = malloc(sizeof *scope))) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "ops_scope_begin: the host has no %zu bytes for a scope",
+                              sizeof *scope);
+    }
+    scope->head.previous = scope->head.next = &scope->head;
+    scope->outer = arrays->scope;
+    arrays->scope = scope;
+    return HAL_OK;
+}
+
+void ops_arrays_close_scope(ops_arrays *arrays)
+{
+    ops_scope *scope = arrays->scope;
+    while (scope->head.next != &scope->head) {
+        ops_array *node = scope->head.next;
+        ops_node_leave_scope(node);
+        node->references--;
+        if (node->references == 0 && node->uses == 0) {
+            node_free(node);
+        }
+    }
+    arrays->scope = scope->outer;
+    scope->outer = arrays->spare_scopes;
+    arrays->spare_scopes = scope;
+}
+
+ops_array *ops_node_create(ops_arrays *arrays)
+{
+    if (!arrays->free && !arrays_add_slab(arrays)) {
+        return NULL;
+    }
+    ops_array *node = arrays->free;
+    arrays->free = node->next;
+    node->owner = arrays;
+    node->references = 1;
+    node->uses = 0;
+    node->state = OPS_NODE_MEMORY;
+    node->operation = OPS_OPERATION_NONE;
+    node->operand_count = 0;
+    node->in_scope = 0;
+    node->needs_memory = 0;
+    node->was_computed = 0;
+    node->in_host_memory = 0;
+    node->depth = 0;
+    node->group_operations = 0;
+    node->group_leaves = 1;
+    node->recording = arrays->is_recording ? arrays->recording : 0;
+    node->view.buffer = NULL;
+    if (arrays->scope) {
+        scope_add(arrays->scope, node);
+    }
+    arrays->statistics.arrays++;
+    return node;
+}
+
+void ops_node_release(ops_array *node)
+{
+    if (!ops_node_is_held(node)) {
+        ops_node_leave_scope(node);
+    }
+    node->references--;
+    if (node->references == 0 && node->uses == 0) {
+        node_free(node);
+    }
+}
+
+void ops_node_leave_scope(ops_array *node)
+{
+    node->in_scope = 0;
+    node->previous->next = node->next;
+    node->next->previous = node->previous;
+}
+
+hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count)
+{
+    ops_array **list = node->operands;
+    if (count > OPS_INLINE_OPERANDS) {
+        list = malloc(count * sizeof(ops_array *));
+        if (!list) {
+            return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                  "The host has no %zu bytes for the operands of an array",
+                                  count * sizeof(ops_array *));
+        }
+        node->operand_list = list;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = operands[i];
+        operands[i]->uses++;
+    }
+    node->operand_count = (uint8_t)count;
+    return HAL_OK;
+}
+
+void ops_node_set_result(ops_array *node, hal_buffer *buffer)
+{
+    node->view.buffer = buffer;
+    node->state = OPS_NODE_MEMORY;
+    node->owner->statistics.deferred--;
+    node->group_operations = 0;
+    node->group_leaves = 1;
+    node->depth = 0;
+    ops_array *const *operands = ops_node_operands(node);
+    uint32_t count = node->operand_count;
+    node->operand_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        node_remove_use(operands[i]);
+    }
+    if (count > OPS_INLINE_OPERANDS) {
+        free(node->operand_list);
+    }
+}
+
+void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int64_t *shape)
+{
+    ops_tensor *view = &node->view;
+    int64_t stride = 1;
+    view->type = type;
+    view->rank = rank;
+    view->offset = 0;
+    for (uint32_t i = rank; i-- > 0;) {
+        view->shape[i] = shape[i];
+        view->stride[i] = stride;
+        stride *= shape[i] ? shape[i] : 1;
+    }
+}
+
+const char *ops_node_operation_name(const ops_array *node)
+{
+    static const char *const names[] = {
+        [OPS_OPERATION_NONE] = "data",
+        [OPS_OPERATION_WHERE] = "where",
+        [OPS_OPERATION_CAST] = "cast",
+        [OPS_OPERATION_REDUCE] = "reduce",
+        [OPS_OPERATION_SOFTMAX] = "softmax",
+        [OPS_OPERATION_LOG_SOFTMAX] = "log_softmax",
+        [OPS_OPERATION_MATMUL] = "matmul",
+        [OPS_OPERATION_GATHER] = "gather",
+        [OPS_OPERATION_CONCATENATE] = "concatenate",
+        [OPS_OPERATION_ONE_HOT] = "one_hot",
+        [OPS_OPERATION_VIEW] = "view",
+        [OPS_OPERATION_CONSTANT] = "full",
+    };
+    switch (node->operation) {
+    case OPS_OPERATION_UNARY:
+        return ops_unary_name((ops_unary_function)node->function);
+    case OPS_OPERATION_BINARY:
+        return ops_binary_name((ops_binary_function)node->function);
+    default:
+        return names[node->operation];
+    }
+}
+
+hal_status ops_report_null_array(const char *function, const char *argument)
+{
+    char cause[512];
+    snprintf(cause, sizeof cause, "%s", hal_status_message());
+    return hal_status_set(
+        HAL_ERROR_INVALID_ARGUMENT,
+        "%s: %s: expected an array, got null; the last call that failed reported: "
+        "%s",
+        function, argument, cause);
+}
+
+ops_arrays *ops_check_operands(const char *function, ops_array *const *operands, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_array *operand = operands[i];
+        if (!operand) {
+            return NULL;
+        }
+        if (operand->state == OPS_NODE_VOID) {
+            hal_status_set(HAL_ERROR_INVALID_STATE,
+                           "%s: operand %u: expected an array with elements, got one that was made "
+                           "while a graph was recorded; use the outputs of ops_graph_launch",
+                           function, i);
+            return NULL;
+        }
+        if (operand->state == OPS_NODE_FREE) {
+            hal_status_set(HAL_ERROR_INVALID_STATE,
+                           "%s: operand %u: expected an array, got one that was released", function,
+                           i);
+            return NULL;
+        }
+        if (operand->owner != operands[0]->owner) {
+            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                           "%s: operand %u: expected an array of the context of operand 0, got one "
+                           "of another context; read it and make one of this context",
+                           function, i);
+            return NULL;
+        }
+    }
+    return operands[0]->owner;
+}

@@ -1,0 +1,184 @@
+/* Nodes: one record for each array, and the structure that owns all arrays of a context.
+ *
+ * A node is in memory (view.buffer holds its elements) or deferred (it will be computed from its
+ * operands). The files of this folder from the bottom up; each uses only those before it:
+ *   constants     one-element buffers of scalars
+ *   plan_cache    key of a fusion plan -> recorded commands
+ *   node          references, uses and scopes of nodes
+ *   fusion_group  elementwise nodes that become one expression
+ *   fusion_plan   decides what one kernel computes
+ *   fusion_record records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
+ *   execute       computes nodes: plan, look up, replay or record
+ *   operation     public calls that make deferred nodes
+ *   movement      public calls that make deferred nodes which move elements by index
+ *   array         the other public calls: lifetime, host data, views
+ *   graph         graphs over arrays */
+#ifndef OPS_SRC_ARRAY_NODE_H
+#define OPS_SRC_ARRAY_NODE_H
+
+#include "constants.h"
+#include "plan_cache.h"
+
+#include <ops/array.h>
+
+typedef enum ops_node_state {
+    OPS_NODE_FREE,     /* in the free list */
+    OPS_NODE_MEMORY,   /* view.buffer holds the elements */
+    OPS_NODE_DEFERRED, /* to be computed from the operands */
+    OPS_NODE_VOID      /* was made while a graph was recorded; holds nothing */
+} ops_node_state;
+
+typedef enum ops_operation {
+    OPS_OPERATION_NONE,
+    /* Elementwise; `function` is the function or type. */
+    OPS_OPERATION_UNARY,
+    OPS_OPERATION_BINARY,
+    OPS_OPERATION_WHERE,
+    OPS_OPERATION_CAST,
+    OPS_OPERATION_REDUCE, /* `function` is the ops_reduction */
+    /* Read their operands from memory. */
+    OPS_OPERATION_SOFTMAX,
+    OPS_OPERATION_LOG_SOFTMAX,
+    OPS_OPERATION_MATMUL, /* `function` is the precision */
+    OPS_OPERATION_GATHER,
+    OPS_OPERATION_CONCATENATE,
+    OPS_OPERATION_ONE_HOT,
+
+    OPS_OPERATION_VIEW,    /* of the operand's elements, with this node's offset and strides */
+    OPS_OPERATION_CONSTANT /* in memory that arrays of the same value share */
+} ops_operation;
+
+/* Limits of one kernel: operations bound the compiler's time, leaves (arrays that it reads) the
+ * bindings. docs/batching.md has the figures. */
+#define OPS_GROUP_OPERATIONS 64u
+#define OPS_GROUP_LEAVES 12u
+
+/* Limit of kernels that follow from one another and are not recorded yet. */
+#define OPS_DEFERRED_DEPTH 4u
+
+#define OPS_INLINE_OPERANDS 3u
+#define OPS_MAX_OPERANDS 24u
+
+typedef struct ops_arrays ops_arrays;
+
+struct ops_array {
+    ops_arrays *owner;
+    uint32_t references; /* of callers, and one of the scope if in_scope */
+    uint32_t uses;       /* as an operand of deferred nodes, counted once per operand */
+    uint8_t state, operation, function, operand_count;
+    uint8_t axis; /* of a reduction, softmax, gather or concatenation */
+    uint8_t in_scope;
+    uint8_t needs_memory;   /* is an operand of an operation that reads memory */
+    uint8_t was_computed;   /* inside a kernel that did not store it */
+    uint8_t in_host_memory; /* view.buffer is HAL_MEMORY_DOWNLOAD */
+    uint8_t depth;          /* kernels to record before it, one after the other */
+    /* Upper bounds of the group that would compute it; shared operands count twice. */
+    uint16_t group_operations;
+    uint16_t group_leaves;
+    /* Scratch of ops_fusion_group_gather: valid while group_epoch is the owner's. */
+    uint16_t group_index;
+    uint32_t group_epoch;
+    uint32_t recording; /* number of the graph recording that made it, or 0 */
+    union {
+        ops_array *operands[OPS_INLINE_OPERANDS];
+        ops_array **operand_list; /* of more operands; owned */
+    };
+    ops_array *previous, *next; /* in its scope; next also in the free list */
+    ops_tensor view;            /* without a buffer while deferred */
+};
+
+typedef struct ops_scope {
+    ops_array head; /* of the ring of its arrays */
+    struct ops_scope *outer;
+} ops_scope;
+
+#define OPS_SLAB_NODES 256u
+typedef struct ops_slab {
+    struct ops_slab *next;
+    ops_array nodes[OPS_SLAB_NODES];
+} ops_slab;
+
+struct ops_arrays {
+    ops_extension extension; /* first: the context finds and destroys the arrays through it */
+    ops_context *context;
+    ops_plan_cache *plan_cache;
+    ops_slab *slabs;
+    ops_array *free;
+    ops_scope *scope, *spare_scopes;
+    int fusion;           /* 0: each call records its own kernel */
+    uint32_t group_epoch; /* of the last gathering; 0 is never used */
+    uint32_t recording;   /* number of the last graph recording */
+    int is_recording;
+    ops_constants constants;
+    ops_array_statistics statistics;
+};
+
+/* The arrays of a context; null while there are none. */
+static inline ops_arrays *ops_arrays_of(const ops_context *context)
+{
+    return (ops_arrays *)context->extension;
+}
+
+/* The same, made at the first call; null, and an error, without memory. */
+ops_arrays *ops_arrays_make(ops_context *context, const char *function);
+
+/* Cleans up after a failure and returns its status: constants are filled anew. */
+hal_status ops_arrays_failed(ops_arrays *arrays, hal_status status);
+
+/* Ends hal's recording of a graph and drops what it recorded. */
+hal_status ops_arrays_cancel_recording(ops_arrays *arrays);
+
+/* Opens a scope; closes the innermost one and releases its arrays. */
+hal_status ops_arrays_open_scope(ops_arrays *arrays);
+void ops_arrays_close_scope(ops_arrays *arrays);
+
+/* A node in state MEMORY, without a buffer, with one reference, which belongs to the innermost
+ * scope or else to the caller. Null, and an error, without memory. */
+ops_array *ops_node_create(ops_arrays *arrays);
+
+/* Removes a reference: the caller's, or else the scope's. */
+void ops_node_release(ops_array *node);
+
+/* Takes a node out of its scope: the scope's reference becomes the caller's. */
+void ops_node_leave_scope(ops_array *node);
+
+/* Sets the operands of a new node, and adds a use to each.
+ * Errors: OUT_OF_MEMORY, for more than OPS_INLINE_OPERANDS. */
+hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count);
+
+/* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
+ * node's uses of its operands. */
+void ops_node_set_result(ops_array *node, hal_buffer *buffer);
+
+/* Sets type, shape and row-major strides; the buffer stays. */
+void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int64_t *shape);
+
+static inline ops_array *const *ops_node_operands(const ops_array *node)
+{
+    return node->operand_count > OPS_INLINE_OPERANDS ? node->operand_list : node->operands;
+}
+
+/* Whether a caller has a reference, besides a scope. */
+static inline int ops_node_is_held(const ops_array *node)
+{
+    return node->references > node->in_scope;
+}
+
+static inline int ops_node_is_elementwise(const ops_array *node)
+{
+    return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_UNARY &&
+           node->operation <= OPS_OPERATION_CAST;
+}
+
+/* "add", "matmul", ...: the operation of a node, for messages. */
+const char *ops_node_operation_name(const ops_array *node);
+
+/* Reports an argument that is null, with the message of the last failed call, which most likely
+ * made it null. Returns INVALID_ARGUMENT. */
+hal_status ops_report_null_array(const char *function, const char *argument);
+
+/* Checks operands. Returns their owner; null when one is null (the message of the failed call that
+ * made it null stays), released, void, or of another context than the first. */
+ops_arrays *ops_check_operands(const char *function, ops_array *const *operands, uint32_t count);
+
+#endif

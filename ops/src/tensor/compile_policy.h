@@ -1,0 +1,54 @@
+/* The compile policy: whether a missing fused kernel is compiled now, or its operations run in
+ * kernels of one operation each, which other work shares. The array layer asks it; the kernel cache
+ * reports compile times to it.
+ *
+ * The rule is that of the ski-rental problem: a plan runs in single kernels until their extra cost
+ * adds up to one compilation. So at most twice the least possible time is spent on any plan, and no
+ * call stalls for long. docs/batching.md has the figures. */
+#ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
+#define OPS_SRC_TENSOR_COMPILE_POLICY_H
+
+#include <hal/hal.h>
+
+/* Compilations faster than this are never deferred: the cpu plugin's, and those of a warm disk
+ * cache. Nanoseconds. */
+#define OPS_FAST_COMPILE_NS UINT64_C(4000000)
+
+/* Extra cost of single kernels: launches, and bytes of intermediate results. */
+#define OPS_LAUNCH_NS 1000u
+#define OPS_DEVICE_BYTES_PER_NS 500u
+#define OPS_HOST_BYTES_PER_NS 15u
+
+#define OPS_DEFERRED_PLANS 1024u
+
+typedef struct ops_compile_policy {
+    uint64_t fast_compile_ns;   /* OPS_FAST_COMPILE_NS; tests that count kernels raise it */
+    uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
+    int refuses;                /* a missing kernel is OPS_COMPILE_DEFERRED */
+    struct {
+        uint64_t key, spent_ns;
+    } plans[OPS_DEFERRED_PLANS]; /* direct-mapped by key; a collision forgets what was spent */
+} ops_compile_policy;
+
+/* Status of a kernel that is missing while `refuses` is set. It never leaves the library. */
+#define OPS_COMPILE_DEFERRED ((hal_status)-1)
+
+/* Null without memory. */
+ops_compile_policy *ops_compile_policy_create(void);
+void ops_compile_policy_destroy(ops_compile_policy *policy);
+
+/* Adds the time that one compilation took to the average. */
+void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds);
+
+typedef enum ops_compile_decision {
+    OPS_COMPILE_NOW,
+    OPS_DEFER_FIRST, /* the plan has not been deferred before */
+    OPS_DEFER_AGAIN
+} ops_compile_decision;
+
+/* Decides for a plan that would take `kernels` single kernels with `bytes` of intermediate results
+ * between them, and charges their extra cost to the plan. */
+ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_device_info *info,
+                                       const uint64_t key[2], uint32_t kernels, uint64_t bytes);
+
+#endif
