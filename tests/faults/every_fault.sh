@@ -31,7 +31,7 @@ printed() {
 words() {
     case $1 in
         lost) echo 'which HAL_FAULT lost:[0-9+]+ lets fail|was lost earlier; release' ;;
-        allocation) echo 'out of memory: [0-9]+ bytes .* asked for, [0-9]+ of [0-9]+ free' ;;
+        allocation) echo 'out of memory: [0-9]+ bytes .* requested, [0-9]+ of [0-9]+ free' ;;
         *) echo "which HAL_FAULT $1:[0-9+]+ lets fail" ;;
     esac
 }

@@ -1,28 +1,10 @@
-/* Recorded batches. Called by queue.c, which fills them, and point.c, which holds them back. */
+/* Recorded batches. Called by recorder.c, held.c and submit.c. */
 #include "batch.h"
 
+#include "base/array.h"
 #include "base/status.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-static int grow(void **array, uint32_t *capacity, uint32_t count, uint32_t more, size_t bytes)
-{
-    if (*capacity - count >= more) {
-        return 1;
-    }
-    uint64_t wanted = *capacity ? *capacity : 32;
-    while (wanted - count < more) {
-        wanted *= 2;
-    }
-    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
-    if (!larger) {
-        return 0;
-    }
-    *array = larger;
-    *capacity = (uint32_t)wanted;
-    return 1;
-}
 
 hal_recording *hal_recording_create(void)
 {
@@ -50,38 +32,30 @@ void hal_recording_clear(hal_recording *recording)
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,
                               uint32_t scalar_bytes)
 {
-    void *new_commands = recording->commands;
-    void *new_bindings = recording->bindings;
-    void *new_scalars = recording->scalars;
-    const int grown =
-        grow(&new_commands, &recording->command_capacity, recording->command_count, commands,
-             sizeof *recording->commands) &
-        grow(&new_bindings, &recording->binding_capacity, recording->binding_count, bindings,
-             sizeof *recording->bindings) &
-        grow(&new_scalars, &recording->scalar_capacity, recording->scalar_bytes, scalar_bytes, 1);
-    recording->commands = new_commands;
-    recording->bindings = new_bindings;
-    recording->scalars = new_scalars;
-    return grown ? HAL_OK
-                 : hal_fail(HAL_ERROR_OUT_OF_MEMORY,
-                            "no host memory to record a command behind %u others",
-                            recording->command_count);
+    return HAL_ARRAY_RESERVE(recording->commands, recording->command_capacity,
+                             (uint64_t)recording->command_count + commands) &&
+                   HAL_ARRAY_RESERVE(recording->bindings, recording->binding_capacity,
+                                     (uint64_t)recording->binding_count + bindings) &&
+                   HAL_ARRAY_RESERVE(recording->scalars, recording->scalar_capacity,
+                                     (uint64_t)recording->scalar_bytes + scalar_bytes)
+               ? HAL_OK
+               : hal_fail(HAL_ERROR_OUT_OF_MEMORY,
+                          "no host memory to record a command after %u others",
+                          recording->command_count);
 }
 
 hal_status hal_recording_wait(hal_recording *recording, hal_last_use use)
 {
     for (uint32_t i = 0; i < recording->wait_count; i++) {
         hal_last_use *wait = &recording->waits[i];
-        if (wait->queue == use.queue) {
+        if (wait->timeline == use.timeline) {
             wait->value = wait->value < use.value ? use.value : wait->value;
             return HAL_OK;
         }
     }
-    void *waits = recording->waits;
-    const int grown = grow(&waits, &recording->wait_capacity, recording->wait_count, 1, sizeof use);
-    recording->waits = waits;
-    if (!grown) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note a point to wait for");
+    if (!HAL_ARRAY_RESERVE(recording->waits, recording->wait_capacity,
+                           (uint64_t)recording->wait_count + 1)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to record a point to wait for");
     }
     recording->waits[recording->wait_count++] = use;
     return HAL_OK;

@@ -1,40 +1,41 @@
-/* What a queue has recorded and not handed over yet: the arrays of a hal_batch, kept for reuse. */
+/* A recorded batch: the arrays of a hal_batch before it is submitted, kept for reuse. Used by the
+ * recorder, which fills it, and by held.c and submit.c. */
 #ifndef HAL_SRC_CORE_BATCH_H
 #define HAL_SRC_CORE_BATCH_H
 
-#include "fence_set.h"
+#include "timeline.h"
 
 typedef struct hal_recording {
-    struct hal_recording *next; /* among a queue's held or spare ones */
-    uint64_t value;             /* the point it stands for, once held */
+    struct hal_recording *next; /* among the held or spare batches of a queue */
+    uint64_t value;             /* of its point, once it is held */
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;
-    hal_last_use *waits; /* points that come before it */
+    hal_last_use *waits; /* points that come before the batch, one per timeline */
     uint32_t command_count, command_capacity;
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
     uint32_t wait_count, wait_capacity;
 } hal_recording;
 
-/* An empty one; null when memory is out. */
+/* Returns an empty batch, null without host memory. */
 hal_recording *hal_recording_create(void);
 void hal_recording_destroy(hal_recording *recording);
 
-/* Empties commands, bindings and scalars; waits stay, the room too. */
+/* Removes commands, bindings and scalars; waits and capacities stay. */
 void hal_recording_clear(hal_recording *recording);
 
-/* Makes room for more. Errors: OUT_OF_MEMORY; the recording is as before. */
+/* Adds capacity. Errors: OUT_OF_MEMORY; the contents are unchanged. */
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,
                               uint32_t scalar_bytes);
 
-/* Notes a point that comes before, the later one for each queue. Errors: OUT_OF_MEMORY. */
+/* Adds a point that comes before the batch; the later one per timeline is kept.
+ * Errors: OUT_OF_MEMORY. */
 hal_status hal_recording_wait(hal_recording *recording, hal_last_use use);
 
-/* The recording as the plugin reads it; valid as long as it is not changed. */
+/* The batch as the plugin reads it, valid until the recording changes. */
 hal_batch hal_recording_view(const hal_recording *recording);
 
-/* Room is the rule: growing is the exception. */
 static inline hal_status hal_recording_reserve(hal_recording *recording, uint32_t commands,
                                                uint32_t bindings, uint32_t scalar_bytes)
 {

@@ -1,19 +1,18 @@
-/* Buffers: memory of a device by reference. Called by programs through hal/buffer.h and by the
- * sources that record commands. */
+/* Buffers. Called by programs through hal/buffer.h and by the sources that record commands. */
 #include "buffer.h"
 
-#include "device.h"
 #include "hooks.h"
+
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts an idle block in the place of one that still belongs to others' work; what a new buffer
- * holds is not defined, so nothing is lost. Unlocks the uses of `memory`. */
-static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory)
+/* Replaces a block that work of earlier owners still uses by an idle one. The contents of a new
+ * buffer are undefined, so nothing is copied. Unlocks the uses of `memory`. */
+static hal_status memory_replace(hal_buffer *buffer, hal_memory *memory)
 {
-    hal_pool *pool = &buffer->device->pool;
+    hal_pool *pool = buffer->device->pool;
     hal_memory *idle = NULL;
     const hal_status status = hal_pool_take(pool, buffer->kind, buffer->bytes, 1, &idle);
     if (status == HAL_OK) {
@@ -26,23 +25,22 @@ static hal_status replace_memory(hal_buffer *buffer, hal_memory *memory)
     return status;
 }
 
-/* Makes the queue's batch wait for the work of the memory's earlier owners. Needs the uses' lock.
- * INVALID_STATE, without a message: some of that work has not been handed over yet. */
-static hal_status come_after(hal_queue *queue, hal_memory *memory)
+/* Makes the batch wait for the work of earlier owners. The caller holds the lock of the uses.
+ * Errors: INVALID_STATE, without a message, if some of that work was not submitted yet. */
+static hal_status memory_wait_for_uses(hal_memory *memory, hal_recorder *recorder)
 {
     hal_fence_set *uses = &memory->uses;
     for (uint32_t i = 0; i < uses->count; i++) {
         const hal_last_use use = uses->items[i];
-        if (use.queue != queue && !hal_queue_has_submitted(use.queue, use.value)) {
+        if (use.timeline != recorder->timeline &&
+            !hal_timeline_has_submitted(use.timeline, use.value)) {
             return HAL_ERROR_INVALID_STATE;
         }
     }
     for (uint32_t i = 0; i < uses->count; i++) {
-        if (uses->items[i].queue != queue) {
-            const hal_status status = hal_queue_add_wait(queue, uses->items[i]);
-            if (status != HAL_OK) {
-                return status;
-            }
+        const hal_status status = hal_recorder_add_wait(recorder, uses->items[i]);
+        if (status != HAL_OK) {
+            return status;
         }
     }
     uses->count = 0;
@@ -52,7 +50,7 @@ static hal_status come_after(hal_queue *queue, hal_memory *memory)
 hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, hal_buffer **buffer)
 {
     if (!buffer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_create: buffer is null");
+        return hal_null_argument("hal_buffer_create", "buffer");
     }
     *buffer = NULL;
     hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create");
@@ -64,27 +62,29 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
     }
     if (kind >= HAL_MEMORY_KIND_COUNT) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_buffer_create: kind is %u, which is none of HAL_MEMORY_*", kind);
+                        "hal_buffer_create: kind: expected one of HAL_MEMORY_*, got %u", kind);
     }
     if (bytes == 0) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_create: bytes is 0");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_buffer_create: bytes: expected at least 1, got 0");
     }
     if (bytes > device->info.max_allocation) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_buffer_create: bytes is %llu, the largest allocation of %s:%u is %llu",
-                        (unsigned long long)bytes, device->plugin->name, device->index,
-                        (unsigned long long)device->info.max_allocation);
+                        "hal_buffer_create: bytes: expected at most %llu, the largest allocation "
+                        "of %s:%u, got %llu",
+                        (unsigned long long)device->info.max_allocation, device->plugin->name,
+                        device->index, (unsigned long long)bytes);
     }
-    /* What the host will touch is best idle at once. */
+    /* The host often maps a new buffer at once, so its memory should be idle. */
     hal_memory *memory = NULL;
-    status = hal_pool_take(&device->pool, kind, bytes, kind != HAL_MEMORY_DEVICE, &memory);
+    status = hal_pool_take(device->pool, kind, bytes, kind != HAL_MEMORY_DEVICE, &memory);
     if (status != HAL_OK) {
         return status;
     }
     hal_buffer *made = memory->description ? memory->description : malloc(sizeof *made);
     memory->description = NULL;
     if (!made) {
-        hal_pool_give(&device->pool, memory);
+        hal_pool_give(device->pool, memory);
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_create: no host memory");
     }
     atomic_init(&made->references, 1);
@@ -133,12 +133,12 @@ void hal_buffer_unref(hal_buffer *buffer)
         hal_memory *memory = atomic_load(&buffer->memory);
         if (hal_hooks_on(HAL_HOOK_CALLS)) {
             hal_hook_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
-        } else if (memory->description) { /* the block took the place of the buffer's first */
+        } else if (memory->description) { /* the block replaced the buffer's first one */
             free(buffer);
         } else {
             memory->description = buffer;
         }
-        hal_pool_give(&device->pool, memory);
+        hal_pool_give(device->pool, memory);
         hal_device_unref(device);
     }
 }
@@ -176,8 +176,7 @@ void hal_buffer_set_label(hal_buffer *buffer, const char *label)
 hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
 {
     if (!buffer || !pointer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_map_begin: %s is null",
-                        buffer ? "pointer" : "buffer");
+        return hal_null_argument("hal_buffer_map_begin", buffer ? "pointer" : "buffer");
     }
     *pointer = NULL;
     hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin");
@@ -191,18 +190,20 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
     }
     if (!hal_buffer_is_mapped_kind(buffer)) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_buffer_map_begin: %s:%u does not map memory of kind "
+                        "hal_buffer_map_begin: buffer: expected a kind that %s:%u maps, got "
                         "HAL_MEMORY_DEVICE; use hal_queue_write and hal_queue_read",
                         device->plugin->name, device->index);
     }
     if (atomic_exchange(&buffer->mapped, 1)) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
-                        "hal_buffer_map_begin: buffer \"%s\" is mapped already", buffer->label);
+                        "hal_buffer_map_begin: buffer: expected an unmapped one, got \"%s\", "
+                        "which is mapped already",
+                        buffer->label);
     }
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
     if (memory->reused && hal_fence_set_pending(&memory->uses, 1) > 0) {
-        status = replace_memory(buffer, memory); /* unlocks */
+        status = memory_replace(buffer, memory); /* unlocks */
         memory = atomic_load(&buffer->memory);
         pthread_mutex_lock(&memory->uses.lock);
     }
@@ -222,21 +223,23 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
 hal_status hal_buffer_map_end(hal_buffer *buffer)
 {
     if (!buffer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_map_end: buffer is null");
+        return hal_null_argument("hal_buffer_map_end", "buffer");
     }
     const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end");
     if (status != HAL_OK) {
         return status;
     }
     if (!atomic_exchange(&buffer->mapped, 0)) {
-        return hal_fail(HAL_ERROR_INVALID_STATE, "hal_buffer_map_end: buffer \"%s\" is not mapped",
+        return hal_fail(HAL_ERROR_INVALID_STATE,
+                        "hal_buffer_map_end: buffer: expected a mapped one, got \"%s\", which is "
+                        "not mapped",
                         buffer->label);
     }
     hal_hook_unmapped(buffer);
     return HAL_OK;
 }
 
-hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue)
+hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
 {
     hal_status status = HAL_OK;
     hal_memory *memory = atomic_load(&buffer->memory);
@@ -247,21 +250,21 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue)
         pthread_mutex_lock(&memory->uses.lock);
     }
     if (memory->reused && hal_fence_set_pending(&memory->uses, 0) > 0) {
-        status = come_after(queue, memory);
+        status = memory_wait_for_uses(memory, recorder);
         if (status == HAL_ERROR_INVALID_STATE) {
-            status = replace_memory(buffer, memory); /* unlocks */
+            status = memory_replace(buffer, memory); /* unlocks */
             memory = atomic_load(&buffer->memory);
             pthread_mutex_lock(&memory->uses.lock);
         }
     }
     if (status == HAL_OK) {
         memory->reused = 0;
-        status = hal_fence_set_add(&memory->uses, queue, hal_queue_next_value(queue));
+        status = hal_fence_set_add(&memory->uses, hal_recorder_use(recorder));
     }
     pthread_mutex_unlock(&memory->uses.lock);
     if (status == HAL_OK) {
-        atomic_store_explicit(&memory->stamp, queue->serial, memory_order_relaxed);
-        hal_queue_count_memory(queue, memory->bytes);
+        atomic_store_explicit(&memory->batch_serial, recorder->serial, memory_order_relaxed);
+        hal_recorder_count_memory(recorder, memory->bytes);
     }
     return status;
 }
@@ -277,11 +280,24 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
     if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, 1) == 0) {
         memory->reused = 0;
         if (hal_memory_map(buffer->device, memory, &pointer) != HAL_OK) {
-            pointer = NULL; /* the caller has another way */
+            pointer = NULL; /* the caller copies through staging memory instead */
         }
     }
     pthread_mutex_unlock(&memory->uses.lock);
     return pointer;
+}
+
+hal_status hal_buffer_read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
+{
+    void *pointer = NULL;
+    hal_memory *memory = atomic_load(&buffer->memory);
+    pthread_mutex_lock(&memory->uses.lock);
+    const hal_status status = hal_memory_map(buffer->device, memory, &pointer);
+    pthread_mutex_unlock(&memory->uses.lock);
+    if (status == HAL_OK) {
+        memcpy(data, (const char *)pointer + offset, bytes);
+    }
+    return status;
 }
 
 int hal_buffer_is_mapped_kind(const hal_buffer *buffer)

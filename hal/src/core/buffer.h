@@ -1,9 +1,10 @@
-/* A buffer, as the sources that record commands see it. */
+/* A buffer: a reference-counted owner of a block of device memory. Used by record.h and by the
+ * sources of transfers and graphs. */
 #ifndef HAL_SRC_CORE_BUFFER_H
 #define HAL_SRC_CORE_BUFFER_H
 
 #include "pool.h"
-#include "queue.h"
+#include "recorder.h"
 
 #include <hal/buffer.h>
 #include <stdatomic.h>
@@ -12,40 +13,45 @@
 
 struct hal_buffer {
     _Atomic uint32_t references;
-    uint32_t kind;
+    uint32_t kind; /* HAL_MEMORY_* */
     hal_device *device;
-    _Atomic(hal_memory *) memory; /* another one may take its place before the first use */
+    _Atomic(hal_memory *) memory; /* may be replaced before the first use */
     uint64_t bytes;
     _Atomic int mapped;
     char label[HAL_LABEL_BYTES];
 };
 
-/* References that hal's own objects hold: as hal_buffer_retain and hal_buffer_release, but not the
- * program's. */
+/* Internal references: hal_buffer_retain and hal_buffer_release without the hooks, which count the
+ * program's references. Threads: any. */
 hal_buffer *hal_buffer_ref(hal_buffer *buffer);
 void hal_buffer_unref(hal_buffer *buffer);
 
-/* Notes that the queue's present batch uses the buffer, whose memory comes after its earlier
- * owners' work. Threads: the queue's. Errors: OUT_OF_MEMORY. */
-hal_status hal_buffer_note_use(hal_buffer *buffer, hal_queue *queue);
+/* Records that the batch in recording uses the buffer, and makes the batch wait for the work of
+ * earlier owners of the memory. Threads: the queue's. Errors: OUT_OF_MEMORY. */
+hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder);
 
-/* Gives the buffer's memory with its use by the present batch noted. Errors: as above. */
-static inline hal_status hal_buffer_use(hal_buffer *buffer, hal_queue *queue, hal_memory **memory)
+/* Returns the buffer's memory with its use by the batch recorded. Errors: OUT_OF_MEMORY. */
+static inline hal_status hal_buffer_use(hal_buffer *buffer, hal_recorder *recorder,
+                                        hal_memory **memory)
 {
     *memory = atomic_load_explicit(&buffer->memory, memory_order_acquire);
-    if (atomic_load_explicit(&(*memory)->stamp, memory_order_relaxed) == queue->serial) {
+    if (atomic_load_explicit(&(*memory)->batch_serial, memory_order_relaxed) ==
+        recorder->serial) {
         return HAL_OK;
     }
-    const hal_status status = hal_buffer_note_use(buffer, queue);
+    const hal_status status = hal_buffer_note_use(buffer, recorder);
     *memory = atomic_load_explicit(&buffer->memory, memory_order_acquire);
     return status;
 }
 
-/* The host's view when the host may touch the buffer now: of a mapped kind, and no work that uses
- * it is under way or recorded. Null otherwise, without a message. */
+/* The host view if the host may touch the buffer now: its kind is mapped, and no recorded or
+ * submitted work uses it. Else null, without a message. */
 void *hal_buffer_idle_pointer(hal_buffer *buffer);
 
-/* Whether the host can see the buffer's memory at all, to write or to read it. */
+/* Copies from a mapped buffer that no work writes. Errors: those of the plugin's mapping. */
+hal_status hal_buffer_read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
+
+/* Whether the host can map the buffer's memory. */
 int hal_buffer_is_mapped_kind(const hal_buffer *buffer);
 
 #endif

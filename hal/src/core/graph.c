@@ -1,39 +1,40 @@
-/* Graphs: commands that were kept, launched with other buffers in their slots. Called by programs
- * through hal/graph.h and by command.c while a graph is recorded. */
+/* Graphs: commands that are kept and launched with other buffers in their slots. Called by programs
+ * through hal/graph.h and by command.c while a graph is in recording. */
 #include "graph.h"
 
-#include "buffer.h"
-#include "device.h"
+#include "flush.h"
 #include "hooks.h"
-#include "kernel.h"
+#include "kernel_cache.h"
+
+#include "base/array.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A command; ranges and scalars lie in the graph's arrays, which may move while it grows. */
-typedef struct kept {
+/* A command; its ranges and scalars are in the arrays of the graph. */
+typedef struct graph_command {
     hal_action action;
     uint32_t range_first;
     uint32_t scalar_first;
-} kept;
+} graph_command;
 
 #define NO_SLOT UINT32_MAX
 
 struct hal_graph {
     hal_device *device;
-    kept *commands;
+    graph_command *commands;
     hal_range *ranges;
-    uint32_t *slots; /* of each range, or NO_SLOT */
+    uint32_t *slots; /* slot of each range, or NO_SLOT */
     uint8_t *scalars;
     uint32_t command_count, command_capacity;
     uint32_t range_count, range_capacity;
     uint32_t scalar_bytes, scalar_capacity;
-    uint64_t *slot_bytes; /* the size that a slot's buffer needs */
+    uint64_t *slot_bytes; /* smallest size of the buffer in each slot */
     uint32_t slot_count;
 };
 
-static hal_status begin(hal_queue *queue)
+static hal_status graph_begin(hal_queue *queue)
 {
     hal_status status = hal_queue_check(queue, "hal_graph_begin");
     if (status == HAL_OK) {
@@ -46,12 +47,12 @@ static hal_status begin(hal_queue *queue)
     if (!graph) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
     }
-    graph->device = hal_device_ref(queue->device);
+    graph->device = hal_device_ref(queue->timeline.device);
     queue->graph = graph;
     return HAL_OK;
 }
 
-static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count)
+static hal_status slots_assign(hal_graph *graph, hal_buffer *const *slots, uint32_t slot_count)
 {
     const uint32_t ranges = graph->range_count;
     graph->slots = malloc((ranges ? ranges : 1) * sizeof *graph->slots);
@@ -69,8 +70,9 @@ static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_
             if (graph->ranges[i].buffer == slots[s]) {
                 if (graph->slots[i] != NO_SLOT) {
                     return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                    "hal_graph_end: slots[%u] and slots[%u] are the same buffer",
-                                    graph->slots[i], s);
+                                    "hal_graph_end: slots[%u]: expected a buffer that is in one "
+                                    "slot only, got that of slots[%u]",
+                                    s, graph->slots[i]);
                 }
                 graph->slots[i] = s;
                 used = 1;
@@ -78,15 +80,16 @@ static hal_status find_slots(hal_graph *graph, hal_buffer *const *slots, uint32_
         }
         if (!used) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_end: slots[%u] is %s", s,
-                            slots[s] ? "a buffer that no command of the graph uses" : "null");
+                            "hal_graph_end: slots[%u]: expected a buffer that a command of the "
+                            "graph uses, got %s",
+                            s, slots[s] ? "one that none uses" : "null");
         }
         graph->slot_bytes[s] = slots[s]->bytes;
     }
     return HAL_OK;
 }
 
-static void free_graph(hal_graph *graph)
+static void graph_free(hal_graph *graph)
 {
     if (!graph || hal_device_is_after_fork(graph->device)) {
         return;
@@ -106,36 +109,37 @@ static void free_graph(hal_graph *graph)
     hal_hook_retire(HAL_OBJECT_GRAPH, graph, sizeof *graph, free);
 }
 
-static hal_status end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
-                      hal_graph **graph)
+static hal_status graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
+                            hal_graph **graph)
 {
     if (graph) {
         *graph = NULL;
     }
-    if (!queue || !queue->graph) {
-        return hal_fail(queue ? HAL_ERROR_INVALID_STATE : HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_end: %s",
-                        queue ? "no graph is being recorded; call hal_graph_begin first"
-                              : "queue is null");
+    if (!queue) {
+        return hal_null_argument("hal_graph_end", "queue");
+    }
+    if (!queue->graph) {
+        return hal_fail(HAL_ERROR_INVALID_STATE,
+                        "hal_graph_end: queue: expected a graph in recording; call "
+                        "hal_graph_begin first");
     }
     hal_graph *made = queue->graph;
     queue->graph = NULL;
     hal_status status = HAL_OK;
     if (!graph || (slot_count > 0 && !slots)) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_end: %s is null",
-                          graph ? "slots" : "graph");
+        status = hal_null_argument("hal_graph_end", graph ? "slots" : "graph");
     } else {
-        status = find_slots(made, slots, slot_count);
+        status = slots_assign(made, slots, slot_count);
     }
     if (status != HAL_OK) {
-        free_graph(made);
+        graph_free(made);
         return status;
     }
     *graph = made;
     return HAL_OK;
 }
 
-static hal_range range_of(const hal_graph *graph, uint32_t index, hal_buffer *const *buffers)
+static hal_range launch_range(const hal_graph *graph, uint32_t index, hal_buffer *const *buffers)
 {
     hal_range range = graph->ranges[index];
     const uint32_t slot = graph->slots[index];
@@ -145,23 +149,23 @@ static hal_range range_of(const hal_graph *graph, uint32_t index, hal_buffer *co
     return range;
 }
 
-/* Other buffers in the slots may meet in one command. */
+/* The same buffer may be in several slots, and slots of one command may then overlap. */
 static hal_status check_overlaps(const hal_graph *graph, hal_buffer *const *buffers)
 {
     for (uint32_t c = 0; c < graph->command_count; c++) {
-        const kept *command = &graph->commands[c];
+        const graph_command *command = &graph->commands[c];
         for (uint32_t i = 1; i < command->action.range_count; i++) {
-            const hal_range one = range_of(graph, command->range_first + i, buffers);
+            const hal_range one = launch_range(graph, command->range_first + i, buffers);
             for (uint32_t j = 0; one.buffer && j < i; j++) {
-                const hal_range other = range_of(graph, command->range_first + j, buffers);
+                const hal_range other = launch_range(graph, command->range_first + j, buffers);
                 const uint8_t *access = command->action.access;
                 if (one.buffer == other.buffer && one.length > 0 && other.length > 0 &&
                     one.offset < other.offset + other.length &&
                     other.offset < one.offset + one.length &&
                     ((access[i] | access[j]) & HAL_ACCESS_WRITE)) {
                     return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                    "hal_graph_launch: with these buffers, bindings %u and %u of "
-                                    "command %u overlap and one of them is written",
+                                    "hal_graph_launch: buffers: expected no overlap with a "
+                                    "written range, got one of bindings %u and %u of command %u",
                                     j, i, c);
                 }
             }
@@ -174,64 +178,74 @@ static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
                                hal_buffer *const *buffers, uint32_t buffer_count)
 {
     if (!graph) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_graph_launch: graph is null");
+        return hal_null_argument("hal_graph_launch", "graph");
     }
-    if (graph->device != queue->device) {
+    const hal_device *device = queue->timeline.device;
+    if (graph->device != device) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_launch: the graph is of device %s:%u, the queue of %s:%u",
-                        graph->device->plugin->name, graph->device->index,
-                        queue->device->plugin->name, queue->device->index);
+                        "hal_graph_launch: graph: expected one of %s:%u, the queue's device, got "
+                        "one of %s:%u",
+                        device->plugin->name, device->index, graph->device->plugin->name,
+                        graph->device->index);
     }
-    if (buffer_count != 0 && (buffer_count != graph->slot_count || !buffers)) {
+    if (buffer_count != 0 && !buffers) {
+        return hal_null_argument("hal_graph_launch", "buffers");
+    }
+    if (buffer_count != 0 && buffer_count != graph->slot_count) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_graph_launch: the graph has %u slots, %u buffers are given%s",
-                        graph->slot_count, buffer_count, buffers ? "" : ", and buffers is null");
+                        "hal_graph_launch: buffer_count: expected 0 or %u, the number of slots, "
+                        "got %u",
+                        graph->slot_count, buffer_count);
     }
     for (uint32_t s = 0; s < buffer_count; s++) {
-        if (buffers[s] && buffers[s]->device != queue->device) {
+        if (buffers[s] && buffers[s]->device != device) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_launch: buffers[%u] is of another device", s);
+                            "hal_graph_launch: buffers[%u]: expected a buffer of %s:%u, the "
+                            "queue's device, got one of %s:%u",
+                            s, device->plugin->name, device->index,
+                            buffers[s]->device->plugin->name, buffers[s]->device->index);
         }
         if (buffers[s] && buffers[s]->bytes < graph->slot_bytes[s]) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "hal_graph_launch: buffers[%u] has %llu bytes, the one it stands for "
-                            "has %llu",
-                            s, (unsigned long long)buffers[s]->bytes,
-                            (unsigned long long)graph->slot_bytes[s]);
+                            "hal_graph_launch: buffers[%u]: expected at least the %llu bytes of "
+                            "the recorded buffer, got %llu",
+                            s, (unsigned long long)graph->slot_bytes[s],
+                            (unsigned long long)buffers[s]->bytes);
         }
     }
     return buffer_count ? check_overlaps(graph, buffers) : HAL_OK;
 }
 
-static hal_status record_all(hal_queue *queue, const hal_graph *graph, hal_buffer *const *buffers)
+static hal_status graph_record(hal_recorder *recorder, const hal_graph *graph,
+                               hal_buffer *const *buffers)
 {
-    hal_recording *recording = queue->recording;
+    hal_recording *recording = recorder->recording;
     const uint32_t commands = recording->command_count;
     const uint32_t bindings = recording->binding_count;
     const uint32_t scalars = recording->scalar_bytes;
     hal_status status = HAL_OK;
     for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
-        const kept *command = &graph->commands[c];
+        const graph_command *command = &graph->commands[c];
         hal_range ranges[HAL_IR_MAX_BINDINGS];
         for (uint32_t i = 0; i < command->action.range_count; i++) {
-            ranges[i] = range_of(graph, command->range_first + i, buffers);
+            ranges[i] = launch_range(graph, command->range_first + i, buffers);
         }
         hal_action action = command->action;
         action.ranges = ranges;
         action.scalars = graph->scalars + command->scalar_first;
-        status = hal_queue_record(queue, &action);
+        status = hal_record_action(recorder, &action);
     }
     if (status != HAL_OK) {
         recording->command_count = commands;
         recording->binding_count = bindings;
         recording->scalar_bytes = scalars;
-        hal_hazards_force(&queue->hazards);
+        hal_hazards_force(&recorder->hazards);
     }
     return status;
 }
 
-static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
-                         uint32_t buffer_count)
+static hal_status graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *buffers,
+                               uint32_t buffer_count)
 {
     hal_status status = hal_queue_check(queue, "hal_graph_launch");
     if (status == HAL_OK) {
@@ -241,38 +255,21 @@ static hal_status launch(hal_queue *queue, hal_graph *graph, hal_buffer *const *
         return status;
     }
     hal_buffer *const *given = buffer_count ? buffers : NULL;
-    /* The launch is one piece: what does not fit begins a batch of its own. */
-    if (queue->recording->command_count + (uint64_t)graph->command_count >
-        queue->batch_most) {
+    /* A launch is not split over batches: one that does not fit starts a new batch. */
+    hal_recorder *recorder = &queue->recorder;
+    if (recorder->recording->command_count + (uint64_t)graph->command_count >
+        recorder->batch_most) {
         status = hal_queue_flush(queue, NULL);
     } else {
-        status = hal_queue_make_room(queue);
+        status = hal_flush_if_full(queue);
     }
-    return status == HAL_OK ? record_all(queue, graph, given) : status;
-}
-
-static hal_status grow(void **array, uint32_t *capacity, uint32_t needed, size_t bytes)
-{
-    if (needed <= *capacity) {
-        return HAL_OK;
-    }
-    uint64_t wanted = *capacity ? *capacity : 32;
-    while (wanted < needed) {
-        wanted *= 2;
-    }
-    void *larger = wanted <= UINT32_MAX ? realloc(*array, wanted * bytes) : NULL;
-    if (!larger) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to keep a graph's command");
-    }
-    *array = larger;
-    *capacity = (uint32_t)wanted;
-    return HAL_OK;
+    return status == HAL_OK ? graph_record(recorder, graph, given) : status;
 }
 
 hal_status hal_graph_begin(hal_queue *queue)
 {
     const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_begin");
-    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, begin(queue)) : status;
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, graph_begin(queue)) : status;
 }
 
 hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t slot_count,
@@ -280,7 +277,7 @@ hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t sl
 {
     hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_end");
     if (status == HAL_OK) {
-        status = end(queue, slots, slot_count, graph);
+        status = graph_end(queue, slots, slot_count, graph);
         hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
     if (status == HAL_OK) {
@@ -292,7 +289,7 @@ hal_status hal_graph_end(hal_queue *queue, hal_buffer *const *slots, uint32_t sl
 void hal_graph_destroy(hal_graph *graph)
 {
     if (hal_hook_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_destroy") == HAL_OK) {
-        free_graph(graph);
+        graph_free(graph);
         hal_hook_leave(HAL_OBJECT_GRAPH, graph, HAL_OK);
     }
 }
@@ -301,7 +298,7 @@ hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *cons
                             uint32_t buffer_count)
 {
     if (!hal_hooks_on(HAL_HOOK_CALLS)) {
-        return launch(queue, graph, buffers, buffer_count);
+        return graph_launch(queue, graph, buffers, buffer_count);
     }
     hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch");
     if (status != HAL_OK) {
@@ -315,7 +312,7 @@ hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *cons
             status = hal_hook_use(HAL_OBJECT_BUFFER, buffers[i], "hal_graph_launch");
         }
         if (status == HAL_OK) {
-            status = launch(queue, graph, buffers, buffer_count);
+            status = graph_launch(queue, graph, buffers, buffer_count);
         }
         hal_hook_leave(HAL_OBJECT_GRAPH, graph, status);
     }
@@ -328,28 +325,18 @@ uint32_t hal_graph_get_command_count(const hal_graph *graph)
     return graph && status == HAL_OK ? graph->command_count : 0;
 }
 
-hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
+hal_status hal_graph_append(hal_graph *graph, const hal_action *action)
 {
     const uint32_t block = (action->scalar_bytes + 7) & ~7u;
-    void *commands = graph->commands;
-    void *ranges = graph->ranges;
-    void *scalars = graph->scalars;
-    hal_status status = grow(&commands, &graph->command_capacity, graph->command_count + 1,
-                             sizeof *graph->commands);
-    graph->commands = commands;
-    if (status == HAL_OK) {
-        status = grow(&ranges, &graph->range_capacity, graph->range_count + action->range_count,
-                      sizeof *graph->ranges);
-        graph->ranges = ranges;
+    if (!HAL_ARRAY_RESERVE(graph->commands, graph->command_capacity,
+                           (uint64_t)graph->command_count + 1) ||
+        !HAL_ARRAY_RESERVE(graph->ranges, graph->range_capacity,
+                           (uint64_t)graph->range_count + action->range_count) ||
+        !HAL_ARRAY_RESERVE(graph->scalars, graph->scalar_capacity,
+                           (uint64_t)graph->scalar_bytes + block)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a command of a graph");
     }
-    if (status == HAL_OK) {
-        status = grow(&scalars, &graph->scalar_capacity, graph->scalar_bytes + block, 1);
-        graph->scalars = scalars;
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    kept *command = &graph->commands[graph->command_count++];
+    graph_command *command = &graph->commands[graph->command_count++];
     command->action = *action;
     command->range_first = graph->range_count;
     command->scalar_first = graph->scalar_bytes;
@@ -370,6 +357,6 @@ hal_status hal_graph_keep(hal_graph *graph, const hal_action *action)
 
 void hal_graph_abandon(hal_queue *queue)
 {
-    free_graph(queue->graph);
+    graph_free(queue->graph);
     queue->graph = NULL;
 }

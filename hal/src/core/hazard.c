@@ -1,18 +1,18 @@
-/* Hazards between the commands of a batch. Called by record.h for each command. */
+/* Hazard tracking within a batch. Called by record.h for each command. */
 #include "hazard.h"
 
 #include <string.h>
 
-#define FEW 8 /* ranges that are looked through faster than filters are kept */
+#define MAX_SEARCHED 8 /* ranges that a search finds faster than the filters are updated */
 
-/* One of 256 bits. */
-static uint32_t filter_bit(const hal_memory *memory)
+/* One of the 256 bits of a filter. */
+static uint32_t filter_bit(const struct hal_memory *memory)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
-/* Makes the filters tell of all known ranges. */
-static void filter(hal_hazards *hazards)
+/* Adds the ranges that are not in the filters yet. */
+static void filters_update(hal_hazards *hazards)
 {
     if (hazards->filtered == hazards->first) {
         memset(hazards->reads, 0, sizeof hazards->reads);
@@ -27,15 +27,15 @@ static void filter(hal_hazards *hazards)
     }
 }
 
-static int may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
+static int filters_may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
 {
     const uint32_t bit = filter_bit(range->memory), word = bit >> 6;
     const uint64_t reads = range->access & HAL_ACCESS_WRITE ? hazards->reads[word] : 0;
     return (hazards->writes[word] | reads) >> (bit & 63) & 1;
 }
 
-/* What was touched last is the likeliest. */
-static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range)
+/* Newest ranges first: they conflict most often. */
+static int ranges_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
 {
     const hal_hazard_range *first = hazards->ranges + hazards->first;
     for (const hal_hazard_range *other = hazards->ranges + hazards->end; other-- != first;) {
@@ -49,25 +49,25 @@ static int conflicts(const hal_hazards *hazards, const hal_hazard_range *range)
 
 int hal_hazards_note(hal_hazards *hazards, uint32_t count)
 {
-    const uint32_t here = hazards->end, known = here - hazards->first;
-    const hal_hazard_range *ranges = hazards->ranges + here;
+    const uint32_t start = hazards->end, known = start - hazards->first;
+    const hal_hazard_range *ranges = hazards->ranges + start;
     if (count == 0) {
         return 0;
     }
-    int after = hazards->forced || known + count > HAL_HAZARD_RANGES;
-    if (known > FEW && !after) {
-        filter(hazards);
+    int barrier = hazards->forced || known + count > HAL_HAZARD_RANGES;
+    if (known > MAX_SEARCHED && !barrier) {
+        filters_update(hazards);
     }
-    for (uint32_t i = 0; !after && i < count; i++) {
-        after = (known <= FEW || may_conflict(hazards, &ranges[i])) &&
-                conflicts(hazards, &ranges[i]);
+    for (uint32_t i = 0; !barrier && i < count; i++) {
+        barrier = (known <= MAX_SEARCHED || filters_may_conflict(hazards, &ranges[i])) &&
+                ranges_conflict(hazards, &ranges[i]);
     }
-    if (after) {
-        hazards->first = hazards->filtered = here;
+    if (barrier) {
+        hazards->first = hazards->filtered = start;
         hazards->forced = 0;
     }
-    hazards->end = here + count;
-    return after;
+    hazards->end = start + count;
+    return barrier;
 }
 
 void hal_hazards_move(hal_hazards *hazards)

@@ -1,35 +1,38 @@
-/* A kernel, as the sources that record it see it, and the table of a device's live kernels. */
+/* A kernel: the plugin's object and what commands need to know of it. Used by record.h and
+ * command.c; kernel_cache.h has its references. */
 #ifndef HAL_SRC_CORE_KERNEL_H
 #define HAL_SRC_CORE_KERNEL_H
 
 #include "fence_set.h"
+#include "recorder.h"
 
 #include <hal/kernel.h>
 #include <stdatomic.h>
 
 struct hal_kernel {
-    hal_kernel *next; /* in the table, or among those that wait for their last use */
-    hal_kernel *next_source;
+    hal_kernel *next; /* among the retired kernels */
     _Atomic uint32_t references;
-    int made; /* `status` counts and `handle` is there when it is HAL_OK; under the table's lock */
-    hal_status status;
-    char *message; /* of a status that is not HAL_OK */
-    uint64_t key[2];    /* of the legalised IR, or of the native code */
-    uint64_t source[2]; /* of the IR that it was first made of; zeros when it is not known by it */
     hal_device *device;
     hal_plugin_kernel *handle;
-    _Atomic uint64_t stamp; /* serial of the last batch that noted its use */
+    _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
     hal_fence_set uses;
     uint32_t binding_count;
     uint32_t scalar_bytes;
-    uint8_t access[HAL_IR_MAX_BINDINGS];
-    char *names; /* the kernel's own, then those of its bindings, each with its zero */
+    uint8_t access[HAL_IR_MAX_BINDINGS]; /* HAL_ACCESS_* of each binding */
+    char *names; /* of the kernel, then of its bindings, each with a terminating zero */
+
+    /* Guarded by the lock of the cache. */
+    uint64_t key[2];    /* hash of the legalised IR or of the native code; zeros if not shared */
+    uint64_t source[2]; /* hash of the IR before it was legalised; zeros if unknown */
+    int is_complete;    /* compilation has ended with `status` */
+    hal_status status;
+    char *message; /* of a status other than HAL_OK */
 };
 
-/* What a kernel is made of: exactly one of IR, code and description. Layers see it. */
+/* The input of a kernel: exactly one of IR, code and GEMM description. Shown to hooks. */
 typedef struct hal_kernel_source {
     const hal_ir_kernel *ir;    /* legalised; the signature of native code */
-    const hal_ir_kernel *built; /* the IR, or the description's epilogue, before it was legalised */
+    const hal_ir_kernel *built; /* the IR, or the epilogue of a GEMM, before it was legalised */
     const char *format;
     const void *code;
     uint64_t bytes;
@@ -38,33 +41,21 @@ typedef struct hal_kernel_source {
     uint64_t *workspace_bytes;
 } hal_kernel_source;
 
-#define HAL_KERNEL_BUCKETS 256
+/* Returns a kernel without a handle that holds a reference to the device. Null, with a message,
+ * without host memory. */
+hal_kernel *hal_kernel_allocate(hal_device *device, const hal_kernel_source *source);
 
-typedef struct hal_kernel_table {
-    pthread_mutex_t lock;
-    pthread_cond_t made;
-    hal_kernel *buckets[HAL_KERNEL_BUCKETS];
-    hal_kernel *sources[HAL_KERNEL_BUCKETS]; /* the same kernels by source: spares legalising */
-    hal_kernel *retired; /* released while work that uses them was under way */
-    _Atomic uint32_t retired_count;
-} hal_kernel_table;
+/* Lets the plugin compile the kernel. Errors: those of the plugin. */
+hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *source);
 
-void hal_kernel_table_begin(hal_kernel_table *table);
-
-/* Destroys what is left: no work is under way any more. */
-void hal_kernel_table_end(hal_device *device);
-
-/* Destroys the retired kernels whose work is over. Threads: any. */
-void hal_kernel_sweep(hal_device *device);
-
-/* References that hal's own objects hold: as hal_kernel_retain and hal_kernel_release, but not the
- * program's. */
-hal_kernel *hal_kernel_ref(hal_kernel *kernel);
-void hal_kernel_unref(hal_kernel *kernel);
+/* Destroys a kernel that no work uses. The caller drops the reference to the device. */
+void hal_kernel_free(hal_kernel *kernel);
 
 /* The name of a binding, for messages. */
 const char *hal_kernel_binding_name(const hal_kernel *kernel, uint32_t binding);
 
-hal_status hal_kernel_note_use(hal_kernel *kernel, hal_queue *queue);
+/* Records that the batch in recording uses the kernel. Threads: the queue's.
+ * Errors: OUT_OF_MEMORY. */
+hal_status hal_kernel_note_use(hal_kernel *kernel, const hal_recorder *recorder);
 
 #endif

@@ -1,22 +1,46 @@
-/* The pool of a device's memory. Called by buffer.c and device.c. */
+/* The memory pool of a device. The lock guards the lists and counters only: the driver is called
+ * and waited for without it. */
 #include "pool.h"
 
-#include "device.h"
 #include "hooks.h"
+
+#include "base/array.h"
 #include "base/log.h"
-#include "queue.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SMALLEST 256u
-#define LARGE (UINT64_C(2) << 20) /* from here on sizes are multiples of this */
-#define MAX_SCANNED 16            /* blocks of a class */
-#define MAX_SKIPPED 1024          /* and those among them that are known to be busy */
-#define POOL_DIVISOR 2            /* the pool keeps this part of the device's memory at most */
+#define LARGE (UINT64_C(2) << 20) /* larger sizes are multiples of this */
+#define CLASSES 232               /* four per power of two from SMALLEST on */
+#define MAX_SCANNED 16            /* blocks of a class that are candidates for one request */
+#define MAX_SKIPPED 1024          /* blocks of a class that are skipped because they are busy */
+#define POOL_DIVISOR 2            /* the pool keeps at most this part of the device's memory */
 
-static void free_blocks(hal_pool *pool, hal_memory *list)
+/* `end` is the `next` field of the last block; null means `first`. */
+typedef struct pool_class {
+    hal_memory *first;
+    hal_memory **end;
+} pool_class;
+
+struct hal_pool {
+    hal_device *device;
+    pthread_mutex_t lock;
+    pool_class classes[HAL_MEMORY_KIND_COUNT][CLASSES];
+    uint64_t in_use_bytes;
+    uint64_t pooled_bytes;
+    uint64_t allocation_count;
+    uint64_t reuse_count;
+};
+
+/* Uses of any number of blocks. */
+typedef struct use_list {
+    hal_last_use *items;
+    uint32_t count, capacity;
+} use_list;
+
+static void blocks_free(hal_pool *pool, hal_memory *list)
 {
     while (list) {
         hal_memory *next = list->next;
@@ -34,20 +58,20 @@ static void free_blocks(hal_pool *pool, hal_memory *list)
     }
 }
 
-/* The last class whose sizes begin at or below `bytes`. */
-static uint32_t class_of(uint64_t bytes)
+/* The last class whose smallest size is at most `bytes`. */
+static uint32_t class_index(uint64_t bytes)
 {
     const uint32_t power = 63 - (uint32_t)__builtin_clzll(bytes);
     return (power - 8) * 4 + (uint32_t)(bytes >> (power - 2) & 3);
 }
 
-/* Whether a queue uses the block that is known not to have come so far. */
-static int is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_t count)
+/* Whether a use of the block is at or after one that is known to be busy. */
+static int block_is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_t count)
 {
     for (uint32_t b = 0; b < count; b++) {
         for (uint32_t u = 0; u < memory->uses.count; u++) {
             const hal_last_use use = memory->uses.items[u];
-            if (use.queue == busy[b].queue && use.value >= busy[b].value) {
+            if (use.timeline == busy[b].timeline && use.value >= busy[b].value) {
                 return 1;
             }
         }
@@ -55,23 +79,24 @@ static int is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_
     return 0;
 }
 
-/* A queue can be made to wait for what was handed over, but not for what another thread may still
- * be recording; work of the queue that this thread records on is before its own in any case. */
-static int may_take(hal_memory *memory, int idle)
+/* A queue can wait for submitted work, but not for a batch that another thread is still recording.
+ * Work of the queue that this thread records on runs before its next batch in any case. */
+static int block_is_available(hal_memory *memory, int idle)
 {
     if (hal_fence_set_pending(&memory->uses, idle) == 0) {
         return 1;
     }
     for (uint32_t i = 0; !idle && i < memory->uses.count; i++) {
         const hal_last_use use = memory->uses.items[i];
-        if (use.queue != hal_queue_recent() && !hal_queue_has_submitted(use.queue, use.value)) {
+        if (use.timeline != hal_timeline_recent() &&
+            !hal_timeline_has_submitted(use.timeline, use.value)) {
             return 0;
         }
     }
     return !idle;
 }
 
-static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at)
+static hal_memory *class_unlink(pool_class *class, hal_memory **at)
 {
     hal_memory *block = *at;
     *at = block->next;
@@ -79,27 +104,28 @@ static hal_memory *unlink_block(hal_pool_class *class, hal_memory **at)
     return block;
 }
 
-/* Best fit in the own class and the next, which is at most half as large again. Unlinked. What a
- * queue that lags has under way is passed by: it would hide the idle blocks behind it. */
-static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle)
+/* Unlinks the best fit of the class of `bytes` or the next one, whose sizes are at most half as
+ * large again. Blocks of a slow queue are skipped: they would hide idle blocks after them. The
+ * caller holds the lock. */
+static hal_memory *pool_find(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle)
 {
-    const uint32_t first = class_of(bytes);
+    const uint32_t first = class_index(bytes);
     for (uint32_t i = first; i <= first + 1; i++) {
         hal_memory **best = NULL;
         hal_last_use busy[MAX_SCANNED];
-        uint32_t seen = 0, passed = 0, busy_count = 0;
-        hal_pool_class *class = &pool->classes[kind][i];
-        for (hal_memory **at = &class->first; *at && seen < MAX_SCANNED && passed < MAX_SKIPPED;
-             at = &(*at)->next) {
-            if (is_behind(*at, busy, busy_count)) {
-                passed++;
+        uint32_t scanned = 0, skipped = 0, busy_count = 0;
+        pool_class *class = &pool->classes[kind][i];
+        for (hal_memory **at = &class->first;
+             *at && scanned < MAX_SCANNED && skipped < MAX_SKIPPED; at = &(*at)->next) {
+            if (block_is_behind(*at, busy, busy_count)) {
+                skipped++;
                 continue;
             }
-            seen++;
+            scanned++;
             if ((*at)->bytes < bytes || (best && (*at)->bytes >= (*best)->bytes)) {
                 continue;
             }
-            if (may_take(*at, idle)) {
+            if (block_is_available(*at, idle)) {
                 best = at;
                 if ((*best)->bytes == bytes) {
                     break;
@@ -109,14 +135,14 @@ static hal_memory *find_block(hal_pool *pool, uint32_t kind, uint64_t bytes, int
             }
         }
         if (best) {
-            return unlink_block(class, best);
+            return class_unlink(class, best);
         }
     }
     return NULL;
 }
 
-/* `bytes` has been checked against the device's largest allocation and does not overflow here. */
-static uint64_t size_of_block(uint64_t bytes)
+/* `bytes` is at most the device's largest allocation, so the sum does not overflow. */
+static uint64_t block_size(uint64_t bytes)
 {
     if (bytes <= SMALLEST) {
         return SMALLEST;
@@ -129,7 +155,7 @@ static uint64_t size_of_block(uint64_t bytes)
     return bytes > UINT64_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
-static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory)
+static hal_status block_allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory)
 {
     hal_device *device = pool->device;
     hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
@@ -152,102 +178,123 @@ static hal_status ask_device(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_
     return HAL_OK;
 }
 
-static hal_status out_of_memory(hal_pool *pool, uint32_t kind, uint64_t bytes)
+static hal_status fail_out_of_memory(hal_pool *pool, uint32_t kind, uint64_t bytes)
 {
-    static const char *const kinds[] = {"device", "upload", "download", "shared"};
+    static const char *const kinds[] = {[HAL_MEMORY_DEVICE] = "device",
+                                        [HAL_MEMORY_UPLOAD] = "upload",
+                                        [HAL_MEMORY_DOWNLOAD] = "download",
+                                        [HAL_MEMORY_SHARED] = "shared"};
     const hal_device *device = pool->device;
     hal_memory_statistics now;
     if (hal_pool_statistics(pool, &now) != HAL_OK) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
-                    "%s:%u is out of memory: %llu bytes of %s memory asked for, %llu of %llu free, "
-                    "%llu held by buffers of this process; release some or ask for less",
+                    "hal_buffer_create: %s:%u is out of memory: %llu bytes of %s memory requested, "
+                    "%llu of %llu free, %llu held by buffers of this process; release some or "
+                    "request less",
                     device->plugin->name, device->index, (unsigned long long)bytes, kinds[kind],
                     (unsigned long long)now.free_bytes, (unsigned long long)now.total_bytes,
                     (unsigned long long)now.in_use_bytes);
 }
 
-static hal_status allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory **memory)
+static hal_status block_create(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory **memory)
 {
     hal_memory *block = calloc(1, sizeof *block);
     if (!block) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a buffer's description");
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the description of a buffer");
     }
-    uint64_t size = size_of_block(bytes);
+    uint64_t size = block_size(bytes);
     if (size > pool->device->info.max_allocation) {
         size = bytes;
     }
     hal_fence_set_init(&block->uses);
     block->kind = kind;
-    hal_status status = ask_device(pool, kind, size, block);
+    hal_status status = block_allocate(pool, kind, size, block);
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         hal_log(HAL_LOG_INFO, "out of memory at %llu bytes: trimming the pool",
                 (unsigned long long)bytes);
         hal_pool_trim(pool, 1);
         size = bytes > UINT64_MAX - SMALLEST ? bytes : (bytes + SMALLEST - 1) & ~(SMALLEST - 1ull);
-        status = ask_device(pool, kind, size, block);
+        status = block_allocate(pool, kind, size, block);
     }
     if (status != HAL_OK) {
         hal_fence_set_destroy(&block->uses);
         free(block);
-        return status == HAL_ERROR_OUT_OF_MEMORY ? out_of_memory(pool, kind, bytes) : status;
+        return status == HAL_ERROR_OUT_OF_MEMORY ? fail_out_of_memory(pool, kind, bytes) : status;
     }
     *memory = block;
     return HAL_OK;
 }
 
-/* Needs the lock. */
-static hal_memory *unlink_idle(hal_pool *pool, int wait)
+/* Without host memory the list stays incomplete, and fewer blocks are freed. */
+static void use_list_add(use_list *uses, hal_last_use use)
+{
+    if (!HAL_ARRAY_RESERVE(uses->items, uses->capacity, (uint64_t)uses->count + 1)) {
+        return;
+    }
+    uses->items[uses->count++] = use;
+}
+
+/* Unlinks the blocks whose uses are all known to be reached, and lists the uses of the others. */
+static hal_memory *pool_unlink_idle(hal_pool *pool, use_list *busy)
 {
     hal_memory *list = NULL;
+    pthread_mutex_lock(&pool->lock);
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
-        for (uint32_t i = 0; i < HAL_POOL_CLASSES; i++) {
-            hal_pool_class *class = &pool->classes[kind][i];
+        for (uint32_t i = 0; i < CLASSES; i++) {
+            pool_class *class = &pool->classes[kind][i];
             hal_memory **at = &class->first;
             while (*at) {
                 hal_memory *block = *at;
-                for (uint32_t u = 0; wait && u < block->uses.count; u++) {
-                    hal_queue_wait_submitted(block->uses.items[u].queue,
-                                             block->uses.items[u].value);
+                const uint32_t pending = hal_fence_set_pending(&block->uses, 0);
+                for (uint32_t u = 0; busy && u < pending; u++) {
+                    use_list_add(busy, block->uses.items[u]);
                 }
-                if (hal_fence_set_pending(&block->uses, 1) > 0) {
+                if (pending > 0) {
                     at = &block->next;
                     continue;
                 }
-                unlink_block(class, at);
+                class_unlink(class, at);
                 pool->pooled_bytes -= block->bytes;
                 block->next = list;
                 list = block;
             }
         }
     }
+    pthread_mutex_unlock(&pool->lock);
     return list;
 }
 
-void hal_pool_begin(hal_pool *pool, hal_device *device)
+hal_pool *hal_pool_create(hal_device *device)
 {
-    memset(pool, 0, sizeof *pool);
-    pool->device = device;
-    pthread_mutex_init(&pool->lock, NULL);
+    hal_pool *pool = calloc(1, sizeof *pool);
+    if (pool) {
+        pool->device = device;
+        pthread_mutex_init(&pool->lock, NULL);
+    }
+    return pool;
 }
 
-void hal_pool_end(hal_pool *pool)
+void hal_pool_destroy(hal_pool *pool)
 {
+    if (!pool) {
+        return;
+    }
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
-        for (uint32_t i = 0; i < HAL_POOL_CLASSES; i++) {
-            free_blocks(pool, pool->classes[kind][i].first);
-            pool->classes[kind][i] = (hal_pool_class){0};
+        for (uint32_t i = 0; i < CLASSES; i++) {
+            blocks_free(pool, pool->classes[kind][i].first);
         }
     }
     pthread_mutex_destroy(&pool->lock);
+    free(pool);
 }
 
 hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
                          hal_memory **memory)
 {
     pthread_mutex_lock(&pool->lock);
-    hal_memory *block = find_block(pool, kind, size_of_block(bytes), idle);
+    hal_memory *block = pool_find(pool, kind, block_size(bytes), idle);
     if (block) {
         pool->pooled_bytes -= block->bytes;
         pool->in_use_bytes += block->bytes;
@@ -255,23 +302,23 @@ hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle
     }
     pthread_mutex_unlock(&pool->lock);
     if (!block) {
-        return allocate(pool, kind, bytes, memory);
+        return block_create(pool, kind, bytes, memory);
     }
     block->next = NULL;
     block->reused = block->uses.count > 0;
-    atomic_store_explicit(&block->stamp, 0, memory_order_relaxed);
+    atomic_store_explicit(&block->batch_serial, 0, memory_order_relaxed);
     *memory = block;
     return HAL_OK;
 }
 
 void hal_pool_give(hal_pool *pool, hal_memory *memory)
 {
-    hal_pool_class *class = &pool->classes[memory->kind][class_of(memory->bytes)];
+    pool_class *class = &pool->classes[memory->kind][class_index(memory->bytes)];
     pthread_mutex_lock(&pool->lock);
     pool->in_use_bytes -= memory->bytes;
     pool->pooled_bytes += memory->bytes;
-    /* What the host will touch has to be idle: longest so is what was given back first. Kernels
-     * find in the caches what was given back last. */
+    /* Device memory is reused last in, first out: it may still be in caches. Memory that the host
+     * touches must be idle, so it is reused first in, first out. */
     hal_memory **at =
         memory->kind == HAL_MEMORY_DEVICE || !class->end ? &class->first : class->end;
     memory->next = *at;
@@ -279,7 +326,7 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     class->end = memory->next ? class->end : &memory->next;
     const uint64_t pooled = pool->pooled_bytes;
     pthread_mutex_unlock(&pool->lock);
-    /* Others on the machine want memory too, and on some devices it is the host's own. */
+    /* Other processes need memory too, and on some devices it is the host's memory. */
     if (pooled > pool->device->info.memory_bytes / POOL_DIVISOR &&
         pool->device->info.memory_bytes) {
         hal_pool_trim(pool, 0);
@@ -288,10 +335,28 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
 
 void hal_pool_trim(hal_pool *pool, int wait)
 {
+    use_list busy = {0};
+    blocks_free(pool, pool_unlink_idle(pool, &busy));
+    for (uint32_t i = 0; i < busy.count; i++) {
+        const hal_last_use use = busy.items[i];
+        if (wait) {
+            hal_timeline_wait_submitted(use.timeline, use.value);
+        } else {
+            hal_timeline_has_reached(use.timeline, use.value, 1);
+        }
+    }
+    if (busy.count > 0) {
+        blocks_free(pool, pool_unlink_idle(pool, NULL));
+    }
+    free(busy.items);
+}
+
+void hal_pool_usage(hal_pool *pool, uint64_t *in_use_bytes, uint64_t *pooled_bytes)
+{
     pthread_mutex_lock(&pool->lock);
-    hal_memory *list = unlink_idle(pool, wait);
+    *in_use_bytes = pool->in_use_bytes;
+    *pooled_bytes = pool->pooled_bytes;
     pthread_mutex_unlock(&pool->lock);
-    free_blocks(pool, list);
 }
 
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics)

@@ -1,35 +1,56 @@
-/* A command on its way into a queue's batch: room is made for it, its bindings are put one by one,
- * its end makes it part of the batch. What was put and not ended is forgotten. Written out here for
- * command.c and queue.c, since programs record a command in some ten nanoseconds. Threads: the
- * queue's. */
+/* Appends one command to the batch in recording: begin reserves room, bind adds the bindings in
+ * order, end makes the command part of the batch. A command without end leaves the batch unchanged.
+ * Inline for command.c and record.c, because recording takes about ten nanoseconds per command.
+ * Threads: the queue's. */
 #ifndef HAL_SRC_CORE_RECORD_H
 #define HAL_SRC_CORE_RECORD_H
 
 #include "buffer.h"
 #include "kernel.h"
+#include "recorder.h"
 
 #include <string.h>
 
+/* A checked command: every range has its length, which is 0 for null buffers only. */
+typedef struct hal_action {
+    uint16_t kind; /* HAL_COMMAND_* */
+    uint16_t range_count;
+    uint32_t scalar_bytes;
+    uint32_t grid[3];
+    uint32_t pattern;
+    hal_kernel *kernel;
+    const void *scalars;
+    const hal_range *ranges;
+    const uint8_t *access; /* HAL_ACCESS_* of each range */
+} hal_action;
+
+/* HAL_ACCESS_* of the ranges of a copy (source, target) and of a fill. */
+extern const uint8_t hal_copy_access[2];
+extern const uint8_t hal_fill_access[1];
+
+/* Appends a checked command to the batch, which has room for it. Errors: OUT_OF_MEMORY. */
+hal_status hal_record_action(hal_recorder *recorder, const hal_action *action);
+
 typedef struct hal_entry {
-    hal_queue *queue;
-    hal_binding *binding;      /* the next one */
-    hal_hazard_range *touched; /* the next one */
+    hal_recorder *recorder;
+    hal_binding *binding;    /* the next one to write */
+    hal_hazard_range *range; /* the next one to write */
 } hal_entry;
 
 /* Errors: OUT_OF_MEMORY. */
-static inline hal_status hal_entry_begin(hal_entry *entry, hal_queue *queue, uint32_t bindings,
-                                         uint32_t scalar_bytes)
+static inline hal_status hal_entry_begin(hal_entry *entry, hal_recorder *recorder,
+                                         uint32_t bindings, uint32_t scalar_bytes)
 {
-    hal_recording *recording = queue->recording;
+    hal_recording *recording = recorder->recording;
     const hal_status status =
         hal_recording_reserve(recording, 1, bindings, (scalar_bytes + 7) & ~7u);
-    entry->queue = queue;
+    entry->recorder = recorder;
     entry->binding = recording->bindings + recording->binding_count;
-    entry->touched = hal_hazards_next(&queue->hazards);
+    entry->range = hal_hazards_next(&recorder->hazards);
     return status;
 }
 
-/* The next binding; a null buffer or a length of 0 is one that is not touched.
+/* Adds a binding; with a null buffer or length 0 the command does not access it.
  * Errors: OUT_OF_MEMORY. */
 static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, uint64_t offset,
                                         uint64_t length, uint32_t access)
@@ -40,34 +61,35 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
         *binding = (hal_binding){.access = access};
         return HAL_OK;
     }
-    const hal_status status = hal_buffer_use(buffer, entry->queue, &memory);
+    const hal_status status = hal_buffer_use(buffer, entry->recorder, &memory);
     if (status != HAL_OK) {
         return status;
     }
-    hal_hazard_range *touched = entry->touched++;
+    hal_hazard_range *range = entry->range++;
     binding->memory = memory->handle;
     binding->offset = offset;
     binding->length = length;
     binding->access = access;
     binding->reserved = 0;
-    touched->memory = memory;
-    touched->begin = offset;
-    touched->end = offset + length;
-    touched->access = access;
+    range->memory = memory;
+    range->begin = offset;
+    range->end = offset + length;
+    range->access = access;
     return HAL_OK;
 }
 
-/* The command itself; a null kernel for those that need none. Errors: OUT_OF_MEMORY. */
+/* `kernel` is null for copies and fills. Errors: OUT_OF_MEMORY. */
 static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, hal_kernel *kernel,
                                        const uint32_t grid[3], uint32_t pattern,
                                        const void *scalars, uint32_t scalar_bytes)
 {
-    hal_queue *queue = entry->queue;
-    hal_recording *recording = queue->recording;
+    hal_recorder *recorder = entry->recorder;
+    hal_recording *recording = recorder->recording;
     hal_plugin_kernel *handle = NULL;
     if (kernel) {
-        if (atomic_load_explicit(&kernel->stamp, memory_order_relaxed) != queue->serial) {
-            const hal_status status = hal_kernel_note_use(kernel, queue);
+        if (atomic_load_explicit(&kernel->batch_serial, memory_order_relaxed) !=
+            recorder->serial) {
+            const hal_status status = hal_kernel_note_use(kernel, recorder);
             if (status != HAL_OK) {
                 return status;
             }
@@ -76,11 +98,11 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
     }
     const uint32_t bindings =
         (uint32_t)(entry->binding - recording->bindings) - recording->binding_count;
-    const uint32_t touched =
-        (uint32_t)(entry->touched - queue->hazards.ranges) - queue->hazards.end;
+    const uint32_t ranges =
+        (uint32_t)(entry->range - recorder->hazards.ranges) - recorder->hazards.end;
     hal_command *command = &recording->commands[recording->command_count++];
     command->kind = kind;
-    command->flags = hal_hazards_note(&queue->hazards, touched) ? HAL_COMMAND_BARRIER : 0;
+    command->flags = hal_hazards_note(&recorder->hazards, ranges) ? HAL_COMMAND_BARRIER : 0;
     command->binding_count = (uint16_t)bindings;
     command->scalar_bytes = (uint16_t)scalar_bytes;
     command->binding_first = recording->binding_count;

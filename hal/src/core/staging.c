@@ -1,34 +1,36 @@
-/* Staging memory, see staging.h. Called by transfer.c and queue.c. */
+/* Staging memory, see staging.h. Called by transfer.c and queue_lifecycle.c. */
 #include "staging.h"
 
 #include "buffer.h"
-#include "device.h"
+#include "flush.h"
+
 #include "base/status.h"
 
 #include <stdlib.h>
 
-/* Writes begin at multiples of PLACE, or of what bindings of the device need. */
-enum { CHUNKS = 4, PLACE = 256 };
+/* Writes start at multiples of MIN_ALIGNMENT bytes or of the device's binding alignment. */
+enum { CHUNKS = 4, MIN_ALIGNMENT = 256 };
 #define CHUNK_BYTES (UINT64_C(256) << 10)
 
-typedef struct chunk {
+typedef struct staging_chunk {
     hal_buffer *buffer; /* null until it is needed */
     char *pointer;
     uint64_t last; /* value of the last batch that reads it */
-} chunk;
+} staging_chunk;
 
 struct hal_staging {
-    chunk chunks[CHUNKS];
-    uint32_t count; /* of chunks; fewer once memory was short */
+    staging_chunk chunks[CHUNKS];
+    uint32_t count; /* of usable chunks; fewer than CHUNKS after memory was short */
     uint32_t current;
     uint64_t used; /* bytes of the current chunk */
 };
 
-/* 0 when it cannot be had: who needs memory says why. */
-static int make_chunk(hal_queue *queue, chunk *at)
+/* Returns 0 without memory; the message is not used. */
+static int chunk_create(hal_queue *queue, staging_chunk *chunk)
 {
     hal_buffer *made = NULL;
-    if (hal_buffer_create(queue->device, HAL_MEMORY_UPLOAD, CHUNK_BYTES, &made) != HAL_OK) {
+    if (hal_buffer_create(queue->timeline.device, HAL_MEMORY_UPLOAD, CHUNK_BYTES, &made) !=
+        HAL_OK) {
         return 0;
     }
     hal_buffer_set_label(made, "staging");
@@ -37,67 +39,72 @@ static int make_chunk(hal_queue *queue, chunk *at)
         hal_buffer_release(made);
         return 0;
     }
-    *at = (chunk){.buffer = made, .pointer = pointer};
+    *chunk = (staging_chunk){.buffer = made, .pointer = pointer};
     return 1;
 }
 
-/* Makes the current chunk, or waits until the device has read what was written to it before. The
- * ring ends before one that cannot be had, and goes on at its first. */
-static hal_status free_chunk(hal_queue *queue, struct hal_staging *staging)
+/* Creates the current chunk, or waits until the device has read its contents. Without memory for
+ * the chunk the ring ends before it. */
+static hal_status chunk_prepare(hal_queue *queue, struct hal_staging *staging)
 {
-    chunk *at = &staging->chunks[staging->current];
-    if (!at->buffer && !make_chunk(queue, at)) {
+    staging_chunk *chunk = &staging->chunks[staging->current];
+    if (!chunk->buffer && !chunk_create(queue, chunk)) {
         staging->count = staging->current;
         staging->current = 0;
-        at = staging->chunks;
+        chunk = staging->chunks;
     }
-    if (staging->count == 0 || at->last == 0) {
+    if (staging->count == 0 || chunk->last == 0) {
         return HAL_OK;
     }
-    hal_point point = {queue, at->last};
+    hal_point point = {queue, chunk->last};
     hal_status status = HAL_OK;
-    if (at->last == hal_queue_next_value(queue)) {
+    if (chunk->last == hal_timeline_next_value(&queue->timeline)) {
         status = hal_queue_flush(queue, &point);
     }
     return status == HAL_OK ? hal_point_wait(point, HAL_WAIT_FOREVER) : status;
 }
 
+static uint64_t write_alignment(const hal_queue *queue)
+{
+    const uint64_t alignment = queue->timeline.device->info.binding_alignment;
+    return alignment > MIN_ALIGNMENT ? alignment : MIN_ALIGNMENT;
+}
+
 hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, void **pointer)
 {
     struct hal_staging *staging = queue->staging;
-    const uint64_t alignment = queue->device->info.binding_alignment;
-    const uint64_t place = alignment > PLACE ? alignment : PLACE;
+    const uint64_t alignment = write_alignment(queue);
     *pointer = NULL;
     if (!staging) {
         staging = queue->staging = calloc(1, sizeof *staging);
         if (!staging) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the staging of a queue");
+            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for staging of a queue");
         }
         staging->count = CHUNKS;
     }
-    /* A full batch goes first, so that the command is in the batch whose value the chunk keeps. */
-    hal_status status = hal_queue_make_room(queue);
+    /* A full batch is flushed first: the chunk keeps the value of the batch with the command. */
+    hal_status status = hal_flush_if_full(queue);
     if (status != HAL_OK || staging->count == 0) {
         return status;
     }
     if (staging->used > 0 &&
-        hal_queue_has_reached(queue, staging->chunks[staging->current].last, 0)) {
+        hal_timeline_has_reached(&queue->timeline, staging->chunks[staging->current].last, 0)) {
         staging->used = 0;
     }
     if (bytes > CHUNK_BYTES - staging->used) {
         staging->current = (staging->current + 1) % staging->count;
         staging->used = 0;
     }
-    status = staging->used == 0 ? free_chunk(queue, staging) : HAL_OK;
+    status = staging->used == 0 ? chunk_prepare(queue, staging) : HAL_OK;
     if (status != HAL_OK || staging->count == 0) {
         return status;
     }
-    chunk *at = &staging->chunks[staging->current];
-    *range = (hal_range){at->buffer, staging->used, bytes};
-    *pointer = at->pointer + staging->used;
-    staging->used += (bytes + place - 1) / place * place;
+    staging_chunk *chunk = &staging->chunks[staging->current];
+    *range = (hal_range){chunk->buffer, staging->used, bytes};
+    *pointer = chunk->pointer + staging->used;
+    staging->used += (bytes + alignment - 1) / alignment * alignment;
     staging->used = staging->used < CHUNK_BYTES ? staging->used : CHUNK_BYTES;
-    at->last = hal_queue_next_value(queue);
+    chunk->last = hal_timeline_next_value(&queue->timeline);
     return HAL_OK;
 }
 

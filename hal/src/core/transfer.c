@@ -1,54 +1,59 @@
-/* Data between host and buffers, and between devices: directly where the host sees the memory and
- * nothing uses it, or where one device reaches the other, else through staging memory of the pool
- * and copy commands. Called by programs through hal/queue.h. */
-#include "buffer.h"
-#include "device.h"
+/* Transfers between host and buffers and between devices. Idle mapped memory is written directly,
+ * and peers copy directly; all else goes through staging memory and copy commands. Called by
+ * programs through hal/queue.h. */
+#include "flush.h"
+#include "held.h"
 #include "hooks.h"
-#include "point.h"
-#include "queue.h"
+#include "record.h"
 #include "staging.h"
+#include "submit.h"
+
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE (UINT64_C(16) << 20) /* staged at a time */
-#define PIECES_UNDER_WAY 4
+#define PIECE (UINT64_C(16) << 20) /* bytes staged at a time */
+#define PIECES_IN_FLIGHT 4
 
-static hal_status check_side(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
-                             uint64_t bytes, const char *what, const char *name)
+static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
+                              uint64_t bytes, const char *function, const char *argument)
 {
-    const hal_status status = hal_queue_check(queue, what);
+    const hal_status status = hal_queue_check(queue, function);
     if (status != HAL_OK) {
         return status;
     }
     if (!buffer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", what, name);
+        return hal_null_argument(function, argument);
     }
-    if (buffer->device != queue->device) {
+    const hal_device *device = queue->timeline.device;
+    if (buffer->device != device) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "%s: %s \"%s\" is of device %s:%u, the queue of %s:%u", what, name,
-                        buffer->label, buffer->device->plugin->name, buffer->device->index,
-                        queue->device->plugin->name, queue->device->index);
+                        "%s: %s: expected a buffer of %s:%u, the queue's device, got \"%s\" of "
+                        "%s:%u",
+                        function, argument, device->plugin->name, device->index, buffer->label,
+                        buffer->device->plugin->name, buffer->device->index);
     }
     if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "%s: offset %llu and %llu bytes reach beyond the %llu bytes of %s \"%s\"",
-                        what, (unsigned long long)offset, (unsigned long long)bytes,
-                        (unsigned long long)buffer->bytes, name, buffer->label);
+                        "%s: %s: expected a range within the %llu bytes of \"%s\", got offset %llu "
+                        "and %llu bytes",
+                        function, argument, (unsigned long long)buffer->bytes, buffer->label,
+                        (unsigned long long)offset, (unsigned long long)bytes);
     }
     return HAL_OK;
 }
 
-/* Where memory is out, the queue's own work is waited for: it may be what holds the memory. */
-static hal_status make_staging(hal_queue *queue, uint32_t kind, uint64_t bytes,
-                               hal_buffer **staging)
+/* Without memory the queue is waited for: its own work may hold the memory. */
+static hal_status staging_create(hal_queue *queue, uint32_t kind, uint64_t bytes,
+                                 hal_buffer **staging)
 {
-    hal_status status = hal_buffer_create(queue->device, kind, bytes, staging);
+    hal_device *device = queue->timeline.device;
+    hal_status status = hal_buffer_create(device, kind, bytes, staging);
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
         if (status == HAL_OK) {
-            status = hal_buffer_create(queue->device, kind, bytes, staging);
+            status = hal_buffer_create(device, kind, bytes, staging);
         }
     }
     return status;
@@ -62,16 +67,16 @@ static hal_status record_copy(hal_queue *queue, hal_range source, hal_range targ
                                .grid = {1, 1, 1},
                                .ranges = ranges,
                                .access = hal_copy_access};
-    const hal_status status = hal_queue_make_room(queue);
-    return status == HAL_OK ? hal_queue_record(queue, &action) : status;
+    const hal_status status = hal_flush_if_full(queue);
+    return status == HAL_OK ? hal_record_action(&queue->recorder, &action) : status;
 }
 
-/* Through memory of its own. */
-static hal_status write_alone(hal_queue *queue, hal_range target, const void *data)
+/* Through a buffer that is allocated for the write. */
+static hal_status write_through_buffer(hal_queue *queue, hal_range target, const void *data)
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
-    hal_status status = make_staging(queue, HAL_MEMORY_UPLOAD, target.length, &staging);
+    hal_status status = staging_create(queue, HAL_MEMORY_UPLOAD, target.length, &staging);
     if (status == HAL_OK) {
         status = hal_buffer_map_begin(staging, &pointer);
     }
@@ -88,46 +93,46 @@ static hal_status write_piece(hal_queue *queue, hal_range target, const void *da
 {
     hal_range staged = {0};
     void *pointer = NULL;
-    if (target.length <= HAL_STAGING_MOST) {
+    if (target.length <= HAL_STAGING_MAX) {
         const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
         if (status != HAL_OK) {
             return status;
         }
     }
     if (!pointer) {
-        return write_alone(queue, target, data);
+        return write_through_buffer(queue, target, data);
     }
     memcpy(pointer, data, target.length);
     hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
     return record_copy(queue, staged, target);
 }
 
-static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
+static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                               const void *data, uint64_t bytes)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_write");
     if (status == HAL_OK) {
-        status = check_side(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
+        status = check_range(queue, buffer, offset, bytes, "hal_queue_write", "buffer");
     }
     if (status != HAL_OK || bytes == 0) {
         return status;
     }
     if (!data) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_write: data is null");
+        return hal_null_argument("hal_queue_write", "data");
     }
-    /* Not where the queue waits for others: the next point would not be behind them. */
-    const int at_once =
-        buffer->kind != HAL_MEMORY_DOWNLOAD && queue->recording->wait_count == 0;
-    char *mapped = at_once ? hal_buffer_idle_pointer(buffer) : NULL;
+    /* A write after waits is recorded: otherwise the next point would not come after them. */
+    const int may_be_direct =
+        buffer->kind != HAL_MEMORY_DOWNLOAD && queue->recorder.recording->wait_count == 0;
+    char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
         memcpy(mapped + offset, data, bytes);
         return HAL_OK;
     }
-    hal_point points[PIECES_UNDER_WAY] = {{0}};
+    hal_point points[PIECES_IN_FLIGHT] = {{0}};
     for (uint64_t done = 0, piece = 0; status == HAL_OK && done < bytes; piece++) {
         const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
-        hal_point *point = &points[piece % PIECES_UNDER_WAY];
+        hal_point *point = &points[piece % PIECES_IN_FLIGHT];
         status = hal_point_wait(*point, HAL_WAIT_FOREVER);
         if (status == HAL_OK) {
             status = write_piece(queue, (hal_range){buffer, offset + done, length},
@@ -141,25 +146,12 @@ static hal_status write_range(hal_queue *queue, hal_buffer *buffer, uint64_t off
     return status;
 }
 
-static hal_status read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
-{
-    void *pointer = NULL;
-    hal_memory *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&memory->uses.lock);
-    const hal_status status = hal_memory_map(buffer->device, memory, &pointer);
-    pthread_mutex_unlock(&memory->uses.lock);
-    if (status == HAL_OK) {
-        memcpy(data, (const char *)pointer + offset, bytes);
-    }
-    return status;
-}
-
 static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes)
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
-    hal_status status = make_staging(queue, HAL_MEMORY_DOWNLOAD, bytes, &staging);
+    hal_status status = staging_create(queue, HAL_MEMORY_DOWNLOAD, bytes, &staging);
     if (status == HAL_OK) {
         status = record_copy(queue, (hal_range){buffer, offset, bytes},
                              (hal_range){staging, 0, bytes});
@@ -178,19 +170,19 @@ static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     return status;
 }
 
-static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
+static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
                              uint64_t bytes)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_queue_read");
     if (status == HAL_OK) {
-        status = check_side(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
+        status = check_range(queue, buffer, offset, bytes, "hal_queue_read", "buffer");
     }
     if (status == HAL_OK && bytes > 0 && !data) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_read: data is null");
+        status = hal_null_argument("hal_queue_read", "data");
     }
     const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
-    if (mapped) { /* nothing will be recorded that comes after what the queue waits for */
-        status = hal_queue_flush_waits(queue, NULL);
+    if (mapped) { /* no command will be recorded, so the waits are flushed alone */
+        status = hal_flush_waits(queue, NULL);
     }
     if (status == HAL_OK && (mapped || bytes == 0)) {
         status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
@@ -200,7 +192,7 @@ static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     }
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
-        return read_mapped(buffer, offset, data, bytes);
+        return hal_buffer_read_mapped(buffer, offset, data, bytes);
     }
     for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
         const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
@@ -210,16 +202,17 @@ static hal_status read_range(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     return status;
 }
 
-/* The source's queue copies, after the work of both queues so far. An empty batch of the target's
- * queue waits for the copy, so that the last points of both come after it. */
-static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, hal_range target)
+/* The source's queue copies after the earlier work of both queues. An empty batch of the target's
+ * queue waits for the copy, so that the last points of both queues come after it. */
+static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue *to,
+                                   hal_range target)
 {
     hal_point point = {0};
     hal_status status = HAL_OK;
     if (from == to) {
         return record_copy(from, source, target);
     }
-    status = hal_queue_flush_waits(to, &point);
+    status = hal_flush_waits(to, &point);
     if (status == HAL_OK) {
         status = hal_queue_wait_point(from, point);
     }
@@ -232,21 +225,23 @@ static hal_status copy_across(hal_queue *from, hal_range source, hal_queue *to, 
     if (status != HAL_OK) {
         return status;
     }
-    /* The target's queue, and so its device and memory, stays until the copy has run. Where nothing
-     * would keep it, as when hal holds the batch for a third device, the copy is waited for. */
-    if (!hal_queue_has_submitted(from, point.value) ||
-        hal_queue_add_dependent(to, (hal_last_use){from, point.value}) != HAL_OK) {
+    /* The target's queue keeps its device and memory until the copy has run. If hal holds the copy
+     * for a third device, nothing keeps the queue, and the copy is waited for. */
+    const hal_last_use copy = {&from->timeline, point.value};
+    if (!hal_timeline_has_submitted(copy.timeline, copy.value) ||
+        hal_submit_add_dependent(to, copy) != HAL_OK) {
         status = hal_point_wait(point, HAL_WAIT_FOREVER);
-        status = status == HAL_OK ? hal_point_take_failure(from) : status;
+        status = status == HAL_OK ? hal_held_take_deferred_error(from) : status;
     }
     if (status == HAL_OK) {
         status = hal_queue_wait_point(to, point);
     }
-    return status == HAL_OK ? hal_queue_flush_waits(to, NULL) : status;
+    return status == HAL_OK ? hal_flush_waits(to, NULL) : status;
 }
 
-/* Piece by piece through the host. */
-static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, hal_range target)
+/* In pieces through the host. */
+static hal_status transfer_through_host(hal_queue *from, hal_range source, hal_queue *to,
+                                        hal_range target)
 {
     const uint64_t bytes = source.length, piece = bytes < PIECE ? bytes : PIECE;
     hal_status status = HAL_OK;
@@ -267,7 +262,7 @@ static hal_status copy_staged(hal_queue *from, hal_range source, hal_queue *to, 
     return status;
 }
 
-static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
+static hal_status queue_transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
                            hal_range to)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
@@ -275,11 +270,11 @@ static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *t
         status = hal_hook_use(HAL_OBJECT_BUFFER, to.buffer, "hal_queue_transfer");
     }
     if (status == HAL_OK) {
-        status = check_side(source_queue, from.buffer, from.offset, from.length,
+        status = check_range(source_queue, from.buffer, from.offset, from.length,
                             "hal_queue_transfer", "source");
     }
     if (status == HAL_OK) {
-        status = check_side(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
+        status = check_range(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
                             "target");
     }
     if (status != HAL_OK || from.length == 0) {
@@ -288,11 +283,14 @@ static hal_status transfer(hal_queue *source_queue, hal_range from, hal_queue *t
     if (from.buffer == to.buffer && from.offset < to.offset + to.length &&
         to.offset < from.offset + from.length) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_transfer: source and target overlap");
+                        "hal_queue_transfer: target: expected no overlap with source, got the "
+                        "same buffer at offsets %llu and %llu with %llu bytes",
+                        (unsigned long long)from.offset, (unsigned long long)to.offset,
+                        (unsigned long long)from.length);
     }
-    return hal_device_can_access_peer(source_queue->device, target_queue->device)
-               ? copy_across(source_queue, from, target_queue, to)
-               : copy_staged(source_queue, from, target_queue, to);
+    return hal_device_can_access_peer(source_queue->timeline.device, target_queue->timeline.device)
+               ? transfer_to_peer(source_queue, from, target_queue, to)
+               : transfer_through_host(source_queue, from, target_queue, to);
 }
 
 hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset, const void *data,
@@ -300,7 +298,7 @@ hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset
 {
     hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_write");
     if (status == HAL_OK) {
-        status = write_range(queue, buffer, offset, data, bytes);
+        status = queue_write(queue, buffer, offset, data, bytes);
         hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
     return status;
@@ -311,7 +309,7 @@ hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
 {
     hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_read");
     if (status == HAL_OK) {
-        status = read_range(queue, buffer, offset, data, bytes);
+        status = queue_read(queue, buffer, offset, data, bytes);
         hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
     }
     return status;
@@ -327,8 +325,8 @@ hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint6
     }
     status = hal_hook_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
     if (status == HAL_OK) {
-        status = transfer(source_queue, (hal_range){source, source_offset, bytes}, target_queue,
-                          (hal_range){target, target_offset, bytes});
+        status = queue_transfer(source_queue, (hal_range){source, source_offset, bytes},
+                                target_queue, (hal_range){target, target_offset, bytes});
         hal_hook_leave(HAL_OBJECT_QUEUE, target_queue, status);
     }
     return hal_hook_leave(HAL_OBJECT_QUEUE, source_queue, status);

@@ -5,7 +5,6 @@
  * A batch is run by itself: before it is handed over the queue's work is waited for, so that memory
  * can be looked at, and after it too. The layer keeps a copy of what the file says of each memory
  * that it has seen, and writes what differs. Called by layer.c. */
-#include "core/device.h"
 #include "core/queue.h"
 #include "dump_file.h"
 #include "dump_kernel.h"
@@ -183,7 +182,7 @@ static hal_status find_dump(const hal_event *event, dump **found)
 {
     const hal_queue *queue = event->queue;
     dump **at = place_of(queue);
-    if (*at && (*at)->base != queue->base) {
+    if (*at && (*at)->base != queue->timeline.base) {
         end_dump(at);
     }
     at = place_of(queue);
@@ -194,7 +193,7 @@ static hal_status find_dump(const hal_event *event, dump **found)
         }
         made->queue = queue;
         made->device = event->device;
-        made->base = queue->base;
+        made->base = queue->timeline.base;
         *at = made;
         made->failed = hal_dump_file_create(folder, &made->file);
         made->failed = made->failed ? made->failed : put_device(made);
@@ -208,16 +207,17 @@ static hal_status find_dump(const hal_event *event, dump **found)
 static hal_status wait_for_earlier(const hal_event *event)
 {
     const hal_queue *queue = event->queue;
-    const uint64_t earlier = atomic_load(&queue->submitted);
+    const uint64_t earlier = atomic_load(&queue->timeline.submitted);
     hal_status status = HAL_OK;
-    if (earlier > queue->base) {
-        status = event->device->plugin->wait(queue->handle, earlier - queue->base, UINT64_MAX);
+    if (earlier > queue->timeline.base) {
+        status = event->device->plugin->wait(queue->timeline.handle,
+                                             earlier - queue->timeline.base, UINT64_MAX);
     }
     for (uint32_t i = 0; status == HAL_OK && i < event->recording->wait_count; i++) {
         const hal_last_use wait = event->recording->waits[i];
-        if (!atomic_load(&wait.queue->closing) && wait.value > wait.queue->base) {
-            status = wait.queue->device->plugin->wait(
-                wait.queue->handle, wait.value - wait.queue->base, UINT64_MAX);
+        if (!atomic_load(&wait.timeline->closing) && wait.value > wait.timeline->base) {
+            status = wait.timeline->device->plugin->wait(
+                wait.timeline->handle, wait.value - wait.timeline->base, UINT64_MAX);
         }
     }
     return status;
@@ -482,12 +482,13 @@ static hal_status submitting(const hal_event *event)
         status = collect(recording, 1, &to->written);
     }
     if (status == HAL_OK) {
-        const uint64_t earlier = atomic_load(&event->queue->submitted) - event->queue->base;
+        const hal_timeline *timeline = &event->queue->timeline;
+        const uint64_t earlier = atomic_load(&timeline->submitted) - timeline->base;
         status = put_changes(to, HAL_DUMP_DATA, &touched,
-                             (hal_plugin_wait){earlier ? event->queue->handle : NULL, earlier});
+                             (hal_plugin_wait){earlier ? timeline->handle : NULL, earlier});
     }
     if (status == HAL_OK) {
-        status = put_batch(to, recording, event->value - event->queue->base);
+        status = put_batch(to, recording, event->value - event->queue->timeline.base);
     }
     if (status == HAL_OK) {
         status = hal_dump_file_flush(&to->file);
@@ -581,15 +582,15 @@ static void submitted(const hal_event *event, hal_status status)
         return;
     }
     const hal_queue *queue = event->queue;
-    const uint64_t value = event->value - queue->base;
+    const uint64_t value = event->value - queue->timeline.base;
     hal_payload outcome = {0};
     hal_status written = HAL_OK;
     if (status == HAL_OK) {
-        status = event->device->plugin->wait(queue->handle, value, UINT64_MAX);
+        status = event->device->plugin->wait(queue->timeline.handle, value, UINT64_MAX);
     }
     if (status == HAL_OK) {
         written = put_changes(to, HAL_DUMP_RESULT, &to->written,
-                              (hal_plugin_wait){queue->handle, value});
+                              (hal_plugin_wait){queue->timeline.handle, value});
     }
     hal_payload_u32(&outcome, (uint32_t)status);
     hal_payload_string(&outcome, status == HAL_OK ? "" : hal_status_message());

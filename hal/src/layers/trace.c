@@ -10,7 +10,8 @@
  *
  * Called by layer.c, and by core through its table of hooks. */
 #include "base/clock.h"
-#include "core/device.h"
+#include "core/kernel.h"
+#include "core/pool.h"
 #include "core/queue.h"
 #include "layer.h"
 #include "base/map.h"
@@ -81,7 +82,7 @@ static hal_queue_trace *trace_of(hal_queue *queue)
         queue->trace = calloc(1, sizeof *queue->trace);
     }
     hal_queue_trace *trace = queue->trace;
-    const uint32_t group = group_of(queue->device);
+    const uint32_t group = group_of(queue->timeline.device);
     if (trace && trace->line.group != group) {
         *trace = (hal_queue_trace){.line.group = group};
         pthread_mutex_lock(&lock);
@@ -106,7 +107,8 @@ static void harvest(hal_queue *queue, hal_queue_trace *trace)
     if (done == 0) {
         return;
     }
-    const hal_plugin *plugin = queue->device->plugin;
+    const hal_timeline *timeline = &queue->timeline;
+    const hal_plugin *plugin = timeline->device->plugin;
     const uint64_t now = trace->seen_ns;
     const uint64_t last = trace->pending[done - 1].value;
     for (uint32_t i = 0; i < done; i++) {
@@ -114,8 +116,8 @@ static void harvest(hal_queue *queue, hal_queue_trace *trace)
         uint64_t before = 0;
         if (batch->value < last &&
             (!plugin->queue_elapsed ||
-             plugin->queue_elapsed(queue->handle, batch->value - queue->base, last - queue->base,
-                                   &before) != HAL_OK)) {
+             plugin->queue_elapsed(timeline->handle, batch->value - timeline->base,
+                                   last - timeline->base, &before) != HAL_OK)) {
             continue;
         }
         const uint64_t end = before < now ? now - before : 0;
@@ -139,10 +141,9 @@ static hal_status begin(void)
 /* The curve of the device's memory; `more` has just come and is not counted yet. */
 static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
 {
-    hal_pool *pool = &device->pool;
-    pthread_mutex_lock(&pool->lock);
-    const uint64_t in_use = pool->in_use_bytes + more, pooled = pool->pooled_bytes;
-    pthread_mutex_unlock(&pool->lock);
+    uint64_t in_use, pooled;
+    hal_pool_usage(device->pool, &in_use, &pooled);
+    in_use += more;
     hal_trace_counter(group_of(device), "memory", now,
                       "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
 }
@@ -220,8 +221,8 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     const int counts = (device->info.abilities & HAL_ABILITY_TIMESTAMPS) != 0 &&
                        device->plugin->queue_elapsed != NULL;
     if (!counts || trace->count == PENDING) {
-        const uint64_t value = event->value - queue->base;
-        if (device->plugin->wait(queue->handle, value, UINT64_MAX) == HAL_OK) {
+        const uint64_t value = event->value - queue->timeline.base;
+        if (device->plugin->wait(queue->timeline.handle, value, UINT64_MAX) == HAL_OK) {
             see(trace, event->value, hal_clock_ns());
             harvest(queue, trace);
         }

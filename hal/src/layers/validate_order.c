@@ -8,9 +8,8 @@
 #include "validate_state.h"
 
 #include "base/array.h"
-#include "core/buffer.h"
-#include "core/device.h"
-#include "core/kernel.h"
+#include "core/queue.h"
+#include "core/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,11 +208,11 @@ static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_
         join(&host, &facts->clock);
         return;
     }
-    if (queue->recording->wait_count > 0) {
+    if (queue->recorder.recording->wait_count > 0) {
         return; /* the host wrote what a command of the next batch copies */
     }
     if (facts->passed_count == 0) {
-        note_passed(facts, hal_queue_next_value(queue) - 1, facts->epoch - 1);
+        note_passed(facts, hal_timeline_next_value(&queue->timeline) - 1, facts->epoch - 1);
     } else {
         join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
     }
@@ -273,8 +272,8 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
     if (object && object->known.queue && !object->retired) {
         hal_access now = {.queue = object,
                           .epoch = object->known.queue->epoch,
-                          .batch = hal_queue_next_value(queue),
-                          .command = queue->recording->command_count};
+                          .batch = hal_timeline_next_value(&queue->timeline),
+                          .command = queue->recorder.recording->command_count};
         if (action->kind == HAL_COMMAND_DISPATCH) {
             snprintf(now.what, sizeof now.what, "kernel %s", action->kernel->names);
         } else {
@@ -311,7 +310,7 @@ void hal_validate_host_access(const hal_queue *queue, const hal_range *range, ui
     if (object && object->known.queue && !object->retired) {
         hal_access now = {.queue = object,
                           .epoch = object->known.queue->epoch - 1,
-                          .batch = hal_queue_next_value(queue) - 1,
+                          .batch = hal_timeline_next_value(&queue->timeline) - 1,
                           .access = access,
                           .what = ""};
         use_range(object, range, &now, "");
@@ -331,7 +330,7 @@ void hal_validate_batch_flushed(const hal_queue *queue, uint64_t value, hal_stat
         } else { /* what was dropped needs no waiting for */
             raise_to(&host, object, facts->epoch);
         }
-        if (status == HAL_OK || hal_queue_has_submitted(queue, value)) {
+        if (status == HAL_OK || hal_timeline_has_submitted(&queue->timeline, value)) {
             note_passed(facts, value, facts->epoch);
         }
         facts->epoch++;

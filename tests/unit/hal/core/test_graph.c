@@ -63,16 +63,17 @@ static void slots_take_other_buffers(void **state)
     assert_int_equal(first_word(b), 1);
     given[0] = c;
     assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
-                 "bindings 0 and 1 of command 1 overlap");
+                 "buffers: expected no overlap with a written range, got one of bindings 0 and 1 of "
+                 "command 1");
     given[0] = small;
     assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
-                 "buffers[0] has 60 bytes, the one it stands for has 64");
+                 "buffers[0]: expected at least the 64 bytes of the recorded buffer, got 60");
     assert_fails(hal_graph_launch(queue, graph, given, 1), HAL_ERROR_INVALID_ARGUMENT,
-                 "2 slots, 1 buffers");
+                 "buffer_count: expected 0 or 2, the number of slots, got 1");
     assert_fails(hal_graph_launch(queue, graph, NULL, 2), HAL_ERROR_INVALID_ARGUMENT,
-                 "buffers is null");
+                 "buffers: expected a valid pointer, got null");
     assert_fails(hal_graph_launch(queue, NULL, NULL, 0), HAL_ERROR_INVALID_ARGUMENT,
-                 "graph is null");
+                 "graph: expected a valid pointer, got null");
     hal_graph_destroy(graph);
     hal_buffer_release(a);
     hal_buffer_release(b);
@@ -138,9 +139,10 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
     char data[4] = {0};
     hal_queue *other = mock_queue(device);
     assert_fails(hal_graph_end(queue, NULL, 0, &graph), HAL_ERROR_INVALID_STATE,
-                 "no graph is being recorded");
+                 "queue: expected a graph in recording");
     assert_int_equal(hal_graph_begin(queue), HAL_OK);
-    assert_fails(hal_graph_begin(queue), HAL_ERROR_INVALID_STATE, "a graph is being recorded");
+    assert_fails(hal_graph_begin(queue), HAL_ERROR_INVALID_STATE,
+                 "queue: expected no graph in recording");
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_wait(queue, 0), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_write(queue, a, 0, data, 4), HAL_ERROR_INVALID_STATE);
@@ -148,14 +150,14 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
     assert_int_equal(hal_queue_wait_point(queue, (hal_point){0}), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_transfer(queue, a, 0, other, a, 8, 4), HAL_ERROR_INVALID_STATE);
     assert_fails(hal_graph_end(queue, &a, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
-                 "slots[0] is a buffer that no command");
+                 "slots[0]: expected a buffer that a command of the graph uses, got one that none uses");
     assert_null(graph);
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK); /* the recording was dropped */
     assert_int_equal(hal_graph_begin(queue), HAL_OK);
     hal_queue_fill(queue, (hal_range){a, 0, 4}, 1);
     hal_buffer *const twice[2] = {a, a};
     assert_fails(hal_graph_end(queue, twice, 2, &graph), HAL_ERROR_INVALID_ARGUMENT,
-                 "slots[0] and slots[1] are the same");
+                 "slots[1]: expected a buffer that is in one slot only, got that of slots[0]");
     assert_int_equal(hal_graph_begin(other), HAL_OK);
     hal_queue_fill(other, (hal_range){a, 0, 4}, 1);
     hal_queue_destroy(other); /* with a recording that was never ended */

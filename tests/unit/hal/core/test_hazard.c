@@ -2,6 +2,7 @@
 #include "mock_fixture.h"
 
 #include "core/hazard.h"
+#include "core/pool.h"
 
 static mock_state *mock;
 static hal_device *device;

@@ -53,7 +53,7 @@ static void points_are_reached_in_order(void **state)
     mock->fail_with = HAL_ERROR_TIMEOUT;
     mock->fail_in[MOCK_WAIT] = 1;
     assert_fails(hal_point_wait(first, HAL_WAIT_FOREVER), HAL_ERROR_TIMEOUT,
-                 "gave up a wait that has no time limit");
+                 "ended a wait without a time limit");
     mock->hold = 0;
     assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(hal_point_wait(first, 0), HAL_OK);
@@ -68,10 +68,12 @@ static void points_that_were_never_given_out_are_refused(void **state)
     side other = make_side("mock");
     const hal_point point = fill(&one, 1);
     const hal_point later = {one.queue, point.value + 1};
-    assert_fails(hal_point_wait(later, 0), HAL_ERROR_INVALID_ARGUMENT, "never given out");
+    assert_fails(hal_point_wait(later, 0), HAL_ERROR_INVALID_ARGUMENT,
+                 "hal_point_wait: point: expected a value up to ");
     assert_fails(hal_queue_wait_point(other.queue, later), HAL_ERROR_INVALID_ARGUMENT,
-                 "never given out");
-    assert_fails(hal_point_wait((hal_point){NULL, 3}, 0), HAL_ERROR_INVALID_ARGUMENT, "no queue");
+                 "hal_queue_wait_point: point: expected a value up to ");
+    assert_fails(hal_point_wait((hal_point){NULL, 3}, 0), HAL_ERROR_INVALID_ARGUMENT,
+                 "expected value 0 without a queue, got 3");
     end_side(&one);
     end_side(&other);
 }
@@ -370,21 +372,21 @@ static void time_between_points(void **state)
     assert_int_equal(hal_point_get_elapsed(first, second, &nanoseconds), HAL_OK);
     assert_int_equal(nanoseconds, 1000);
     assert_fails(hal_point_get_elapsed(second, first, &nanoseconds), HAL_ERROR_INVALID_ARGUMENT,
-                 "in their order");
+                 "not before first");
     assert_fails(hal_point_get_elapsed(first, second, NULL), HAL_ERROR_INVALID_ARGUMENT,
-                 "nanoseconds is null");
+                 "nanoseconds: expected a valid pointer, got null");
     assert_fails(hal_point_get_elapsed((hal_point){one.queue, 0}, second, &nanoseconds),
-                 HAL_ERROR_INVALID_ARGUMENT, "no batch");
+                 HAL_ERROR_INVALID_ARGUMENT, "expected the point of a batch, got 0");
     mock->hold = 1;
     const hal_point third = fill(&one, 3);
     assert_fails(hal_point_get_elapsed(first, third, &nanoseconds), HAL_ERROR_INVALID_STATE,
-                 "not reached yet");
+                 "second: expected a reached point");
     mock->hold = 0;
     end_side(&one);
     one = make_side("mock:1");
     const hal_point fourth = fill(&one, 4);
     assert_fails(hal_point_get_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
-                 "does not count time");
+                 "does not support HAL_ABILITY_TIMESTAMPS");
     end_side(&one);
 }
 

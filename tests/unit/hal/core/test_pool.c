@@ -142,7 +142,8 @@ static void mapping_never_meets_work_under_way(void **state)
     for (int i = 0; i < 4096; i++) {
         assert_int_equal(bytes[i], i / 512);
     }
-    assert_fails(hal_buffer_map_begin(target, &pointer), HAL_ERROR_UNSUPPORTED, "does not map");
+    assert_fails(hal_buffer_map_begin(target, &pointer), HAL_ERROR_UNSUPPORTED,
+                 "expected a kind that mock:0 maps, got HAL_MEMORY_DEVICE");
     hal_buffer_release(target);
 }
 
@@ -164,7 +165,7 @@ static void out_of_memory_trims_and_tries_again(void **state)
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 100 << 20, &more),
                  HAL_ERROR_OUT_OF_MEMORY,
-                 "104857600 bytes of device memory asked for, 58720256 of");
+                 "104857600 bytes of device memory requested, 58720256 of");
     assert_null(more);
     hal_buffer_release(large);
     more = mock_buffer(device, 240 << 20);
@@ -179,7 +180,7 @@ static void a_dropped_batch_holds_no_memory(void **state)
     touch(queue, one);
     mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     mock->fail_in[MOCK_SUBMIT] = 1;
-    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY, "handing over 1 commands");
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY, "submitting 1 commands");
     hal_buffer_release(one);
     one = mock_buffer(device, 200 << 20);
     hal_buffer_release(one);

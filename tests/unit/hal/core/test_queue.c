@@ -377,7 +377,7 @@ static void kernels_are_made_once(void **state)
     mock->fail_in[MOCK_KERNEL] = 1;
     mock->fail_with = HAL_ERROR_COMPILE;
     hal_ir_kernel *ir = mock_ir(77);
-    assert_fails(hal_kernel_create(device, ir, &one), HAL_ERROR_COMPILE, "making kernel shift");
+    assert_fails(hal_kernel_create(device, ir, &one), HAL_ERROR_COMPILE, "creating kernel shift");
     assert_null(one);
     assert_int_equal(hal_kernel_create(device, ir, &one), HAL_OK);
     hal_kernel_release(one);
@@ -437,9 +437,9 @@ static void native_kernels_go_by_format(void **state)
     assert_ptr_not_equal(one, other);
     hal_kernel_release(other);
     assert_fails(hal_kernel_create_native(device, "mock", "code", 4, "main", signature, &other),
-                 HAL_ERROR_UNSUPPORTED, "it takes mock-text,mock-binary");
+                 HAL_ERROR_UNSUPPORTED, "accepts (mock-text,mock-binary), got \"mock\"");
     assert_fails(hal_kernel_create_native(device, "", "code", 4, "main", signature, &other),
-                 HAL_ERROR_UNSUPPORTED, "it takes");
+                 HAL_ERROR_UNSUPPORTED, "got \"\"");
     hal_kernel_release(one);
     hal_ir_kernel_destroy(signature);
 }
@@ -472,7 +472,7 @@ static void native_products_may_decline(void **state)
     assert_int_equal(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16), HAL_OK);
     ranges[2].offset = 64;
     assert_fails(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16),
-                 HAL_ERROR_INVALID_ARGUMENT, "bindings 1 (\"b\") and 2 (\"c\") of kernel gemm");
+                 HAL_ERROR_INVALID_ARGUMENT, "got one with bindings[1] (\"b\")");
     hal_kernel_release(made);
     product.m = 2000;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
@@ -480,11 +480,11 @@ static void native_products_may_decline(void **state)
     assert_null(made);
     product.lda = 3;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "leading dimension");
+                 HAL_ERROR_INVALID_ARGUMENT, "description.lda: expected at least the number of columns");
     product.lda = 4;
     product.size = 0;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "size, 0, is not sizeof(hal_gemm_description)");
+                 HAL_ERROR_INVALID_ARGUMENT, "description.size: expected sizeof(hal_gemm_description)");
     /* A later minor's, which says nothing in what it has more, and which does. */
     struct {
         hal_gemm_description known;
@@ -496,7 +496,7 @@ static void native_products_may_decline(void **state)
     hal_kernel_release(made);
     later.more = 1;
     assert_fails(hal_kernel_create_gemm(device, &later.known, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "something behind it");
+                 HAL_ERROR_INVALID_ARGUMENT, "with zeros in the fields that this hal does not know");
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     hal_buffer_release(buffer);
 }

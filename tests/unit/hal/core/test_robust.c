@@ -62,46 +62,71 @@ static void null_handles_are_named(void **state)
     const uint32_t grid[3] = {1, 1, 1};
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     assert_fails(hal_registry_report_create(NULL), bad, "report is null");
-    assert_fails(hal_device_get_memory(NULL, &now), bad, "device is null");
-    assert_fails(hal_device_get_memory(device, NULL), bad, "statistics is null");
-    assert_fails(hal_device_trim(NULL), bad, "device is null");
-    assert_fails(hal_buffer_create(NULL, 0, 4, &made_buffer), bad, "device is null");
+    assert_fails(hal_device_get_memory(NULL, &now), bad,
+                 ": device: expected a valid pointer, got null");
+    assert_fails(hal_device_get_memory(device, NULL), bad,
+                 ": statistics: expected a valid pointer, got null");
+    assert_fails(hal_device_trim(NULL), bad, ": device: expected a valid pointer, got null");
+    assert_fails(hal_buffer_create(NULL, 0, 4, &made_buffer), bad,
+                 ": device: expected a valid pointer, got null");
     assert_null(made_buffer);
-    assert_fails(hal_buffer_create(device, 0, 4, NULL), bad, "buffer is null");
-    assert_fails(hal_buffer_map_begin(NULL, &pointer), bad, "buffer is null");
-    assert_fails(hal_buffer_map_begin(buffer, NULL), bad, "pointer is null");
-    assert_fails(hal_buffer_map_end(NULL), bad, "buffer is null");
-    assert_fails(hal_queue_create(NULL, &made_queue), bad, "device is null");
+    assert_fails(hal_buffer_create(device, 0, 4, NULL), bad,
+                 ": buffer: expected a valid pointer, got null");
+    assert_fails(hal_buffer_map_begin(NULL, &pointer), bad,
+                 ": buffer: expected a valid pointer, got null");
+    assert_fails(hal_buffer_map_begin(buffer, NULL), bad,
+                 ": pointer: expected a valid pointer, got null");
+    assert_fails(hal_buffer_map_end(NULL), bad, ": buffer: expected a valid pointer, got null");
+    assert_fails(hal_queue_create(NULL, &made_queue), bad,
+                 ": device: expected a valid pointer, got null");
     assert_null(made_queue);
-    assert_fails(hal_queue_create(device, NULL), bad, "queue is null");
-    assert_fails(hal_queue_flush(NULL, NULL), bad, "queue is null");
-    assert_fails(hal_queue_wait(NULL, 0), bad, "queue is null");
-    assert_fails(hal_queue_wait_point(NULL, (hal_point){0}), bad, "queue is null");
-    assert_fails(hal_queue_dispatch(NULL, kernel, grid, NULL, 0, NULL, 0), bad, "queue is null");
-    assert_fails(hal_queue_dispatch(queue, NULL, grid, NULL, 0, NULL, 0), bad, "kernel is null");
-    assert_fails(hal_queue_dispatch(queue, kernel, NULL, NULL, 0, NULL, 0), bad, "grid is null");
-    assert_fails(hal_queue_copy(NULL, (hal_range){0}, (hal_range){0}), bad, "queue is null");
+    assert_fails(hal_queue_create(device, NULL), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_flush(NULL, NULL), bad, ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_wait(NULL, 0), bad, ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_wait_point(NULL, (hal_point){0}), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_dispatch(NULL, kernel, grid, NULL, 0, NULL, 0), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_dispatch(queue, NULL, grid, NULL, 0, NULL, 0), bad,
+                 ": kernel: expected a valid pointer, got null");
+    assert_fails(hal_queue_dispatch(queue, kernel, NULL, NULL, 0, NULL, 0), bad,
+                 ": grid: expected a valid pointer, got null");
+    assert_fails(hal_queue_copy(NULL, (hal_range){0}, (hal_range){0}), bad,
+                 ": queue: expected a valid pointer, got null");
     assert_fails(hal_queue_copy(queue, (hal_range){0}, (hal_range){buffer, 0, 4}), bad,
-                 "source has no buffer");
+                 ": source: expected a buffer, got null");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){0}), bad,
-                 "target has no buffer");
-    assert_fails(hal_queue_fill(queue, (hal_range){0}, 0), bad, "target has no buffer");
-    assert_fails(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), bad, "queue is null");
-    assert_fails(hal_queue_write(queue, NULL, 0, "", 1), bad, "buffer is null");
-    assert_fails(hal_queue_write(queue, buffer, 0, NULL, 1), bad, "data is null");
-    assert_fails(hal_queue_read(queue, buffer, 0, 1, NULL), bad, "data is null");
-    assert_fails(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), bad, "source is null");
-    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), bad, "target is null");
-    assert_fails(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), bad, "queue is null");
-    assert_fails(hal_kernel_create(device, NULL, &made_kernel), bad, "ir is null");
-    assert_fails(hal_kernel_create(device, NULL, NULL), bad, "kernel is null");
+                 ": target: expected a buffer, got null");
+    assert_fails(hal_queue_fill(queue, (hal_range){0}, 0), bad,
+                 ": target: expected a buffer, got null");
+    assert_fails(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_queue_write(queue, NULL, 0, "", 1), bad,
+                 ": buffer: expected a valid pointer, got null");
+    assert_fails(hal_queue_write(queue, buffer, 0, NULL, 1), bad,
+                 ": data: expected a valid pointer, got null");
+    assert_fails(hal_queue_read(queue, buffer, 0, 1, NULL), bad,
+                 ": data: expected a valid pointer, got null");
+    assert_fails(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), bad,
+                 ": source: expected a valid pointer, got null");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), bad,
+                 ": target: expected a valid pointer, got null");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_kernel_create(device, NULL, &made_kernel), bad,
+                 ": ir: expected a valid pointer, got null");
+    assert_fails(hal_kernel_create(device, NULL, NULL), bad,
+                 ": kernel: expected a valid pointer, got null");
     assert_fails(hal_kernel_create_native(device, NULL, "", 0, "", NULL, &made_kernel), bad,
-                 "format is null");
+                 ": format: expected a valid pointer, got null");
     assert_fails(hal_kernel_create_gemm(device, NULL, &made_kernel, NULL), bad,
-                 "description is null");
-    assert_fails(hal_graph_begin(NULL), bad, "queue is null");
-    assert_fails(hal_graph_end(NULL, NULL, 0, &graph), bad, "queue is null");
-    assert_fails(hal_graph_launch(NULL, NULL, NULL, 0), bad, "queue is null");
+                 ": description: expected a valid pointer, got null");
+    assert_fails(hal_graph_begin(NULL), bad, ": queue: expected a valid pointer, got null");
+    assert_fails(hal_graph_end(NULL, NULL, 0, &graph), bad,
+                 ": queue: expected a valid pointer, got null");
+    assert_fails(hal_graph_launch(NULL, NULL, NULL, 0), bad,
+                 ": queue: expected a valid pointer, got null");
 }
 
 static void null_is_released_and_asked(void **state)
@@ -129,11 +154,12 @@ static void null_is_released_and_asked(void **state)
 static void sizes_of_buffers(void **state)
 {
     hal_buffer *made = NULL;
-    assert_fails(hal_buffer_create(device, 0, 0, &made), HAL_ERROR_INVALID_ARGUMENT, "bytes is 0");
+    assert_fails(hal_buffer_create(device, 0, 0, &made), HAL_ERROR_INVALID_ARGUMENT,
+                 "bytes: expected at least 1, got 0");
     assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 4, &made),
-                 HAL_ERROR_INVALID_ARGUMENT, "kind is 4");
+                 HAL_ERROR_INVALID_ARGUMENT, "kind: expected one of HAL_MEMORY_*, got 4");
     assert_fails(hal_buffer_create(device, 0, UINT64_MAX, &made), HAL_ERROR_UNSUPPORTED,
-                 "largest allocation of mock:0 is 536870912");
+                 "bytes: expected at most 536870912, the largest allocation of mock:0");
     assert_fails(hal_buffer_create(device, 0, (UINT64_C(1) << 29) + 1, &made),
                  HAL_ERROR_UNSUPPORTED, "536870913");
     assert_null(made);
@@ -144,32 +170,42 @@ static void ranges_that_do_not_fit(void **state)
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     hal_buffer_set_label(buffer, "weights");
     assert_fails(hal_queue_fill(queue, (hal_range){buffer, 1028, 4}, 0), bad,
-                 "offset 1028 and length 4 reach beyond the 1026 bytes of buffer \"weights\"");
-    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 4, UINT64_MAX - 1}, 0), bad, "beyond");
-    assert_fails(hal_queue_fill(queue, (hal_range){buffer, UINT64_MAX - 3, 8}, 0), bad, "beyond");
+                 "target: expected a range within the 1026 bytes of \"weights\", got offset 1028 "
+                 "and length 4");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, 4, UINT64_MAX - 1}, 0), bad,
+                 "expected a range within");
+    assert_fails(hal_queue_fill(queue, (hal_range){buffer, UINT64_MAX - 3, 8}, 0), bad,
+                 "expected a range within");
     assert_fails(hal_queue_fill(queue, (hal_range){buffer, 2, 4}, 0), bad,
-                 "offset 2 is not a multiple of 4");
+                 "expected an offset that is a multiple of 4 bytes, got 2");
     assert_fails(hal_queue_fill(queue, (hal_range){buffer, 0, 6}, 0), bad, "length 6");
     assert_fails(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0), bad, "length 1026");
     assert_fails(hal_queue_fill(queue, (hal_range){foreign, 0, 4}, 0), bad,
-                 "is of device mock:1, the queue of mock:0");
+                 "target: expected a buffer of mock:0, the queue's device, got \"\" of mock:1");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 8}, (hal_range){buffer, 16, 4}), bad,
-                 "source has 8 bytes, target 4");
+                 "target: expected 8 bytes, the length of source, got 4");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 8}, (hal_range){buffer, 4, 8}), bad,
-                 "overlap");
+                 "target: expected no overlap with source");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 6}, (hal_range){buffer, 16, 6}), bad,
-                 "length 6 is not a multiple of 4 bytes and does not end with the buffer");
+                 "source: expected a multiple of 4 bytes or a range that ends with its buffer, got "
+                 "length 6");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 2, 4}, (hal_range){buffer, 16, 4}), bad,
-                 "source: offset 2");
+                 "source: expected a multiple of 4 bytes, got offset 2");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){foreign, 0, 4}), bad,
-                 "target: buffer");
-    assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad, "offset 1000 and 27 bytes");
-    assert_fails(hal_queue_write(queue, buffer, UINT64_MAX, "", 1), bad, "beyond");
+                 "target: expected a buffer of mock:0");
+    assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad, "got offset 1000 and 27 "
+                 "bytes");
+    assert_fails(hal_queue_write(queue, buffer, UINT64_MAX, "", 1), bad,
+                 "buffer: expected a range within");
     char out[4];
-    assert_fails(hal_queue_read(queue, buffer, 1, UINT64_MAX, out), bad, "beyond");
-    assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad, "the queue of mock:0");
-    assert_fails(hal_queue_transfer(queue, buffer, 1000, queue, buffer, 0, 27), bad, "of source");
-    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad, "overlap");
+    assert_fails(hal_queue_read(queue, buffer, 1, UINT64_MAX, out), bad,
+                 "buffer: expected a range within");
+    assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad,
+                 "expected a buffer of mock:0");
+    assert_fails(hal_queue_transfer(queue, buffer, 1000, queue, buffer, 0, 27), bad,
+                 "source: expected a range within");
+    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad,
+                 "target: expected no overlap with source");
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
     assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
 }
@@ -183,33 +219,35 @@ static void dispatches_that_do_not_fit(void **state)
     hal_buffer *huge = mock_buffer(device, UINT64_C(300) << 20);
     hal_range bindings[2] = {{buffer, 0, 512}, {buffer, 512, HAL_WHOLE}};
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 1, &scalar, 4), bad,
-                 "kernel shift has 2 bindings, 1 are given");
+                 "binding_count: expected 2, as kernel shift declares, got 1");
     assert_fails(hal_queue_dispatch(queue, kernel, grid, NULL, 2, &scalar, 4), bad,
-                 "bindings is null");
+                 "bindings: expected a valid pointer, got null");
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 8), bad,
-                 "4 bytes of scalars, 8 are given");
+                 "scalar_bytes: expected 4, as kernel shift declares, got 8");
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, NULL, 4), bad,
-                 "scalars is null");
+                 "scalars: expected a valid pointer, got null");
     assert_fails(hal_queue_dispatch(queue, kernel, large, bindings, 2, &scalar, 4), bad,
-                 "grid[1] is 65536, the device's largest is 65535");
+                 "grid[1]: expected at most 65535, the device's limit, got 65536");
     bindings[1].offset = 500;
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
-                 "hal_queue_dispatch: binding 1 (\"out\") of kernel shift: offset 500 is not a "
-                 "multiple of the device's 16 bytes");
+                 "hal_queue_dispatch: bindings[1] (\"out\" of kernel shift): expected an offset "
+                 "that is a multiple of the device's 16 bytes, got 500");
     bindings[1].offset = 496;
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
-                 "bindings 0 (\"in\") and 1 (\"out\") of kernel shift overlap");
+                 "bindings[1] (\"out\" of kernel shift): expected no overlap with a written range, "
+                 "got one with bindings[0] (\"in\")");
     bindings[1].offset = 2048;
-    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad, "beyond");
+    assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
+                 "expected a range within");
     bindings[1] = (hal_range){foreign, 0, HAL_WHOLE};
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
-                 "is of device mock:1");
+                 "expected a buffer of mock:0");
     bindings[1] = (hal_range){huge, 0, HAL_WHOLE};
     assert_fails(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), bad,
-                 "largest binding, 268435456");
+                 "expected at most 268435456 bytes, the device's limit, got length 314572800");
     hal_kernel *of_other = mock_kernel(second, 1);
     assert_fails(hal_queue_dispatch(queue, of_other, grid, bindings, 2, &scalar, 4), bad,
-                 "kernel shift is of device mock:1");
+                 "kernel: expected one of mock:0, the queue's device, got shift of mock:1");
     hal_kernel_release(of_other);
     hal_buffer_release(huge);
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
@@ -248,7 +286,7 @@ static void kernels_beyond_the_device(void **state)
     assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
     hal_ir_builder_destroy(b);
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_INVALID_ARGUMENT,
-                 "piece is a fragment");
+                 "ir: expected a kernel, got fragment piece");
     hal_ir_kernel_destroy(ir);
 }
 

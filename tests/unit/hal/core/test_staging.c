@@ -157,7 +157,7 @@ static void a_write_needs_no_more_than_itself(void **state)
     leave(0);
     const uint32_t word = 5;
     assert_fails(hal_queue_write(queue, buffer, 0, &word, sizeof word), HAL_ERROR_OUT_OF_MEMORY,
-                 "4 bytes of upload memory asked for");
+                 "4 bytes of upload memory requested");
 }
 
 /* With room for fewer chunks than there might be, what was written is waited for. */
@@ -218,7 +218,7 @@ static void a_dropped_batch_is_told(void **state)
     atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
     const uint32_t word = 3;
     assert_fails(hal_queue_write(queue, buffer, 0, &word, sizeof word), HAL_ERROR_OUT_OF_MEMORY,
-                 "handing over 1 commands");
+                 "submitting 1 commands");
     expect_words(0, 1);
     write_words(0, 4);
     expect_words(0, 4);

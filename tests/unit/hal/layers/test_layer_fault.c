@@ -52,7 +52,7 @@ static void named_calls_fail(void **state)
     assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* submit 1, wait 1 */
     assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
-    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "handing over 1 commands");
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "submitting 1 commands");
     for (int i = 2; i <= 3; i++) { /* submit 3 was an empty batch in the place of the second */
         assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
         assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* 4 and 5, 2 and 3 */

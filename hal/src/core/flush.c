@@ -1,0 +1,116 @@
+/* Flushing of batches. Called by programs through hal/queue.h and by the sources that record. */
+#include "flush.h"
+
+#include "held.h"
+#include "hooks.h"
+#include "kernel_cache.h"
+#include "submit.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+
+/* Submits the batch. After a rejection the thread's message is that of the rejected batch. */
+static hal_status batch_submit(hal_queue *queue, uint64_t value)
+{
+    hal_recording *recording = queue->recorder.recording;
+    const hal_status status = hal_submit_batch(queue, recording, value);
+    if (status != HAL_OK && !atomic_load(&queue->timeline.device->lost)) {
+        char message[HAL_MESSAGE_BYTES];
+        snprintf(message, sizeof message, "%s", hal_status_message());
+        hal_submit_empty_batch(queue, recording, value);
+        hal_fail(status, "%s", message);
+    }
+    return status;
+}
+
+static hal_status batch_hold(hal_queue *queue, uint64_t value)
+{
+    hal_recording *spare = hal_held_take_spare(queue);
+    if (!spare) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_flush: no host memory");
+    }
+    hal_held_add(queue, queue->recorder.recording, value);
+    queue->recorder.recording = spare;
+    return HAL_OK;
+}
+
+static hal_status batch_flush(hal_queue *queue)
+{
+    hal_timeline *timeline = &queue->timeline;
+    const uint64_t value = hal_timeline_next_value(timeline);
+    hal_status status = HAL_OK;
+    if (atomic_load_explicit(&queue->held.count, memory_order_acquire) == 0 &&
+        hal_submit_is_ready(queue, queue->recorder.recording)) {
+        status = batch_submit(queue, value);
+    } else {
+        status = batch_hold(queue, value);
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    if (status == HAL_OK || hal_timeline_has_submitted(timeline, value)) {
+        atomic_store_explicit(&timeline->flushed, value, memory_order_release);
+    }
+    hal_hook_flushed(queue, value, status);
+    hal_recorder_start_batch(&queue->recorder);
+    return status;
+}
+
+/* If `count_waits`, a batch without commands is flushed when it has waits. */
+static hal_status queue_flush(hal_queue *queue, int count_waits, hal_point *point)
+{
+    hal_status status = hal_queue_check(queue, "hal_queue_flush");
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_held_advance();
+    status = hal_held_take_deferred_error(queue);
+    const hal_recording *recording = queue->recorder.recording;
+    if (status == HAL_OK &&
+        (recording->command_count > 0 || (count_waits && recording->wait_count > 0))) {
+        status = batch_flush(queue);
+    }
+    hal_kernel_cache_sweep(queue->timeline.device->kernels);
+    if (point) {
+        *point = (hal_point){
+            queue, atomic_load_explicit(&queue->timeline.flushed, memory_order_relaxed)};
+    }
+    return status;
+}
+
+hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
+{
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
+    return status == HAL_OK
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_flush(queue, 0, point))
+               : status;
+}
+
+hal_status hal_flush_waits(hal_queue *queue, hal_point *point)
+{
+    return queue_flush(queue, 1, point);
+}
+
+/* With HAL_HOOK_BATCHES a batch has one command, so that the device time between two points is
+ * that of one command. */
+static hal_status flush_for_hook(hal_queue *queue)
+{
+    const hal_status status =
+        queue->recorder.recording->command_count > 0 ? hal_queue_flush(queue, NULL) : HAL_OK;
+    queue->recorder.batch_limit = 1;
+    hal_hooks_table()->batch_started(queue);
+    return status;
+}
+
+hal_status hal_flush_full(hal_queue *queue)
+{
+    if (hal_hooks_on(HAL_HOOK_BATCHES)) {
+        return flush_for_hook(queue);
+    }
+    /* The device is busy from now on, and larger batches cost less per command. */
+    hal_recorder *recorder = &queue->recorder;
+    const uint64_t twice = 2 * (uint64_t)recorder->batch_limit;
+    recorder->batch_limit = twice < recorder->batch_most ? (uint32_t)twice : recorder->batch_most;
+    return hal_queue_flush(queue, NULL);
+}

@@ -1,0 +1,257 @@
+/* Held batches, see held.h. The lock guards the lists only. A thread that polls and submits the
+ * first batch of a queue marks the queue as advancing and works without the lock. */
+#include "held.h"
+
+#include "submit.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t advanced; /* a queue is not advancing any more; on the monotonic clock */
+static pthread_once_t advanced_once = PTHREAD_ONCE_INIT;
+static hal_queue *held_queues;
+static _Atomic uint32_t held_total;
+static uint64_t last_visit;
+
+static void advanced_init(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&advanced, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* The caller holds the lock. */
+static hal_status advanced_wait(uint64_t timeout_ns)
+{
+    enum { NS_PER_S = 1000000000 };
+    const uint64_t now = hal_clock_ns();
+    if (timeout_ns > INT64_MAX - now) {
+        pthread_cond_wait(&advanced, &lock);
+        return HAL_OK;
+    }
+    const uint64_t end = now + timeout_ns;
+    const struct timespec until = {.tv_sec = (time_t)(end / NS_PER_S),
+                                   .tv_nsec = (long)(end % NS_PER_S)};
+    return pthread_cond_timedwait(&advanced, &lock, &until) == 0 ? HAL_OK : HAL_ERROR_TIMEOUT;
+}
+
+static void queue_unlink(hal_queue *queue)
+{
+    hal_queue **at = &held_queues;
+    while (*at != queue) {
+        at = &(*at)->held.next;
+    }
+    *at = queue->held.next;
+}
+
+/* The next queue that the pass has not examined. A queue that another thread is advancing is left
+ * to that thread, which examines it again. The caller holds the lock. */
+static hal_queue *queue_to_visit(uint64_t visit)
+{
+    for (hal_queue *queue = held_queues; queue; queue = queue->held.next) {
+        if (queue->held.is_advancing) {
+            queue->held.is_wanted = 1;
+        } else if (queue->held.visit < visit) {
+            return queue;
+        }
+    }
+    return NULL;
+}
+
+static void deferred_error_set(hal_held_batches *held, hal_status status)
+{
+    pthread_mutex_lock(&lock);
+    held->deferred_status = status;
+    snprintf(held->deferred_message, sizeof held->deferred_message, "%s", hal_status_message());
+    atomic_store_explicit(&held->has_deferred_error, 1, memory_order_release);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Returns 1 when the batch left hal. The queue's next call reports a batch that was rejected; an
+ * empty one takes its place, because its point was given to the program. */
+static int batch_submit(hal_queue *queue, hal_recording *recording)
+{
+    if (!hal_submit_is_ready(queue, recording)) {
+        return 0;
+    }
+    const hal_status status = hal_submit_batch(queue, recording, recording->value);
+    if (status != HAL_OK) {
+        deferred_error_set(&queue->held, status);
+        if (hal_submit_empty_batch(queue, recording, recording->value) != HAL_OK) {
+            hal_log(HAL_LOG_ERROR, "%s", hal_status_message());
+            atomic_store(&queue->timeline.device->lost, 1);
+        }
+    }
+    return 1;
+}
+
+/* The caller holds the lock. */
+static void first_batch_remove(hal_queue *queue)
+{
+    hal_held_batches *held = &queue->held;
+    hal_recording *recording = held->first;
+    held->first = recording->next;
+    if (!held->first) {
+        held->last = NULL;
+        queue_unlink(queue);
+    }
+    hal_recording_clear(recording);
+    recording->wait_count = 0;
+    recording->next = held->spare;
+    held->spare = recording;
+    atomic_fetch_sub(&held_total, 1);
+    atomic_fetch_sub_explicit(&held->count, 1, memory_order_release);
+}
+
+/* The wait that keeps the first batch of the queue from being submitted; the batch itself if there
+ * is none. The caller holds the lock. */
+static hal_last_use first_batch_blocker(hal_queue *queue)
+{
+    const hal_recording *first = queue->held.first;
+    hal_last_use blocker = {&queue->timeline, first->value};
+    for (uint32_t i = 0; i < first->wait_count; i++) {
+        const hal_last_use wait = first->waits[i];
+        if (hal_timeline_is_known_reached(wait.timeline, wait.value)) {
+            continue;
+        }
+        blocker = wait;
+        if (!hal_timeline_can_wait_for(&queue->timeline, wait.timeline) ||
+            !hal_timeline_has_submitted(wait.timeline, wait.value)) {
+            break;
+        }
+    }
+    return blocker;
+}
+
+/* Follows a use to submitted work. Points exist for flushed batches only, so the chain of waits has
+ * no cycle. Returns 0 when another thread is submitting a batch of the chain. The caller holds the
+ * lock. */
+static int use_follow(hal_last_use *use)
+{
+    while (!hal_timeline_has_submitted(use->timeline, use->value)) {
+        hal_queue *queue = hal_timeline_queue(use->timeline);
+        if (queue->held.is_advancing) {
+            return 0;
+        }
+        const hal_last_use blocker =
+            queue->held.first ? first_batch_blocker(queue) : (hal_last_use){use->timeline, 0};
+        if (blocker.timeline == use->timeline) {
+            use->value = atomic_load(&use->timeline->submitted);
+        } else {
+            *use = blocker;
+        }
+    }
+    return 1;
+}
+
+void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)
+{
+    hal_held_batches *held = &queue->held;
+    recording->value = value;
+    recording->next = NULL;
+    pthread_once(&advanced_once, advanced_init);
+    pthread_mutex_lock(&lock);
+    if (held->last) {
+        held->last->next = recording;
+    } else {
+        held->first = recording;
+        held->next = held_queues;
+        held_queues = queue;
+    }
+    held->last = recording;
+    atomic_fetch_add_explicit(&held->count, 1, memory_order_release);
+    atomic_fetch_add(&held_total, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_held_drop(hal_queue *queue)
+{
+    hal_held_batches *held = &queue->held;
+    pthread_mutex_lock(&lock);
+    while (held->is_advancing) {
+        pthread_cond_wait(&advanced, &lock);
+    }
+    if (held->first) {
+        queue_unlink(queue);
+        held->last->next = held->spare;
+        held->spare = held->first;
+        held->first = held->last = NULL;
+        atomic_fetch_sub(&held_total, atomic_exchange(&held->count, 0));
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_held_advance(void)
+{
+    if (atomic_load(&held_total) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    uint64_t visit = ++last_visit;
+    for (hal_queue *queue; (queue = queue_to_visit(visit)) != NULL;) {
+        hal_held_batches *held = &queue->held;
+        hal_recording *first = held->first;
+        held->visit = visit;
+        held->is_advancing = 1;
+        held->is_wanted = 0;
+        pthread_mutex_unlock(&lock);
+        const int submitted = batch_submit(queue, first);
+        pthread_mutex_lock(&lock);
+        held->is_advancing = 0;
+        if (submitted) {
+            first_batch_remove(queue);
+            visit = ++last_visit; /* batches that wait for this one may be ready now */
+        } else if (held->is_wanted) {
+            held->visit = 0;
+        }
+        pthread_cond_broadcast(&advanced);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns)
+{
+    if (!hal_timeline_has_submitted(use.timeline, use.value)) {
+        pthread_mutex_lock(&lock);
+        if (!use_follow(&use)) {
+            const hal_status status = advanced_wait(timeout_ns);
+            pthread_mutex_unlock(&lock);
+            return status;
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    return hal_timeline_wait(use.timeline, use.value, timeout_ns);
+}
+
+hal_status hal_held_take_deferred_error(hal_queue *queue)
+{
+    hal_held_batches *held = &queue->held;
+    if (!atomic_load_explicit(&held->has_deferred_error, memory_order_acquire)) {
+        return HAL_OK;
+    }
+    pthread_mutex_lock(&lock);
+    const hal_status status = held->deferred_status;
+    hal_fail(status, "a batch that waited for another device was dropped: %s",
+             held->deferred_message);
+    atomic_store(&held->has_deferred_error, 0);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+hal_recording *hal_held_take_spare(hal_queue *queue)
+{
+    pthread_mutex_lock(&lock);
+    hal_recording *spare = queue->held.spare;
+    if (spare) {
+        queue->held.spare = spare->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return spare ? spare : hal_recording_create();
+}

@@ -1,0 +1,38 @@
+/* The kernels of a device: one object per hash, shared by reference, destroyed when no work uses it
+ * any more. Used by kernel_create.c, and by graph.c and flush.c. */
+#ifndef HAL_SRC_CORE_KERNEL_CACHE_H
+#define HAL_SRC_CORE_KERNEL_CACHE_H
+
+#include "kernel.h"
+
+typedef struct hal_kernel_cache hal_kernel_cache;
+
+/* Returns an empty cache, null without host memory. */
+hal_kernel_cache *hal_kernel_cache_create(hal_device *device);
+
+/* Destroys the kernels that are left; no work may use them. Null is allowed. */
+void hal_kernel_cache_destroy(hal_kernel_cache *cache);
+
+/* Returns a new reference to the kernel that was created from IR of this hash, else null.
+ * Threads: any. */
+hal_kernel *hal_kernel_cache_find_source(hal_kernel_cache *cache, const uint64_t source[2]);
+
+/* Lets hal_kernel_cache_find_source find the kernel by the hash of its IR. Threads: any. */
+void hal_kernel_cache_add_source(hal_kernel_cache *cache, hal_kernel *kernel,
+                                 const uint64_t source[2]);
+
+/* Returns a reference to the kernel of this key, which is compiled if there is none. A thread that
+ * requests a kernel while another one compiles it waits. A failure is not cached. Threads: any.
+ * Errors: OUT_OF_MEMORY, those of the plugin. */
+hal_status hal_kernel_cache_get(hal_kernel_cache *cache, const uint64_t key[2],
+                                const hal_kernel_source *source, hal_kernel **kernel);
+
+/* Destroys released kernels whose work is complete. Threads: any. */
+void hal_kernel_cache_sweep(hal_kernel_cache *cache);
+
+/* Internal references: hal_kernel_retain and hal_kernel_release without the hooks, which count the
+ * program's references. Threads: any. */
+hal_kernel *hal_kernel_ref(hal_kernel *kernel);
+void hal_kernel_unref(hal_kernel *kernel);
+
+#endif

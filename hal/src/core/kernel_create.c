@@ -1,0 +1,298 @@
+/* Creation of kernels: IR is verified and legalised, then looked up by its hash and compiled once
+ * per device. Called by programs through hal/kernel.h. */
+#include "gemm_check.h"
+#include "hooks.h"
+#include "kernel_cache.h"
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "ir/legalise.h"
+
+#include <hal/ir_build.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* HAL_DUMP=ir logs kernels before and after legalising. */
+static void dump_ir(const char *what, const hal_ir_kernel *ir)
+{
+    const char *variable = secure_getenv("HAL_DUMP");
+    char *text = NULL;
+    if (!variable || !hal_list_has(variable, "ir") || hal_ir_print(ir, &text) != HAL_OK) {
+        return;
+    }
+    char *whole = NULL;
+    const size_t bytes = strlen(what) + strlen(text) + 16;
+    if ((whole = malloc(bytes)) != NULL) {
+        stpcpy(stpcpy(stpcpy(stpcpy(whole, "IR "), what), ":\n"), text);
+        hal_log_dump(whole);
+    }
+    free(whole);
+    free(text);
+}
+
+static hal_status fail_limit(const char *function, const hal_device *device,
+                             const hal_ir_kernel *ir, const char *what, uint64_t limit,
+                             uint64_t value)
+{
+    return hal_fail(HAL_ERROR_UNSUPPORTED,
+                    "%s: kernel %s: expected at most %llu %s on %s:%u, got %llu", function,
+                    ir->names + ir->name, (unsigned long long)limit, what, device->plugin->name,
+                    device->index, (unsigned long long)value);
+}
+
+static hal_status check_limits(const char *function, const hal_device *device,
+                               const hal_ir_kernel *ir)
+{
+    static const char *const dimensions[] = {"work-items in dimension 0 of a group",
+                                             "work-items in dimension 1 of a group",
+                                             "work-items in dimension 2 of a group"};
+    const hal_device_info *info = &device->info;
+    uint64_t items = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        items *= ir->group_size[i];
+        if (ir->group_size[i] > info->max_group_size[i]) {
+            return fail_limit(function, device, ir, dimensions[i], info->max_group_size[i],
+                              ir->group_size[i]);
+        }
+    }
+    if (items > info->max_group_items) {
+        return fail_limit(function, device, ir, "work-items in a group", info->max_group_items,
+                          items);
+    }
+    uint64_t shared = 0;
+    for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
+        const uint64_t size = hal_type_size(ir->memories[i].type);
+        shared = (shared + 15) & ~UINT64_C(15);
+        shared += size * ir->memories[i].count;
+    }
+    if (shared > info->shared_bytes) {
+        return fail_limit(function, device, ir, "bytes of shared memory", info->shared_bytes,
+                          shared);
+    }
+    return ir->binding_count > info->max_bindings
+               ? fail_limit(function, device, ir, "bindings", info->max_bindings, ir->binding_count)
+               : HAL_OK;
+}
+
+static hal_status kernel_create_legal(hal_device *device, const hal_ir_kernel *ir,
+                                      const hal_ir_kernel *legal, hal_kernel **kernel)
+{
+    uint64_t key[2];
+    const hal_status status = check_limits("hal_kernel_create", device, legal);
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_ir_hash(legal, key);
+    return hal_kernel_cache_get(device->kernels, key,
+                                &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
+}
+
+static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+{
+    if (!kernel || !ir) {
+        return hal_null_argument("hal_kernel_create", kernel ? "ir" : "kernel");
+    }
+    *kernel = NULL;
+    hal_status status = hal_device_check(device, "hal_kernel_create");
+    if (status == HAL_OK) {
+        status = hal_ir_verify(ir);
+    }
+    if (status == HAL_OK && (ir->flags & HAL_IR_FRAGMENT)) {
+        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                          "hal_kernel_create: ir: expected a kernel, got fragment %s",
+                          ir->names + ir->name);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    uint64_t source[2];
+    hal_ir_hash(ir, source);
+    if ((*kernel = hal_kernel_cache_find_source(device->kernels, source)) != NULL) {
+        return HAL_OK;
+    }
+    dump_ir("as built", ir);
+    hal_ir_kernel *legal = NULL;
+    status = hal_ir_legalise(ir, &device->info, &legal);
+    if (status != HAL_OK) {
+        return status;
+    }
+    dump_ir("legalised", legal);
+    status = kernel_create_legal(device, ir, legal, kernel);
+    if (status == HAL_OK) {
+        hal_kernel_cache_add_source(device->kernels, *kernel, source);
+    }
+    hal_ir_kernel_destroy(legal);
+    return status;
+}
+
+static hal_status check_native(const hal_device *device, const char *format, uint64_t bytes,
+                               const hal_ir_kernel *signature)
+{
+    hal_status status = hal_device_check(device, "hal_kernel_create_native");
+    if (status != HAL_OK || (status = hal_ir_verify(signature)) != HAL_OK) {
+        return status;
+    }
+    if (bytes == 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_kernel_create_native: bytes: expected at least 1, got 0");
+    }
+    if ((signature->flags & HAL_IR_FRAGMENT) || signature->record_count > 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_kernel_create_native: signature: expected a kernel without records, "
+                        "got %s with %u",
+                        signature->flags & HAL_IR_FRAGMENT ? "a fragment" : "one",
+                        signature->record_count);
+    }
+    const char *formats = device->plugin->formats ? device->plugin->formats : "";
+    if (!device->plugin->kernel_create_native || !hal_list_has(formats, format)) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_native: format: expected one that %s:%u accepts "
+                        "(%s), got \"%s\"",
+                        device->plugin->name, device->index, formats[0] ? formats : "none", format);
+    }
+    return check_limits("hal_kernel_create_native", device, signature);
+}
+
+static hal_status kernel_create_native(hal_device *device, const char *format, const void *code,
+                                       uint64_t bytes, const char *entry,
+                                       const hal_ir_kernel *signature, hal_kernel **kernel)
+{
+    if (!kernel || !format || !code || !entry || !signature) {
+        return hal_null_argument("hal_kernel_create_native", !kernel   ? "kernel"
+                                                             : !format ? "format"
+                                                             : !code   ? "code"
+                                                             : !entry  ? "entry"
+                                                                       : "signature");
+    }
+    *kernel = NULL;
+    const hal_status status = check_native(device, format, bytes, signature);
+    if (status != HAL_OK) {
+        return status;
+    }
+    uint64_t parts[6];
+    hal_ir_hash(signature, parts);
+    parts[2] = XXH3_64bits(format, strlen(format));
+    parts[3] = XXH3_64bits(entry, strlen(entry));
+    const XXH128_hash_t hash = XXH3_128bits(code, bytes);
+    parts[4] = hash.low64;
+    parts[5] = hash.high64;
+    const XXH128_hash_t key = XXH3_128bits(parts, sizeof parts);
+    return hal_kernel_cache_get(device->kernels, (const uint64_t[2]){key.low64, key.high64},
+                                &(hal_kernel_source){.ir = signature, .format = format,
+                                                     .code = code, .bytes = bytes, .entry = entry},
+                                kernel);
+}
+
+/* GEMM kernels are not shared. */
+static hal_status kernel_create_unshared(hal_device *device, const hal_kernel_source *source,
+                                         hal_kernel **kernel)
+{
+    hal_kernel *made = hal_kernel_allocate(device, source);
+    if (!made) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = hal_kernel_compile(made, source);
+    if (status == HAL_OK) {
+        *kernel = made;
+    } else {
+        hal_kernel_free(made);
+        hal_device_unref(device);
+    }
+    return status;
+}
+
+static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
+                                     hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    if (!kernel || !description || !workspace_bytes) {
+        return hal_null_argument("hal_kernel_create_gemm", !kernel        ? "kernel"
+                                                           : !description ? "description"
+                                                                          : "workspace_bytes");
+    }
+    *kernel = NULL;
+    *workspace_bytes = 0;
+    hal_status status = hal_device_check(device, "hal_kernel_create_gemm");
+    hal_gemm_description legal;
+    if (status == HAL_OK) {
+        status = hal_gemm_check(description, &legal);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (!device->plugin->gemm) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_gemm: the plugin of %s:%u has no matrix product",
+                        device->plugin->name, device->index);
+    }
+    hal_ir_kernel *epilogue = NULL;
+    if (legal.epilogue) {
+        status = hal_ir_legalise(legal.epilogue, &device->info, &epilogue);
+        if (status != HAL_OK) {
+            return status;
+        }
+        legal.epilogue = epilogue;
+    }
+    status = kernel_create_unshared(device,
+                                    &(hal_kernel_source){.gemm = &legal,
+                                                         .built = description->epilogue,
+                                                         .workspace_bytes = workspace_bytes},
+                                    kernel);
+    hal_ir_kernel_destroy(epilogue);
+    return status;
+}
+
+static hal_status report_created(hal_status status, hal_kernel **kernel)
+{
+    if (status == HAL_OK) {
+        hal_hook_created(HAL_OBJECT_KERNEL, *kernel, (*kernel)->device, (*kernel)->names, 0);
+    }
+    return status;
+}
+
+hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+{
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
+    return status == HAL_OK ? report_created(kernel_create(device, ir, kernel), kernel) : status;
+}
+
+hal_status hal_kernel_create_native(hal_device *device, const char *format, const void *code,
+                                    uint64_t bytes, const char *entry,
+                                    const hal_ir_kernel *signature, hal_kernel **kernel)
+{
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_native");
+    if (status == HAL_OK) {
+        status = kernel_create_native(device, format, code, bytes, entry, signature, kernel);
+        status = report_created(status, kernel);
+    }
+    return status;
+}
+
+hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
+                                  hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_gemm");
+    if (status == HAL_OK) {
+        status = kernel_create_gemm(device, description, kernel, workspace_bytes);
+        status = report_created(status, kernel);
+    }
+    if (status == HAL_OK) {
+        hal_hook_gemm_created(*kernel, description, *workspace_bytes);
+    }
+    return status;
+}
+
+hal_kernel *hal_kernel_retain(hal_kernel *kernel)
+{
+    return hal_hook_retain(HAL_OBJECT_KERNEL, kernel, "hal_kernel_retain") == HAL_OK
+               ? hal_kernel_ref(kernel)
+               : kernel;
+}
+
+void hal_kernel_release(hal_kernel *kernel)
+{
+    if (hal_hook_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") == HAL_OK) {
+        hal_kernel_unref(kernel);
+    }
+}

@@ -1,0 +1,110 @@
+/* Submission of batches. The plugin may read the handles of queues that a batch waits for until the
+ * batch has run, so those queues record it as a dependent. */
+#include "submit.h"
+
+#include "hooks.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+/* Pins the queues that the batch waits for. The caller unpins all of them, also after an error. */
+static hal_status waits_pin(hal_queue *queue, const hal_recording *recording, uint64_t value,
+                            hal_plugin_wait *waits, uint32_t *count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < recording->wait_count; i++) {
+        const hal_last_use wait = recording->waits[i];
+        hal_timeline_pin(wait.timeline);
+        if (status != HAL_OK || atomic_load(&wait.timeline->closing)) {
+            continue;
+        }
+        status = hal_submit_add_dependent(hal_timeline_queue(wait.timeline),
+                                          (hal_last_use){&queue->timeline, value});
+        waits[(*count)++] =
+            (hal_plugin_wait){wait.timeline->handle, wait.value - wait.timeline->base};
+    }
+    return status;
+}
+
+static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint64_t value,
+                                const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    hal_timeline *timeline = &queue->timeline;
+    const hal_batch batch = hal_recording_view(recording);
+    hal_event event = {.kind = HAL_EVENT_SUBMIT,
+                       .device = timeline->device,
+                       .queue = queue,
+                       .recording = recording,
+                       .value = value};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = timeline->device->plugin->submit(timeline->handle, &batch, waits, wait_count,
+                                                  value - timeline->base);
+    }
+    hal_event_end(&event, status);
+    return status == HAL_OK ? HAL_OK
+                            : hal_device_failed(timeline->device, status, "submitting %u commands",
+                                                batch.command_count);
+}
+
+int hal_submit_is_ready(hal_queue *queue, hal_recording *recording)
+{
+    int ready = 1;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < recording->wait_count; i++) {
+        const hal_last_use wait = recording->waits[i];
+        if (hal_timeline_has_reached(wait.timeline, wait.value, 0)) {
+            continue;
+        }
+        const int in_plugin = hal_timeline_can_wait_for(&queue->timeline, wait.timeline);
+        if (!in_plugin && hal_timeline_has_reached(wait.timeline, wait.value, 1)) {
+            continue;
+        }
+        recording->waits[left++] = wait;
+        ready &= in_plugin && hal_timeline_has_submitted(wait.timeline, wait.value);
+    }
+    recording->wait_count = left;
+    return ready;
+}
+
+hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
+{
+    enum { FEW = 16 };
+    hal_plugin_wait few[FEW];
+    hal_plugin_wait *waits = few;
+    const uint32_t wait_count = recording->wait_count;
+    if (wait_count > FEW && !(waits = malloc(wait_count * sizeof *waits))) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for %u waits", wait_count);
+    }
+    uint32_t count = 0;
+    hal_status status = waits_pin(queue, recording, value, waits, &count);
+    if (status == HAL_OK) {
+        status = plugin_submit(queue, recording, value, waits, count);
+    }
+    for (uint32_t i = 0; i < wait_count; i++) {
+        hal_timeline_unpin(recording->waits[i].timeline);
+    }
+    if (waits != few) {
+        free(waits);
+    }
+    if (status == HAL_OK) {
+        recording->wait_count = 0;
+        atomic_store_explicit(&queue->timeline.submitted, value, memory_order_release);
+    }
+    return status;
+}
+
+hal_status hal_submit_empty_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
+{
+    hal_recording_clear(recording);
+    return hal_submit_batch(queue, recording, value);
+}
+
+hal_status hal_submit_add_dependent(hal_queue *queue, hal_last_use dependent)
+{
+    pthread_mutex_lock(&queue->dependents.lock);
+    const hal_status status = hal_fence_set_add(&queue->dependents, dependent);
+    pthread_mutex_unlock(&queue->dependents.lock);
+    return status;
+}
