@@ -63,8 +63,8 @@ static void slots_take_other_buffers(void **state)
     assert_int_equal(first_word(b), 1);
     given[0] = c;
     assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
-                 "buffers: expected no overlap with a written range, got one of bindings 0 and 1 of "
-                 "command 1");
+                 "buffers: expected no overlap with a written range, got one of "
+                 "bindings 0 and 1 of command 1");
     given[0] = small;
     assert_fails(hal_graph_launch(queue, graph, given, 2), HAL_ERROR_INVALID_ARGUMENT,
                  "buffers[0]: expected at least the 64 bytes of the recorded buffer, got 60");
@@ -150,7 +150,8 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
     assert_int_equal(hal_queue_wait_point(queue, (hal_point){0}), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_queue_transfer(queue, a, 0, other, a, 8, 4), HAL_ERROR_INVALID_STATE);
     assert_fails(hal_graph_end(queue, &a, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
-                 "slots[0]: expected a buffer that a command of the graph uses, got one that none uses");
+                 "slots[0]: expected a buffer that a command of the graph uses, got one that none "
+                 "uses");
     assert_null(graph);
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK); /* the recording was dropped */
     assert_int_equal(hal_graph_begin(queue), HAL_OK);

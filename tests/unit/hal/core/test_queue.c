@@ -480,11 +480,13 @@ static void native_products_may_decline(void **state)
     assert_null(made);
     product.lda = 3;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "description.lda: expected at least the number of columns");
+                 HAL_ERROR_INVALID_ARGUMENT,
+                 "description.lda: expected at least the number of columns");
     product.lda = 4;
     product.size = 0;
     assert_fails(hal_kernel_create_gemm(device, &product, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "description.size: expected sizeof(hal_gemm_description)");
+                 HAL_ERROR_INVALID_ARGUMENT,
+                 "description.size: expected sizeof(hal_gemm_description)");
     /* A later minor's, which says nothing in what it has more, and which does. */
     struct {
         hal_gemm_description known;
@@ -496,7 +498,8 @@ static void native_products_may_decline(void **state)
     hal_kernel_release(made);
     later.more = 1;
     assert_fails(hal_kernel_create_gemm(device, &later.known, &made, &workspace),
-                 HAL_ERROR_INVALID_ARGUMENT, "with zeros in the fields that this hal does not know");
+                 HAL_ERROR_INVALID_ARGUMENT,
+                 "with zeros in the fields that this hal does not know");
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
     hal_buffer_release(buffer);
 }
