@@ -1,14 +1,14 @@
-/* What a checked kernel keeps of its IR, and the sentence about an access outside its memory.
+/* Checked kernels: the IR that they keep, and the message for an access outside its memory.
  * Called by kernel.c, worker.c and lanes_check.inl. */
 #include "check.h"
 
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void *copy_of(const void *data, size_t bytes)
+static void *copy_bytes(const void *data, size_t bytes)
 {
     void *copy = malloc(bytes + 1);
     if (copy != NULL && bytes > 0) {
@@ -17,7 +17,7 @@ static void *copy_of(const void *data, size_t bytes)
     return copy;
 }
 
-static const char *verb_of(uint32_t opcode)
+static const char *access_verb(uint32_t opcode)
 {
     switch (opcode) {
     case HAL_IR_STORE:
@@ -43,14 +43,14 @@ cpu_check *cpu_check_create(const hal_ir_kernel *ir)
     if (check == NULL) {
         return NULL;
     }
-    check->records = copy_of(ir->records, ir->record_count * sizeof(*ir->records));
-    check->memories = copy_of(ir->memories, ir->memory_count * sizeof(*ir->memories));
-    check->names = copy_of(ir->names, ir->name_bytes);
-    check->said = calloc(ir->record_count + 1, sizeof(*check->said));
+    check->records = copy_bytes(ir->records, ir->record_count * sizeof(*ir->records));
+    check->memories = copy_bytes(ir->memories, ir->memory_count * sizeof(*ir->memories));
+    check->names = copy_bytes(ir->names, ir->name_bytes);
+    check->reported = calloc(ir->record_count + 1, sizeof(*check->reported));
     check->name = ir->name;
     memcpy(check->group_size, ir->group_size, sizeof(check->group_size));
     if (check->records == NULL || check->memories == NULL || check->names == NULL ||
-        check->said == NULL) {
+        check->reported == NULL) {
         cpu_check_destroy(check);
         return NULL;
     }
@@ -63,7 +63,7 @@ void cpu_check_destroy(cpu_check *check)
         free(check->records);
         free(check->memories);
         free(check->names);
-        free(check->said);
+        free(check->reported);
         free(check);
     }
 }
@@ -79,7 +79,7 @@ void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t i
     const cpu_check *check = worker->kernel_running->check;
     const cpu_access *access = step->access;
     const uint32_t record = step->aux, *size = check->group_size;
-    if (atomic_exchange(&check->said[record], 1)) {
+    if (atomic_exchange(&check->reported[record], 1)) {
         return;
     }
     const uint64_t count = worker->bytes[access->memory] / hal_type_size(access->type);
@@ -91,10 +91,10 @@ void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t i
     snprintf(text, sizeof(text),
              "kernel %.60s: instruction %u %s %selement %lld of %s \"%.60s\", which has %llu; "
              "work-item (%u, %u, %u) of group (%u, %u, %u)",
-             check->names + check->name, record, verb_of(check->records[record].opcode), width,
+             check->names + check->name, record, access_verb(check->records[record].opcode), width,
              (long long)(index + access->offset), access->shared ? "shared memory" : "binding",
              check->names + check->memories[access->memory].name, (unsigned long long)count,
-             item % size[0], item / size[0] % size[1], item / (size[0] * size[1]),
-             worker->group[0], worker->group[1], worker->group[2]);
+             item % size[0], item / size[0] % size[1], item / (size[0] * size[1]), worker->group[0],
+             worker->group[1], worker->group[2]);
     cpu_host()->report(text);
 }

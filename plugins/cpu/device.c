@@ -1,6 +1,6 @@
 /* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
-#include "cpu.h"
+#include "cpu_plugin.h"
 #include "processors.h"
 #include "share.h"
 

@@ -5,7 +5,7 @@
  * before its own is done. Whoever waits therefore waits for tasks that are already being run, so
  * the threads need not run side by side, and one thread alone never waits. Each element of C is
  * summed in the same order whatever the number of threads. */
-#include "gemm_job.h"
+#include "gemm.h"
 
 #include <stdatomic.h>
 #include <string.h>

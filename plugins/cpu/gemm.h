@@ -4,95 +4,18 @@
 #ifndef HALYARD_CPU_GEMM_H
 #define HALYARD_CPU_GEMM_H
 
+#include "gemm_plan.h"
 #include "thread_pool.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-/* Storage types. f16 and bf16 are widened to f32, accumulated there and rounded once, to nearest
- * even. f32, f16 and bf16 may be mixed; f64 stands alone. */
-enum cpu_gemm_type { CPU_GEMM_F32, CPU_GEMM_F64, CPU_GEMM_F16, CPU_GEMM_BF16 };
-
-/* Instruction sets, best last. A description asks for one with `isa`; AUTO takes the best. */
-enum cpu_gemm_isa {
-    CPU_GEMM_ISA_AUTO,
-    CPU_GEMM_ISA_BASE,
-    CPU_GEMM_ISA_AVX2,
-    CPU_GEMM_ISA_AVX512,
-    CPU_GEMM_ISA_COUNT
-};
-
-/* A tile of C, of float or, where C is f64, of double: element (r, c) of it is data[r * ld + c] and
- * belongs to C at (row + r, col + c) of matrix `batch`. */
-struct cpu_gemm_tile {
-    void *data;
-    int64_t row, col, batch, ld;
-    int rows, cols;
-    int thread; /* number of the thread that calls, below the count of threads */
-};
-
-/* A size that tiles have. */
-struct cpu_gemm_shape {
-    int rows, cols;
-};
-enum { CPU_GEMM_SHAPES = 16 };
-
-/* Called once for every element of C, in tiles, from the worker threads, after alpha and beta and
- * before the result is rounded to C's type. It changes the tile in place and does not read beyond
- * rows x cols. A tile has at most 1024 rows and 1024 columns. */
-typedef void cpu_gemm_epilogue_fn(void *user, const struct cpu_gemm_tile *tile);
-
-struct cpu_gemm_desc {
-    enum cpu_gemm_type type_a, type_b, type_c;
-    enum cpu_gemm_isa isa;
-    bool transpose_a; /* A is stored k x m instead of m x k */
-    bool transpose_b; /* B is stored n x k instead of k x n */
-    int64_t m, n, k;
-    int64_t lda, ldb, ldc;                /* distance of rows, in elements */
-    int64_t batch;                        /* number of matrices, at least 1 */
-    int64_t stride_a, stride_b, stride_c; /* distance of matrices, in elements; 0 repeats A or B */
-    cpu_gemm_epilogue_fn *epilogue;       /* or NULL */
-};
-
-struct cpu_gemm_kernels;
-
-/* The ways to work; see cpu_gemm_plan_make. */
-enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY };
-
-/* Treat as opaque: every field is derived from the description. Holds no memory of its own. */
-struct cpu_gemm_plan {
-    struct cpu_gemm_desc desc;
-    const struct cpu_gemm_kernels *kernels;
-    enum cpu_gemm_route route;
-    bool pack_a, pack_b;
-    bool swap;         /* skinny routes: the long dimension is m */
-    int size;          /* bytes of an accumulator element */
-    int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */
-    int64_t strip;     /* rows of a register tile */
-    int64_t outer_m, outer_n, group; /* what is packed at a time: a block of C, batch members */
-    int64_t task_m, task_n;          /* what one task computes */
-    int64_t chunk;                   /* skinny routes: elements of the long dimension in a task */
-    int max_threads;                 /* more would cost more than they bring */
-};
 
 struct cpu_gemm_args {
     const void *a, *b;
-    void *c;             /* not read when beta is 0; overlaps neither A nor B */
-    double alpha, beta;  /* rounded to the accumulator's type */
-    void *user;          /* handed to the epilogue */
-    void *workspace;     /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
+    void *c;               /* not read when beta is 0; overlaps neither A nor B */
+    double alpha, beta;    /* rounded to the accumulator's type */
+    void *user;            /* handed to the epilogue */
+    void *workspace;       /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
     cpu_thread_pool *pool; /* NULL: the calling thread alone */
     uint32_t threads;      /* of the pool, to use at most */
 };
-
-/* Whether this machine and its operating system can run `isa`. */
-bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
-
-/* Makes a plan. Returns NULL, or a sentence that says what is wrong with the description. */
-const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);
-
-/* Bytes of workspace that a run with at most `threads` threads needs; may be 0. */
-int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads);
 
 /* Writes the shapes of all tiles that the epilogue will see in runs with this many threads in the
  * pool (1: no pool) and gives their number. */

@@ -1,12 +1,12 @@
-/* Turns the fragment of an epilogue into a kernel over tiles and runs it. The kernel's groups cover
- * a tile; each work-item loads its element and the further inputs, goes through the fragment's
- * records and stores the element. Called by gemm/native.c. */
+/* Makes a kernel over tiles from the fragment of an epilogue, and runs it. The groups cover a tile;
+ * each work-item loads its element and the inputs, executes the fragment, and stores the element.
+ * Called by gemm_native.c. */
 #include "gemm_epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the kernel is told of the piece of a tile that it runs over. */
+/* The scalars of the kernel: the piece of a tile that it runs over. */
 typedef struct place {
     uint32_t row, col, batch, ld;
 } place;
@@ -17,7 +17,7 @@ typedef struct span {
     uint32_t first, size, count;
 } span;
 
-/* The kernel while it is put together. */
+/* The kernel under construction. */
 typedef struct draft {
     hal_ir_kernel ir;
     hal_ir_record *records;
@@ -28,8 +28,8 @@ typedef struct draft {
 
 enum { GROUP_ROWS = 16 }; /* at most */
 
-/* Whether the fragment takes what it will be given, and its indices fit 32 bits within a tile. */
-static hal_status check(const hal_gemm_description *description, hal_type type)
+/* Checks the types of the fragment, and that indices within a tile have 32 bits. */
+static hal_status epilogue_check(const hal_gemm_description *description, hal_type type)
 {
     const hal_ir_kernel *fragment = description->epilogue;
     for (uint32_t i = 0; i < fragment->record_count; i++) {
@@ -41,14 +41,14 @@ static hal_status check(const hal_gemm_description *description, hal_type type)
                                   : hal_type_of_value(description->inputs[record->aux - 4].type);
             if (record->type != given) {
                 return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
-                                "gemm: input %u of the epilogue has not the type of what it is "
-                                "given",
-                                record->aux);
+                                "gemm: epilogue: input %u: expected type %u, got %u", record->aux,
+                                (unsigned)given, (unsigned)record->type);
             }
         }
         if (record->opcode == HAL_IR_OUTPUT && fragment->records[record->a].type != type) {
             return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                            "gemm: the epilogue's output is not of the accumulator's type");
+                            "gemm: epilogue: output: expected the accumulator's type %u, got %u",
+                            (unsigned)type, (unsigned)fragment->records[record->a].type);
         }
     }
     const int64_t most = UINT32_MAX / 2 / CPU_EPILOGUE_SIDE;
@@ -57,19 +57,20 @@ static hal_status check(const hal_gemm_description *description, hal_type type)
         if (input->row_stride < 0 || input->row_stride > most || input->column_stride < 0 ||
             input->column_stride > most || input->batch_stride < 0) {
             return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                            "gemm: a stride of input %u of the epilogue is negative or above %lld",
-                            i, (long long)most);
+                            "gemm: epilogue: strides of input %u: expected 0 to %lld", i,
+                            (long long)most);
         }
     }
     if (description->ldc > most) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: ldc above %lld with an epilogue",
-                        (long long)most);
+        return cpu_fail(HAL_ERROR_UNSUPPORTED,
+                        "gemm: ldc: expected at most %lld with an epilogue, got %lld",
+                        (long long)most, (long long)description->ldc);
     }
     return HAL_OK;
 }
 
-/* Groups of `most` and one for the rest; gives the number of spans. */
-static uint32_t cut(uint32_t length, uint32_t most, span spans[2])
+/* Groups of `most` and one for the rest. Returns the number of spans. */
+static uint32_t spans_cut(uint32_t length, uint32_t most, span spans[2])
 {
     const uint32_t whole = length / most, rest = length % most;
     uint32_t count = 0;
@@ -82,7 +83,7 @@ static uint32_t cut(uint32_t length, uint32_t most, span spans[2])
     return count;
 }
 
-/* Some hundred lanes pay for a step; more leave the first cache. */
+/* Some hundred lanes make up for the cost of a step; more do not fit into the first cache. */
 static uint32_t most_cols(uint32_t rows)
 {
     return rows <= 2 ? 512 : rows <= 4 ? 256 : rows <= 8 ? 128 : 64;
@@ -304,12 +305,13 @@ hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description 
     epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
     epilogue->input_count = description->input_count;
     memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
-    hal_status status = check(description, epilogue->type);
+    hal_status status = epilogue_check(description, epilogue->type);
     for (int i = 0; i < shape_count; i++) {
         span rows[2], cols[2];
-        const uint32_t row_spans = cut((uint32_t)shapes[i].rows, GROUP_ROWS, rows);
+        const uint32_t row_spans = spans_cut((uint32_t)shapes[i].rows, GROUP_ROWS, rows);
         for (uint32_t r = 0; r < row_spans; r++) {
-            const uint32_t col_spans = cut((uint32_t)shapes[i].cols, most_cols(rows[r].size), cols);
+            const uint32_t col_spans =
+                spans_cut((uint32_t)shapes[i].cols, most_cols(rows[r].size), cols);
             for (uint32_t c = 0; c < col_spans && status == HAL_OK; c++) {
                 if (find_piece(epilogue, cols[c].size, rows[r].size) == NULL) {
                     status = make_piece(epilogue, description->epilogue, lanes, cols[c].size,
@@ -332,9 +334,9 @@ void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
                       const cpu_epilogue_tile *tile)
 {
     span rows[2], cols[2];
-    const uint32_t row_spans = cut(tile->rows, GROUP_ROWS, rows);
+    const uint32_t row_spans = spans_cut(tile->rows, GROUP_ROWS, rows);
     for (uint32_t r = 0; r < row_spans; r++) {
-        const uint32_t col_spans = cut(tile->cols, most_cols(rows[r].size), cols);
+        const uint32_t col_spans = spans_cut(tile->cols, most_cols(rows[r].size), cols);
         for (uint32_t c = 0; c < col_spans; c++) {
             run_piece(epilogue, worker, inputs, tile, rows[r], cols[c]);
         }

@@ -1,13 +1,13 @@
 /* An epilogue: a fragment of IR as a kernel over a tile of C, run by the lanes while the tile is in
- * cache. Made and run by gemm/native.c. */
+ * cache. Called by gemm_native.c. */
 #ifndef HALYARD_CPU_GEMM_EPILOGUE_H
 #define HALYARD_CPU_GEMM_EPILOGUE_H
 
-#include "cpu.h"
+#include "cpu_plugin.h"
 #include "gemm.h"
 
 /* The kernel of one group size. Tiles are cut so that groups are full and need no guards: guarded
- * lanes go to memory one by one. */
+ * lanes access memory one by one. */
 typedef struct cpu_epilogue_piece {
     uint32_t cols, rows;
     cpu_kernel *kernel;
@@ -21,12 +21,12 @@ typedef struct cpu_epilogue {
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     uint32_t piece_count;
     cpu_epilogue_piece pieces[CPU_EPILOGUE_PIECES];
-    /* What a worker needs for any of them. */
+    /* Maxima over the pieces, for workers. */
     size_t arena_bytes;
     uint32_t slot_count, memory_count;
 } cpu_epilogue;
 
-/* A tile of C as the epilogue finds it; element (r, c) lies at tile[r * ld + c]. */
+/* A tile of C; element (r, c) is tile[r * ld + c]. */
 typedef struct cpu_epilogue_tile {
     void *tile;
     int64_t row, col, batch, ld;
@@ -36,14 +36,14 @@ typedef struct cpu_epilogue_tile {
 /* The most rows and columns that a tile may have. */
 enum { CPU_EPILOGUE_SIDE = 1024 };
 
-/* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is valid
- * during the call only. To be released, made or not. */
+/* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is used
+ * during the call only. To be released, also after a failure. */
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
                              const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
                              int shape_count);
 void cpu_epilogue_release(cpu_epilogue *epilogue);
 
-/* Applies it to a tile. `inputs` are the addresses of the further inputs' first elements. */
+/* Applies it to a tile. `inputs` are the addresses of the first elements of the inputs. */
 void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
                       const cpu_epilogue_tile *tile);
 

@@ -3,7 +3,7 @@
 #ifndef HALYARD_CPU_GEMM_KERNELS_H
 #define HALYARD_CPU_GEMM_KERNELS_H
 
-#include "gemm.h"
+#include "gemm_types.h"
 
 enum { CPU_GEMM_DOT_ROWS = 4 }; /* rows of the big matrix that `dot` takes at once */
 

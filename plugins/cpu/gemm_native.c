@@ -1,12 +1,12 @@
-/* The plugin's gemm entry: a description becomes a plan and an epilogue, kept in a kernel that
- * queue.c runs as one call. */
+/* The gemm entry of the plugin's table: a native kernel with a plan and an epilogue, which queue.c
+ * runs as one call. */
 #include "gemm.h"
 #include "gemm_epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Workers for the epilogue, one for each thread of the device. */
+/* Workers of the epilogue, one per thread of the device. */
 typedef struct cpu_crew {
     uint32_t count;
     cpu_worker workers[];
@@ -17,10 +17,10 @@ typedef struct cpu_product {
     bool beta_is_zero;
     bool has_epilogue;
     cpu_epilogue epilogue;
-    _Atomic(cpu_crew *) idle; /* one crew is kept; queues that run at once make more */
+    _Atomic(cpu_crew *) idle; /* one crew is kept; concurrent runs allocate more */
 } cpu_product;
 
-/* One run, for the epilogue's callback. */
+/* One run, for the callback of the epilogue. */
 typedef struct cpu_product_run {
     const cpu_product *product;
     cpu_crew *crew;
@@ -30,92 +30,7 @@ typedef struct cpu_product_run {
 enum { FLOPS_PER_NANOSECOND = 50 }; /* of one thread, to guess the time of a product */
 enum { NAMED_BINDINGS = 4 };        /* A, B, C, workspace; then the inputs of the epilogue */
 
-static hal_status describe(const hal_plugin_device *device, const hal_gemm_description *from,
-                           struct cpu_gemm_desc *to);
-static bool storage_type(hal_type from, enum cpu_gemm_type *to);
-static hal_status run_native(const cpu_kernel *kernel, const cpu_native_call *call);
-static void run_epilogue(void *user, const struct cpu_gemm_tile *tile);
-static cpu_crew *crew_take(cpu_product *product, uint32_t count);
-static void crew_give(cpu_product *product, cpu_crew *crew);
-static void crew_free(cpu_crew *crew);
-static void native_release(void *state);
-
-hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
-                    hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
-{
-    struct cpu_gemm_desc desc;
-    *kernel = NULL;
-    *workspace_bytes = 0;
-    hal_status status = describe(device, description, &desc);
-    if (status != HAL_OK) {
-        return status;
-    }
-    cpu_kernel *made = calloc(1, sizeof(*made));
-    cpu_product *state = calloc(1, sizeof(*state));
-    if (made == NULL || state == NULL) {
-        free(made);
-        free(state);
-        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
-    }
-    made->native = run_native;
-    made->work = (uint64_t)(2.0 * (double)desc.m * (double)desc.n * (double)desc.k *
-                            (double)desc.batch / FLOPS_PER_NANOSECOND);
-    made->native_release = native_release;
-    made->native_state = state;
-    made->number = cpu_kernel_number();
-    state->beta_is_zero = description->beta_is_zero;
-    state->has_epilogue = description->epilogue != NULL;
-    const char *wrong = cpu_gemm_plan_make(&state->plan, &desc);
-    if (wrong != NULL) {
-        status = cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
-    } else if (state->has_epilogue) {
-        /* A run may share its work or not. */
-        struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
-        int count = cpu_gemm_tile_shapes(&state->plan, 1, shapes);
-        count += cpu_gemm_tile_shapes(&state->plan, (int)device->threads, shapes + count);
-        status = cpu_epilogue_make(&state->epilogue, description, device->lanes, shapes, count);
-    }
-    made->native_alone = state->plan.max_threads == 1;
-    if (status != HAL_OK) {
-        cpu_kernel_destroy(device, made);
-        return status;
-    }
-    *workspace_bytes = (uint64_t)cpu_gemm_workspace_size(&state->plan, (int)device->threads);
-    *kernel = made;
-    return HAL_OK;
-}
-
-static hal_status describe(const hal_plugin_device *device, const hal_gemm_description *from,
-                           struct cpu_gemm_desc *to)
-{
-    const char *lanes = device->lanes->name;
-    *to = (struct cpu_gemm_desc){.transpose_a = from->transpose_a,
-                                 .transpose_b = from->transpose_b,
-                                 .m = from->m,
-                                 .n = from->n,
-                                 .k = from->k,
-                                 .lda = from->lda,
-                                 .ldb = from->ldb,
-                                 .ldc = from->ldc,
-                                 .batch = from->batch,
-                                 .stride_a = from->stride_a,
-                                 .stride_b = from->stride_b,
-                                 .stride_c = from->stride_c,
-                                 .isa = strcmp(lanes, "avx512") == 0 ? CPU_GEMM_ISA_AVX512
-                                        : strcmp(lanes, "avx2") == 0 ? CPU_GEMM_ISA_AVX2
-                                                                     : CPU_GEMM_ISA_BASE,
-                                 .epilogue = from->epilogue != NULL ? run_epilogue : NULL};
-    if (!storage_type(from->type_a, &to->type_a) || !storage_type(from->type_b, &to->type_b) ||
-        !storage_type(from->type_c, &to->type_c)) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: the cpu multiplies f32, f64, f16 and bf16");
-    }
-    if (from->m > UINT32_MAX || from->n > UINT32_MAX) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: m or n is above 2^32 - 1");
-    }
-    return HAL_OK;
-}
-
-static bool storage_type(hal_type from, enum cpu_gemm_type *to)
+static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 {
     switch (from) {
     case HAL_TYPE_F32:
@@ -135,7 +50,62 @@ static bool storage_type(hal_type from, enum cpu_gemm_type *to)
     }
 }
 
-static hal_status run_native(const cpu_kernel *kernel, const cpu_native_call *call)
+static void crew_free(cpu_crew *crew)
+{
+    for (uint32_t i = 0; crew != NULL && i < crew->count; i++) {
+        cpu_worker_release(&crew->workers[i]);
+    }
+    free(crew);
+}
+
+/* The idle crew, or a new one; null without memory. */
+static cpu_crew *crew_take(cpu_product *product, uint32_t count)
+{
+    const cpu_epilogue *epilogue = &product->epilogue;
+    cpu_crew *taken = atomic_exchange(&product->idle, NULL);
+    if (taken != NULL) {
+        return taken;
+    }
+    taken = calloc(1, sizeof(*taken) + count * sizeof(cpu_worker));
+    for (uint32_t i = 0; taken != NULL && i < count; i++) {
+        if (!cpu_worker_reserve(&taken->workers[i], epilogue->arena_bytes, epilogue->slot_count,
+                                epilogue->memory_count)) {
+            crew_free(taken);
+            return NULL;
+        }
+        taken->count = i + 1;
+    }
+    return taken;
+}
+
+static void crew_give(cpu_product *product, cpu_crew *crew)
+{
+    crew_free(atomic_exchange(&product->idle, crew));
+}
+
+static void product_release(void *state)
+{
+    cpu_product *product = state;
+    crew_free(atomic_load(&product->idle));
+    cpu_epilogue_release(&product->epilogue);
+    free(product);
+}
+
+static void product_run_epilogue(void *user, const struct cpu_gemm_tile *tile)
+{
+    const cpu_product_run *here = user;
+    const cpu_epilogue_tile at = {.tile = tile->data,
+                                  .row = tile->row,
+                                  .col = tile->col,
+                                  .batch = tile->batch,
+                                  .ld = tile->ld,
+                                  .rows = (uint32_t)tile->rows,
+                                  .cols = (uint32_t)tile->cols};
+    cpu_epilogue_run(&here->product->epilogue, &here->crew->workers[tile->thread], here->inputs,
+                     &at);
+}
+
+static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *call)
 {
     cpu_product *state = kernel->native_state;
     hal_plugin_device *device = call->device;
@@ -165,57 +135,77 @@ static hal_status run_native(const cpu_kernel *kernel, const cpu_native_call *ca
     return HAL_OK;
 }
 
-static void run_epilogue(void *user, const struct cpu_gemm_tile *tile)
+static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_description *from,
+                          struct cpu_gemm_desc *to)
 {
-    const cpu_product_run *here = user;
-    const cpu_epilogue_tile at = {.tile = tile->data,
-                                  .row = tile->row,
-                                  .col = tile->col,
-                                  .batch = tile->batch,
-                                  .ld = tile->ld,
-                                  .rows = (uint32_t)tile->rows,
-                                  .cols = (uint32_t)tile->cols};
-    cpu_epilogue_run(&here->product->epilogue, &here->crew->workers[tile->thread], here->inputs,
-                     &at);
-}
-
-/* The idle crew, or a new one; null when the host has no memory. */
-static cpu_crew *crew_take(cpu_product *product, uint32_t count)
-{
-    const cpu_epilogue *epilogue = &product->epilogue;
-    cpu_crew *taken = atomic_exchange(&product->idle, NULL);
-    if (taken != NULL) {
-        return taken;
+    const char *lanes = device->lanes->name;
+    *to = (struct cpu_gemm_desc){.transpose_a = from->transpose_a,
+                                 .transpose_b = from->transpose_b,
+                                 .m = from->m,
+                                 .n = from->n,
+                                 .k = from->k,
+                                 .lda = from->lda,
+                                 .ldb = from->ldb,
+                                 .ldc = from->ldc,
+                                 .batch = from->batch,
+                                 .stride_a = from->stride_a,
+                                 .stride_b = from->stride_b,
+                                 .stride_c = from->stride_c,
+                                 .isa = strcmp(lanes, "avx512") == 0 ? CPU_GEMM_ISA_AVX512
+                                        : strcmp(lanes, "avx2") == 0 ? CPU_GEMM_ISA_AVX2
+                                                                     : CPU_GEMM_ISA_BASE,
+                                 .epilogue = from->epilogue != NULL ? product_run_epilogue : NULL};
+    if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||
+        !gemm_type_of(from->type_c, &to->type_c)) {
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: types: expected f32, f64, f16 or bf16");
     }
-    taken = calloc(1, sizeof(*taken) + count * sizeof(cpu_worker));
-    for (uint32_t i = 0; taken != NULL && i < count; i++) {
-        if (!cpu_worker_reserve(&taken->workers[i], epilogue->arena_bytes, epilogue->slot_count,
-                                epilogue->memory_count)) {
-            crew_free(taken);
-            return NULL;
-        }
-        taken->count = i + 1;
+    if (from->m > UINT32_MAX || from->n > UINT32_MAX) {
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: sizes: expected m and n below 2^32");
     }
-    return taken;
+    return HAL_OK;
 }
 
-static void crew_give(cpu_product *product, cpu_crew *crew)
+hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
+                    hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
-    crew_free(atomic_exchange(&product->idle, crew));
-}
-
-static void crew_free(cpu_crew *crew)
-{
-    for (uint32_t i = 0; crew != NULL && i < crew->count; i++) {
-        cpu_worker_release(&crew->workers[i]);
+    struct cpu_gemm_desc desc;
+    *kernel = NULL;
+    *workspace_bytes = 0;
+    hal_status status = desc_of(device, description, &desc);
+    if (status != HAL_OK) {
+        return status;
     }
-    free(crew);
-}
-
-static void native_release(void *state)
-{
-    cpu_product *product = state;
-    crew_free(atomic_load(&product->idle));
-    cpu_epilogue_release(&product->epilogue);
-    free(product);
+    cpu_kernel *made = calloc(1, sizeof(*made));
+    cpu_product *state = calloc(1, sizeof(*state));
+    if (made == NULL || state == NULL) {
+        free(made);
+        free(state);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
+    }
+    made->native = product_run;
+    made->work = (uint64_t)(2.0 * (double)desc.m * (double)desc.n * (double)desc.k *
+                            (double)desc.batch / FLOPS_PER_NANOSECOND);
+    made->native_release = product_release;
+    made->native_state = state;
+    made->number = cpu_kernel_number();
+    state->beta_is_zero = description->beta_is_zero;
+    state->has_epilogue = description->epilogue != NULL;
+    const char *wrong = cpu_gemm_plan_make(&state->plan, &desc);
+    if (wrong != NULL) {
+        status = cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
+    } else if (state->has_epilogue) {
+        /* A run may share its work or not. */
+        struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
+        int count = cpu_gemm_tile_shapes(&state->plan, 1, shapes);
+        count += cpu_gemm_tile_shapes(&state->plan, (int)device->threads, shapes + count);
+        status = cpu_epilogue_make(&state->epilogue, description, device->lanes, shapes, count);
+    }
+    made->native_alone = state->plan.max_threads == 1;
+    if (status != HAL_OK) {
+        cpu_kernel_destroy(device, made);
+        return status;
+    }
+    *workspace_bytes = (uint64_t)cpu_gemm_workspace_size(&state->plan, (int)device->threads);
+    *kernel = made;
+    return HAL_OK;
 }

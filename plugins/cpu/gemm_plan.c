@@ -1,6 +1,6 @@
-/* Plans of the matrix product: checks the description, picks the instruction set, the route and
- * the block sizes, and lays out the workspace. Called when a kernel is made, never when it runs. */
-#include "gemm_job.h"
+/* Plans of the matrix product, see gemm_plan.h. Called when a kernel is created, not when it
+ * runs. */
+#include "gemm_plan.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-/* Whether the matrices lie within 2^60 elements and their rows do not overlap. */
+/* Whether the matrices have at most 2^59 elements and their rows do not overlap. */
 static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride)
 {
     const int64_t most = INT64_C(1) << 59;
@@ -21,46 +21,46 @@ static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, i
     return !__builtin_mul_overflow(batch, stride, &all) && all <= most;
 }
 
-static const char *check(const struct cpu_gemm_desc *d)
+static const char *desc_check(const struct cpu_gemm_desc *d)
 {
     enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
     int wide = 0;
     for (int i = 0; i < 3; i++) {
         if (types[i] < CPU_GEMM_F32 || types[i] > CPU_GEMM_BF16) {
-            return "gemm: the type of a matrix is none of f32, f64, f16, bf16";
+            return "gemm: types: expected f32, f64, f16 or bf16";
         }
         wide += types[i] == CPU_GEMM_F64;
     }
     if (wide != 0 && wide != 3) {
-        return "gemm: f64 cannot be mixed with other types; make all three matrices f64";
+        return "gemm: types: expected f64 for all three matrices or none";
     }
     if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
-        return "gemm: this processor lacks the instruction set that was asked for";
+        return "gemm: isa: expected an instruction set of this processor";
     }
     if (d->m < 1 || d->n < 1 || d->k < 0 || d->batch < 1) {
-        return "gemm: m, n and batch must be at least 1 and k at least 0";
+        return "gemm: sizes: expected m, n and batch of at least 1 and k of at least 0";
     }
     if (d->stride_a < 0 || d->stride_b < 0 || d->stride_c < 0) {
-        return "gemm: the strides between matrices of a batch must not be negative";
+        return "gemm: strides: expected non-negative ones between the matrices of a batch";
     }
     int64_t a_rows = d->transpose_a ? d->k : d->m, b_rows = d->transpose_b ? d->n : d->k;
     int64_t a_cols = d->transpose_a ? d->m : d->k, b_cols = d->transpose_b ? d->k : d->n;
     if (!matrix_fits(a_rows, a_cols, d->lda, d->batch, d->stride_a)) {
-        return "gemm: lda is smaller than a row of A, or A is too large to address";
+        return "gemm: lda: expected at least a row of A, and at most 2^59 elements in A";
     }
     if (!matrix_fits(b_rows, b_cols, d->ldb, d->batch, d->stride_b)) {
-        return "gemm: ldb is smaller than a row of B, or B is too large to address";
+        return "gemm: ldb: expected at least a row of B, and at most 2^59 elements in B";
     }
     if (!matrix_fits(d->m, d->n, d->ldc, d->batch, d->stride_c)) {
-        return "gemm: ldc is smaller than a row of C, or C is too large to address";
+        return "gemm: ldc: expected at least a row of C, and at most 2^59 elements in C";
     }
     if (d->batch > 1 && d->stride_c < (d->m - 1) * d->ldc + d->n) {
-        return "gemm: stride_c lets the matrices of the batch overlap in C";
+        return "gemm: stride_c: expected matrices of C that do not overlap";
     }
     return NULL;
 }
 
-/* Bytes of a core's data cache of this level; common sizes where the system does not say. */
+/* Bytes of a core's data cache of a level; a common size where the system does not tell. */
 static int64_t cache_bytes(int level)
 {
     long bytes = 0;
@@ -73,9 +73,9 @@ static int64_t cache_bytes(int level)
     return bytes;
 }
 
-/* Products with a short side read the long matrix once and are bound by that. Tiles take them where
- * the matrix is near enough to be read in any order and the short side fills vectors. */
-static void choose_route(struct cpu_gemm_plan *p)
+/* Products with a short side are bound by reading the long matrix once. They use tiles where that
+ * matrix is in the near caches and the short side fills vectors. */
+static void plan_choose_route(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     int64_t shorter = d->m < d->n ? d->m : d->n, longer = d->m < d->n ? d->n : d->m;
@@ -97,7 +97,7 @@ static void choose_route(struct cpu_gemm_plan *p)
     }
 }
 
-static void block(struct cpu_gemm_plan *p)
+static void plan_choose_blocks(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     const struct cpu_gemm_kernels *kernels = p->kernels;
@@ -116,7 +116,7 @@ static void block(struct cpu_gemm_plan *p)
     }
     /* Strips of equal height rather than a last one of a row or two. */
     p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
-    /* Where C is too narrow to hold sums between slabs, an outer block has room for them. */
+    /* Where C's type cannot hold sums between slabs, an outer block has memory for them. */
     bool narrow = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
     int64_t outer = narrow && p->slabs > 1 ? 2048 : 4096;
     p->outer_m = cpu_gemm_round_up(outer, p->strip);
@@ -127,8 +127,8 @@ static void block(struct cpu_gemm_plan *p)
     int64_t side = cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
     p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
     p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
-    /* Rows along k are read in place as fast as packed; what is read across wants packing once it
-     * leaves the near caches. */
+    /* Rows along k are read in place as fast as packed; other reads are packed where the matrix is
+     * larger than the near caches. */
     p->pack_a = d->type_a != native || (d->transpose_a && d->m * d->k > l2 / 8);
     p->pack_b = d->type_b != native || d->transpose_b ||
                 (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
@@ -146,7 +146,7 @@ static void block(struct cpu_gemm_plan *p)
             p->chunk = cols;
         }
     }
-    /* Below some microseconds of work a second thread costs more than it brings. */
+    /* For a few microseconds of work a second thread costs more than it saves. */
     double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
     p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;
 }
@@ -179,7 +179,7 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
 
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
 {
-    const char *wrong = check(desc);
+    const char *wrong = desc_check(desc);
     if (wrong != NULL) {
         return wrong;
     }
@@ -201,8 +201,8 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         plan->kernels = &cpu_gemm_avx512[wide];
     }
 #endif
-    choose_route(plan);
-    block(plan);
+    plan_choose_route(plan);
+    plan_choose_blocks(plan);
     return NULL;
 }
 
@@ -212,7 +212,6 @@ int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads)
     return cpu_gemm_layout_of(plan, threads, &layout);
 }
 
-/* Byte offsets of the workspace's parts; returns its size. */
 int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
                            struct cpu_gemm_layout *layout)
 {

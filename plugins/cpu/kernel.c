@@ -1,13 +1,11 @@
-/* Making and ending kernels. Entries of the plugin's table. */
-#include "kernel.h"
-
+/* Kernels. Entries of the plugin's table. */
 #include "check.h"
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static void release(cpu_kernel *kernel)
+static void kernel_release(cpu_kernel *kernel)
 {
     if (kernel->native_release != NULL) {
         kernel->native_release(kernel->native_state);
@@ -53,7 +51,7 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
         status = cpu_lower_kernel(made, ir, device->lanes);
     }
     if (status != HAL_OK) {
-        release(made);
+        kernel_release(made);
         return status == HAL_ERROR_OUT_OF_MEMORY
                    ? cpu_fail(status, "kernel %s of %u records: no host memory to lower it", name,
                               ir->record_count)
@@ -71,7 +69,7 @@ void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     (void)device;
     if (kernel != NULL) {
-        release(kernel);
+        kernel_release(kernel);
     }
 }
 

@@ -1,12 +1,13 @@
-/* Goes through the records of a kernel and writes drafts: arithmetic and variables here, the rest
- * in its own files (see lower.h). Called by kernel.c and, for epilogues, by gemm_epilogue.c. */
-#include "lower.h"
+/* Lowers the records of a kernel to drafts in order: arithmetic and variables here, other
+ * families in their files (see lower_state.h). Called by kernel.c and, for epilogues, by
+ * gemm_epilogue.c. */
+#include "lower_state.h"
 
 #include <hal/ir_uniform.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool prepare(cpu_lower *lower)
+static bool lower_prepare(cpu_lower *lower)
 {
     const hal_ir_kernel *ir = lower->ir;
     cpu_kernel *kernel = lower->kernel;
@@ -35,7 +36,7 @@ static void lower_constant(cpu_lower *lower, hal_ir_value record)
     value->base = cpu_known(lower->ir->constants[r->aux]);
 }
 
-/* Scalars, group ids and counts: uniform, filled in by a step. */
+/* Scalars, group ids and counts: uniform, set by a step. */
 static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uint32_t section)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -49,7 +50,7 @@ static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uin
     draft->step.aux = r->opcode == HAL_IR_SCALAR ? lower->ir->scalars[r->aux].offset : r->aux;
 }
 
-/* The place in the group, modulo the subgroup's width. */
+/* The index in the group, modulo the width of a subgroup. */
 static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
 {
     const uint32_t *place = lower->kernel->place;
@@ -68,8 +69,8 @@ static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
     cpu_set_varying(lower, record, name);
 }
 
-/* An operation of up to three operands; `forms` as the tables have them. Where all operands are
- * uniform, one block does, as early as they allow. */
+/* An operation of up to three operands, with its functions by form. With uniform operands only it
+ * runs on one block, in the earliest section that has them. */
 static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *const *forms,
                             uint32_t operand_count)
 {
@@ -113,7 +114,7 @@ static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *cons
     draft->step.n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
 }
 
-/* The same bits under another type. An index that is affine stays so. */
+/* The same bits as another type. An affine index stays affine. */
 static void lower_rename(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -123,7 +124,7 @@ static void lower_rename(cpu_lower *lower, hal_ir_value record)
     }
     value.type = r->type;
     if (lower->plan[record].variable != CPU_NONE || lower->plan[record].store != CPU_NONE) {
-        /* It was to be computed in place, and is not: an own copy there. */
+        /* The plan places the value there, and no step computes it: a copy. */
         uint32_t name = lower->plan[record].variable != CPU_NONE
                             ? lower->values[lower->plan[record].variable].name
                             : cpu_lower_address(lower, lower->plan[record].store);
@@ -135,7 +136,7 @@ static void lower_rename(cpu_lower *lower, hal_ir_value record)
     lower->values[record] = value;
 }
 
-/* Between integers of one size nothing happens. */
+/* A cast between integers of one size is a rename. */
 static void lower_cast(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -152,7 +153,7 @@ static void lower_cast(cpu_lower *lower, hal_ir_value record)
     lower_operation(lower, record, &lower->lanes->cast[cpu_type(from)][cpu_type(r->type)], 1);
 }
 
-/* Vectors are lists of values; nothing happens at run time. */
+/* Vectors are lists of values, without steps. */
 static void lower_pack(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -221,7 +222,7 @@ static void lower_get(cpu_lower *lower, hal_ir_value record)
     }
 }
 
-/* Work-items that do not take part keep what they had. */
+/* Inactive work-items keep the old value. */
 static void lower_set(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -250,7 +251,7 @@ static void lower_set(cpu_lower *lower, hal_ir_value record)
     }
 }
 
-static void lower_exchange(cpu_lower *lower, hal_ir_value record)
+static void lower_subgroup(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
     const uint32_t type = cpu_type(r->type);
@@ -270,7 +271,7 @@ static void lower_exchange(cpu_lower *lower, hal_ir_value record)
     cpu_set_varying(lower, record, name);
 }
 
-/* Unary and binary operations: affine where they can be, else in lanes. */
+/* Unary and binary operations: affine where possible, else in lanes. */
 static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -290,7 +291,7 @@ static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
     if (r->opcode == HAL_IR_AND && r->type == HAL_TYPE_BOOL && a->kind == CPU_VARYING &&
         b->kind == CPU_VARYING && lower->plan[record].variable == CPU_NONE &&
         (lower->names[a->name].view || lower->names[b->name].view)) {
-        /* One of them may be known to be all or nothing. */
+        /* At run time one of them may be known to be all or none. */
         uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
         cpu_draft_lanes(lower, lower->lanes->both, name, a->name, b->name);
         cpu_set_varying(lower, record, name);
@@ -355,7 +356,7 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
     case HAL_IR_ASYNC_COPY:
         cpu_lower_async_copy(lower, record);
         break;
-    case HAL_IR_BARRIER: /* lanes run in lock-step */
+    case HAL_IR_BARRIER: /* work-items run in lock-step */
     case HAL_IR_ASYNC_COMMIT:
     case HAL_IR_ASYNC_WAIT:
         break;
@@ -377,7 +378,7 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
     case HAL_IR_SHUFFLE:
     case HAL_IR_SHUFFLE_XOR:
     case HAL_IR_SUBGROUP_REDUCE:
-        lower_exchange(lower, record);
+        lower_subgroup(lower, record);
         break;
     default:
         lower_arithmetic(lower, record);
@@ -387,7 +388,7 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
 hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes)
 {
     cpu_lower lower = {.ir = ir, .lanes = lanes, .kernel = kernel, .mask = CPU_NONE};
-    if (prepare(&lower)) {
+    if (lower_prepare(&lower)) {
         for (uint32_t i = 0; i < ir->record_count && lower.status == HAL_OK; i++) {
             lower.record = i;
             lower_record(&lower, i);
@@ -409,100 +410,4 @@ hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const c
     free(lower.blocks);
     free(lower.loops);
     return lower.status;
-}
-
-/* Makes room for one more element; gives the array, moved or not. */
-void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return array;
-    }
-    uint32_t wanted = *capacity == 0 ? 64 : *capacity * 2;
-    void *grown = realloc(array, wanted * size);
-    if (grown == NULL) {
-        lower->status = HAL_ERROR_OUT_OF_MEMORY;
-        return array;
-    }
-    *capacity = wanted;
-    return grown;
-}
-
-uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view)
-{
-    lower->names =
-        cpu_grow(lower, lower->names, lower->name_count, &lower->name_capacity, sizeof(cpu_name));
-    if (lower->name_count == lower->name_capacity) {
-        return 0;
-    }
-    lower->names[lower->name_count] = (cpu_name){.bytes = (uint8_t)hal_type_size(type),
-                                                 .uniform = uniform,
-                                                 .view = view,
-                                                 .first = CPU_NONE,
-                                                 .slot = CPU_NONE};
-    return lower->name_count++;
-}
-
-/* A draft without operands; never null, so that callers may go on after a failure. */
-cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
-{
-    static _Thread_local cpu_draft nowhere;
-    cpu_draft_list *list = &lower->lists[section];
-    list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
-    cpu_draft *draft = list->count == list->capacity ? &nowhere : &list->drafts[list->count++];
-    *draft = (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1};
-    draft->step = (cpu_step){.run = run,
-                             .d = CPU_NONE,
-                             .a = CPU_NONE,
-                             .b = CPU_NONE,
-                             .c = CPU_NONE,
-                             .n = lower->n,
-                             .mask = CPU_NONE};
-    if (run == NULL) {
-        cpu_unsupported(lower, "an operation on this type");
-    }
-    return draft;
-}
-
-/* A draft of the group section over all lanes. */
-cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b)
-{
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, run);
-    draft->step.d = d;
-    draft->step.a = a;
-    draft->step.b = b;
-    return draft;
-}
-
-void cpu_unsupported(cpu_lower *lower, const char *what)
-{
-    if (lower->status == HAL_OK) {
-        lower->status = HAL_ERROR_UNSUPPORTED;
-        cpu_fail(HAL_ERROR_UNSUPPORTED,
-                 "kernel %s: record %u (opcode %u): the cpu plugin does not offer %s",
-                 lower->ir->names != NULL ? lower->ir->names + lower->ir->name : "", lower->record,
-                 lower->record < lower->ir->record_count
-                     ? (unsigned)lower->ir->records[lower->record].opcode
-                     : 0,
-                 what);
-    }
-}
-
-/* The name of a value in all lanes; a uniform one is written to each of them. */
-uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value)
-{
-    if (value->kind != CPU_UNIFORM) {
-        return value->name;
-    }
-    uint32_t name = cpu_new_name(lower, value->type, false, false);
-    cpu_draft_lanes(lower, lower->lanes->spread[cpu_type(value->type)], name,
-                    cpu_quantity_name(lower, value->base, value->type), CPU_NONE);
-    return name;
-}
-
-void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name)
-{
-    cpu_value *value = &lower->values[record];
-    value->kind = CPU_VARYING;
-    value->type = lower->ir->records[record].type;
-    value->name = name;
 }

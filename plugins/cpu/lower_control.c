@@ -1,17 +1,17 @@
-/* Branches and loops. Where the whole group goes one way they are jumps; else both sides run under
- * masks, and a side or a round that has no work-item left is jumped over. Inside a block at least
- * one work-item takes part, always. Called by lower.c. */
-#include "lower.h"
+/* Branches and loops. Uniform ones are jumps; else both sides run under masks, and a side or an
+ * iteration without active work-items is skipped. So a block always has an active work-item. Called
+ * by lower.c. */
+#include "lower_state.h"
 
 #include <hal/ir_uniform.h>
 
-static cpu_block *open_block(cpu_lower *lower, hal_ir_value record)
+static cpu_block *block_open(cpu_lower *lower, hal_ir_value record)
 {
-    static _Thread_local cpu_block nowhere;
+    static _Thread_local cpu_block discarded;
     lower->blocks = cpu_grow(lower, lower->blocks, lower->block_count, &lower->block_capacity,
                              sizeof(cpu_block));
     cpu_block *block = lower->block_count == lower->block_capacity
-                           ? &nowhere
+                           ? &discarded
                            : &lower->blocks[lower->block_count++];
     *block = (cpu_block){.record = record,
                          .first = lower->lists[CPU_SECTION_GROUP].count,
@@ -22,7 +22,7 @@ static cpu_block *open_block(cpu_lower *lower, hal_ir_value record)
     return block;
 }
 
-static uint32_t here(const cpu_lower *lower)
+static uint32_t next_draft(const cpu_lower *lower)
 {
     return lower->lists[CPU_SECTION_GROUP].count;
 }
@@ -30,9 +30,9 @@ static uint32_t here(const cpu_lower *lower)
 static void lower_if(cpu_lower *lower, hal_ir_value record)
 {
     const cpu_value *condition = &lower->values[lower->ir->records[record].a];
-    cpu_block *block = open_block(lower, record);
+    cpu_block *block = block_open(lower, record);
     block->masked = condition->kind != CPU_UNIFORM;
-    block->skip = here(lower);
+    block->skip = next_draft(lower);
     if (!block->masked) {
         uint32_t name = cpu_quantity_name(lower, condition->base, HAL_TYPE_BOOL);
         cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->branch, CPU_NONE, name, CPU_NONE);
@@ -47,28 +47,27 @@ static void lower_if(cpu_lower *lower, hal_ir_value record)
     lower->mask = block->mask;
 }
 
-/* Lets the jump of a draft lead to where the lowering stands. */
-static void land(cpu_lower *lower, uint32_t draft)
+/* Sets the target of a jump to the next draft. */
+static void jump_land(cpu_lower *lower, uint32_t draft)
 {
-    if (draft != CPU_NONE && draft < here(lower)) {
-        lower->lists[CPU_SECTION_GROUP].drafts[draft].target = here(lower);
+    if (draft != CPU_NONE && draft < next_draft(lower)) {
+        lower->lists[CPU_SECTION_GROUP].drafts[draft].target = next_draft(lower);
     }
 }
 
-/* Those that the IF left out. */
 static void lower_else(cpu_lower *lower)
 {
     cpu_block *block = &lower->blocks[lower->block_count - 1];
     if (!block->masked) {
-        const uint32_t skip = here(lower);
+        const uint32_t skip = next_draft(lower);
         cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->jump, CPU_NONE, CPU_NONE, CPU_NONE);
         draft->root = 1;
-        land(lower, block->skip);
+        jump_land(lower, block->skip);
         block->skip = skip;
         return;
     }
-    land(lower, block->skip);
-    block->skip = here(lower);
+    jump_land(lower, block->skip);
+    block->skip = next_draft(lower);
     uint32_t mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
     cpu_draft *draft =
         cpu_draft_lanes(lower, lower->lanes->else_masked, mask, block->mask, CPU_NONE);
@@ -77,9 +76,9 @@ static void lower_else(cpu_lower *lower)
     lower->mask = mask;
 }
 
-/* A comparison or difference in lanes of values that may be uniform. */
-static uint32_t binary(cpu_lower *lower, uint32_t opcode, hal_type type, hal_type result,
-                       uint32_t name, const cpu_value *x, const cpu_value *y)
+/* An operation in lanes on values that may be uniform. */
+static uint32_t lower_binary(cpu_lower *lower, uint32_t opcode, hal_type type, hal_type result,
+                             uint32_t name, const cpu_value *x, const cpu_value *y)
 {
     const uint32_t a =
         x->kind == CPU_UNIFORM ? cpu_quantity_name(lower, x->base, x->type) : x->name;
@@ -93,19 +92,19 @@ static uint32_t binary(cpu_lower *lower, uint32_t opcode, hal_type type, hal_typ
     return name;
 }
 
-/* A work-item goes on while what is left of its way is more than a step; in unsigned arithmetic
- * the difference cannot overflow, since the counter is below the limit. */
+/* A work-item continues while limit - counter > step; unsigned, the difference cannot overflow,
+ * since the counter is below the limit. */
 static void end_masked_for(cpu_lower *lower, const cpu_block *block)
 {
     const hal_ir_record *r = &lower->ir->records[block->record];
     const cpu_value *counter = &lower->values[block->record];
     const cpu_value *step = &lower->values[r->c];
-    cpu_value left = {.kind = CPU_VARYING, .type = r->type};
-    left.name =
-        binary(lower, HAL_IR_SUB, r->type, r->type, CPU_NONE, &lower->values[r->b], counter);
+    cpu_value rest = {.kind = CPU_VARYING, .type = r->type};
+    rest.name =
+        lower_binary(lower, HAL_IR_SUB, r->type, r->type, CPU_NONE, &lower->values[r->b], counter);
     const uint32_t again =
-        binary(lower, HAL_IR_LT, HAL_TYPE_U32, HAL_TYPE_BOOL, CPU_NONE, step, &left);
-    binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
+        lower_binary(lower, HAL_IR_LT, HAL_TYPE_U32, HAL_TYPE_BOOL, CPU_NONE, step, &rest);
+    lower_binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
     cpu_draft *draft =
         cpu_draft_lanes(lower, lower->lanes->mask_next, block->mask, again, CPU_NONE);
     draft->root = draft->updates = 1;
@@ -135,10 +134,10 @@ static void lower_end(cpu_lower *lower)
                                 sizeof(cpu_loop));
         if (lower->loop_count < lower->loop_capacity) {
             lower->loops[lower->loop_count++] =
-                (cpu_loop){.first = block.first, .last = here(lower) - 1, .outer = CPU_NONE};
+                (cpu_loop){.first = block.first, .last = next_draft(lower) - 1, .outer = CPU_NONE};
         }
     }
-    land(lower, block.skip);
+    jump_land(lower, block.skip);
     lower->mask = block.outer_mask;
     lower->block_count--;
 }
@@ -148,15 +147,15 @@ static void lower_for(cpu_lower *lower, hal_ir_value record)
     const hal_ir_record *r = &lower->ir->records[record];
     const uint32_t start = cpu_quantity_name(lower, lower->values[r->a].base, r->type);
     const uint32_t limit = cpu_quantity_name(lower, lower->values[r->b].base, r->type);
-    cpu_block *block = open_block(lower, record);
+    cpu_block *block = block_open(lower, record);
     const uint32_t name = cpu_new_name(lower, r->type, true, false);
-    block->skip = here(lower);
+    block->skip = next_draft(lower);
     cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->loop_begin, name, start, limit);
     draft->step.aux = r->type;
     draft->step.n = CPU_BLOCK;
     draft->root = 1;
     draft->lanewise = 0;
-    block->first = here(lower);
+    block->first = next_draft(lower);
     cpu_value *value = &lower->values[record];
     *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
     value->base = (cpu_quantity){.name = name, .section = CPU_SECTION_GROUP};
@@ -166,7 +165,7 @@ static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
     const cpu_value *start = &lower->values[r->a];
-    cpu_block *block = open_block(lower, record);
+    cpu_block *block = block_open(lower, record);
     block->masked = 1;
     block->condition = cpu_new_name(lower, r->type, false, false);
     block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, false);
@@ -179,13 +178,13 @@ static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
                             : lower->lanes->copy[cpu_type(r->type)],
                     counter, from, CPU_NONE);
     cpu_set_varying(lower, record, counter);
-    const uint32_t inside = binary(lower, HAL_IR_LT, r->type, HAL_TYPE_BOOL, CPU_NONE,
-                                   &lower->values[record], &lower->values[r->b]);
-    block->skip = here(lower);
+    const uint32_t inside = lower_binary(lower, HAL_IR_LT, r->type, HAL_TYPE_BOOL, CPU_NONE,
+                                         &lower->values[record], &lower->values[r->b]);
+    block->skip = next_draft(lower);
     cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->mask_begin, mask, inside, CPU_NONE);
     draft->step.mask = lower->mask;
     draft->root = 1;
-    block->first = here(lower);
+    block->first = next_draft(lower);
     lower->mask = mask;
 }
 

@@ -1,9 +1,10 @@
-/* Uniform quantities, and values that are affine in the place of a work-item in its group:
- * base + place[0] * factor[0] + place[1] * factor[1] + place[2] * factor[2]. Most indices are; a
- * load at one is a copy of rows and needs no index in lanes at all. Called by lower*.c. */
-#include "lower.h"
+/* Uniform quantities, and values that are affine in the ids of a work-item in its group: base +
+ * place[0] * factor[0] + place[1] * factor[1] + place[2] * factor[2]. Most indices are affine; a
+ * load at one copies rows and needs no index in lanes. Called by lower.c, lower_memory.c and
+ * lower_control.c. */
+#include "lower_state.h"
 
-static uint64_t in_type(hal_type type, uint64_t bits)
+static uint64_t wrap_to_type(hal_type type, uint64_t bits)
 {
     return hal_type_size(type) == 4 ? (uint32_t)bits : bits;
 }
@@ -13,7 +14,7 @@ static bool is_zero(cpu_quantity quantity)
     return quantity.name == CPU_NONE && quantity.bits == 0;
 }
 
-/* Gives an affine record its value, and its lanes in case somebody wants them. */
+/* Sets the value of an affine record, and a draft for its lanes, which is removed if unused. */
 static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
 {
     value.type = lower->ir->records[record].type;
@@ -26,7 +27,7 @@ static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
     draft->access = access;
 }
 
-/* Quotient and remainder of the place in a group of rows, see cpu_choose_places. */
+/* Quotient and remainder of the local id in a group of rows, see cpu_choose_places. */
 static bool lower_row(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -52,40 +53,7 @@ static bool lower_row(cpu_lower *lower, hal_ir_value record)
     return true;
 }
 
-cpu_quantity cpu_known(uint64_t bits)
-{
-    return (cpu_quantity){.name = CPU_NONE, .section = CPU_SECTION_DISPATCH, .bits = bits};
-}
-
-/* The name that holds a quantity; for a known one that of a constant. */
-uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type)
-{
-    const uint32_t bytes = hal_type_size(type);
-    if (quantity.name != CPU_NONE) {
-        return quantity.name;
-    }
-    uint32_t *hash = &lower->constant_hashes[(quantity.bits * UINT64_C(0x9e3779b97f4a7c15) >> 32) %
-                                             CPU_CONSTANT_HASHES];
-    for (uint32_t i = *hash; i != 0; i = lower->constants[i - 1].next) {
-        if (lower->constants[i - 1].bits == quantity.bits &&
-            lower->constants[i - 1].bytes == bytes) {
-            return lower->constants[i - 1].name;
-        }
-    }
-    lower->constants = cpu_grow(lower, lower->constants, lower->constant_count,
-                                &lower->constant_capacity, sizeof(cpu_constant_name));
-    uint32_t name = cpu_new_name(lower, type, true, false);
-    if (lower->status != HAL_OK) {
-        return 0;
-    }
-    lower->names[name].lasting = 1;
-    lower->constants[lower->constant_count++] =
-        (cpu_constant_name){.bits = quantity.bits, .name = name, .bytes = bytes, .next = *hash};
-    *hash = lower->constant_count;
-    return name;
-}
-
-/* x opcode y for ADD, SUB, MUL and SHL of integers: at once where both are known, else a step. */
+/* x opcode y for ADD, SUB, MUL and SHL of integers: folded where both are known, else a step. */
 cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
                          cpu_quantity y)
 {
@@ -96,7 +64,7 @@ cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_q
                         : opcode == HAL_IR_SUB ? x.bits - y.bits
                         : opcode == HAL_IR_MUL ? x.bits * y.bits
                                                : x.bits << (y.bits & (width - 1));
-        return cpu_known(in_type(type, bits));
+        return cpu_known(wrap_to_type(type, bits));
     }
     if (is_zero(y) && opcode != HAL_IR_MUL) {
         return x;
@@ -122,8 +90,8 @@ cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_q
     return result;
 }
 
-/* An affine value as an access, for loads and stores as well as for steps that want the index
- * itself. A uniform index is affine without factors. */
+/* An access with this index, for loads and stores, and for steps that compute the index. A uniform
+ * index is affine without factors. */
 uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index)
 {
     cpu_access access = {.type = index->type,
@@ -162,7 +130,7 @@ uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index)
     return lower->access_count++;
 }
 
-/* Integer arithmetic that keeps an index affine; false when this record's does not. */
+/* Integer arithmetic whose result is affine; false for other records. */
 bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -201,7 +169,7 @@ bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record)
     return true;
 }
 
-/* An affine index compared with a uniform bound; false for all other comparisons. */
+/* An affine index compared with a uniform bound; false for other records. */
 bool cpu_lower_bound(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -242,13 +210,13 @@ void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record)
         value.factor[k] = cpu_known(k == r->aux ? 1 : 0);
     }
     if (lower->kernel->place[0] != lower->ir->group_size[0]) {
-        value.factor[1] = cpu_known(lower->kernel->place[0]); /* a row is rows, see below */
+        value.factor[1] = cpu_known(lower->kernel->place[0]); /* the group is rows, see below */
     }
     set_affine(lower, record, value);
 }
 
-/* The extents that places run through: the group's, or, where a group of one dimension is divided
- * by a constant, rows of that length, so that quotient and remainder are affine as well. */
+/* The extents of the ids: those of the group; or, where the id in a group of one dimension is
+ * divided by a constant, rows of that length, so that quotient and remainder are affine too. */
 void cpu_choose_places(cpu_lower *lower)
 {
     const hal_ir_kernel *ir = lower->ir;

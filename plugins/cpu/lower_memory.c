@@ -1,9 +1,9 @@
-/* Loads, stores, atomics and asynchronous copies. A load of memory that nobody writes while its
- * value is needed is a view: the slot leads to the memory. What is stored may be computed there.
+/* Loads, stores, atomics and asynchronous copies. A load of memory that is not written while its
+ * value is needed is a view: the slot points to the memory. A stored value may be computed there.
  * Called by lower.c. */
-#include "lower.h"
+#include "lower_state.h"
 
-/* A guard in lanes; a uniform one becomes all or nothing. */
+/* A guard in lanes; a uniform one becomes all or none. */
 static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
 {
     if (guard == HAL_IR_NONE) {
@@ -19,7 +19,7 @@ static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
     return name;
 }
 
-/* Describes how a record reaches memory; CPU_NONE after a failure. */
+/* The access of a record; CPU_NONE after a failure. */
 static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
                             int32_t offset, hal_ir_value guard, uint32_t width)
 {
@@ -92,7 +92,7 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
     const hal_type memory = lower->ir->memories[r->aux].type;
     if (lower->values[r->a].kind == CPU_UNIFORM &&
         (r->b == HAL_IR_NONE || lower->values[r->b].kind == CPU_UNIFORM)) {
-        load_uniform(lower, record); /* in lock-step even where others write the memory */
+        load_uniform(lower, record); /* work-items run in lock-step, so all read the same value */
         return;
     }
     const bool in_place = lower->plan[record].in_place;
@@ -115,7 +115,7 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
     add_elements(lower, record, r->type, r->width, names, false);
 }
 
-/* The step that settles where the value of a store is computed; gives the value's name. */
+/* Adds the step that finds where the value of a store is computed. Returns the value's name. */
 uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
 {
     const hal_ir_record *r = &lower->ir->records[store];
@@ -183,7 +183,7 @@ void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
     cpu_set_varying(lower, record, name);
 }
 
-/* A load and a store; the guard makes the load give 0. */
+/* A load and a store; where the guard is false the load returns 0. */
 void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -223,9 +223,9 @@ void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, boo
     if (lower->access_count == lower->access_capacity) {
         return;
     }
-    cpu_draft *draft = cpu_draft_lanes(
-        lower, uniform ? lower->lanes->check_uniform : lower->lanes->check, guard, CPU_NONE,
-        CPU_NONE);
+    cpu_draft *draft =
+        cpu_draft_lanes(lower, uniform ? lower->lanes->check_uniform : lower->lanes->check, guard,
+                        CPU_NONE, CPU_NONE);
     draft->access = lower->access_count;
     draft->lanewise = 0;
     draft->step.mask = lower->mask;

@@ -1,8 +1,7 @@
-/* Looks through a kernel before it is lowered: uniformity, blocks, the last use of each value, and
- * from these where a copy can be saved: a value computed in the place of the variable that gets it
- * or in the memory that it is stored to, a variable or memory read where it lies.
- * Called by cpu_lower_kernel. */
-#include "lower.h"
+/* Analyses a kernel before it is lowered: uniformity, blocks, the last use of each value, and
+ * from these where a copy is not needed: a value is computed in the slot of its variable or in
+ * the memory that it is stored to, and a variable or memory is read in place. Called by lower.c. */
+#include "lower_state.h"
 
 #include <hal/ir_uniform.h>
 #include <stdlib.h>
@@ -24,8 +23,8 @@ static bool find_uniformity(cpu_lower *lower)
     return found;
 }
 
-/* Whether work-items may part at an opener. */
-static bool parts(const cpu_lower *lower, uint32_t opener)
+/* Whether work-items may diverge at an opener. */
+static bool is_divergent(const cpu_lower *lower, uint32_t opener)
 {
     const hal_ir_record *record = &lower->ir->records[opener];
     uint32_t decides = opener;
@@ -57,7 +56,7 @@ static void find_blocks(cpu_lower *lower)
         plan->block = open;
         plan->masked = CPU_NONE;
         if (open != CPU_NONE) {
-            plan->masked = parts(lower, open) ? open : lower->plan[open].masked;
+            plan->masked = is_divergent(lower, open) ? open : lower->plan[open].masked;
         }
         if (hal_ir_opens_block(opcode)) {
             open = i;
@@ -65,7 +64,7 @@ static void find_blocks(cpu_lower *lower)
     }
 }
 
-/* Records whose result may be their operand's own place under another name. */
+/* Records whose result may be the slot of their operand. */
 static bool renames(const cpu_lower *lower, const hal_ir_record *record)
 {
     switch (record->opcode) {
@@ -82,7 +81,7 @@ static bool renames(const cpu_lower *lower, const hal_ir_record *record)
     }
 }
 
-/* A use inside a loop of what was made outside of it lasts until the loop's end. */
+/* A use in a loop of a value from outside lasts to the end of the loop. */
 static uint32_t use_lasts(const cpu_lower *lower, uint32_t use, uint32_t definition)
 {
     uint32_t last = use;
@@ -96,8 +95,8 @@ static uint32_t use_lasts(const cpu_lower *lower, uint32_t use, uint32_t definit
     return last;
 }
 
-/* From the end, so that what a rename is needed for is known when its operand is met. The bounds
- * of a loop are looked at until it ends. */
+/* Backwards, so that the uses of a rename are known at its operand. A loop needs its bounds
+ * until it ends. */
 static void find_last_uses(cpu_lower *lower)
 {
     for (uint32_t i = lower->ir->record_count; i-- > 0;) {
@@ -116,8 +115,8 @@ static void find_last_uses(cpu_lower *lower)
     }
 }
 
-/* Puts a record in front of a chain that begins at *first. */
-static void chain(cpu_lower *lower, uint32_t record, uint32_t *first)
+/* Adds a record to the front of a list. */
+static void list_push(cpu_lower *lower, uint32_t record, uint32_t *first)
 {
     lower->plan[record].next = *first;
     if (*first != CPU_NONE) {
@@ -131,16 +130,15 @@ static bool is_varying(const cpu_lower *lower, uint32_t record)
     return !(lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE);
 }
 
-/* Operations that write lane by lane to a place that is theirs alone. */
+/* Operations whose lanes read no other lanes. */
 static bool is_lanewise(uint32_t opcode)
 {
     return (opcode >= HAL_IR_ADD && opcode <= HAL_IR_SELECT) || opcode == HAL_IR_CAST ||
            hal_ir_is_math(opcode);
 }
 
-/* The value of a SET can be computed in the variable's place when all work-items of the variable
- * take part, nobody looks at the variable in between, and nobody changes it while the value is
- * needed. */
+/* The value of a SET can be computed in the variable's slot when all work-items of the variable are
+ * active, the variable is not read in between, and it is not set while the value is needed. */
 static bool set_in_place(const cpu_lower *lower, uint32_t set)
 {
     const hal_ir_record *record = &lower->ir->records[set];
@@ -192,7 +190,7 @@ static void plan_variables(cpu_lower *lower)
     /* In rising order, since built from the end; a VAR begins its own. */
     for (uint32_t i = lower->ir->record_count; i-- > 0;) {
         if (records[i].opcode == HAL_IR_GET || records[i].opcode == HAL_IR_SET) {
-            chain(lower, i, &lower->plan[records[i].a].next);
+            list_push(lower, i, &lower->plan[records[i].a].next);
         } else if (records[i].opcode == HAL_IR_VAR && lower->plan[i].next != CPU_NONE) {
             lower->plan[lower->plan[i].next].previous = i;
         }
@@ -273,7 +271,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
     }
     for (uint32_t i = ir->record_count; i-- > 0;) {
         if (touches_memory(ir->records[i].opcode)) {
-            chain(lower, i, &memory[ir->records[i].aux]);
+            list_push(lower, i, &memory[ir->records[i].aux]);
         }
     }
     for (uint32_t i = 0; i < ir->memory_count; i++) {

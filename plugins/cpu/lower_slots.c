@@ -1,20 +1,23 @@
-/* From drafts to steps: drops what nobody uses, finds how long each name is needed, gives it a slot
- * that others have left, and writes the kernel's arrays. Called by cpu_lower_kernel. */
-#include "lower.h"
+/* From drafts to steps: removes unused drafts, finds the live range of each name, assigns slots,
+ * and writes the arrays of the kernel. Called by lower.c. */
+#include "lower_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { CLASS_COUNT = 16, REFERENCE_COUNT = 24 };
 
-/* Slots that are free again, by class: one stack each, so that the warmest is taken first. */
+/* Free slots by class, as stacks, so that the slot freed last, which is in cache, is taken
+ * first. */
 typedef struct cpu_slots {
     uint32_t *free_slots[CLASS_COUNT];
     uint32_t free_count[CLASS_COUNT];
-    uint32_t *sizes; /* bytes of each slot; 0: the slot after a view, which is the view's home */
+    uint32_t
+        *sizes; /* bytes of each slot; 0: the slot after a view, which is the view's own room */
     uint32_t count, capacity;
 } cpu_slots;
 
+/* The names that a draft writes. Returns their count. */
 static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
                               uint32_t names[REFERENCE_COUNT])
 {
@@ -26,7 +29,7 @@ static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
     return count;
 }
 
-/* The names that a draft reads, and those that it writes; gives their number. */
+/* The names that a draft reads. Returns their count. */
 static uint32_t names_read(const cpu_lower *lower, const cpu_draft *draft,
                            uint32_t names[REFERENCE_COUNT])
 {
@@ -74,7 +77,7 @@ static bool mark_draft(cpu_lower *lower, cpu_draft *draft)
     return true;
 }
 
-/* Backwards, and again while variables that are read before they are set bring new ones. */
+/* Backwards; repeated while a loop reads a variable that is set later in it. */
 static void mark_live(cpu_lower *lower)
 {
     bool changed = true;
@@ -89,7 +92,7 @@ static void mark_live(cpu_lower *lower)
     }
 }
 
-/* Loops around each draft: the innermost one, each knowing the next. */
+/* The innermost loop around each draft. */
 static uint32_t *find_loops(cpu_lower *lower)
 {
     const uint32_t count = lower->lists[CPU_SECTION_GROUP].count;
@@ -100,7 +103,7 @@ static uint32_t *find_loops(cpu_lower *lower)
     for (uint32_t i = 0; i < count; i++) {
         innermost[i] = CPU_NONE;
     }
-    for (uint32_t i = lower->loop_count; i-- > 0;) { /* inner ones were closed first */
+    for (uint32_t i = lower->loop_count; i-- > 0;) { /* inner loops come first */
         cpu_loop *loop = &lower->loops[i];
         loop->outer = loop->first <= loop->last ? innermost[loop->first] : CPU_NONE;
         for (uint32_t k = loop->first; k <= loop->last; k++) {
@@ -110,7 +113,7 @@ static uint32_t *find_loops(cpu_lower *lower)
     return innermost;
 }
 
-static void note_last(cpu_lower *lower, const uint32_t *innermost, uint32_t name, uint32_t at)
+static void range_extend(cpu_lower *lower, const uint32_t *innermost, uint32_t name, uint32_t at)
 {
     if (name == CPU_NONE) {
         return;
@@ -124,8 +127,8 @@ static void note_last(cpu_lower *lower, const uint32_t *innermost, uint32_t name
     n->last = last > n->last ? last : n->last;
 }
 
-/* From where to where each name is needed. What is needed in a loop and older than it is needed
- * until the loop ends. */
+/* The live range of each name. A name that is used in a loop and defined before it lives to the end
+ * of the loop. */
 static bool find_ranges(cpu_lower *lower)
 {
     uint32_t names[REFERENCE_COUNT];
@@ -147,11 +150,11 @@ static bool find_ranges(cpu_lower *lower)
         const cpu_draft *draft = &group->drafts[i];
         uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
-            note_last(lower, innermost, names[k], i);
+            range_extend(lower, innermost, names[k], i);
         }
         count = draft->live ? names_read(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
-            note_last(lower, innermost, names[k], i);
+            range_extend(lower, innermost, names[k], i);
         }
     }
     free(innermost);
@@ -165,15 +168,15 @@ static bool find_ranges(cpu_lower *lower)
     return true;
 }
 
-static uint32_t class_of(const cpu_name *name)
+static uint32_t slot_class(const cpu_name *name)
 {
     const uint32_t size = name->bytes == 1 ? 0 : name->bytes == 4 ? 1 : 2;
     return size * 4 + name->uniform * 2 + name->view;
 }
 
-static void take_slot(const cpu_lower *lower, cpu_slots *slots, cpu_name *name)
+static void slot_take(const cpu_lower *lower, cpu_slots *slots, cpu_name *name)
 {
-    const uint32_t class = class_of(name);
+    const uint32_t class = slot_class(name);
     if (name->slot != CPU_NONE) {
         return;
     }
@@ -186,18 +189,19 @@ static void take_slot(const cpu_lower *lower, cpu_slots *slots, cpu_name *name)
     slots->count += name->view ? 2 : 1;
 }
 
-static void leave_slot(cpu_slots *slots, cpu_name *name, uint32_t at)
+static void slot_leave(cpu_slots *slots, cpu_name *name, uint32_t at)
 {
-    const uint32_t class = class_of(name);
+    const uint32_t class = slot_class(name);
     if (name->last == at && !name->lasting && name->slot != CPU_NONE) {
         slots->free_slots[class][slots->free_count[class]++] = name->slot;
-        name->last = CPU_NONE; /* left once */
+        name->last = CPU_NONE; /* freed once */
     }
 }
 
-/* Lasting names first, then along the drafts. A lanewise draft may write where it reads for the
- * last time. `ending` chains the names by the draft that needs them last. */
-static void assign_along(cpu_lower *lower, cpu_slots *slots, uint32_t *ending, uint32_t *next)
+/* Lasting names first, then in the order of the drafts. A lanewise draft may write a slot that it
+ * reads for the last time. `ending` lists the names by the draft that needs them last. */
+static void slots_assign_ranges(cpu_lower *lower, cpu_slots *slots, uint32_t *ending,
+                                uint32_t *next)
 {
     cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
     uint32_t names[REFERENCE_COUNT];
@@ -207,7 +211,7 @@ static void assign_along(cpu_lower *lower, cpu_slots *slots, uint32_t *ending, u
     for (uint32_t i = 0; i < lower->name_count; i++) {
         cpu_name *name = &lower->names[i];
         if (name->lasting && name->live) {
-            take_slot(lower, slots, name);
+            slot_take(lower, slots, name);
         } else if (!name->lasting && name->first != CPU_NONE) {
             next[i] = ending[name->last];
             ending[name->last] = i;
@@ -219,23 +223,23 @@ static void assign_along(cpu_lower *lower, cpu_slots *slots, uint32_t *ending, u
             const uint32_t reads[3] = {draft->step.a, draft->step.b, draft->step.c};
             for (uint32_t k = 0; k < 3; k++) {
                 if (reads[k] != CPU_NONE && reads[k] != draft->step.d) {
-                    leave_slot(slots, &lower->names[reads[k]], i);
+                    slot_leave(slots, &lower->names[reads[k]], i);
                 }
             }
         }
         uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
             if (names[k] != CPU_NONE) {
-                take_slot(lower, slots, &lower->names[names[k]]);
+                slot_take(lower, slots, &lower->names[names[k]]);
             }
         }
         for (uint32_t name = ending[i]; name != CPU_NONE; name = next[name]) {
-            leave_slot(slots, &lower->names[name], i);
+            slot_leave(slots, &lower->names[name], i);
         }
     }
 }
 
-static void assign(cpu_lower *lower, cpu_slots *slots)
+static void slots_assign(cpu_lower *lower, cpu_slots *slots)
 {
     uint32_t *ending = malloc((lower->lists[CPU_SECTION_GROUP].count + 1) * sizeof(uint32_t));
     uint32_t *next = malloc((lower->name_count + 1) * sizeof(uint32_t));
@@ -244,7 +248,7 @@ static void assign(cpu_lower *lower, cpu_slots *slots)
     if (ending == NULL || next == NULL) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
     } else {
-        assign_along(lower, slots, ending, next);
+        slots_assign_ranges(lower, slots, ending, next);
     }
     free(ending);
     free(next);
@@ -255,8 +259,8 @@ static size_t aligned(size_t bytes)
     return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
 }
 
-/* The arena: slots one after the other, then shared memory. */
-static void lay_out(cpu_lower *lower, const cpu_slots *slots)
+/* The arena: slots, then shared memory. */
+static void arena_lay_out(cpu_lower *lower, const cpu_slots *slots)
 {
     cpu_kernel *kernel = lower->kernel;
     size_t offset = 0;
@@ -312,22 +316,22 @@ static void write_access(const cpu_lower *lower, cpu_access *to, const cpu_acces
     }
 }
 
-/* Live drafts in order; a jump to one that is gone leads to the next that is left. */
+/* Live drafts in order. A jump to a removed draft goes to the next live one. */
 static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
 {
     cpu_draft_list *list = &lower->lists[section];
     cpu_kernel *kernel = lower->kernel;
-    uint32_t place = 0;
+    uint32_t index = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        list->drafts[i].place = place;
-        place += list->drafts[i].live;
+        list->drafts[i].index = index;
+        index += list->drafts[i].live;
     }
     for (uint32_t i = 0; i < list->count; i++) {
         const cpu_draft *draft = &list->drafts[i];
         if (!draft->live) {
             continue;
         }
-        cpu_step *step = &steps[draft->place];
+        cpu_step *step = &steps[draft->index];
         *step = draft->step;
         step->d = slot_of(lower, draft->step.d);
         step->a = slot_of(lower, draft->step.a);
@@ -340,25 +344,25 @@ static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
             step->access = access;
         }
         if (draft->target != CPU_NONE) {
-            step->jump = (int32_t)list->drafts[draft->target].place - (int32_t)draft->place;
+            step->jump = (int32_t)list->drafts[draft->target].index - (int32_t)draft->index;
         }
     }
-    kernel->step_count[section] = place;
+    kernel->step_count[section] = index;
 }
 
-/* A guess, refined when the kernel runs: each step costs a little in itself and something for each
- * block; a loop has 16 rounds. */
+/* Nanoseconds of a group, estimated, and measured when the kernel runs: 4 per step and 1.5 per
+ * block of lanes; loops are taken to have 16 iterations. */
 static uint64_t guess_work(const cpu_lower *lower)
 {
     const cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
     uint64_t quarters = 0;
     for (uint32_t i = 0; i < group->count; i++) {
         const cpu_draft *draft = &group->drafts[i];
-        uint64_t rounds = 1;
-        for (uint32_t k = 0; k < lower->loop_count && rounds < 4096; k++) {
-            rounds *= lower->loops[k].first <= i && i <= lower->loops[k].last ? 16 : 1;
+        uint64_t iterations = 1;
+        for (uint32_t k = 0; k < lower->loop_count && iterations < 4096; k++) {
+            iterations *= lower->loops[k].first <= i && i <= lower->loops[k].last ? 16 : 1;
         }
-        quarters += draft->live ? rounds * (16 + draft->step.n / CPU_BLOCK * 6) : 0;
+        quarters += draft->live ? iterations * (16 + draft->step.n / CPU_BLOCK * 6) : 0;
     }
     return quarters / 4;
 }
@@ -379,7 +383,7 @@ static void write_kernel(cpu_lower *lower, cpu_slots *slots)
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }
-    lay_out(lower, slots);
+    arena_lay_out(lower, slots);
     write_constants(lower);
     write_steps(lower, CPU_SECTION_DISPATCH, kernel->dispatch);
     write_steps(lower, CPU_SECTION_GROUP, kernel->group);
@@ -401,7 +405,7 @@ void cpu_assign_slots(cpu_lower *lower)
         made = made && slots.free_slots[i] != NULL;
     }
     if (made && find_ranges(lower)) {
-        assign(lower, &slots);
+        slots_assign(lower, &slots);
         write_kernel(lower, &slots);
     } else {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;

@@ -1,5 +1,5 @@
 /* Memory: every kind is plain memory of the host. Entries of the plugin's table. */
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

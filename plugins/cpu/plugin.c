@@ -1,5 +1,5 @@
 /* The cpu plugin's table and its one symbol. Called by hal's loader. */
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <kit/build_id.h>
 

@@ -1,6 +1,6 @@
 /* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
  * run on the calling thread. Entries of the plugin's table. */
-#include "cpu.h"
+#include "cpu_plugin.h"
 #include "share.h"
 
 #include <errno.h>

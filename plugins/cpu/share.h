@@ -3,7 +3,7 @@
 #ifndef HALYARD_CPU_SHARE_H
 #define HALYARD_CPU_SHARE_H
 
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 /* Dispatches of one run, at most. */
 enum { CPU_SHARE_MAX_RUN = 64 };

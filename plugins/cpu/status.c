@@ -1,5 +1,5 @@
 /* The host's services, and failing with a sentence. Called by every file of the plugin. */
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* What a kernel becomes on the cpu plugin: a list of steps, each of which applies one operation to
- * all work-items of a group. Written by lower*.c, run by queue.c, carried out by lanes*.inl, once
- * for each instruction set. README.md explains how lanes work. */
+/* Steps: the form of a kernel on the cpu plugin. Each step applies one operation to all
+ * work-items of a group, one per lane. Written by lower*.c, run by worker.c, implemented by
+ * lanes*.inl for each instruction set. README.md explains lanes. */
 #ifndef HALYARD_CPU_STEPS_H
 #define HALYARD_CPU_STEPS_H
 
@@ -23,11 +23,11 @@ enum { CPU_SLOT_FULL = 0, CPU_SLOT_EMPTY = 1, CPU_SLOT_FIRST = 2 };
 typedef struct cpu_worker cpu_worker;
 typedef struct cpu_step cpu_step;
 
-/* Carries out a step and gives the one that follows; null ends the group. */
+/* Executes a step. Returns the next one, or null at the end of the group. */
 typedef const cpu_step *cpu_run(cpu_worker *worker, const cpu_step *step);
 
-/* How a step reaches memory. The index of a work-item is a value (`index`), or affine in its place
- * in the group: base + place[0] * factor[0] + place[1] * factor[1] + place[2] * factor[2]. */
+/* A memory access of a step. The index of a work-item is a value (`index`), or affine in its ids in
+ * the group: base + place[0] * factor[0] + place[1] * factor[1] + place[2] * factor[2]. */
 typedef struct cpu_access {
     uint32_t memory;
     uint32_t width;
@@ -46,28 +46,28 @@ typedef struct cpu_access {
     cpu_run *otherwise;  /* when a view is not possible */
 } cpu_access;
 
-/* Operands are slots: numbers in worker.slots, which hold addresses. A uniform value fills one
- * block, all of its lanes alike. */
+/* Operands are slots: indices into worker.slots, which has addresses. A uniform value is the
+ * same in all lanes of one block. */
 struct cpu_step {
     cpu_run *run;
     uint32_t d, a, b, c;
     uint32_t n;    /* lanes, a multiple of CPU_BLOCK */
-    uint32_t mask; /* slot of the work-items that take part, or CPU_NONE for all */
-    int32_t jump;  /* of control: how many steps to go on or back */
+    uint32_t mask; /* slot: the active work-items, or CPU_NONE for all */
+    int32_t jump;  /* of control flow: distance to the next step */
     uint32_t aux;  /* a type, a memory, a byte offset, a mask of lanes: as the step wants it */
     const cpu_access *access;
 };
 
-/* One thread's state while it runs groups. `slots` lead into its arena, or straight to memory. */
+/* The state of a thread that runs groups. `slots` point into its arena, or directly to memory. */
 struct cpu_worker {
     void **slots;
-    void **memory; /* of the kernel's memories: bindings as this dispatch has them, then shared */
+    void **memory;   /* of the kernel's memories: bindings as this dispatch has them, then shared */
     uint64_t *bytes; /* of each memory, for kernels that are checked */
     const uint8_t *scalars;
     uint32_t grid[3];
     uint32_t group[3];
     uint32_t items;    /* work-items of the group */
-    uint32_t place[3]; /* extents that the places of work-items run through */
+    uint32_t place[3]; /* extents of the ids of work-items */
     int64_t *index;    /* room for CPU_MAX_ITEMS */
     uint8_t *chosen;   /* room for CPU_MAX_ITEMS */
     uint8_t *arena;
@@ -76,11 +76,11 @@ struct cpu_worker {
     const struct hal_plugin_kernel *kernel_running;
 };
 
-/* Reports that a work-item, counted along x, then y, then z, leaves the memory of a step that
- * checks: check.c. */
+/* check.c: reports that a work-item, counted along x, then y, then z, accesses memory outside
+ * that of a checking step. */
 void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index);
 
-/* Value types as the tables count them. */
+/* Indices of value types in the tables. */
 enum { CPU_BOOL, CPU_I32, CPU_U32, CPU_I64, CPU_U64, CPU_F32, CPU_F64, CPU_TYPE_COUNT };
 
 /* Forms of an operation: bit k is set where operand k is uniform and the others are not. An
@@ -99,10 +99,10 @@ typedef struct cpu_lanes {
     cpu_run *load[HAL_TYPE_COUNT];
     cpu_run *load_uniform[HAL_TYPE_COUNT]; /* one element for all work-items */
     cpu_run *store[HAL_TYPE_COUNT];
-    cpu_run *view;    /* a load that lets the slot lead to the memory itself where it can */
-    cpu_run *address; /* the same for the operation that computes what is stored */
+    cpu_run *view;    /* a load after which the slot points to the memory, where possible */
+    cpu_run *address; /* the same for the operation that computes a stored value */
     cpu_run *atomic[HAL_TYPE_COUNT];
-    cpu_run *check; /* d = the guard where the access lies within its memory; aux is the record */
+    cpu_run *check; /* d = the guard where the access is within its memory; aux is the record */
     cpu_run *check_uniform;
 
     cpu_run *spread[CPU_TYPE_COUNT]; /* d = a, a uniform, d not */
@@ -130,13 +130,13 @@ typedef struct cpu_lanes {
     cpu_run *end;
 } cpu_lanes;
 
-/* The tables; null where this build has none. */
+/* The tables; null where the build has none. */
 const cpu_lanes *cpu_lanes_plain(void);
 const cpu_lanes *cpu_lanes_sse2(void);
 const cpu_lanes *cpu_lanes_avx2(void);
 const cpu_lanes *cpu_lanes_avx512(void);
 
-/* The number of a value type in the tables; CPU_TYPE_COUNT for a type that values do not have. */
+/* The index of a value type in the tables; CPU_TYPE_COUNT for other types. */
 static inline uint32_t cpu_type(hal_type type)
 {
     switch (type) {

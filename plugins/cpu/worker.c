@@ -1,14 +1,14 @@
 /* A worker: one thread's room (arena, slots) for running the groups of a kernel. Used by queue.c;
  * plugin.c's native entries may have workers of their own. */
 #include "check.h"
-#include "cpu.h"
+#include "cpu_plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Programs that go through many kernels come here for each dispatch: hence sizes that the compiler
  * knows. Little-endian: the low bytes come first. */
-static void fill(uint8_t *slot, const cpu_constant *constant)
+static void slot_fill(uint8_t *slot, const cpu_constant *constant)
 {
     if (constant->bytes == 1) {
         memset(slot, (int)constant->bits, CPU_BLOCK);
@@ -22,7 +22,7 @@ static void fill(uint8_t *slot, const cpu_constant *constant)
 }
 
 /* Lays the slots out for a kernel and fills in what never changes. */
-static void bind(cpu_worker *worker, const cpu_kernel *kernel)
+static void worker_bind(cpu_worker *worker, const cpu_kernel *kernel)
 {
     worker->kernel = kernel->number;
     worker->items = kernel->items;
@@ -40,7 +40,7 @@ static void bind(cpu_worker *worker, const cpu_kernel *kernel)
     memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
     for (uint32_t i = 0; i < kernel->constant_count; i++) {
         const cpu_constant *constant = &kernel->constants[i];
-        fill(worker->slots[constant->slot], constant);
+        slot_fill(worker->slots[constant->slot], constant);
     }
 }
 
@@ -104,7 +104,7 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
                       const uint64_t *bytes, const uint8_t *scalars, const uint32_t grid[3])
 {
     if (worker->kernel != kernel->number) {
-        bind(worker, kernel);
+        worker_bind(worker, kernel);
     }
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         worker->memory[i] = bindings[i];

@@ -1,7 +1,7 @@
 /* The cpu plugin's matrix product against a plain product in double (long double for f64): every
  * instruction set of this machine, all transposes and types, with guard pages behind the matrices,
  * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
-#include "cpu/gemm_job.h"
+#include "cpu/gemm.h"
 
 #include <math.h>
 #include <stdio.h>

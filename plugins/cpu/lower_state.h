@@ -1,37 +1,34 @@
-/* From IR to steps: what the rooms of the lowering share. kernel.c calls cpu_lower; each file
- * handles one kind of record:
- *   lower_plan.c    looks ahead: what may be computed in place, read in place, or left out
- *   lower.c         goes through the records; arithmetic, variables
- *   lower_index.c   uniform quantities and indices that are affine in the place of a work-item
- *   lower_memory.c  loads, stores, atomics
- *   lower_control.c branches, loops and their masks
- *   lower_slots.c   drops what nobody uses, gives each name a slot, writes the steps
+/* The state of one lowering from IR to steps, and what the files lower*.c offer each other, from
+ * the bottom up: lower_draft.c   drafts, names, values lower_plan.c    finds ahead what can be
+ * computed in place, read in place, or left out lower_index.c   uniform quantities, and indices
+ * that are affine in the ids of a work-item lower_memory.c  loads, stores, atomics lower_control.c
+ * branches, loops and their masks lower_slots.c   removes unused drafts, assigns a slot to each
+ * name, writes the steps lower.c         the records in order; arithmetic, variables
  *
- * A draft is a step whose operands are names; names are many, slots are few and reused. */
-#ifndef HALYARD_CPU_LOWER_H
-#define HALYARD_CPU_LOWER_H
+ * A draft is a step whose operands are names. Names are unlimited; slots are few and reused. */
+#ifndef HALYARD_CPU_LOWER_STATE_H
+#define HALYARD_CPU_LOWER_STATE_H
 
-#include "cpu.h"
-#include "kernel.h"
+#include "cpu_plugin.h"
 
-/* Drafts that run once in a dispatch on each worker, and those that run for each group. */
+/* Drafts that run once per dispatch on each worker, and drafts that run for each group. */
 enum { CPU_SECTION_DISPATCH = 0, CPU_SECTION_GROUP = 1, CPU_SECTION_COUNT = 2 };
 
 /* What is known of a record before the lowering. */
 typedef struct cpu_plan {
     uint32_t block;    /* the record that opened its block, or CPU_NONE */
-    uint32_t masked;   /* the nearest opener around it where work-items part, or CPU_NONE */
+    uint32_t masked;   /* the nearest opener around it where work-items diverge, or CPU_NONE */
     uint32_t end;      /* of FOR: its END */
-    uint32_t last_use; /* the last record that needs the value, whole loops counted */
-    uint32_t variable; /* the VAR in whose place the value is computed, or CPU_NONE */
-    uint32_t store;    /* the STORE whose memory the value is computed in, or CPU_NONE */
-    uint32_t next;     /* chain: references of a VAR, accesses of a memory, in their order */
+    uint32_t last_use; /* the last record that needs the value; a loop needs it to its end */
+    uint32_t variable; /* the VAR in whose slot the value is computed, or CPU_NONE */
+    uint32_t store;    /* the STORE in whose memory the value is computed, or CPU_NONE */
+    uint32_t next; /* list of the references of a VAR, or of the accesses of a memory, in order */
     uint32_t previous;
     uint8_t uniform;  /* HAL_IR_UNIFORM_* */
-    uint8_t in_place; /* SET: nothing left to do; GET: the VAR's own place serves; LOAD: a view */
+    uint8_t in_place; /* SET: the value is there already; GET: reads the VAR's slot; LOAD: a view */
 } cpu_plan;
 
-/* A uniform value: known now, or in a name of one block. */
+/* A uniform value: known when lowering, or in a name of one block. */
 typedef struct cpu_quantity {
     uint32_t name; /* CPU_NONE: known */
     uint32_t section;
@@ -40,7 +37,7 @@ typedef struct cpu_quantity {
 
 typedef enum cpu_kind { CPU_NOTHING, CPU_UNIFORM, CPU_AFFINE, CPU_VARYING, CPU_VECTOR } cpu_kind;
 
-/* What the result of a record became. */
+/* The result of a record. */
 typedef struct cpu_value {
     cpu_kind kind;
     uint32_t name;          /* AFFINE and VARYING: all lanes. VECTOR: first in elements */
@@ -52,8 +49,8 @@ typedef struct cpu_value {
 typedef struct cpu_name {
     uint8_t bytes;   /* of a lane */
     uint8_t uniform; /* one block */
-    uint8_t view;    /* the slot may lead elsewhere; its home is the slot after it */
-    uint8_t lasting; /* constants and names of the dispatch section: never shared */
+    uint8_t view;    /* the slot may point to memory; its own room is the slot after it */
+    uint8_t lasting; /* constants and names of the dispatch section: their slots are not reused */
     uint8_t live;
     uint32_t first, last; /* drafts of the group section */
     uint32_t slot;
@@ -63,12 +60,12 @@ typedef struct cpu_draft {
     cpu_step step;
     uint32_t access;  /* number in lower.accesses, or CPU_NONE */
     uint32_t target;  /* of a jump: a draft of the same section */
-    uint8_t root;     /* has an effect of its own */
+    uint8_t root;     /* has a side effect */
     uint8_t updates;  /* reads d as well as writing it */
-    uint8_t lanewise; /* lanes do not look at each other: d may share a slot with an operand */
-    uint8_t stores;   /* the access's values are read, not written */
+    uint8_t lanewise; /* each lane reads its own lane only: d may have the slot of an operand */
+    uint8_t stores;   /* reads the values of the access, instead of writing them */
     uint8_t live;
-    uint32_t place; /* its number among the live ones */
+    uint32_t index; /* among the live drafts */
 } cpu_draft;
 
 typedef struct cpu_draft_list {
@@ -89,7 +86,7 @@ enum { CPU_CONSTANT_HASHES = 256 };
 typedef struct cpu_block {
     uint32_t record;     /* IF, ELSE or FOR */
     uint32_t first;      /* the draft that enters it */
-    uint32_t skip;       /* a draft whose jump leads behind the block, or CPU_NONE */
+    uint32_t skip;       /* a draft that jumps to the end of the block, or CPU_NONE */
     uint32_t outer_mask; /* name, or CPU_NONE */
     uint32_t condition;  /* name: of IF; of a masked FOR its counter */
     uint32_t mask;       /* of a masked FOR */
@@ -97,7 +94,7 @@ typedef struct cpu_block {
 } cpu_block;
 
 typedef struct cpu_loop {
-    uint32_t first, last, outer; /* drafts of the group section; the number of the loop around */
+    uint32_t first, last, outer; /* drafts of the group section; the index of the enclosing loop */
 } cpu_loop;
 
 typedef struct cpu_lower {
@@ -113,7 +110,7 @@ typedef struct cpu_lower {
     uint32_t name_count, name_capacity;
     cpu_constant_name *constants;
     uint32_t constant_count, constant_capacity;
-    uint32_t constant_hashes[CPU_CONSTANT_HASHES]; /* number of the newest, plus 1 */
+    uint32_t constant_hashes[CPU_CONSTANT_HASHES]; /* index of the newest, plus 1 */
     cpu_access *accesses;
     uint32_t access_count, access_capacity;
     cpu_draft_list lists[CPU_SECTION_COUNT];
@@ -126,21 +123,30 @@ typedef struct cpu_lower {
     hal_status status;
 } cpu_lower;
 
-/* lower_plan.c */
-bool cpu_plan_records(cpu_lower *lower);
+/* ---- lower_draft.c ---- */
 
-/* lower.c: names, drafts, operands. All are harmless once the status is an error. */
+/* Fails with "the cpu plugin does not support <what>"; the first failure counts. */
+void cpu_unsupported(cpu_lower *lower, const char *what);
+/* Makes room for one more element. Returns the array, moved or not. */
 void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size);
 uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view);
+/* Adds a draft without operands; never null. */
 cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run);
+/* Adds a draft over all lanes to the group section. */
 cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b);
+cpu_quantity cpu_known(uint64_t bits);
+/* The name that holds a quantity; of a constant where it is known. */
+uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type);
+/* The name of a value in all lanes; a uniform value is copied to each of them. */
 uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value);
 void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name);
-void cpu_unsupported(cpu_lower *lower, const char *what);
 
-/* lower_index.c */
-cpu_quantity cpu_known(uint64_t bits);
-uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type);
+/* ---- lower_plan.c ---- */
+
+bool cpu_plan_records(cpu_lower *lower);
+
+/* ---- lower_index.c ---- */
+
 cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
                          cpu_quantity y);
 bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record);
@@ -149,19 +155,22 @@ void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record);
 void cpu_choose_places(cpu_lower *lower);
 uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index);
 
-/* lower_memory.c */
+/* ---- lower_memory.c ---- */
+
 void cpu_lower_load(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_store(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record);
 uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store);
-/* In checked kernels: a step that holds the access to its memory, and whose result guards it. */
+/* In checked kernels: adds a step that checks an access, and whose result guards it. */
 void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform);
 
-/* lower_control.c */
+/* ---- lower_control.c ---- */
+
 void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
 
-/* lower_slots.c */
+/* ---- lower_slots.c ---- */
+
 void cpu_assign_slots(cpu_lower *lower);
 
 #endif

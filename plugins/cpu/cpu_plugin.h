@@ -1,9 +1,11 @@
-/* The objects of the cpu plugin and the entries of its table, by the file that has them. */
-#ifndef HALYARD_CPU_CPU_H
-#define HALYARD_CPU_CPU_H
+/* The objects of the cpu plugin, and the functions that its files offer each other, by file. */
+#ifndef HALYARD_CPU_CPU_PLUGIN_H
+#define HALYARD_CPU_CPU_PLUGIN_H
 
-#include "kernel.h"
+#include "steps.h"
+#include "thread_pool.h"
 
+#include <hal/plugin.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -13,8 +15,8 @@ struct hal_plugin_device {
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
-    pid_t owner; /* a child after fork has no workers */
-    /* The most that any kernel so far wants of a worker. */
+    pid_t owner; /* a child of fork does not have the threads */
+    /* Maxima over the kernels so far, which workers allocate. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;
     _Atomic uint32_t memory_count;
@@ -23,15 +25,62 @@ struct hal_plugin_device {
 struct hal_plugin_memory {
     uint8_t *address;
     uint64_t bytes;
-    uint8_t mapped; /* by mmap rather than from the heap */
+    uint8_t mapped; /* 1: by mmap, 0: from the heap */
 };
 
-enum { CPU_TIMES = 4096 }; /* ends of batches that a queue remembers */
+/* A constant: the value of every lane of one block of its slot. */
+typedef struct cpu_constant {
+    uint64_t bits;
+    uint32_t slot;
+    uint32_t bytes;
+} cpu_constant;
+
+typedef struct hal_plugin_kernel cpu_kernel;
+
+/* A call of a native kernel: the addresses of the bindings (null where the length is 0), and the
+ * pool with the number of threads to use, null for the calling thread alone. */
+typedef struct cpu_native_call {
+    hal_plugin_device *device;
+    cpu_thread_pool *pool;
+    uint32_t threads;
+    void *const *memory;
+    uint32_t memory_count;
+    const uint8_t *scalars;
+} cpu_native_call;
+
+struct hal_plugin_kernel {
+    uint64_t number; /* unique in the process */
+    uint32_t items;  /* of a group */
+    uint32_t place[3];
+    uint32_t binding_count;
+    uint32_t memory_count;
+    uint32_t slot_count;
+    uint32_t constant_count;
+    uint32_t step_count[2];
+    uint32_t access_count;
+    size_t arena_bytes;
+    size_t shared_bytes;
+    _Atomic uint64_t work; /* nanoseconds of one group: estimated, then measured */
+    cpu_step *dispatch;    /* steps that run once per dispatch on each worker */
+    cpu_step *group;       /* steps that run for each group */
+    cpu_access *accesses;
+    cpu_constant *constants;
+    size_t *slot_offset;     /* in the arena; SIZE_MAX: set when the kernel runs */
+    size_t *shared_offset;   /* in the arena, of each shared memory */
+    struct cpu_check *check; /* check.h; null: accesses are not checked */
+    /* Of a native kernel, which has no steps: one call per dispatch, and its state. */
+    hal_status (*native)(const cpu_kernel *kernel, const cpu_native_call *call);
+    void (*native_release)(void *state);
+    void *native_state;
+    bool native_alone; /* never uses more than one thread */
+};
+
+enum { CPU_TIMES = 4096 }; /* points of a queue whose times are kept */
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
-    cpu_worker *workers; /* one for each thread of the device */
-    size_t arena_bytes;  /* what the workers have room for */
+    cpu_worker *workers; /* one per thread of the device */
+    size_t arena_bytes;  /* of each worker, as the counts below */
     uint32_t slot_count, memory_count;
     _Atomic uint64_t reached;
     _Atomic uint32_t waiters;
@@ -40,7 +89,7 @@ struct hal_plugin_queue {
     uint64_t *times; /* when value v was reached, at v modulo CPU_TIMES, in nanoseconds */
 };
 
-/* status.c: keeps the host's services; fails with a sentence; logs one. */
+/* status.c: the services of the host; failures with a message. */
 void cpu_set_host(const hal_host *host);
 const hal_host *cpu_host(void);
 hal_status cpu_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
@@ -73,11 +122,22 @@ uint64_t cpu_dispatch_work(const hal_command *command);
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 void cpu_dispatch_run(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 
-/* gemm/native.c */
+/* lower.c: lowers verified and legalised IR into an empty kernel. */
+hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes);
+
+/* kernel.c */
+hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                             hal_plugin_kernel **kernel);
+void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
+
+/* The number of a new kernel. Threads: any. */
+uint64_t cpu_kernel_number(void);
+
+/* gemm_native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
                     hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 
-/* worker.c: a thread's room for running groups. */
+/* worker.c: the memory of a thread that runs groups. */
 bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_count,
                         uint32_t memory_count);
 void cpu_worker_release(cpu_worker *worker);

@@ -1,6 +1,7 @@
-/* What gemm_plan.c and gemm.c share: the layout of the workspace and small arithmetic. */
-#ifndef HALYARD_CPU_GEMM_JOB_H
-#define HALYARD_CPU_GEMM_JOB_H
+/* Plans of the matrix product: instruction set, route, block sizes and the layout of the workspace.
+ * Called by gemm_native.c, gemm.c and tests. */
+#ifndef HALYARD_CPU_GEMM_PLAN_H
+#define HALYARD_CPU_GEMM_PLAN_H
 
 #include "gemm_kernels.h"
 
@@ -14,6 +15,16 @@ struct cpu_gemm_layout {
     int64_t slot;
 };
 
+/* Whether this machine and its operating system can run `isa`. */
+bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
+
+/* Makes a plan. Returns NULL, or a sentence that says what is wrong with the description. */
+const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);
+
+/* Bytes of workspace that a run with at most `threads` threads needs; may be 0. */
+int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads);
+
+/* The offsets of the workspace. Returns its bytes. */
 int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *plan, int threads,
                            struct cpu_gemm_layout *layout);
 
