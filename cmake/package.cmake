@@ -1,11 +1,11 @@
-# What is installed beside libraries, programs and plugins, by component: dev has headers, CMake
-# package, pkg-config files, the plugin kit, the template, the examples and the pages. cpack makes
+# What is installed next to libraries, programs and plugins, by component: dev has the headers, below
+# include/halyard (so that <hal/hal.h> works and no other folder of include is touched), CMake package, pkg-config files, the plugin kit, the template, the examples and the pages. cpack makes
 # Debian packages of the components, see debian.cmake.
 include(CMakePackageConfigHelpers)
 
 set(to_dev COMPONENT dev)
 install(DIRECTORY hal/include/hal ops/include/ops
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${to_dev} FILES_MATCHING PATTERN "*.h")
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard ${to_dev} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY plugins/kit
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard ${to_dev} FILES_MATCHING PATTERN "*.h"
     REGEX "/(c_text_state|interpret_value).h$" EXCLUDE) # what its own sources share

@@ -13,7 +13,7 @@ static char first[1024]; /* since the last look; "" when there is none */
 static uint64_t counted;
 
 /* From any thread. */
-static void hear(void *user, uint32_t level, const char *message)
+static void hear(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     static const char *const names[] = {"", "error", "warn", "info", "debug"};

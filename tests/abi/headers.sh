@@ -1,5 +1,5 @@
 #!/bin/bash
-# headers.sh COMPILER INCLUDES: the three headers of the plugin interface, away from all others and
+# headers.sh COMPILER INCLUDES: the four headers of the plugin interface, away from all others and
 # with a compiler's own headers alone, in each language that they promise, every warning an error;
 # and their layout as layout.c pins it. With that a plugin needs no other header (promise 18).
 # headers.sh --self-test COMPILER INCLUDES: changes that break compiled plugins, each noticed.
@@ -72,7 +72,7 @@ complete() {
 copy() {
     rm -rf "$scratch/hal"
     mkdir "$scratch/hal"
-    cp "$includes"/hal/{plugin,ir,status}.h "$scratch/hal"
+    cp "$includes"/hal/{plugin,types,ir,status}.h "$scratch/hal"
 }
 
 # noticed WHAT SED-SCRIPT: the change applies, and then the checks fail.
@@ -80,6 +80,7 @@ noticed() {
     copy
     sed -i -E "$2" "$scratch"/hal/*.h
     if cmp -s "$scratch/hal/plugin.h" "$includes/hal/plugin.h" &&
+        cmp -s "$scratch/hal/types.h" "$includes/hal/types.h" &&
         cmp -s "$scratch/hal/ir.h" "$includes/hal/ir.h" &&
         cmp -s "$scratch/hal/status.h" "$includes/hal/status.h"; then
         echo "$1: the headers no longer have what this changes"

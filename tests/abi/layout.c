@@ -4,6 +4,7 @@
  * and the names in _COUNT change with it. headers.sh compiles this in each language that the
  * headers promise; what does not hold is an error of the compiler that names it. */
 #include <hal/plugin.h>
+#include <hal/types.h>
 #include <hal/ir.h>
 #include <hal/status.h>
 #include <stddef.h>
@@ -237,7 +238,7 @@ FIELD(hal_ir_kernel, scalars, const hal_ir_scalar *, 88)
 FIELD(hal_ir_kernel, constants, const uint64_t *, 96)
 FIELD(hal_ir_kernel, names, const char *, 104)
 
-/* ---- hal/plugin.h ---- */
+/* ---- hal/types.h and hal/plugin.h ---- */
 VALUE(HAL_PLUGIN_ABI_MAJOR, 1)
 VALUE(HAL_PLUGIN_ABI_MINOR, 1)
 VALUE(HAL_PLUGIN_ABI, 65537)

@@ -26,6 +26,9 @@ done
 libdir=${file%/*}
 "$python" -B "$source_tree/tests/lint/binaries.py" "$libdir"
 
+echo "== headers below include/halyard alone"
+[ "$(ls "$prefix/include")" = halyard ] || fail "include has $(ls "$prefix/include")"
+
 echo "== no folder of this machine"
 if grep -rlaF -e "$source_tree" -e "$build_tree" -e "$work" "$prefix"; then
     fail "these files name a folder of the build"

@@ -19,7 +19,7 @@ PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
 FROZEN = "tests/abi/1.0/"  # headers of an earlier version, kept as they were
-STAND_ALONE = ("plugin.h", "ir.h", "status.h")
+STAND_ALONE = ("plugin.h", "types.h", "ir.h", "status.h")
 # Words and names are put together here so that this file does not trip over itself.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 BACKENDS = re.compile("cuda|opencl|vulkan|metal|ptx|spir-?v", re.IGNORECASE)
@@ -171,7 +171,7 @@ def may_include(name, target):
         return target.startswith(("hal/include/", "ops/include/", own))
     if room == "plugins":
         own = "/".join(name.split("/")[:2]) + "/"
-        contract = re.fullmatch(r"hal/include/hal/(plugin|ir|status|ir_uniform|ir_math\w*)\.h", target)
+        contract = re.fullmatch(r"hal/include/hal/(plugin|types|ir|status|ir_uniform|ir_math\w*)\.h", target)
         return bool(contract) or target.startswith((own, "plugins/kit/"))
     if room in ("conformance", "examples"):
         return target.startswith(("hal/include/", "ops/include/", room + "/"))

@@ -15,13 +15,12 @@ extern "C" {
 
 typedef struct hal_buffer hal_buffer;
 
-/* Allocates `bytes` bytes, aligned to 256. `kind` is HAL_MEMORY_DEVICE, _UPLOAD, _DOWNLOAD or
- * _SHARED (plugin.h).
+/* Allocates `bytes` bytes, aligned to 256; 0 bytes give an empty buffer, whose only range is empty.
  * When the device is out of memory the pool is trimmed and it is asked once more.
  * Ownership: the caller's reference. Threads: any.
- * Errors: INVALID_ARGUMENT for 0 bytes or an unknown kind, UNSUPPORTED above the device's largest
+ * Errors: INVALID_ARGUMENT for an unknown kind, UNSUPPORTED above the device's largest
  * allocation, OUT_OF_MEMORY with the bytes asked for and free, DEVICE_LOST. */
-HAL_API hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes,
+HAL_API hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t bytes,
                                      HAL_OUT hal_buffer **buffer);
 
 /* One more reference. Returns `buffer`.
@@ -37,7 +36,7 @@ HAL_API void hal_buffer_release(hal_buffer *buffer);
  * Ownership: the device is not retained for the caller. Threads: any. Errors: none; a null buffer
  * gives 0 and null. */
 HAL_API uint64_t hal_buffer_get_bytes(const hal_buffer *buffer);
-HAL_API uint32_t hal_buffer_get_kind(const hal_buffer *buffer);
+HAL_API hal_memory_kind hal_buffer_get_kind(const hal_buffer *buffer);
 HAL_API hal_device *hal_buffer_get_device(const hal_buffer *buffer);
 
 /* A name that messages and traces show for the buffer; copied, cut at 47 characters.

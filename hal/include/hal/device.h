@@ -22,8 +22,8 @@
 #ifndef HAL_DEVICE_H
 #define HAL_DEVICE_H
 
-#include <hal/plugin.h>
 #include <hal/status.h>
+#include <hal/types.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -51,7 +51,7 @@ HAL_API hal_device *hal_device_retain(hal_device *device);
  * Threads: any. Errors: none. */
 HAL_API void hal_device_release(hal_device *device);
 
-/* What the device is and can; the fields are explained in plugin.h.
+/* What the device is and can; the fields are explained in types.h.
  * Ownership: the device's, valid as long as it. Threads: any. Errors: none; null gives null. */
 HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 

@@ -24,6 +24,7 @@
 #include <hal/kernel.h>
 #include <hal/queue.h>
 #include <hal/status.h>
+#include <hal/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,14 +38,14 @@ extern "C" {
  * Ownership: a constant string. Threads: any. Errors: none. */
 HAL_API const char *hal_version(void);
 
-/* Receives a line of the log. `level` is HAL_LOG_ERROR, _WARN, _INFO or _DEBUG (plugin.h);
- * `message` is valid during the call. May be called from any thread and must not call hal. */
-typedef void (*hal_log_callback)(void *user, uint32_t level, const char *message);
+/* Receives a line of the log. `message` is valid during the call. May be called from any thread
+ * and must not call hal. */
+typedef void (*hal_log_callback)(void *user, hal_log_level level, const char *message);
 
 /* Sends the log to a callback instead of standard error; null goes back to that. `level` is the
  * most talkative level wanted, 0 for what HAL_LOG says (error, warn, info, debug; unset: nothing).
  * Threads: any; calls under way may still use the earlier callback. Errors: none. */
-HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, uint32_t level);
+HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, hal_log_level level);
 
 /* How many different findings the layer "validate" has had in this process so far; 0 where it is
  * not on. A program that asserts 0 at its end is a test of itself.

@@ -32,7 +32,7 @@ HAL_API hal_status hal_kernel_create_native(hal_device *device, const char *form
                                             const hal_ir_kernel *signature,
                                             HAL_OUT hal_kernel **kernel);
 
-/* The plugin's own matrix product, where it has one for this description; see plugin.h for its
+/* The plugin's own matrix product, where it has one for this description; see types.h for its
  * bindings and scalars. *workspace_bytes is the size of binding 3, 0 when it needs none.
  * Ownership: the caller's reference; description and epilogue may go after the call. Threads: any.
  * Errors: UNSUPPORTED when the plugin has none or declines, INVALID_ARGUMENT, INVALID_IR for the

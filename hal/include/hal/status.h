@@ -1,6 +1,6 @@
 /* Status codes: what every fallible call of hal, of ops and of a plugin returns.
  *
- * Stands alone with plugin.h and ir.h: these three are all that a plugin needs.
+ * Stands alone with plugin.h, types.h and ir.h: these four are all that a plugin needs.
  * A status says what kind of thing went wrong; the sentence that goes with it (what was tried,
  * with what, what to do) is kept per thread, see hal_status_message. */
 #ifndef HAL_STATUS_H
@@ -28,8 +28,9 @@ extern "C" {
 
 typedef int32_t hal_status;
 
-/* The values are part of the plugin contract: they never change, new ones are appended. */
-enum {
+/* Values of hal_status. They are part of the plugin contract: they never change, new ones are
+ * appended. */
+typedef enum hal_status_code {
     HAL_OK = 0,
     HAL_ERROR_INVALID_ARGUMENT = 1, /* null, out of range, misaligned, shapes that do not fit */
     HAL_ERROR_INVALID_IR = 2,       /* a kernel that is ill-typed, not uniform, or malformed */
@@ -49,7 +50,7 @@ enum {
     HAL_ERROR_IO = 16,              /* reading or writing a file failed */
     HAL_ERROR_INTERNAL = 17,        /* a fault of hal or of the plugin: please report it */
     HAL_STATUS_COUNT = 18
-};
+} hal_status_code;
 
 /* The symbolic name of a status, such as "HAL_ERROR_UNSUPPORTED"; "HAL_STATUS_?" for a value that
  * is none.

@@ -47,7 +47,7 @@ static void write_line(uint32_t level, const char *message)
     }
 }
 
-void hal_log_set_callback(hal_log_callback new_callback, void *user, uint32_t level)
+void hal_log_set_callback(hal_log_callback new_callback, void *user, hal_log_level level)
 {
     pthread_mutex_lock(&callback_lock);
     callback = new_callback;

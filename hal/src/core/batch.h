@@ -5,6 +5,8 @@
 
 #include "timeline.h"
 
+#include <hal/plugin.h>
+
 typedef struct hal_recording {
     struct hal_recording *next; /* among the held or spare batches of a queue */
     uint64_t value;             /* of its point, once it is held */

@@ -47,7 +47,8 @@ static hal_status memory_wait_for_uses(hal_memory *memory, hal_recorder *recorde
     return HAL_OK;
 }
 
-hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, hal_buffer **buffer)
+hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t bytes,
+                             hal_buffer **buffer)
 {
     if (!buffer) {
         return hal_null_argument("hal_buffer_create", "buffer");
@@ -63,10 +64,6 @@ hal_status hal_buffer_create(hal_device *device, uint32_t kind, uint64_t bytes, 
     if (kind >= HAL_MEMORY_KIND_COUNT) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_buffer_create: kind: expected one of HAL_MEMORY_*, got %u", kind);
-    }
-    if (bytes == 0) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_buffer_create: bytes: expected at least 1, got 0");
     }
     if (bytes > device->info.max_allocation) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
@@ -149,7 +146,7 @@ uint64_t hal_buffer_get_bytes(const hal_buffer *buffer)
     return buffer && status == HAL_OK ? buffer->bytes : 0;
 }
 
-uint32_t hal_buffer_get_kind(const hal_buffer *buffer)
+hal_memory_kind hal_buffer_get_kind(const hal_buffer *buffer)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_get_kind");
     return buffer && status == HAL_OK ? buffer->kind : 0;

@@ -7,6 +7,7 @@
 #include "recorder.h"
 
 #include <hal/kernel.h>
+#include <hal/plugin.h>
 #include <stdatomic.h>
 
 struct hal_kernel {

@@ -293,6 +293,7 @@ void hal_pool_destroy(hal_pool *pool)
 hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
                          hal_memory **memory)
 {
+    bytes = bytes ? bytes : 1; /* an empty buffer has memory, too, and can be mapped */
     pthread_mutex_lock(&pool->lock);
     hal_memory *block = pool_find(pool, kind, block_size(bytes), idle);
     if (block) {

@@ -7,6 +7,7 @@
 #include "fence_set.h"
 
 #include <hal/device.h>
+#include <hal/plugin.h>
 #include <stdatomic.h>
 
 /* A block of device memory. A buffer or the pool owns it. */

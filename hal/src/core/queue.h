@@ -7,6 +7,7 @@
 #include "recorder.h"
 
 #include <hal/graph.h>
+#include <hal/plugin.h>
 #include <hal/queue.h>
 
 /* Batches that wait for another device and are not submitted yet, see held.c. Fields without

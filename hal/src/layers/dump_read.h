@@ -4,6 +4,7 @@
 #define HAL_SRC_LAYERS_DUMP_READ_H
 
 #include <hal/device.h>
+#include <hal/plugin.h>
 
 /* A range of memory and where its bytes go. */
 typedef struct hal_dump_range {

@@ -10,7 +10,7 @@ static mock_state *mock;
 static char seen[65536];
 static uint32_t seen_level;
 
-static void collect(void *user, uint32_t level, const char *message)
+static void collect(void *user, hal_log_level level, const char *message)
 {
     assert_ptr_equal(user, seen);
     seen_level = level;

@@ -154,8 +154,6 @@ static void null_is_released_and_asked(void **state)
 static void sizes_of_buffers(void **state)
 {
     hal_buffer *made = NULL;
-    assert_fails(hal_buffer_create(device, 0, 0, &made), HAL_ERROR_INVALID_ARGUMENT,
-                 "bytes: expected at least 1, got 0");
     assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 4, &made),
                  HAL_ERROR_INVALID_ARGUMENT, "kind: expected one of HAL_MEMORY_*, got 4");
     assert_fails(hal_buffer_create(device, 0, UINT64_MAX, &made), HAL_ERROR_UNSUPPORTED,
@@ -163,6 +161,33 @@ static void sizes_of_buffers(void **state)
     assert_fails(hal_buffer_create(device, 0, (UINT64_C(1) << 29) + 1, &made),
                  HAL_ERROR_UNSUPPORTED, "536870913");
     assert_null(made);
+}
+
+/* An empty buffer is used like any other: all of it is an empty range. */
+static void empty_buffers(void **state)
+{
+    for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
+        hal_buffer *empty = NULL;
+        assert_int_equal(hal_buffer_create(device, (hal_memory_kind)kind, 0, &empty), HAL_OK);
+        assert_int_equal(hal_buffer_get_bytes(empty), 0);
+        assert_int_equal(hal_buffer_get_kind(empty), kind);
+        const hal_range whole = {empty, 0, HAL_WHOLE};
+        uint32_t word = 7;
+        assert_int_equal(hal_queue_fill(queue, whole, 1), HAL_OK);
+        assert_int_equal(hal_queue_copy(queue, whole, whole), HAL_OK);
+        assert_int_equal(hal_queue_write(queue, empty, 0, &word, 0), HAL_OK);
+        assert_int_equal(hal_queue_read(queue, empty, 0, 0, &word), HAL_OK);
+        assert_int_equal(word, 7);
+        assert_fails(hal_queue_write(queue, empty, 0, &word, 1), HAL_ERROR_INVALID_ARGUMENT,
+                     "expected a range within the 0 bytes");
+        if (kind != HAL_MEMORY_DEVICE) {
+            void *pointer = NULL;
+            assert_int_equal(hal_buffer_map_begin(empty, &pointer), HAL_OK);
+            assert_non_null(pointer);
+            assert_int_equal(hal_buffer_map_end(empty), HAL_OK);
+        }
+        hal_buffer_release(empty);
+    }
 }
 
 static void ranges_that_do_not_fit(void **state)
@@ -453,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup(null_handles_are_named, reset),
         cmocka_unit_test_setup(null_is_released_and_asked, reset),
         cmocka_unit_test_setup(sizes_of_buffers, reset),
+        cmocka_unit_test_setup(empty_buffers, reset),
         cmocka_unit_test_setup(ranges_that_do_not_fit, reset),
         cmocka_unit_test_setup(dispatches_that_do_not_fit, reset),
         cmocka_unit_test_setup(kernels_beyond_the_device, reset),

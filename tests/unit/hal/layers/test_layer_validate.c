@@ -11,7 +11,7 @@
 static mock_state *mock;
 static char last_line[2048];
 
-static void keep_line(void *user, uint32_t level, const char *message)
+static void keep_line(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     if (level == HAL_LOG_ERROR && strncmp(message, "validate: ", 10) == 0) {

@@ -16,7 +16,7 @@ static char last_line[2048];
 static hal_device *device;
 static hal_queue *queue;
 
-static void keep_line(void *user, uint32_t level, const char *message)
+static void keep_line(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     if (level == HAL_LOG_ERROR) {
