@@ -1,10 +1,5 @@
 /* Graphs: kept commands, slots, and lives of what they use. */
-#include "mock_fixture.h"
-
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
-static hal_kernel *kernel;
+#include "mock_device.h"
 
 /* Keeps: fill a with `pattern`, copy a to b. */
 static hal_graph *fill_and_copy(hal_buffer *a, hal_buffer *b, uint32_t pattern, int slots)
@@ -186,42 +181,15 @@ static void graphs_larger_than_a_batch_are_one_piece(void **state)
     hal_buffer_release(b);
 }
 
-static int begin(void **state)
-{
-    mock = mock_find("mock");
-    mock_begin(state);
-    device = mock_open("mock");
-    queue = mock_queue(device);
-    kernel = mock_kernel(device, 1);
-    return 0;
-}
-
-static int reset(void **state)
-{
-    hal_queue_wait(queue, HAL_WAIT_FOREVER);
-    mock_reset(mock);
-    return 0;
-}
-
-static int end(void **state)
-{
-    hal_graph_destroy(NULL);
-    hal_kernel_release(kernel);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(graphs_run_when_launched, reset),
-        cmocka_unit_test_setup(slots_take_other_buffers, reset),
-        cmocka_unit_test_setup(launches_are_ordered_with_what_is_around_them, reset),
-        cmocka_unit_test_setup(graphs_keep_memory_and_kernels, reset),
-        cmocka_unit_test_setup(what_is_not_a_command_is_refused_in_between, reset),
-        cmocka_unit_test_setup(graphs_larger_than_a_batch_are_one_piece, reset),
+        cmocka_unit_test_setup(graphs_run_when_launched, device_reset),
+        cmocka_unit_test_setup(slots_take_other_buffers, device_reset),
+        cmocka_unit_test_setup(launches_are_ordered_with_what_is_around_them, device_reset),
+        cmocka_unit_test_setup(graphs_keep_memory_and_kernels, device_reset),
+        cmocka_unit_test_setup(what_is_not_a_command_is_refused_in_between, device_reset),
+        cmocka_unit_test_setup(graphs_larger_than_a_batch_are_one_piece, device_reset),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, device_begin, device_end);
 }

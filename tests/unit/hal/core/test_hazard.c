@@ -1,13 +1,7 @@
 /* Hazards: which commands carry the mark that they come after all before them. */
-#include "mock_fixture.h"
-
 #include "core/hazard.h"
 #include "core/pool.h"
-
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
-static hal_kernel *kernel;
+#include "mock_device.h" /* has a variable called device */
 
 /* The marks of all commands flushed since, as a text of '|' (after) and '.'. */
 static void expect_marks(const char *marks)
@@ -188,41 +182,21 @@ static void random_ranges_are_marked_as_a_plain_list_says(void **state)
 
 static int begin(void **state)
 {
-    mock = mock_find("mock");
-    mock_begin(state);
-    device = mock_open("mock");
-    queue = mock_queue(device);
-    assert_int_equal(hal_queue_set_batch(queue, HAL_QUEUE_BATCH_COMMANDS, 0), HAL_OK);
-    kernel = mock_kernel(device, 1);
-    return 0;
-}
-
-static int reset(void **state)
-{
-    mock_reset(mock);
-    return 0;
-}
-
-static int end(void **state)
-{
-    hal_kernel_release(kernel);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
-    return 0;
+    device_begin(state);
+    return hal_queue_set_batch(queue, HAL_QUEUE_BATCH_COMMANDS, 0) != HAL_OK;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(independent_work_may_overlap, reset),
-        cmocka_unit_test_setup(each_kind_of_conflict_is_marked, reset),
-        cmocka_unit_test_setup(ranges_count_not_buffers, reset),
-        cmocka_unit_test_setup(memory_used_again_is_marked, reset),
-        cmocka_unit_test_setup(a_full_list_forces_a_barrier, reset),
-        cmocka_unit_test_setup(no_conflict_is_missed, reset),
+        cmocka_unit_test_setup(independent_work_may_overlap, device_reset),
+        cmocka_unit_test_setup(each_kind_of_conflict_is_marked, device_reset),
+        cmocka_unit_test_setup(ranges_count_not_buffers, device_reset),
+        cmocka_unit_test_setup(memory_used_again_is_marked, device_reset),
+        cmocka_unit_test_setup(a_full_list_forces_a_barrier, device_reset),
+        cmocka_unit_test_setup(no_conflict_is_missed, device_reset),
         cmocka_unit_test(random_ranges_are_marked_as_a_plain_list_says),
-        cmocka_unit_test_setup(forced_hazards_mark_the_next_command, reset),
+        cmocka_unit_test_setup(forced_hazards_mark_the_next_command, device_reset),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, begin, device_end);
 }

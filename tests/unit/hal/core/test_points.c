@@ -1,33 +1,9 @@
 /* Points: order between queues of one device, of two devices and of two plugins; held batches. */
-#include "mock_fixture.h"
+#include "mock_sides.h"
 
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
-
-static mock_state *mock;
-static mock_state *two;
-
-typedef struct side {
-    hal_device *device;
-    hal_queue *queue;
-    hal_buffer *buffer;
-} side;
-
-static side make_side(const char *selection)
-{
-    side made = {.device = mock_open(selection)};
-    made.queue = mock_queue(made.device);
-    made.buffer = mock_buffer(made.device, 4096);
-    return made;
-}
-
-static void end_side(side *made)
-{
-    hal_buffer_release(made->buffer);
-    hal_queue_destroy(made->queue);
-    hal_device_release(made->device);
-}
 
 static hal_point fill(side *at, uint32_t pattern)
 {
@@ -59,7 +35,6 @@ static void points_are_reached_in_order(void **state)
     assert_int_equal(hal_point_wait(first, 0), HAL_OK);
     assert_int_equal(hal_point_wait((hal_point){0}, 0), HAL_OK);
     end_side(&one);
-    mock_is_clean(mock);
 }
 
 static void points_that_were_never_given_out_are_refused(void **state)
@@ -94,7 +69,6 @@ static void queues_of_a_device_wait_in_the_plugin(void **state)
     assert_int_equal(hal_point_wait(point, 0), HAL_OK);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* Of memory that the host sees, too, where nothing has to be recorded to read it. */
@@ -110,7 +84,6 @@ static void reading_comes_after_what_the_queue_waits_for(void **state)
     assert_int_equal(seen, 7);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* Also where the host could write at once, as nothing uses the memory: the point behind the write
@@ -137,7 +110,6 @@ static void a_write_comes_after_what_the_queue_waits_for(void **state)
     hal_buffer_release(unused);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 static void other_plugins_are_waited_for_by_hal(void **state)
@@ -164,8 +136,6 @@ static void other_plugins_are_waited_for_by_hal(void **state)
     assert_int_equal(value, 2);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
@@ -187,8 +157,6 @@ static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
     end_side(&third);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
@@ -208,8 +176,6 @@ static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
     end_side(&beside);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void destroying_either_queue_ends_well(void **state)
@@ -249,8 +215,6 @@ static void a_wait_for_a_closed_device_is_over(void **state)
     const hal_point behind = fill(&other, 3);
     assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void a_queue_stays_as_long_as_batches_name_it(void **state)
@@ -264,7 +228,6 @@ static void a_queue_stays_as_long_as_batches_name_it(void **state)
     end_side(&one);
     assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 static void a_held_batch_that_fails_is_reported_once(void **state)
@@ -287,8 +250,6 @@ static void a_held_batch_that_fails_is_reported_once(void **state)
     assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 /* What was recorded, not flushed, behind a held batch that failed runs before the queue ends. */
@@ -313,8 +274,6 @@ static void a_failure_of_a_held_batch_ends_no_work(void **state)
     assert_int_equal(value, 2);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 /* A queue whose device is lost takes what is held of it along, whatever it waits for. */
@@ -340,8 +299,6 @@ static void a_held_batch_goes_with_its_lost_device(void **state)
     const hal_point later = fill(&one, 8);
     assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
     end_side(&one);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void transfers_cross_plugins(void **state)
@@ -358,8 +315,6 @@ static void transfers_cross_plugins(void **state)
     assert_int_equal(bytes[4000], 1);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void time_between_points(void **state)
@@ -411,47 +366,37 @@ static void points_may_be_waited_for_from_any_thread(void **state)
     pthread_join(thread, NULL);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static int begin(void **state)
 {
-    mock = mock_find("mock");
-    two = mock_find("mock_two");
+    const int failed = sides_begin(state);
     mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
     mock->infos[2].abilities = HAL_ABILITY_MAP_DEVICE;
     mock->device_count = 3;
-    return mock_begin(state);
-}
-
-static int reset(void **state)
-{
-    mock_reset(mock);
-    mock_reset(two);
-    return 0;
+    return failed;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(points_are_reached_in_order, reset),
-        cmocka_unit_test_setup(points_that_were_never_given_out_are_refused, reset),
-        cmocka_unit_test_setup(queues_of_a_device_wait_in_the_plugin, reset),
-        cmocka_unit_test_setup(reading_comes_after_what_the_queue_waits_for, reset),
-        cmocka_unit_test_setup(a_write_comes_after_what_the_queue_waits_for, reset),
-        cmocka_unit_test_setup(other_plugins_are_waited_for_by_hal, reset),
-        cmocka_unit_test_setup(waiting_for_a_held_batch_waits_for_what_holds_it, reset),
-        cmocka_unit_test_setup(a_queue_of_the_device_behind_a_held_one_is_held_too, reset),
-        cmocka_unit_test_setup(destroying_either_queue_ends_well, reset),
-        cmocka_unit_test_setup(a_wait_for_a_closed_device_is_over, reset),
-        cmocka_unit_test_setup(a_queue_stays_as_long_as_batches_name_it, reset),
-        cmocka_unit_test_setup(a_held_batch_that_fails_is_reported_once, reset),
-        cmocka_unit_test_setup(a_failure_of_a_held_batch_ends_no_work, reset),
-        cmocka_unit_test_setup(a_held_batch_goes_with_its_lost_device, reset),
-        cmocka_unit_test_setup(transfers_cross_plugins, reset),
-        cmocka_unit_test_setup(time_between_points, reset),
-        cmocka_unit_test_setup(points_may_be_waited_for_from_any_thread, reset),
+        SIDES_TEST(points_are_reached_in_order),
+        SIDES_TEST(points_that_were_never_given_out_are_refused),
+        SIDES_TEST(queues_of_a_device_wait_in_the_plugin),
+        SIDES_TEST(reading_comes_after_what_the_queue_waits_for),
+        SIDES_TEST(a_write_comes_after_what_the_queue_waits_for),
+        SIDES_TEST(other_plugins_are_waited_for_by_hal),
+        SIDES_TEST(waiting_for_a_held_batch_waits_for_what_holds_it),
+        SIDES_TEST(a_queue_of_the_device_behind_a_held_one_is_held_too),
+        SIDES_TEST(destroying_either_queue_ends_well),
+        SIDES_TEST(a_wait_for_a_closed_device_is_over),
+        SIDES_TEST(a_queue_stays_as_long_as_batches_name_it),
+        SIDES_TEST(a_held_batch_that_fails_is_reported_once),
+        SIDES_TEST(a_failure_of_a_held_batch_ends_no_work),
+        SIDES_TEST(a_held_batch_goes_with_its_lost_device),
+        SIDES_TEST(transfers_cross_plugins),
+        SIDES_TEST(time_between_points),
+        SIDES_TEST(points_may_be_waited_for_from_any_thread),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -1,9 +1,5 @@
 /* The pool: classes, reuse in order of points, out of memory, statistics. */
-#include "mock_fixture.h"
-
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
+#include "mock_device.h"
 
 static hal_memory_statistics memory_now(void)
 {
@@ -257,28 +253,11 @@ static void processes_do_not_grow(void **state)
     hal_buffer_release(source);
 }
 
-static int begin(void **state)
-{
-    mock = mock_find("mock");
-    mock_begin(state);
-    device = mock_open("mock");
-    queue = mock_queue(device);
-    return 0;
-}
-
 static int reset(void **state)
 {
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     hal_device_trim(device);
     mock_reset(mock);
-    return 0;
-}
-
-static int end(void **state)
-{
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
     return 0;
 }
 
@@ -299,5 +278,5 @@ int main(void)
         cmocka_unit_test_setup(trimming_gives_all_back, reset),
         cmocka_unit_test_setup(processes_do_not_grow, reset),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, device_begin, device_end);
 }

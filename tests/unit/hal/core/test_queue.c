@@ -1,12 +1,7 @@
 /* Recording, flushing, and data in and out, over the mock plugin. */
-#include "mock_fixture.h"
+#include "mock_device.h"
 
 #include <unistd.h>
-
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
-static hal_kernel *kernel;
 
 static void writes_come_back(void **state)
 {
@@ -509,53 +504,33 @@ static int begin(void **state)
     mock = mock_find("mock");
     mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
     mock->infos[1].memory_bytes = 0;
-    mock_begin(state);
-    device = mock_open("mock");
-    queue = mock_queue(device);
-    kernel = mock_kernel(device, 1);
-    return 0;
-}
-
-static int reset(void **state)
-{
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
-    mock_reset(mock);
-    return 0;
-}
-
-static int end(void **state)
-{
-    hal_kernel_release(kernel);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
-    return 0;
+    return device_begin(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(writes_come_back, reset),
-        cmocka_unit_test_setup(odd_bytes_are_written_and_read, reset),
-        cmocka_unit_test_setup(large_data_goes_in_pieces, reset),
-        cmocka_unit_test_setup(writes_are_in_the_order_of_the_queue, reset),
-        cmocka_unit_test_setup(mapped_devices_are_written_directly, reset),
-        cmocka_unit_test_setup(commands_reach_the_plugin_as_recorded, reset),
-        cmocka_unit_test_setup(kernels_compute, reset),
-        cmocka_unit_test_setup(nothing_is_recorded_for_nothing, reset),
-        cmocka_unit_test_setup(long_batches_flush_by_themselves, reset),
-        cmocka_unit_test_setup(batches_take_the_length_that_was_set, reset),
-        cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, reset),
-        cmocka_unit_test_setup(batches_grow_where_memory_is_not_known, reset),
-        cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, reset),
-        cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, reset),
-        cmocka_unit_test_setup(failures_without_words_have_the_status_name, reset),
-        cmocka_unit_test_setup(lost_devices_stay_lost_until_opened_anew, reset),
-        cmocka_unit_test_setup(work_of_a_lost_device_ends_before_what_it_uses_goes, reset),
-        cmocka_unit_test_setup(kernels_are_made_once, reset),
-        cmocka_unit_test_setup(kernels_are_one_by_what_they_do, reset),
-        cmocka_unit_test_setup(native_kernels_go_by_format, reset),
-        cmocka_unit_test_setup(native_products_may_decline, reset),
+        cmocka_unit_test_setup(writes_come_back, device_reset),
+        cmocka_unit_test_setup(odd_bytes_are_written_and_read, device_reset),
+        cmocka_unit_test_setup(large_data_goes_in_pieces, device_reset),
+        cmocka_unit_test_setup(writes_are_in_the_order_of_the_queue, device_reset),
+        cmocka_unit_test_setup(mapped_devices_are_written_directly, device_reset),
+        cmocka_unit_test_setup(commands_reach_the_plugin_as_recorded, device_reset),
+        cmocka_unit_test_setup(kernels_compute, device_reset),
+        cmocka_unit_test_setup(nothing_is_recorded_for_nothing, device_reset),
+        cmocka_unit_test_setup(long_batches_flush_by_themselves, device_reset),
+        cmocka_unit_test_setup(batches_take_the_length_that_was_set, device_reset),
+        cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, device_reset),
+        cmocka_unit_test_setup(batches_grow_where_memory_is_not_known, device_reset),
+        cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, device_reset),
+        cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, device_reset),
+        cmocka_unit_test_setup(failures_without_words_have_the_status_name, device_reset),
+        cmocka_unit_test_setup(lost_devices_stay_lost_until_opened_anew, device_reset),
+        cmocka_unit_test_setup(work_of_a_lost_device_ends_before_what_it_uses_goes, device_reset),
+        cmocka_unit_test_setup(kernels_are_made_once, device_reset),
+        cmocka_unit_test_setup(kernels_are_one_by_what_they_do, device_reset),
+        cmocka_unit_test_setup(native_kernels_go_by_format, device_reset),
+        cmocka_unit_test_setup(native_products_may_decline, device_reset),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, begin, device_end);
 }

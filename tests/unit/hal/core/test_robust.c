@@ -1,17 +1,13 @@
 /* Bad input at every call: each has its status and a sentence that names the argument, and nothing
  * is touched. Fork, and destroying nothing. */
-#include "mock_fixture.h"
+#include "mock_device.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-static mock_state *mock;
-static hal_device *device;
 static hal_device *second;
-static hal_queue *queue;
 static hal_buffer *buffer;
 static hal_buffer *foreign;
-static hal_kernel *kernel;
 
 /* A plugin that reports success and gives no object: an error, and nothing is left behind. */
 static void success_without_an_object(void **state)
@@ -440,22 +436,11 @@ static void the_version_is_told(void **state)
 
 static int begin(void **state)
 {
-    mock = mock_find("mock");
-    mock->device_count = 3;
-    mock_begin(state);
-    device = mock_open("mock");
+    mock_find("mock")->device_count = 3;
+    device_begin(state);
     second = mock_open("mock:1");
-    queue = mock_queue(device);
     buffer = mock_buffer(device, 1026);
     foreign = mock_buffer(second, 1024);
-    kernel = mock_kernel(device, 1);
-    return 0;
-}
-
-static int reset(void **state)
-{
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    mock_reset(mock);
     return 0;
 }
 
@@ -474,19 +459,19 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(success_without_an_object, reset),
-        cmocka_unit_test_setup(null_handles_are_named, reset),
-        cmocka_unit_test_setup(null_is_released_and_asked, reset),
-        cmocka_unit_test_setup(sizes_of_buffers, reset),
-        cmocka_unit_test_setup(empty_buffers, reset),
-        cmocka_unit_test_setup(ranges_that_do_not_fit, reset),
-        cmocka_unit_test_setup(dispatches_that_do_not_fit, reset),
-        cmocka_unit_test_setup(kernels_beyond_the_device, reset),
-        cmocka_unit_test_setup(labels_are_cut, reset),
-        cmocka_unit_test_setup(failures_leave_nothing_behind, reset),
-        cmocka_unit_test_setup(a_forked_child_is_told, reset),
-        cmocka_unit_test_setup(opened_and_closed_a_thousand_times, reset),
-        cmocka_unit_test_setup(the_version_is_told, reset),
+        cmocka_unit_test_setup(success_without_an_object, device_reset),
+        cmocka_unit_test_setup(null_handles_are_named, device_reset),
+        cmocka_unit_test_setup(null_is_released_and_asked, device_reset),
+        cmocka_unit_test_setup(sizes_of_buffers, device_reset),
+        cmocka_unit_test_setup(empty_buffers, device_reset),
+        cmocka_unit_test_setup(ranges_that_do_not_fit, device_reset),
+        cmocka_unit_test_setup(dispatches_that_do_not_fit, device_reset),
+        cmocka_unit_test_setup(kernels_beyond_the_device, device_reset),
+        cmocka_unit_test_setup(labels_are_cut, device_reset),
+        cmocka_unit_test_setup(failures_leave_nothing_behind, device_reset),
+        cmocka_unit_test_setup(a_forked_child_is_told, device_reset),
+        cmocka_unit_test_setup(opened_and_closed_a_thousand_times, device_reset),
+        cmocka_unit_test_setup(the_version_is_told, device_reset),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -2,7 +2,7 @@
  * wait for each other, graphs are launched; what is read is what a plain model says. Then with
  * mostly small writes in short batches, and with devices that do not take some of the batches or
  * have no memory left. */
-#include "mock_fixture.h"
+#include "mock_sides.h"
 
 enum { DEVICES = 3, QUEUES = 5, BUFFERS = 24, STEPS = 6000, LARGEST = 6000 };
 
@@ -13,8 +13,6 @@ typedef struct piece {
     uint8_t expected[LARGEST];
 } piece;
 
-static mock_state *mock;
-static mock_state *two;
 static hal_device *devices[DEVICES];
 static hal_queue *queues[QUEUES];
 static int device_of[QUEUES] = {0, 0, 1, 2, 2};
@@ -341,10 +339,9 @@ static void dropped_batches_are_all_that_is_lost(void **state)
 
 static int begin(void **state)
 {
-    mock = mock_find("mock");
-    two = mock_find("mock_two");
+    const int failed = sides_begin(state);
     mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
-    return mock_begin(state);
+    return failed;
 }
 
 int main(void)

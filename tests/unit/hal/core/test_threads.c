@@ -1,6 +1,6 @@
 /* Several threads at once on devices, kernels, buffers and queues of their own; meant for the
  * thread sanitizer too (promise 7). */
-#include "mock_fixture.h"
+#include "mock_sides.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -8,9 +8,6 @@
 #include <unistd.h>
 
 enum { THREADS = 6, ROUNDS = 150 };
-
-static mock_state *mock;
-static mock_state *two;
 
 static void *open_and_close(void *argument)
 {
@@ -291,13 +288,6 @@ static void processes_end_with_live_threads(void **state)
     }
 }
 
-static int begin(void **state)
-{
-    mock = mock_find("mock");
-    two = mock_find("mock_two");
-    return mock_begin(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,5 +301,5 @@ int main(void)
         cmocka_unit_test(buffers_and_kernels_are_shared),
         cmocka_unit_test(writes_share_the_pool),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return cmocka_run_group_tests(tests, sides_begin, NULL);
 }

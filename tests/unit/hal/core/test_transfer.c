@@ -1,32 +1,6 @@
 /* Transfers between queues: of one device, of devices that reach one another and of such that do
  * not; which way they take, their order on both queues, what they keep alive, how they fail. */
-#include "mock_fixture.h"
-
-enum { BYTES = 4096 };
-
-static mock_state *mock;
-static mock_state *two;
-
-typedef struct side {
-    hal_device *device;
-    hal_queue *queue;
-    hal_buffer *buffer;
-} side;
-
-static side make_side(const char *selection)
-{
-    side made = {.device = mock_open(selection)};
-    made.queue = mock_queue(made.device);
-    made.buffer = mock_buffer(made.device, BYTES);
-    return made;
-}
-
-static void end_side(side *made)
-{
-    hal_buffer_release(made->buffer);
-    hal_queue_destroy(made->queue);
-    hal_device_release(made->device);
-}
+#include "mock_sides.h"
 
 static void fill(side *at, uint64_t offset, uint32_t pattern)
 {
@@ -54,9 +28,8 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
     mock->reach = 1;
     fill(&one, 0, 0x04030201);
     const uint32_t allocations = mock->calls[MOCK_ALLOCATE];
-    assert_int_equal(hal_queue_transfer(one.queue, one.buffer, 5, other.queue, other.buffer, 2,
-                                        4001),
-                     HAL_OK);
+    assert_int_equal(
+        hal_queue_transfer(one.queue, one.buffer, 5, other.queue, other.buffer, 2, 4001), HAL_OK);
     assert_int_equal(mock->calls[MOCK_ALLOCATE], allocations);
     assert_int_equal(mock->calls[MOCK_MAP], 0);
     assert_int_equal(mock->calls[MOCK_WAIT], 0);
@@ -66,8 +39,8 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
     assert_int_equal(copy->bindings[0].offset, 5);
     assert_int_equal(copy->bindings[1].offset, 2);
     assert_int_equal(copy->bindings[1].length, 4001);
-    uint8_t bytes[BYTES];
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, BYTES, bytes), HAL_OK);
+    uint8_t bytes[SIDE_BYTES];
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, SIDE_BYTES, bytes), HAL_OK);
     for (int i = 2; i < 4003; i++) {
         assert_int_equal(bytes[i], (i - 2 + 5) % 4 + 1);
     }
@@ -75,7 +48,6 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
     assert_int_equal(bytes[4003], 0xA5);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* After what both queues did before, before what either does later, while all is under way. */
@@ -89,11 +61,11 @@ static void order_holds_on_both_queues(void **state)
         mock->hold = 1;
         fill(&one, 0, 7);
         fill(&other, 0, 1);
-        assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
+        assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
         assert_int_equal(hal_queue_flush(one.queue, &points[0]), HAL_OK);
         assert_int_equal(hal_queue_flush(other.queue, &points[1]), HAL_OK);
         fill(&one, 0, 9);
-        fill(&other, BYTES - 4, 3);
+        fill(&other, SIDE_BYTES - 4, 3);
         assert_int_equal(transfer(&other, &one, 8), HAL_OK); /* and back */
         fill(&other, 0, 5);
         assert_int_equal(hal_queue_flush(other.queue, NULL), HAL_OK);
@@ -108,7 +80,6 @@ static void order_holds_on_both_queues(void **state)
     }
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* What either queue waits for, though it has recorded nothing behind it yet. */
@@ -126,16 +97,15 @@ static void the_copy_comes_after_the_waits_of_both_queues(void **state)
     assert_int_equal(hal_queue_fill(beside[1], (hal_range){other.buffer, 0, HAL_WHOLE}, 8), HAL_OK);
     assert_int_equal(hal_queue_flush(beside[1], &point), HAL_OK);
     assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    assert_int_equal(transfer(&one, &other, BYTES / 2), HAL_OK);
+    assert_int_equal(transfer(&one, &other, SIDE_BYTES / 2), HAL_OK);
     mock->hold = 0;
     assert_int_equal(hal_queue_wait(one.queue, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(word(&other, 0), 7);
-    assert_int_equal(word(&other, BYTES / 2), 8);
+    assert_int_equal(word(&other, SIDE_BYTES / 2), 8);
     hal_queue_destroy(beside[0]);
     hal_queue_destroy(beside[1]);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* The target's queue has the copy behind it when it has been waited for, though it did nothing. */
@@ -145,20 +115,20 @@ static void waiting_for_the_target_waits_for_the_copy(void **state)
     side other = make_side("mock:1");
     hal_buffer *mapped = NULL;
     uint32_t *words = NULL;
-    assert_int_equal(hal_buffer_create(other.device, HAL_MEMORY_SHARED, BYTES, &mapped), HAL_OK);
+    assert_int_equal(hal_buffer_create(other.device, HAL_MEMORY_SHARED, SIDE_BYTES, &mapped),
+                     HAL_OK);
     mock->reach = 1;
     mock->slow = 1;
     fill(&one, 0, 11);
-    assert_int_equal(hal_queue_transfer(one.queue, one.buffer, 0, other.queue, mapped, 0, BYTES),
-                     HAL_OK);
+    assert_int_equal(
+        hal_queue_transfer(one.queue, one.buffer, 0, other.queue, mapped, 0, SIDE_BYTES), HAL_OK);
     assert_int_equal(hal_queue_wait(other.queue, HAL_WAIT_FOREVER), HAL_OK);
     assert_int_equal(hal_buffer_map_begin(mapped, (void **)&words), HAL_OK);
-    assert_int_equal(words[BYTES / 4 - 1], 11);
+    assert_int_equal(words[SIDE_BYTES / 4 - 1], 11);
     assert_int_equal(hal_buffer_map_end(mapped), HAL_OK);
     hal_buffer_release(mapped);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* Either side may go at once: buffers, queues and devices. */
@@ -173,7 +143,7 @@ static void a_copy_under_way_keeps_both_sides(void **state)
             fill(&one, 0, 7); /* else there is nothing yet that the copy waits for */
             fill(&other, 0, 8);
         }
-        assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
+        assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
         end_side(turn % 2 ? &one : &other);
         end_side(turn % 2 ? &other : &one);
         mock_is_clean(mock);
@@ -188,10 +158,10 @@ static void memory_that_is_reused_comes_after_the_copy(void **state)
     mock->reach = 1;
     mock->hold = 1;
     fill(&one, 0, 7);
-    assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
+    assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
     const uint32_t allocations = mock->calls[MOCK_ALLOCATE];
     hal_buffer_release(other.buffer);
-    other.buffer = mock_buffer(other.device, BYTES);
+    other.buffer = mock_buffer(other.device, SIDE_BYTES);
     assert_int_equal(mock->calls[MOCK_ALLOCATE], allocations);
     fill(&other, 0, 4);
     assert_int_equal(hal_queue_flush(other.queue, NULL), HAL_OK);
@@ -199,7 +169,6 @@ static void memory_that_is_reused_comes_after_the_copy(void **state)
     assert_int_equal(word(&other, 0), 4);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 static void others_go_through_the_host(void **state)
@@ -209,17 +178,15 @@ static void others_go_through_the_host(void **state)
     side third = make_side("mock_two:1");
     two->reach = 1; /* of no use between plugins */
     fill(&one, 0, 7);
-    assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
+    assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
     assert_int_equal(mock->calls[MOCK_REACHES] > 0, 1);
     assert_int_equal(mock->calls[MOCK_MAP] > 0, 1);
-    assert_int_equal(transfer(&other, &third, BYTES), HAL_OK);
+    assert_int_equal(transfer(&other, &third, SIDE_BYTES), HAL_OK);
     assert_int_equal(two->calls[MOCK_REACHES], 0);
-    assert_int_equal(word(&third, BYTES - 4), 7);
+    assert_int_equal(word(&third, SIDE_BYTES - 4), 7);
     end_side(&one);
     end_side(&other);
     end_side(&third);
-    mock_is_clean(mock);
-    mock_is_clean(two);
 }
 
 static void queues_of_one_device_need_not_ask(void **state)
@@ -227,16 +194,15 @@ static void queues_of_one_device_need_not_ask(void **state)
     side one = make_side("mock:0");
     side other = make_side("mock:0");
     fill(&one, 0, 7);
-    assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
-    assert_int_equal(hal_queue_transfer(other.queue, other.buffer, 0, other.queue, other.buffer,
-                                        2001, 1999),
-                     HAL_OK);
+    assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
+    assert_int_equal(
+        hal_queue_transfer(other.queue, other.buffer, 0, other.queue, other.buffer, 2001, 1999),
+        HAL_OK);
     assert_int_equal(mock->calls[MOCK_REACHES], 0);
     assert_int_equal(mock->calls[MOCK_MAP], 0);
     assert_int_equal(word(&other, 2001), 7);
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
 }
 
 /* The n-th batch is not taken: an error, and the queues go on. */
@@ -250,10 +216,10 @@ static void failures_are_reported(void **state)
         fill(&other, 0, 8);
         mock->fail_in[MOCK_SUBMIT] = nth;
         mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
-        assert_fails(transfer(&one, &other, BYTES), HAL_ERROR_OUT_OF_MEMORY, "told to fail");
+        assert_fails(transfer(&one, &other, SIDE_BYTES), HAL_ERROR_OUT_OF_MEMORY, "told to fail");
         mock->fail_in[MOCK_SUBMIT] = 0;
         fill(&one, 0, 17);
-        assert_int_equal(transfer(&one, &other, BYTES), HAL_OK);
+        assert_int_equal(transfer(&one, &other, SIDE_BYTES), HAL_OK);
         assert_int_equal(word(&other, 0), 17);
         end_side(&one);
         end_side(&other);
@@ -277,7 +243,7 @@ static void a_held_source_is_waited_for(void **state)
         assert_int_equal(hal_queue_wait_point(one.queue, point), HAL_OK);
         fill(&one, 0, 7);
         mock->fail_in[MOCK_SUBMIT] = failing;
-        const hal_status status = transfer(&one, &other, BYTES);
+        const hal_status status = transfer(&one, &other, SIDE_BYTES);
         assert_int_equal(status, failing ? HAL_ERROR_INTERNAL : HAL_OK);
         end_side(&one);
         if (!failing) {
@@ -313,37 +279,22 @@ static void queues_wait_for_those_of_devices_in_reach(void **state)
     }
     end_side(&one);
     end_side(&other);
-    mock_is_clean(mock);
-}
-
-static int begin(void **state)
-{
-    mock = mock_find("mock");
-    two = mock_find("mock_two");
-    return mock_begin(state);
-}
-
-static int reset(void **state)
-{
-    mock_reset(mock);
-    mock_reset(two);
-    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(devices_that_reach_each_other_copy_themselves, reset),
-        cmocka_unit_test_setup(order_holds_on_both_queues, reset),
-        cmocka_unit_test_setup(the_copy_comes_after_the_waits_of_both_queues, reset),
-        cmocka_unit_test_setup(waiting_for_the_target_waits_for_the_copy, reset),
-        cmocka_unit_test_setup(a_copy_under_way_keeps_both_sides, reset),
-        cmocka_unit_test_setup(memory_that_is_reused_comes_after_the_copy, reset),
-        cmocka_unit_test_setup(others_go_through_the_host, reset),
-        cmocka_unit_test_setup(queues_of_one_device_need_not_ask, reset),
-        cmocka_unit_test_setup(failures_are_reported, reset),
-        cmocka_unit_test_setup(a_held_source_is_waited_for, reset),
-        cmocka_unit_test_setup(queues_wait_for_those_of_devices_in_reach, reset),
+        SIDES_TEST(devices_that_reach_each_other_copy_themselves),
+        SIDES_TEST(order_holds_on_both_queues),
+        SIDES_TEST(the_copy_comes_after_the_waits_of_both_queues),
+        SIDES_TEST(waiting_for_the_target_waits_for_the_copy),
+        SIDES_TEST(a_copy_under_way_keeps_both_sides),
+        SIDES_TEST(memory_that_is_reused_comes_after_the_copy),
+        SIDES_TEST(others_go_through_the_host),
+        SIDES_TEST(queues_of_one_device_need_not_ask),
+        SIDES_TEST(failures_are_reported),
+        SIDES_TEST(a_held_source_is_waited_for),
+        SIDES_TEST(queues_wait_for_those_of_devices_in_reach),
     };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return cmocka_run_group_tests(tests, sides_begin, NULL);
 }

@@ -1,11 +1,8 @@
 /* Selections: HAL_BACKEND's grammar, the default choice and every sentence about a device that is
  * not there. */
-#include "mock_fixture.h"
+#include "mock_sides.h"
 #include <sys/wait.h>
 #include <unistd.h>
-
-static mock_state *mock;
-static mock_state *two;
 
 static void opens(const char *selection, const char *plugin, uint32_t index)
 {
@@ -163,43 +160,29 @@ static void auto_prefers_hardware(void **state)
     hal_registry_report_destroy(report);
 }
 
-static int begin(void **state)
-{
-    mock = mock_find("mock");
-    two = mock_find("mock_two");
-    return mock_begin(state);
-}
-
-static int reset(void **state)
-{
-    mock_reset(mock);
-    mock_reset(two);
-    return 0;
-}
-
 int main(void)
 {
-    const struct CMUnitTest first[] = {cmocka_unit_test_setup(auto_prefers_hardware, reset)};
+    const struct CMUnitTest first[] = {cmocka_unit_test_setup(auto_prefers_hardware, sides_reset)};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(plugins_that_are_not_asked_for_stay_asleep, reset),
-        cmocka_unit_test_setup(items_name_devices, reset),
-        cmocka_unit_test_setup(lists_are_in_order_of_preference, reset),
-        cmocka_unit_test_setup(the_call_wins_over_the_variable, reset),
-        cmocka_unit_test_setup(what_is_not_there_is_said, reset),
-        cmocka_unit_test_setup(what_cannot_be_read_is_said, reset),
-        cmocka_unit_test_setup(the_first_failure_gives_the_status, reset),
-        cmocka_unit_test_setup(opening_may_fail, reset),
-        cmocka_unit_test_setup(opened_twice_is_one_device, reset),
-        cmocka_unit_test_setup(named_files_are_found_by_their_table, reset),
+        cmocka_unit_test_setup(plugins_that_are_not_asked_for_stay_asleep, sides_reset),
+        cmocka_unit_test_setup(items_name_devices, sides_reset),
+        cmocka_unit_test_setup(lists_are_in_order_of_preference, sides_reset),
+        cmocka_unit_test_setup(the_call_wins_over_the_variable, sides_reset),
+        cmocka_unit_test_setup(what_is_not_there_is_said, sides_reset),
+        cmocka_unit_test_setup(what_cannot_be_read_is_said, sides_reset),
+        cmocka_unit_test_setup(the_first_failure_gives_the_status, sides_reset),
+        cmocka_unit_test_setup(opening_may_fail, sides_reset),
+        cmocka_unit_test_setup(opened_twice_is_one_device, sides_reset),
+        cmocka_unit_test_setup(named_files_are_found_by_their_table, sides_reset),
     };
     /* Devices are enumerated once in a process: other kinds need one of their own. */
     const pid_t child = fork();
     if (child == 0) {
-        exit(cmocka_run_group_tests(first, begin, NULL));
+        exit(cmocka_run_group_tests(first, sides_begin, NULL));
     }
     int kinds = -1;
     if (child < 0 || waitpid(child, &kinds, 0) != child) {
         return 1;
     }
-    return cmocka_run_group_tests(tests, begin, NULL) + (kinds != 0);
+    return cmocka_run_group_tests(tests, sides_begin, NULL) + (kinds != 0);
 }
