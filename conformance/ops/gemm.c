@@ -197,8 +197,10 @@ static void run_scale(case_run *run, const void *parameters)
             number_put(tested->type, c.elements, i, value);
             number_put(tested->type, expected, i, tested->beta == 0.0 ? 0.0 : tested->beta * value);
         }
-        const ops_gemm_options options = {
-            .alpha = tested->alpha, .beta = tested->beta, .impl = tested->impl};
+        const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                          .alpha = tested->alpha,
+                                          .beta = tested->beta,
+                                          .impl = tested->impl};
         comparison found;
         if (operand_poison(run, &a) && operand_poison(run, &b) && operand_upload(run, &c) &&
             case_ok(run, ops_gemm(run->ops, &options, &a.tensor, &b.tensor, &c.tensor),
@@ -313,7 +315,8 @@ static void run_refusals(case_run *run, const void *parameters)
         inside.shape[1] = 3;
         case_expect(run, ops_gemm(run->ops, NULL, &a, &b, &inside), wrong, NULL,
                     "a C that overlaps A");
-        ops_gemm_options options = {.alpha = 1.0, .precision = 99};
+        ops_gemm_options options = {
+            .size = sizeof(ops_gemm_options), .alpha = 1.0, .precision = 99};
         case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
                    "a precision that is none was taken");
         options.precision = HAL_GEMM_STRICT;

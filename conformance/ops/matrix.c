@@ -175,7 +175,8 @@ static bool multiply(case_run *run, const product *tested, const matrices *made)
     for (uint32_t i = 0; i < made->input_count; i++) {
         inputs[i] = made->inputs[i].tensor;
     }
-    const ops_gemm_options options = {.alpha = tested->alpha,
+    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                      .alpha = tested->alpha,
                                       .precision = tested->precision,
                                       .beta = tested->beta,
                                       .impl = tested->impl,

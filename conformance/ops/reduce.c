@@ -194,7 +194,8 @@ static void run_around(case_run *run, const void *parameters)
         operand_fill(&x, &random, -5.0, 5.0);
         operand_fill(&m, &random, -1.0, 1.0);
         if (operand_upload(run, &x) && operand_upload(run, &m) && operand_poison(run, &y)) {
-            const ops_reduce_options options = {.prologue = prologue,
+            const ops_reduce_options options = {.size = sizeof(ops_reduce_options),
+                                                .prologue = prologue,
                                                 .prologue_inputs = &m.tensor,
                                                 .prologue_input_count = 1,
                                                 .epilogue = epilogue};

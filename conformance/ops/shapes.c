@@ -414,7 +414,7 @@ static void run_views(case_run *run, const void *parameters)
 {
     (void)parameters;
     const int64_t shape[3] = {6, 10, 4}, flat[2] = {30, 8}, wide[4] = {3, 4, 5, 3};
-    const uint32_t axes[3] = {2, 1, 0};
+    const int32_t axes[3] = {2, 1, 0};
     ops_tensor x = {0}, view = {0}, copy = {0};
     int32_t elements[240], got[180];
     for (int i = 0; i < 240; i++) {
@@ -448,7 +448,7 @@ static void run_views(case_run *run, const void *parameters)
     if (well) {
         const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
         const int64_t unfit[2] = {7, 9};
-        const uint32_t twice[3] = {0, 0, 1};
+        const int32_t twice[3] = {0, 0, 1};
         case_expect(run, ops_tensor_slice(&x, 3, 0, 1, 1, &view), wrong, NULL, "a missing axis");
         case_expect(run, ops_tensor_slice(&x, 0, 4, 3, 1, &view), wrong, NULL, "a long slice");
         case_expect(run, ops_tensor_reshape(&x, 2, unfit, &view), wrong, NULL, "an unfit shape");

@@ -143,8 +143,11 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
         TRY(ops_reduce(net->context, OPS_REDUCE_SUM, 0, &layer->error, NULL,
                        &layer->bias_gradient));
         if (i > 0) {
-            ops_gemm_options options = {
-                .alpha = 1, .epilogue = net->relu_back, .inputs = x, .input_count = 1};
+            ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                        .alpha = 1,
+                                        .epilogue = net->relu_back,
+                                        .inputs = x,
+                                        .input_count = 1};
             TRY(ops_tensor_transpose(&layer->weight, 0, 1, &weight_transposed));
             TRY(ops_gemm(net->context, &options, &layer->error, &weight_transposed,
                          &net->layers[i - 1].error));
@@ -200,6 +203,7 @@ hal_status network_forward(network *net, const ops_tensor *input)
     for (uint32_t i = 0; i < net->layer_count; i++) {
         network_layer *layer = &net->layers[i];
         ops_gemm_options options = {
+            .size = sizeof(ops_gemm_options),
             .alpha = 1,
             .epilogue = i + 1 < net->layer_count ? net->relu_layer : net->last_layer,
             .inputs = &layer->bias,

@@ -147,7 +147,8 @@ static hal_status train_epoch(trainer *t, int64_t epoch)
 /* The mean cross-entropy of the newest batch. */
 static hal_status read_loss(trainer *t, double *loss)
 {
-    ops_reduce_options options = {.prologue = t->cross_entropy,
+    ops_reduce_options options = {.size = sizeof(ops_reduce_options),
+                                  .prologue = t->cross_entropy,
                                   .prologue_inputs = &t->target,
                                   .prologue_input_count = 1};
     const int64_t flat[1] = {BATCH * DIGITS_CLASSES};

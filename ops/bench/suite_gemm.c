@@ -54,8 +54,10 @@ static void run_device(void *user, int calls)
 {
     product *p = user;
     bench_state *bench = p->bench;
-    const ops_gemm_options options = {
-        .alpha = 1.0, .precision = bench->options.precision, .impl = bench->options.impl};
+    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                      .alpha = 1.0,
+                                      .precision = bench->options.precision,
+                                      .impl = bench->options.impl};
     for (int i = 0; i < calls && !bench->failed; i++) {
         bench_ok(
             bench,

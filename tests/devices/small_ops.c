@@ -82,7 +82,10 @@ static void products(trial *t, hal_type type, int64_t m, int64_t n, int64_t k)
         ops_tensor a = filled(t, type, (turn & 1) ? k : m, (turn & 1) ? m : k);
         ops_tensor b = filled(t, type, (turn & 2) ? n : k, (turn & 2) ? k : n);
         const ops_tensor c = filled(t, type, m, n);
-        const ops_gemm_options options = {.alpha = 1.0, .beta = turn, .impl = OPS_GEMM_PORTABLE};
+        const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                          .alpha = 1.0,
+                                          .beta = turn,
+                                          .impl = OPS_GEMM_PORTABLE};
         if (turn & 1) {
             CHECK(ops_tensor_transpose(&a, 0, 1, &a));
         }

@@ -283,7 +283,7 @@ static hal_status call_tensor(machine *m, uint32_t what)
 static hal_status call_view(machine *m, uint32_t what)
 {
     int64_t shape[16];
-    uint32_t axes[OPS_MAX_RANK];
+    int32_t axes[OPS_MAX_RANK];
     ops_tensor place, view = {0};
     const ops_tensor *x = next(m) % 2 ? &m->last : tensor(m, &place);
     hal_status status;
@@ -293,7 +293,7 @@ static hal_status call_view(machine *m, uint32_t what)
         status = ops_tensor_slice(x, axis, start, count, next_length(m), &view);
     } else if (what == 6) {
         for (uint32_t i = 0; i < OPS_MAX_RANK; i++) {
-            axes[i] = next(m) % 9;
+            axes[i] = (int32_t)(next(m) % 18) - 9;
         }
         status = ops_tensor_permute(x, axes, &view);
     } else if (what == 7) {
@@ -423,7 +423,8 @@ static hal_status call_gemm(machine *m)
 {
     arguments inputs;
     ops_tensor p, q, r;
-    ops_gemm_options options = {.alpha = next_number(m),
+    ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                .alpha = next_number(m),
                                 .beta = next(m) % 2 ? next_number(m) : 0,
                                 .precision = next(m) % 5,
                                 .impl = (ops_gemm_impl)(next(m) % 4)};
@@ -443,7 +444,7 @@ static hal_status call_reduce(machine *m)
 {
     arguments before, after;
     ops_tensor p, q;
-    ops_reduce_options options = {0};
+    ops_reduce_options options = OPS_REDUCE_OPTIONS_DEFAULT;
     const ops_reduction reduction = (ops_reduction)(next(m) % (OPS_REDUCTION_COUNT + 1));
     const uint32_t axis = next(m) % 10, has = next(m);
     const ops_tensor *x = tensor(m, &p), *y = tensor(m, &q);

@@ -53,8 +53,11 @@ static void steps(corpus *c, ops_expression *epilogue)
         ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, i % 2 ? n : k, i % 2 ? k : n);
         const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
         const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
-        const ops_gemm_options fused = {
-            .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        const ops_gemm_options fused = {.size = sizeof(ops_gemm_options),
+                                        .alpha = 1.0,
+                                        .epilogue = epilogue,
+                                        .inputs = &bias,
+                                        .input_count = 1};
         if (!c->failed && i % 2) {
             corpus_did(c, ops_tensor_transpose(&b, 0, 1, &b));
         }
@@ -75,8 +78,12 @@ static void parts(corpus *c, ops_expression *epilogue)
         const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, k, n);
         const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
         const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
-        const ops_gemm_options fused = {
-            .alpha = 2.0, .beta = 0.5, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+        const ops_gemm_options fused = {.size = sizeof(ops_gemm_options),
+                                        .alpha = 2.0,
+                                        .beta = 0.5,
+                                        .epilogue = epilogue,
+                                        .inputs = &bias,
+                                        .input_count = 1};
         if (!c->failed) {
             corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
             corpus_did(c, ops_gemm(c->ops, &fused, &a, &b, &y));
@@ -93,7 +100,7 @@ static void variants(corpus *c)
     const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
     const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
     const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
-    const ops_gemm_options beta = {.alpha = 2.0, .beta = 0.5};
+    const ops_gemm_options beta = {.size = sizeof(ops_gemm_options), .alpha = 2.0, .beta = 0.5};
     corpus_did(c, ops_gemm(c->ops, &beta, &a, &b, &y));
     corpus_did(c, make_epilogue(&epilogue));
     corpus_case(c, "gemm_epilogue");
@@ -101,8 +108,11 @@ static void variants(corpus *c)
     const ops_tensor p = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
     const ops_tensor q = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
     const ops_tensor r = corpus_matrix(c, HAL_TYPE_F32, 1024, 1024);
-    const ops_gemm_options fused = {
-        .alpha = 1.0, .epilogue = epilogue, .inputs = &bias, .input_count = 1};
+    const ops_gemm_options fused = {.size = sizeof(ops_gemm_options),
+                                    .alpha = 1.0,
+                                    .epilogue = epilogue,
+                                    .inputs = &bias,
+                                    .input_count = 1};
     if (!c->failed) {
         corpus_did(c, ops_gemm(c->ops, &fused, &p, &q, &r));
     }
@@ -143,7 +153,8 @@ static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
         ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
         ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
         const ops_tensor y = corpus_matrix(c, type, m, n);
-        const ops_gemm_options options = {.alpha = 1.0, .precision = kinds[i / 4].precision};
+        const ops_gemm_options options = {
+            .size = sizeof(ops_gemm_options), .alpha = 1.0, .precision = kinds[i / 4].precision};
         if (!c->failed && transpose_a) {
             corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
         }

@@ -4,7 +4,7 @@
 /* The axes of a tensor of rank 3 in other orders, and two parts one after the other. */
 static void copies(corpus *c, hal_type type)
 {
-    static const uint32_t orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
+    static const int32_t orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 0, 2}};
     const int64_t shape[3] = {64, 100, 132};
     for (int i = 0; i < 3 && !c->failed; i++) {
         corpus_case(c, "copy_%s_%u%u%u", hal_type_name(type), orders[i][0], orders[i][1],

@@ -37,7 +37,7 @@ static inline box make_matrix(hal_type type, int64_t batch, int64_t rows, int64_
 static inline product make(hal_type type, hal_type type_c, int64_t batch, int64_t m, int64_t n,
                            int64_t k, int layout_a, int layout_b, int layout_c)
 {
-    product p = {.batch = batch, .m = m, .n = n, .k = k, .options = {.alpha = 1}};
+    product p = {.batch = batch, .m = m, .n = n, .k = k, .options = OPS_GEMM_OPTIONS_DEFAULT};
     p.a = make_matrix(type, batch, m, k, layout_a);
     p.b = make_matrix(type, batch, k, n, layout_b);
     p.c = make_matrix(type_c, batch, m, n, layout_c);

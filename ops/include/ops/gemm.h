@@ -16,22 +16,31 @@ typedef enum ops_gemm_impl {
     OPS_GEMM_NATIVE    /* the plugin's own, else UNSUPPORTED */
 } ops_gemm_impl;
 
-/* The zero structure, with alpha set to 1, is a plain product in strict arithmetic. */
+/* Begin with OPS_GEMM_OPTIONS_DEFAULT, the plain product in strict arithmetic, and change fields. A
+ * structure of zeros is the plain product, too; with other fields set, a size of 0 is an error, so
+ * that an alpha that was forgotten is not taken for 0. */
 typedef struct ops_gemm_options {
-    double alpha, beta;
+    uint32_t size; /* sizeof(ops_gemm_options) */
     /* HAL_GEMM_STRICT: the accumulator's arithmetic, each operation rounded once. _ACCURATE: the
      * same bound, perhaps by matrix units: F32 in three products of parts, so that an infinity, or
      * a number that rounds to one, gives NaN. _FAST: whatever the units do; F32 may be rounded
      * to 11 bits first. */
     uint32_t precision;
     ops_gemm_impl impl;
+    double alpha, beta;
     /* The epilogue's inputs are 0: alpha A B + beta C in the accumulator's type, 1: row, 2: column,
      * 3: batch (U32), 4 and up: at most 12 further inputs, broadcast to C's shape. Its one output
-     * goes to C. An epilogue that needs fewer still declares inputs 0 to 3. */
+     * goes to C. Without further inputs it may end after the last input that it needs; with them it
+     * declares inputs 0 to 3, used or not. */
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;
 } ops_gemm_options;
+
+#define OPS_GEMM_OPTIONS_DEFAULT                                                         \
+    {                                                                                    \
+        sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0 \
+    }
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a batch in
  * front, over which A and B may broadcast (rank 2, or a length of 1). Any strides are taken of

@@ -12,12 +12,12 @@ extern "C" {
 /* y = x with the elements along `axis` picked by `indices` (rank 1, I32 or I64): y has x's type,
  * and its shape with the indices' length at the axis. An index out of range gives 0.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
-HAL_API hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,
+HAL_API hal_status ops_gather(ops_context *context, int32_t axis, const ops_tensor *x,
                               const ops_tensor *indices, const ops_tensor *y);
 
 /* y = the tensors of `parts` one after the other along `axis`; one type, other axes alike.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
-HAL_API hal_status ops_concatenate(ops_context *context, uint32_t axis, const ops_tensor *parts,
+HAL_API hal_status ops_concatenate(ops_context *context, int32_t axis, const ops_tensor *parts,
                                    uint32_t part_count, const ops_tensor *y);
 
 /* y[i] = start + i * step for a tensor of rank 1 of any type but BOOL; of integers, start and step

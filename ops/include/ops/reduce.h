@@ -20,8 +20,10 @@ typedef enum ops_reduction {
     OPS_REDUCTION_COUNT
 } ops_reduction;
 
-/* Pointwise work around a reduction; the zero structure has none. */
+/* Pointwise work around a reduction. Begin with OPS_REDUCE_OPTIONS_DEFAULT, which has none, and
+ * change fields; a structure of zeros has none, too. */
 typedef struct ops_reduce_options {
+    uint32_t size;                  /* sizeof(ops_reduce_options) */
     const ops_expression *prologue; /* inputs: x and further inputs, all broadcast to x's shape */
     const ops_tensor *prologue_inputs; /* further inputs */
     uint32_t prologue_input_count;
@@ -30,6 +32,11 @@ typedef struct ops_reduce_options {
     uint32_t epilogue_input_count;
 } ops_reduce_options;
 
+#define OPS_REDUCE_OPTIONS_DEFAULT                               \
+    {                                                            \
+        sizeof(ops_reduce_options), NULL, NULL, 0, NULL, NULL, 0 \
+    }
+
 /* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
  * What is reduced, x or what the prologue makes of it, is not BOOL. Sums of F16 and BF16 are
  * accumulated in F32, of small integers in I32 or U32; y's type may differ from the result's in
@@ -37,7 +44,7 @@ typedef struct ops_reduce_options {
  * gives 0 for SUM and is refused for the others. `options` may be null.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, what kernels and
  * dispatches meet. */
-HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
+HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,
                               const ops_tensor *x, const ops_reduce_options *options,
                               const ops_tensor *y);
 
@@ -48,9 +55,9 @@ HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, uin
  * positive normal number of y's type, and (n + 8 + 2 d) u + v |y| for its logarithm.
  * Source: the usual two-pass form with the maximum subtracted. Threads: the queue's.
  * Errors: as ops_reduce. */
-HAL_API hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+HAL_API hal_status ops_softmax(ops_context *context, int32_t axis, const ops_tensor *x,
                                const ops_tensor *y);
-HAL_API hal_status ops_log_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+HAL_API hal_status ops_log_softmax(ops_context *context, int32_t axis, const ops_tensor *x,
                                    const ops_tensor *y);
 
 #ifdef __cplusplus

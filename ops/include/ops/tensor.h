@@ -61,14 +61,26 @@ HAL_API hal_status ops_tensor_from_host(ops_context *context, hal_type type, uin
  * Threads: any. Errors: none. */
 HAL_API void ops_tensor_release(ops_tensor *tensor);
 
-/* Writes row-major elements of the tensor's type from the host to a contiguous tensor; reads any
- * tensor to the host, in row-major order, after waiting for the work that makes it. `bytes` is the
- * size of the host's memory and must be that of the elements.
+/* Writes row-major elements of the tensor's type from the host to a tensor; reads a tensor to the
+ * host, in row-major order, after waiting for the work that makes it. `bytes` is the size of the
+ * host's memory and must be that of the elements. A tensor that is not contiguous takes a temporary
+ * one and a copy.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, what hal_queue_write and _read meet. */
 HAL_API hal_status ops_tensor_write(ops_context *context, const ops_tensor *tensor,
                                     const void *elements, uint64_t bytes);
 HAL_API hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void *elements,
                                    uint64_t bytes);
+
+/* The same with memory of the host whose element (i0, i1, ...) is at i0 * strides[0] + i1 *
+ * strides[1] + ... elements from `elements`: {leading dimension, 1} for a part of a larger matrix.
+ * Strides are not negative; null means row-major order. `bytes` is the size of the host's memory,
+ * which the strides must not exceed. Elements between those of the tensor are not written.
+ * Threads, Errors: as ops_tensor_write. */
+HAL_API hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tensor,
+                                            const void *elements, const int64_t *strides,
+                                            uint64_t bytes);
+HAL_API hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor,
+                                           void *elements, const int64_t *strides, uint64_t bytes);
 
 /* The number of elements; 0 for null. Whether they lie without gaps in row-major order.
  * Threads: any. Errors: none. */
@@ -76,15 +88,16 @@ HAL_API int64_t ops_tensor_get_element_count(const ops_tensor *tensor);
 HAL_API int ops_tensor_is_contiguous(const ops_tensor *tensor);
 
 /* Views, without copies: elements start, start + step, ... (count of them) along an axis; the axes
- * in another order; another shape of a contiguous tensor (one -1 is worked out); axes of length 1,
- * or missing in front, stretched to `shape`.
+ * in another order; two axes exchanged; another shape of a contiguous tensor (one -1 is worked
+ * out); axes of length 1, or missing in front, stretched to `shape`. An axis below 0 counts from
+ * the end, here and in every function of tensors: -1 is the last one.
  * Ownership: the view shares the buffer and holds no reference. Threads: any.
  * Errors: INVALID_ARGUMENT with the shapes in the message. */
-HAL_API hal_status ops_tensor_slice(const ops_tensor *tensor, uint32_t axis, int64_t start,
+HAL_API hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t axis, int64_t start,
                                     int64_t count, int64_t step, ops_tensor *view);
-HAL_API hal_status ops_tensor_permute(const ops_tensor *tensor, const uint32_t *axes,
+HAL_API hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes,
                                       ops_tensor *view);
-HAL_API hal_status ops_tensor_transpose(const ops_tensor *tensor, uint32_t axis1, uint32_t axis2,
+HAL_API hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t axis2,
                                         ops_tensor *view);
 HAL_API hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
                                       ops_tensor *view);

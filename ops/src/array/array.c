@@ -191,17 +191,10 @@ ops_array *ops_array_slice(ops_array *x, int32_t axis, int64_t start, int64_t co
 ops_array *ops_array_permute(ops_array *x, const int32_t *axes)
 {
     ops_tensor view;
-    uint32_t order[OPS_MAX_RANK];
-    if (!ops_check_operands("ops_array_permute", &x, 1)) {
-        return NULL;
-    }
-    for (uint32_t i = 0; axes && i < x->view.rank; i++) {
-        if (ops_check_axis("ops_array_permute", "axes", x, axes[i], &order[i])) {
-            return NULL;
-        }
-    }
-    return ops_tensor_permute(&x->view, axes ? order : NULL, &view) ? NULL
-                                                                    : array_make_view(x, &view);
+    return ops_check_operands("ops_array_permute", &x, 1) &&
+                   !ops_tensor_permute(&x->view, axes, &view)
+               ? array_make_view(x, &view)
+               : NULL;
 }
 
 ops_array *ops_array_transpose(ops_array *x, int32_t axis1, int32_t axis2)

@@ -52,7 +52,8 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
     if (status) {
         return status;
     }
-    const ops_reduce_options options = {.prologue = prologue,
+    const ops_reduce_options options = {.size = sizeof options,
+                                        .prologue = prologue,
                                         .prologue_inputs = inputs + 1,
                                         .prologue_input_count = plan->epilogue_first - 1,
                                         .epilogue = epilogue,
@@ -68,7 +69,8 @@ static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expressio
 {
     ops_tensor inputs[OPS_GROUP_LEAVES];
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
-    const ops_gemm_options options = {.alpha = 1,
+    const ops_gemm_options options = {.size = sizeof options,
+                                      .alpha = 1,
                                       .precision = plan->anchor->function,
                                       .epilogue = epilogue,
                                       .inputs = inputs,

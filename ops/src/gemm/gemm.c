@@ -1,5 +1,6 @@
 /* Matrix products: checks of the arguments, operands that have to be copied first, and the choice
  * of the implementation. */
+#include "tensor/overlap.h"
 #include "product.h"
 
 #include <ops/index.h>
@@ -12,12 +13,28 @@ typedef struct temporaries {
     uint32_t count;
 } temporaries;
 
+/* A structure of zeros is the plain product. */
+static int options_are_zero(const ops_gemm_options *o)
+{
+    return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
+           o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0;
+}
+
 static hal_status check_options(const ops_gemm_options *options)
 {
+    hal_status status =
+        ops_check_size("ops_gemm", "options", options->size, sizeof(ops_gemm_options));
+    if (status) {
+        return status;
+    }
     if (options->precision > HAL_GEMM_FAST || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
+        const int is_precision = options->precision > HAL_GEMM_FAST;
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.precision %u or options.impl %d is none",
-                              options->precision, (int)options->impl);
+                              "ops_gemm: options.%s: expected %s, got %u",
+                              is_precision ? "precision" : "impl",
+                              is_precision ? "HAL_GEMM_STRICT, _ACCURATE or _FAST"
+                                           : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
+                              is_precision ? options->precision : (uint32_t)options->impl);
     }
     return HAL_OK;
 }
@@ -103,12 +120,13 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
                                            "epilogue",
                                            count);
     }
-    if (e->output_count != 1 || count > OPS_GEMM_MAX_INPUTS || e->input_count != 4 + count ||
+    const int has_inputs = count ? e->input_count == 4 + count : e->input_count <= 4;
+    if (e->output_count != 1 || count > OPS_GEMM_MAX_INPUTS || !has_inputs ||
         (count && !options->inputs)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.epilogue has %u inputs and %u outputs; it needs 4 "
-                              "+ options.input_count (%u) inputs and 1 output",
-                              e->input_count, e->output_count, count);
+                              "ops_gemm: options.epilogue: expected %s4 + options.input_count (%u) "
+                              "inputs and 1 output, got %u and %u",
+                              count ? "" : "at most ", count, e->input_count, e->output_count);
     }
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *input = &options->inputs[i];
@@ -220,8 +238,8 @@ static hal_status run(ops_context *context, const ops_product *product)
 hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
                     const ops_tensor *b, const ops_tensor *c)
 {
-    static const ops_gemm_options plain = {.alpha = 1};
-    options = options ? options : &plain;
+    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
+    options = !options || options_are_zero(options) ? &plain : options;
     hal_status status = check_tensors(context, options, a, b, c);
     if (status || ops_tensor_get_element_count(c) == 0) {
         return status;

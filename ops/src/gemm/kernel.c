@@ -173,7 +173,7 @@ static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value
         inputs[4 + i] = further_input(e, i, row, column, guard, kept);
     }
     hal_ir_value output;
-    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, 4u + plan->input_count, &output, 1);
+    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, plan->epilogue->input_count, &output, 1);
     return output;
 }
 

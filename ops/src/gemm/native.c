@@ -1,6 +1,7 @@
 /* The native implementation: describes a product to the device's plugin and records the kernel
  * that it gives.
  * Called by gemm.c. */
+#include "tensor/overlap.h"
 #include "product.h"
 #include "tensor/allocation.h"
 #include "tensor/plan_recorder.h"

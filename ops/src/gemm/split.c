@@ -67,7 +67,8 @@ static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_ge
 hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint32_t depth)
 {
     const ops_product *p = &task->product;
-    const ops_gemm_options plain = {.alpha = 1, .precision = p->options->precision};
+    const ops_gemm_options plain = {
+        .size = sizeof plain, .alpha = 1, .precision = p->options->precision};
     const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
     const int64_t shape[3] = {count, p->c.rows, p->c.columns};
     ops_gemm_task parts, adding;

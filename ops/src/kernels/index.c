@@ -1,4 +1,5 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
+#include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
 
@@ -46,7 +47,7 @@ static hal_status no_overlap(const char *function, const ops_tensor *in, const o
                                 : HAL_OK;
 }
 
-static hal_status check_gather(const ops_context *context, uint32_t axis, const ops_tensor *x,
+static hal_status check_gather(const ops_context *context, int32_t given_axis, const ops_tensor *x,
                                const ops_tensor *indices, const ops_tensor *y)
 {
     hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
@@ -59,6 +60,7 @@ static hal_status check_gather(const ops_context *context, uint32_t axis, const 
     if (status) {
         return status;
     }
+    const uint32_t axis = ops_axis_number(given_axis, x->rank);
     int fits = x->rank == y->rank && axis < x->rank && indices->rank == 1 && x->type == y->type;
     for (uint32_t i = 0; fits && i < x->rank; i++) {
         fits = y->shape[i] == (i == axis ? indices->shape[0] : x->shape[i]);
@@ -66,9 +68,9 @@ static hal_status check_gather(const ops_context *context, uint32_t axis, const 
     if (!fits) {
         char text[3][OPS_TEXT_BYTES];
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gather: y %s does not fit x %s with axis %u picked by indices "
+                              "ops_gather: y %s does not fit x %s with axis %d picked by indices "
                               "%s",
-                              ops_describe(y, text[0]), ops_describe(x, text[1]), axis,
+                              ops_describe(y, text[0]), ops_describe(x, text[1]), given_axis,
                               ops_describe(indices, text[2]));
     }
     status = no_overlap("ops_gather", x, y);
@@ -175,8 +177,8 @@ static hal_status run(ops_context *context, task *t, const ops_entry *entry, ops
     return ops_dispatch(context, entry, t->walk.grid, &t->bindings, block);
 }
 
-static hal_status check_parts(const ops_context *context, uint32_t axis, const ops_tensor *parts,
-                              uint32_t part_count, const ops_tensor *y)
+static hal_status check_parts(const ops_context *context, int32_t given_axis,
+                              const ops_tensor *parts, uint32_t part_count, const ops_tensor *y)
 {
     hal_status status = ops_check_output(context, "ops_concatenate", "y", y);
     if (status) {
@@ -185,6 +187,7 @@ static hal_status check_parts(const ops_context *context, uint32_t axis, const o
     if (!parts && part_count) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_concatenate: parts is null");
     }
+    const uint32_t axis = ops_axis_number(given_axis, y->rank);
     int64_t length = 0;
     char text[2][OPS_TEXT_BYTES];
     for (uint32_t i = 0; i < part_count; i++) {
@@ -200,9 +203,9 @@ static hal_status check_parts(const ops_context *context, uint32_t axis, const o
         }
         if (!fits) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_concatenate: %s, %s, does not fit into y %s along axis %u",
+                                  "ops_concatenate: %s, %s, does not fit into y %s along axis %d",
                                   name, ops_describe(&parts[i], text[0]), ops_describe(y, text[1]),
-                                  axis);
+                                  given_axis);
         }
         status = no_overlap("ops_concatenate", &parts[i], y);
         if (status) {
@@ -212,8 +215,8 @@ static hal_status check_parts(const ops_context *context, uint32_t axis, const o
     }
     if (axis >= y->rank || length != y->shape[axis]) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_concatenate: the parts make %lld along axis %u, y is %s",
-                              (long long)length, axis, ops_describe(y, text[0]));
+                              "ops_concatenate: the parts make %lld along axis %d, y is %s",
+                              (long long)length, given_axis, ops_describe(y, text[0]));
     }
     return HAL_OK;
 }
@@ -282,13 +285,14 @@ static void emit_copy(hal_ir_builder *b, const ops_element_iter *cursor, const v
     ops_element_store(b, cursor, 0, p->slots[0], elements);
 }
 
-hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,
+hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
 {
-    hal_status status = check_gather(context, axis, x, indices, y);
+    hal_status status = check_gather(context, given_axis, x, indices, y);
     if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
+    const uint32_t axis = ops_axis_number(given_axis, x->rank);
     hal_type type = carrier(context, x->type);
     ops_tensor from = *x, to = *y, picks = *indices;
     from.type = to.type = type;
@@ -338,15 +342,16 @@ hal_status ops_gather(ops_context *context, uint32_t axis, const ops_tensor *x,
     return run(context, &t, entry, &block);
 }
 
-hal_status ops_concatenate(ops_context *context, uint32_t axis, const ops_tensor *parts,
+hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_tensor *parts,
                            uint32_t part_count, const ops_tensor *y)
 {
-    hal_status status = check_parts(context, axis, parts, part_count, y);
+    hal_status status = check_parts(context, given_axis, parts, part_count, y);
+    const uint32_t axis = status ? UINT32_MAX : ops_axis_number(given_axis, y->rank);
     int64_t start = 0;
     for (uint32_t i = 0; i < part_count && !status; i++) {
         ops_tensor place;
         int64_t length = parts[i].shape[axis];
-        status = ops_tensor_slice(y, axis, start, length, 1, &place);
+        status = ops_tensor_slice(y, given_axis, start, length, 1, &place);
         if (!status) {
             status = ops_copy(context, &parts[i], &place);
         }

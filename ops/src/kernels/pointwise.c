@@ -1,4 +1,5 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
+#include "tensor/overlap.h"
 #include "cast.h"
 #include "expression.h"
 #include "tensor/plan_recorder.h"

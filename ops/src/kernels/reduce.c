@@ -1,4 +1,5 @@
 /* Reductions along an axis: checks, one pass or two, and how each is spread over the device. */
+#include "tensor/overlap.h"
 #include "reduce.h"
 
 #include <string.h>
@@ -11,11 +12,19 @@
 /* The arguments of a call. */
 typedef struct call {
     ops_reduction kind;
-    uint32_t axis;
+    int32_t given_axis; /* as the caller wrote it */
+    uint32_t axis;      /* UINT32_MAX where x has no such axis */
     const ops_tensor *x, *y;
     ops_reduce_options options;
     hal_type type, result;
 } call;
+
+/* A structure of zeros has neither prologue nor epilogue. */
+static int options_are_zero(const ops_reduce_options *o)
+{
+    return o->size == 0 && !o->prologue && !o->prologue_inputs && o->prologue_input_count == 0 &&
+           !o->epilogue && !o->epilogue_inputs && o->epilogue_input_count == 0;
+}
 
 static hal_status check_shapes(const call *c)
 {
@@ -31,8 +40,8 @@ static hal_status check_shapes(const call *c)
     }
     if (!fits) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: y %s does not fit x %s reduced along axis %u",
-                              ops_describe(y, text[0]), ops_describe(x, text[1]), c->axis);
+                              "ops_reduce: y %s does not fit x %s reduced along axis %d",
+                              ops_describe(y, text[0]), ops_describe(x, text[1]), c->given_axis);
     }
     if (x->shape[c->axis] > INT32_MAX) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
@@ -457,11 +466,17 @@ static hal_status run(ops_context *context, const call *c)
     return pass.slices > 1 ? run_sliced(context, c, &pass) : record(context, &pass);
 }
 
-hal_status ops_reduce(ops_context *context, ops_reduction reduction, uint32_t axis,
+hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,
                       const ops_tensor *x, const ops_reduce_options *options, const ops_tensor *y)
 {
-    call c = {.kind = reduction, .axis = axis, .x = x, .y = y};
-    if (options) {
+    call c = {.kind = reduction, .given_axis = axis, .x = x, .y = y};
+    c.axis = x ? ops_axis_number(axis, x->rank) : UINT32_MAX;
+    if (options && !options_are_zero(options)) {
+        hal_status status =
+            ops_check_size("ops_reduce", "options", options->size, sizeof(ops_reduce_options));
+        if (status) {
+            return status;
+        }
         c.options = *options;
     }
     hal_status status = check(context, &c);

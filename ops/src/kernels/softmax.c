@@ -1,5 +1,6 @@
 /* Softmax and its logarithm along an axis: one kernel that finds the maximum, sums, and writes.
  * Rows that fit are held in registers; longer ones are read three times. */
+#include "tensor/overlap.h"
 #include "tensor/context.h"
 #include "fold.h"
 
@@ -27,8 +28,8 @@ typedef struct emitter {
     hal_ir_value length;
 } emitter;
 
-static hal_status check(const ops_context *context, const char *function, uint32_t axis,
-                        const ops_tensor *x, const ops_tensor *y)
+static hal_status check(const ops_context *context, const char *function, int32_t given_axis,
+                        uint32_t axis, const ops_tensor *x, const ops_tensor *y)
 {
     hal_status status = ops_check_tensor(context, function, "x", x);
     if (!status) {
@@ -45,9 +46,10 @@ static hal_status check(const ops_context *context, const char *function, uint32
     }
     if (!ops_same_shape(x, y) || axis >= x->rank || x->shape[axis] > INT32_MAX) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: x %s and y %s are of one shape that has axis %u, with a length "
+                              "%s: x %s and y %s are of one shape that has axis %d, with a length "
                               "below 2^31",
-                              function, ops_describe(x, text[0]), ops_describe(y, text[1]), axis);
+                              function, ops_describe(x, text[0]), ops_describe(y, text[1]),
+                              given_axis);
     }
     if (ops_overlap(x, y) && !ops_same_view(x, y)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
@@ -214,10 +216,11 @@ static void emit(hal_ir_builder *b, const plan *p)
     }
 }
 
-static hal_status softmax(ops_context *context, const char *function, uint32_t axis,
+static hal_status softmax(ops_context *context, const char *function, int32_t given_axis,
                           const ops_tensor *x, const ops_tensor *y, uint8_t logarithm)
 {
-    hal_status status = check(context, function, axis, x, y);
+    const uint32_t axis = x ? ops_axis_number(given_axis, x->rank) : UINT32_MAX;
+    hal_status status = check(context, function, given_axis, axis, x, y);
     if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
@@ -254,13 +257,12 @@ static hal_status softmax(ops_context *context, const char *function, uint32_t a
     return ops_dispatch(context, entry, grid, &p.bindings, &block);
 }
 
-hal_status ops_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
-                       const ops_tensor *y)
+hal_status ops_softmax(ops_context *context, int32_t axis, const ops_tensor *x, const ops_tensor *y)
 {
     return softmax(context, "ops_softmax", axis, x, y, 0);
 }
 
-hal_status ops_log_softmax(ops_context *context, uint32_t axis, const ops_tensor *x,
+hal_status ops_log_softmax(ops_context *context, int32_t axis, const ops_tensor *x,
                            const ops_tensor *y)
 {
     return softmax(context, "ops_log_softmax", axis, x, y, 1);

@@ -1,55 +1,18 @@
-/* Checks of tensors and comparisons of views, called by every family before it records. */
+/* Checks of tensors, called by every family before it records. */
 #include "context.h"
+#include "overlap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-/* Whether two elements may share memory: false when each axis, ordered by stride, steps over all
- * that the finer ones span. */
-static int elements_overlap(const ops_tensor *tensor)
+hal_status ops_check_size(const char *function, const char *argument, uint32_t size,
+                          uint32_t expected)
 {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (tensor->shape[i] == 0) {
-            return 0;
-        }
-        left |= tensor->shape[i] > 1 ? 1u << i : 0;
-    }
-    int64_t span = 1;
-    while (left) {
-        uint32_t finest = (uint32_t)__builtin_ctz(left);
-        for (uint32_t i = finest + 1; i < tensor->rank; i++) {
-            if ((left >> i & 1) && llabs(tensor->stride[i]) < llabs(tensor->stride[finest])) {
-                finest = i;
-            }
-        }
-        if (llabs(tensor->stride[finest]) < span) {
-            return 1;
-        }
-        span += (tensor->shape[finest] - 1) * llabs(tensor->stride[finest]);
-        left &= ~(1u << finest);
-    }
-    return 0;
-}
-
-/* Whether coordinates of x, less those of y, along order[at] and finer axes can make up a distance.
- * The finer axes reach less than a stride, so only the two nearest multiples come into question. */
-static int meet_from(const ops_tensor *x, const ops_tensor *y, const uint32_t *order, uint32_t at,
-                     int64_t distance)
-{
-    if (at == x->rank) {
-        return distance == 0;
-    }
-    uint32_t axis = order[at];
-    int64_t stride = x->stride[axis];
-    int64_t below = distance / stride - (distance % stride < 0);
-    for (int64_t steps = below; steps <= below + 1; steps++) {
-        if (steps > -y->shape[axis] && steps < x->shape[axis] &&
-            meet_from(x, y, order, at + 1, distance - steps * stride)) {
-            return 1;
-        }
-    }
-    return 0;
+    return size == expected
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                "%s: %s.size: expected %u, got %u; begin with the structure's "
+                                "_DEFAULT initialiser",
+                                function, argument, expected, size);
 }
 
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
@@ -109,7 +72,7 @@ hal_status ops_check_output(const ops_context *context, const char *function, co
                             const ops_tensor *tensor)
 {
     hal_status status = ops_check_tensor(context, function, argument, tensor);
-    if (!status && !ops_tensor_is_contiguous(tensor) && elements_overlap(tensor)) {
+    if (!status && !ops_tensor_is_contiguous(tensor) && ops_elements_overlap(tensor)) {
         char text[OPS_TEXT_BYTES];
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "%s: %s, %s, is written, but its strides put several elements in one "
@@ -171,68 +134,6 @@ int ops_same_shape(const ops_tensor *x, const ops_tensor *y)
         }
     }
     return 1;
-}
-
-int ops_same_view(const ops_tensor *x, const ops_tensor *y)
-{
-    if (x->buffer != y->buffer || x->type != y->type || x->offset != y->offset ||
-        x->rank > y->rank) {
-        return 0;
-    }
-    int64_t strides[OPS_MAX_RANK];
-    ops_broadcast_strides(x, y->rank, y->shape, strides);
-    for (uint32_t i = 0; i < y->rank; i++) {
-        if (y->shape[i] > 1 && strides[i] != y->stride[i]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
-{
-    if (x->buffer != y->buffer || ops_tensor_get_element_count(x) == 0 ||
-        ops_tensor_get_element_count(y) == 0) {
-        return 0;
-    }
-    int64_t first[2], end[2];
-    ops_span(x, &first[0], &end[0]);
-    ops_span(y, &first[1], &end[1]);
-    int64_t size[2] = {hal_type_size(x->type), hal_type_size(y->type)};
-    return first[0] * size[0] < end[1] * size[1] && first[1] * size[1] < end[0] * size[0];
-}
-
-/* Slices of one tensor have its strides: ordered from the coarsest, with each stride above all that
- * the finer ones reach, every place has one set of coordinates, and slices meet where those do. */
-int ops_overlap(const ops_tensor *x, const ops_tensor *y)
-{
-    if (!ops_spans_meet(x, y)) {
-        return 0;
-    }
-    if (x->type != y->type || x->rank != y->rank) {
-        return 1;
-    }
-    uint32_t order[OPS_MAX_RANK];
-    int64_t distance = y->offset - x->offset, reach = 0;
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (x->stride[i] != y->stride[i] || x->stride[i] <= 0) {
-            return 1;
-        }
-        uint32_t j = i;
-        for (; j > 0 && x->stride[order[j - 1]] < x->stride[i]; j--) {
-            order[j] = order[j - 1];
-        }
-        order[j] = i;
-    }
-    for (uint32_t i = x->rank; i-- > 0;) {
-        uint32_t axis = order[i];
-        int64_t length = x->shape[axis] > y->shape[axis] ? x->shape[axis] : y->shape[axis];
-        if (x->stride[axis] <= reach) {
-            return 1;
-        }
-        reach += (length - 1) * x->stride[axis];
-    }
-    return meet_from(x, y, order, 0, distance);
 }
 
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)

@@ -135,6 +135,18 @@ hal_ir_value ops_scalar(hal_ir_builder *builder, const char *name, uint32_t i, u
 /* "f32[3, 4]" into `text`, which is given back. */
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES]);
 
+/* An axis of a tensor of that rank, counted from the end where it is negative. UINT32_MAX where it
+ * is out of range. */
+static inline uint32_t ops_axis_number(int32_t axis, uint32_t rank)
+{
+    const int64_t number = axis < 0 ? (int64_t)axis + rank : axis;
+    return number >= 0 && number < rank ? (uint32_t)number : UINT32_MAX;
+}
+
+/* Checks the size that a caller wrote into a structure of options. */
+hal_status ops_check_size(const char *function, const char *argument, uint32_t size,
+                          uint32_t expected);
+
 /* Checks that a type, rank and shape are such; gives their bytes, which 63 bits can count. */
 hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
                            uint64_t *bytes);
@@ -157,14 +169,6 @@ void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_
                            int64_t *strides);
 
 int ops_same_shape(const ops_tensor *x, const ops_tensor *y);
-
-/* Whether both have the same elements at the same places, x broadcast to y's shape. */
-int ops_same_view(const ops_tensor *x, const ops_tensor *y);
-
-/* Whether the ranges of memory that two tensors span have bytes in common; whether the tensors may
- * have elements in common: slices of one tensor, side by side, do not. */
-int ops_spans_meet(const ops_tensor *x, const ops_tensor *y);
-int ops_overlap(const ops_tensor *x, const ops_tensor *y);
 
 /* The lowest and one beyond the highest element that a tensor touches, in elements. */
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);

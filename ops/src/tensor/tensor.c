@@ -1,9 +1,7 @@
-/* Tensors: creating, reading and writing them, and their views. */
+/* Tensors: creating them, and their views. */
 #include "context.h"
 
 #include "allocation.h"
-
-#include <ops/index.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,41 +16,6 @@ static void describe_contiguous(ops_tensor *tensor, hal_type type, uint32_t rank
         tensor->stride[i] = stride;
         stride *= shape[i] ? shape[i] : 1;
     }
-}
-
-static hal_status check_bytes(const char *function, const ops_tensor *tensor, const void *elements,
-                              uint64_t bytes)
-{
-    char text[OPS_TEXT_BYTES];
-    uint64_t needed = (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(tensor->type);
-    if (bytes != needed) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: bytes is %llu, but the elements of %s take %llu", function,
-                              (unsigned long long)bytes, ops_describe(tensor, text),
-                              (unsigned long long)needed);
-    }
-    if (!elements && bytes) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: elements is null", function);
-    }
-    return HAL_OK;
-}
-
-/* Reads a tensor that is not contiguous through a temporary copy. */
-static hal_status read_gathered(ops_context *context, const ops_tensor *tensor, void *elements,
-                                uint64_t bytes)
-{
-    ops_tensor copy;
-    hal_status status =
-        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
-    if (status) {
-        return status;
-    }
-    status = ops_copy(context, tensor, &copy);
-    if (!status) {
-        status = hal_queue_read(context->queue, copy.buffer, 0, bytes, elements);
-    }
-    ops_tensor_release(&copy);
-    return status;
 }
 
 static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view)
@@ -102,63 +65,12 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
     return status;
 }
 
-hal_status ops_tensor_from_host(ops_context *context, hal_type type, uint32_t rank,
-                                const int64_t *shape, const void *elements, ops_tensor *tensor)
-{
-    hal_status status = ops_tensor_create(context, type, rank, shape, tensor);
-    if (status) {
-        return status;
-    }
-    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(type);
-    status = ops_tensor_write(context, tensor, elements, bytes);
-    if (status) {
-        ops_tensor_release(tensor);
-    }
-    return status;
-}
-
 void ops_tensor_release(ops_tensor *tensor)
 {
     if (tensor) {
         hal_buffer_release(tensor->buffer);
         memset(tensor, 0, sizeof *tensor);
     }
-}
-
-hal_status ops_tensor_write(ops_context *context, const ops_tensor *tensor, const void *elements,
-                            uint64_t bytes)
-{
-    hal_status status = ops_check_tensor(context, "ops_tensor_write", "tensor", tensor);
-    if (!status) {
-        status = check_bytes("ops_tensor_write", tensor, elements, bytes);
-    }
-    if (status || bytes == 0) {
-        return status;
-    }
-    if (!ops_tensor_is_contiguous(tensor)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_write: the tensor is not contiguous; write a contiguous "
-                              "one and copy it with ops_copy");
-    }
-    uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
-    return hal_queue_write(context->queue, tensor->buffer, offset, elements, bytes);
-}
-
-hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void *elements,
-                           uint64_t bytes)
-{
-    hal_status status = ops_check_tensor(context, "ops_tensor_read", "tensor", tensor);
-    if (!status) {
-        status = check_bytes("ops_tensor_read", tensor, elements, bytes);
-    }
-    if (status || bytes == 0) {
-        return status;
-    }
-    if (!ops_tensor_is_contiguous(tensor)) {
-        return read_gathered(context, tensor, elements, bytes);
-    }
-    uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
-    return hal_queue_read(context->queue, tensor->buffer, offset, bytes, elements);
 }
 
 int64_t ops_tensor_get_element_count(const ops_tensor *tensor)
@@ -198,13 +110,14 @@ int ops_tensor_is_contiguous(const ops_tensor *tensor)
     return 1;
 }
 
-hal_status ops_tensor_slice(const ops_tensor *tensor, uint32_t axis, int64_t start, int64_t count,
-                            int64_t step, ops_tensor *view)
+hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_t start,
+                            int64_t count, int64_t step, ops_tensor *view)
 {
     hal_status status = check_view("ops_tensor_slice", tensor, view);
     if (status) {
         return status;
     }
+    const uint32_t axis = ops_axis_number(given_axis, tensor->rank);
     char text[OPS_TEXT_BYTES];
     int64_t length = axis < tensor->rank ? tensor->shape[axis] : -1;
     int64_t reach = 0, last = start;
@@ -218,9 +131,9 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, uint32_t axis, int64_t sta
     }
     if (!fits) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_slice: axis %u, start %lld, count %lld, step %lld do not "
+                              "ops_tensor_slice: axis %d, start %lld, count %lld, step %lld do not "
                               "fit %s",
-                              axis, (long long)start, (long long)count, (long long)step,
+                              given_axis, (long long)start, (long long)count, (long long)step,
                               ops_describe(tensor, text));
     }
     ops_tensor made = *tensor;
@@ -235,7 +148,7 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, uint32_t axis, int64_t sta
     return status;
 }
 
-hal_status ops_tensor_permute(const ops_tensor *tensor, const uint32_t *axes, ops_tensor *view)
+hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops_tensor *view)
 {
     hal_status status = check_view("ops_tensor_permute", tensor, view);
     if (status) {
@@ -245,38 +158,42 @@ hal_status ops_tensor_permute(const ops_tensor *tensor, const uint32_t *axes, op
     ops_tensor made = *tensor;
     uint32_t seen = 0;
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (!axes || axes[i] >= tensor->rank || (seen >> axes[i] & 1)) {
+        const uint32_t axis = axes ? ops_axis_number(axes[i], tensor->rank) : UINT32_MAX;
+        if (axis == UINT32_MAX || (seen >> axis & 1)) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                                   "ops_tensor_permute: axes is not an order of the %u axes of %s "
                                   "(place %u)",
                                   tensor->rank, ops_describe(tensor, text), i);
         }
-        seen |= 1u << axes[i];
-        made.shape[i] = tensor->shape[axes[i]];
-        made.stride[i] = tensor->stride[axes[i]];
+        seen |= 1u << axis;
+        made.shape[i] = tensor->shape[axis];
+        made.stride[i] = tensor->stride[axis];
     }
     *view = made;
     return HAL_OK;
 }
 
-hal_status ops_tensor_transpose(const ops_tensor *tensor, uint32_t axis1, uint32_t axis2,
+hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t axis2,
                                 ops_tensor *view)
 {
     hal_status status = check_view("ops_tensor_transpose", tensor, view);
     if (status) {
         return status;
     }
-    if (axis1 >= tensor->rank || axis2 >= tensor->rank) {
+    const uint32_t one = ops_axis_number(axis1, tensor->rank);
+    const uint32_t other = ops_axis_number(axis2, tensor->rank);
+    if (one == UINT32_MAX || other == UINT32_MAX) {
         char text[OPS_TEXT_BYTES];
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_transpose: axis1 %u or axis2 %u is beyond %s", axis1,
-                              axis2, ops_describe(tensor, text));
+                              "ops_tensor_transpose: %s: expected an axis of %s, got %d",
+                              one == UINT32_MAX ? "axis1" : "axis2", ops_describe(tensor, text),
+                              one == UINT32_MAX ? axis1 : axis2);
     }
     ops_tensor made = *tensor;
-    made.shape[axis1] = tensor->shape[axis2];
-    made.stride[axis1] = tensor->stride[axis2];
-    made.shape[axis2] = tensor->shape[axis1];
-    made.stride[axis2] = tensor->stride[axis1];
+    made.shape[one] = tensor->shape[other];
+    made.stride[one] = tensor->stride[other];
+    made.shape[other] = tensor->shape[one];
+    made.stride[other] = tensor->stride[one];
     *view = made;
     return HAL_OK;
 }

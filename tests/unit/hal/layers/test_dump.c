@@ -170,9 +170,11 @@ static void record_operations(hal_queue *queue)
         ops_tensor c = random_tensor(context, types[t], 37, 21);
         ops_tensor bias = random_tensor(context, HAL_TYPE_F32, 37, 21);
         ops_expression *epilogue = types[t] == HAL_TYPE_F64 ? NULL : make_epilogue();
-        ops_gemm_options options = {.alpha = 2, .beta = -3, .impl = OPS_GEMM_NATIVE};
+        ops_gemm_options options = {
+            .size = sizeof(ops_gemm_options), .alpha = 2, .beta = -3, .impl = OPS_GEMM_NATIVE};
         ok(ops_gemm(context, &options, &a, &b, &c));
-        options = (ops_gemm_options){.alpha = 1,
+        options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
+                                     .alpha = 1,
                                      .impl = OPS_GEMM_NATIVE,
                                      .epilogue = epilogue,
                                      .inputs = &bias,

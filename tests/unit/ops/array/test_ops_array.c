@@ -538,8 +538,8 @@ static void wrong_calls_are_refused(void **state)
     nothing(ops_array_permute(x, axes), "not an order");
     nothing(ops_array_slice(x, 0, 2, 5, 1), "do not fit f32[3, 4]");
     nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, NULL, NULL), "shape is null");
-    refused(ops_array_read(x, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
-    refused(ops_array_read(NULL, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "take 48");
+    refused(ops_array_read(x, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "expected 48");
+    refused(ops_array_read(NULL, NULL, 5), HAL_ERROR_INVALID_ARGUMENT, "expected 48");
     refused(ops_array_evaluate(&x, 1) ? HAL_ERROR_INTERNAL : ops_array_evaluate(NULL, 1),
             HAL_ERROR_INVALID_ARGUMENT, "arrays: expected");
 

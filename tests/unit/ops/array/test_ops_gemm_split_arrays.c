@@ -245,7 +245,7 @@ static void a_missing_kernel_leaves_nothing(void **state)
     ops_tensor a, b, c;
     ops_array *all[2] = {make_a(1), make_b(1)};
     const int64_t shape[2] = {M, N};
-    ops_gemm_options options = {.alpha = 1};
+    ops_gemm_options options = {.size = sizeof(ops_gemm_options), .alpha = 1};
     ok(ops_array_get_tensor(all[0], &a));
     ok(ops_array_get_tensor(all[1], &b));
     ok(ops_tensor_create(context, HAL_TYPE_F32, 2, shape, &c));

@@ -238,7 +238,8 @@ static void slices_of_all_types(void **state)
         box_truncate(&inputs[0]);
         box_truncate(&inputs[1]);
         const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options = (ops_gemm_options){.alpha = 1,
+        p.options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
+                                       .alpha = 1,
                                        .beta = i % 2,
                                        .impl = OPS_GEMM_PORTABLE,
                                        .epilogue = e,
@@ -283,7 +284,8 @@ static void side_by_side(void **state)
         ok(ops_tensor_slice(&x.t, 1, 0, 16, 1, &a));
         ok(ops_tensor_slice(&x.t, 1, 16, 20, 1, &b));
         ok(ops_tensor_slice(&x.t, 1, 36, 20, 1, &c));
-        const ops_gemm_options options = {.alpha = 1,
+        const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                          .alpha = 1,
                                           .impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY};
         ok(ops_gemm(test_context, &options, &a, &b, &c));
         double *want = box_want(&x);
@@ -354,12 +356,12 @@ static void bad_arguments(void **state)
     square.shape[1] = 4;
     refused(ops_gemm(test_context, o, &p.a.t, &square, &c), bad, "c overlaps a");
     p.options.impl = (ops_gemm_impl)7;
-    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.impl 7");
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.impl: expected");
     p.options.impl = OPS_GEMM_ANY;
     p.options.input_count = 1;
     refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.input_count is 1");
     p.options.epilogue = make_epilogue();
-    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "options.epilogue has 6");
+    refused(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), bad, "got 6 and 1");
     ops_tensor inputs[2] = {p.a.t, p.c.t};
     p.options.inputs = inputs;
     p.options.input_count = 2;
@@ -387,6 +389,62 @@ static void ever_new_shapes(void **state)
     release(&p);
 }
 
+static double negated(double value, int64_t row, int64_t column, int64_t batch, const box *inputs)
+{
+    (void)row;
+    (void)column;
+    (void)batch;
+    (void)inputs;
+    return -value;
+}
+
+static double negated_with_row(double value, int64_t row, int64_t column, int64_t batch,
+                               const box *inputs)
+{
+    return negated(value + (double)row, row, column, batch, inputs);
+}
+
+/* A structure of zeros is the plain product; fields without a size are an error, not alpha = 0. */
+static void options_have_a_size(void **state)
+{
+    (void)state;
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
+    truncate_to_small(&p);
+    const ops_gemm_options zero = {0}, forgotten = {.beta = 1}, longer = {.size = 4096, .alpha = 1};
+    ok(ops_gemm(test_context, &zero, &p.a.t, &p.b.t, &p.c.t));
+    try_product(&p, 1, NULL, NULL);
+    refused(ops_gemm(test_context, &forgotten, &p.a.t, &p.b.t, &p.c.t), bad,
+            "options.size: expected");
+    refused(ops_gemm(test_context, &longer, &p.a.t, &p.b.t, &p.c.t), bad, "got 4096");
+    release(&p);
+}
+
+/* An epilogue without further inputs ends where it likes: here, at the value and at the row. */
+static void short_epilogues(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        hal_ir_builder *b;
+        ops_expression *e;
+        ok(hal_ir_builder_create_fragment("short", &b));
+        hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
+        if (i % 2) {
+            hal_ir_value row = hal_ir_input(b, 1, HAL_TYPE_U32);
+            value = hal_ir_add(b, value, hal_ir_cast(b, HAL_TYPE_F32, row));
+        }
+        hal_ir_output(b, 0, ops_unary_value(b, OPS_NEG, value));
+        ok(ops_expression_create(b, &e));
+        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 40, 30, 20, PLAIN, PLAIN, PLAIN);
+        truncate_to_small(&p);
+        p.options.impl = i / 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        p.options.epilogue = e;
+        try_product(&p, 1, i % 2 ? negated_with_row : negated, NULL);
+        ops_expression_destroy(e);
+        release(&p);
+    }
+}
+
 static void plain_options(void **state)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
@@ -405,6 +463,7 @@ int main(void)
         cmocka_unit_test(epilogue_reads_c), cmocka_unit_test(side_by_side),
         cmocka_unit_test(broadcast_batch),  cmocka_unit_test(empty),
         cmocka_unit_test(bad_arguments),    cmocka_unit_test(plain_options),
+        cmocka_unit_test(short_epilogues),  cmocka_unit_test(options_have_a_size),
     };
     const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes),
                                         cmocka_unit_test(groups_keep_to_each_dimension),

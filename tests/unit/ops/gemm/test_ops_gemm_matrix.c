@@ -80,8 +80,11 @@ static double worst_error(const trial *t)
         b = make(t->type, t->batch, t->k + beyond_k, t->n, t->turned_b),
         c = make(HAL_TYPE_F32, t->batch, t->m, t->n, 0);
     a.t.shape[a.t.rank - 1] = b.t.shape[b.t.rank - 2] = t->k;
-    const ops_gemm_options options = {
-        .alpha = t->alpha, .beta = t->beta, .precision = t->precision, .impl = OPS_GEMM_PORTABLE};
+    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                      .alpha = t->alpha,
+                                      .beta = t->beta,
+                                      .precision = t->precision,
+                                      .impl = OPS_GEMM_PORTABLE};
     ok(ops_gemm(test_context, &options, &a.t, &b.t, &c.t));
     double *want = box_want(&c), worst = 0, *sizes = calloc((size_t)c.count, sizeof *sizes);
     for (int64_t i = 0; i < t->batch * t->m * t->n; i++) {

@@ -181,7 +181,8 @@ static void epilogues(void **state)
         box_truncate(&inputs[0]);
         box_truncate(&inputs[1]);
         const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options = (ops_gemm_options){.alpha = 1,
+        p.options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
+                                       .alpha = 1,
                                        .beta = i % 2,
                                        .impl = OPS_GEMM_PORTABLE,
                                        .epilogue = e,

@@ -20,7 +20,7 @@ static void views(void **state)
         float want = numbers[i / 15 * 30 + (5 - 2 * (i / 5 % 3)) * 5 + i % 5];
         assert_true(got[i] == want);
     }
-    const uint32_t axes[3] = {2, 0, 1};
+    const int32_t axes[3] = {2, 0, 1};
     ok(ops_tensor_permute(&t, axes, &v));
     assert_int_equal(v.shape[0], 5);
     ok(ops_tensor_read(test_context, &v, got, sizeof got));
@@ -52,7 +52,7 @@ static void bad_tensors(void **state)
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t shape[2] = {4, 6}, negative[1] = {-2}, huge[3] = {INT64_MAX / 4, 3, 3},
                   wrong[2] = {-1, 7}, rows[2] = {5, 6};
-    const uint32_t twice[2] = {1, 1};
+    const int32_t twice[2] = {1, 1};
     float numbers[24] = {0};
     ops_tensor t, v;
     ops_context *none = NULL;
@@ -71,9 +71,9 @@ static void bad_tensors(void **state)
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 1, negative, &t), bad, "length -2");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 3, huge, &t), bad, "63 bits");
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &t));
-    refused(ops_tensor_write(test_context, &t, numbers, 95), bad, "bytes is 95");
+    refused(ops_tensor_write(test_context, &t, numbers, 95), bad, "got 95");
     refused(ops_tensor_write(test_context, &t, NULL, 96), bad, "elements is null");
-    refused(ops_tensor_read(test_context, &t, numbers, 97), bad, "bytes is 97");
+    refused(ops_tensor_read(test_context, &t, numbers, 97), bad, "got 97");
     refused(ops_tensor_read(test_context, NULL, numbers, 96), bad, "tensor is null");
     refused(ops_tensor_slice(&t, 2, 0, 1, 1, &v), bad, "axis 2");
     refused(ops_tensor_slice(&t, 1, 4, 3, 1, &v), bad, "start 4, count 3");
@@ -83,13 +83,12 @@ static void bad_tensors(void **state)
     refused(ops_tensor_slice(NULL, 1, 0, 1, 1, &v), bad, "tensor is null");
     refused(ops_tensor_slice(&t, 1, 0, 1, 1, NULL), bad, "view is null");
     refused(ops_tensor_permute(&t, twice, &v), bad, "axes");
-    refused(ops_tensor_transpose(&t, 0, 2, &v), bad, "axis2 2");
+    refused(ops_tensor_transpose(&t, 0, 2, &v), bad, "axis2: expected an axis of f32[4, 6], got 2");
     refused(ops_tensor_reshape(&t, 2, wrong, &v), bad, "f32[4, 6]");
     refused(ops_tensor_reshape(&t, 2, rows, &v), bad, "f32[4, 6]");
     refused(ops_tensor_broadcast(&t, 2, rows, &v), bad, "f32[4, 6]");
     ok(ops_tensor_transpose(&t, 0, 1, &v));
     refused(ops_tensor_reshape(&v, 1, negative + 1 - 1, &v), bad, "f32[6, 4]");
-    refused(ops_tensor_write(test_context, &v, numbers, 96), bad, "not contiguous");
     ops_tensor_release(&t);
 }
 

@@ -466,7 +466,7 @@ static void uncountable_tensors(void **state)
 {
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t far = INT64_C(1) << 40, shape[1] = {4};
-    const uint32_t axes[2] = {1, 0};
+    const int32_t axes[2] = {1, 0};
     box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -1, 1);
     ops_tensor view, wide = {x.t.buffer, HAL_TYPE_F32, 3, 0, {far, far, 1}, {1, 1, 1}};
     assert_int_equal(ops_tensor_get_element_count(&wide), INT64_MAX);

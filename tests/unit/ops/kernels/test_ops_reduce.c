@@ -191,7 +191,7 @@ static void prologue_and_epilogue(void **state)
             box e = box_make(HAL_TYPE_F32, 1, one, NULL, -1, 1);
             box y = box_make(HAL_TYPE_F32, 1, outputs, NULL, -1, 1);
             ops_tensor after_inputs[2] = {e.t, y.t};
-            ops_reduce_options o = {before, &c.t, 1, after, after_inputs, 2};
+            ops_reduce_options o = {sizeof o, before, &c.t, 1, after, after_inputs, 2};
             ok(ops_reduce(test_context, OPS_REDUCE_SUM, axis, &x.t, &o, &y.t));
             double *want = box_want(&y), worst = 0;
             for (int64_t i = 0; i < outputs[0]; i++) {
@@ -356,7 +356,7 @@ static void bad_arguments(void **state)
     refused(ops_reduce(test_context, OPS_REDUCE_MEAN, 1, &i.t, NULL, &y.t), bad, "i32 cannot");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &flag.t, NULL, &y.t), bad, "bool cannot");
     refused(ops_reduce(test_context, OPS_REDUCE_ARGMAX, 1, &x.t, NULL, &y.t), bad, "y takes f32");
-    ops_reduce_options o = {.prologue_input_count = 1};
+    ops_reduce_options o = {.size = sizeof(ops_reduce_options), .prologue_input_count = 1};
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, &o, &y.t), bad, "options.prologue");
     ops_tensor part;
     ok(ops_tensor_slice(&x.t, 1, 0, 1, 1, &part));

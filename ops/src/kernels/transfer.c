@@ -1,0 +1,234 @@
+/* Elements of tensors from and to the host. A tensor that is not contiguous takes a temporary one
+ * and a copy on the device; strided memory of the host takes a packed block. */
+#include "tensor/overlap.h"
+
+#include <ops/index.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The host's memory of a call; without strides the elements are in row-major order. */
+typedef struct host_memory {
+    const char *function;
+    const int64_t *strides; /* in elements, one per axis, or null */
+    uint64_t bytes;
+} host_memory;
+
+/* Elements of the host's memory as a tensor without a buffer. */
+static ops_tensor host_view(const host_memory *memory, const ops_tensor *tensor)
+{
+    ops_tensor view = {NULL, tensor->type, tensor->rank, 0, {0}, {0}};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        view.shape[i] = tensor->shape[i];
+        view.stride[i] = memory->strides[i];
+    }
+    return view;
+}
+
+static hal_status check_strides(const host_memory *memory, const ops_tensor *tensor, int is_written)
+{
+    const int64_t *strides = memory->strides;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        if (strides[i] < 0) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "%s: strides[%u]: expected at least 0, got %lld",
+                                  memory->function, i, (long long)strides[i]);
+        }
+    }
+    const ops_tensor view = host_view(memory, tensor);
+    const uint64_t size = hal_type_size(tensor->type);
+    int64_t first, end, count;
+    if (!ops_extent(&view, &first, &end, &count) || (uint64_t)end > memory->bytes / size) {
+        char text[OPS_TEXT_BYTES];
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: bytes: expected what the strides reach in %s, got %llu",
+                              memory->function, ops_describe(tensor, text),
+                              (unsigned long long)memory->bytes);
+    }
+    if (is_written && ops_elements_overlap(&view)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: strides: expected a place of its own for every element",
+                              memory->function);
+    }
+    return HAL_OK;
+}
+
+static hal_status check_call(const ops_context *context, const host_memory *memory,
+                             const ops_tensor *tensor, const void *elements, int is_written)
+{
+    hal_status status = ops_check_tensor(context, memory->function, "tensor", tensor);
+    if (status) {
+        return status;
+    }
+    const uint64_t count = (uint64_t)ops_tensor_get_element_count(tensor);
+    const uint64_t needed = count * hal_type_size(tensor->type);
+    if (!memory->strides && memory->bytes != needed) {
+        char text[OPS_TEXT_BYTES];
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: bytes: expected %llu for the elements of %s, got %llu",
+                              memory->function, (unsigned long long)needed,
+                              ops_describe(tensor, text), (unsigned long long)memory->bytes);
+    }
+    if (!elements && needed) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: elements is null", memory->function);
+    }
+    return memory->strides && count ? check_strides(memory, tensor, is_written) : HAL_OK;
+}
+
+/* Copies between a packed block and strided elements, row by row. */
+static void copy_rows(const ops_tensor *view, char *strided, char *packed, int is_packing)
+{
+    const size_t size = hal_type_size(view->type);
+    const uint32_t last = view->rank - 1;
+    const size_t length = (size_t)view->shape[last], step = (size_t)view->stride[last] * size;
+    int64_t at[OPS_MAX_RANK] = {0}, rows = 1;
+    for (uint32_t i = 0; i < last; i++) {
+        rows *= view->shape[i];
+    }
+    for (int64_t row = 0; row < rows; row++, packed += length * size) {
+        char *place = strided;
+        for (uint32_t i = 0; i < last; i++) {
+            place += (size_t)(at[i] * view->stride[i]) * size;
+        }
+        const size_t run = step == size ? length * size : size;
+        for (size_t i = 0; i < (step == size ? 1 : length); i++) {
+            char *one = place + i * step, *other = packed + i * size;
+            memcpy(is_packing ? other : one, is_packing ? one : other, run);
+        }
+        for (uint32_t i = last; i-- > 0 && ++at[i] == view->shape[i];) {
+            at[i] = 0;
+        }
+    }
+}
+
+/* A packed block for the strided elements. */
+static hal_status packed_block(const host_memory *memory, uint64_t bytes, char **block)
+{
+    *block = malloc(bytes);
+    return *block ? HAL_OK
+                  : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %llu bytes",
+                                   memory->function, (unsigned long long)bytes);
+}
+
+static uint64_t bytes_of(const ops_tensor *tensor)
+{
+    return (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(tensor->type);
+}
+
+static hal_status write_packed(ops_context *context, const ops_tensor *tensor, const void *elements)
+{
+    const uint64_t bytes = bytes_of(tensor);
+    if (ops_tensor_is_contiguous(tensor)) {
+        uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
+        return hal_queue_write(context->queue, tensor->buffer, offset, elements, bytes);
+    }
+    ops_tensor copy;
+    hal_status status =
+        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
+    if (status) {
+        return status;
+    }
+    status = hal_queue_write(context->queue, copy.buffer, 0, elements, bytes);
+    if (!status) {
+        status = ops_copy(context, &copy, tensor);
+    }
+    ops_tensor_release(&copy);
+    return status;
+}
+
+static hal_status read_packed(ops_context *context, const ops_tensor *tensor, void *elements)
+{
+    const uint64_t bytes = bytes_of(tensor);
+    if (ops_tensor_is_contiguous(tensor)) {
+        uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
+        return hal_queue_read(context->queue, tensor->buffer, offset, bytes, elements);
+    }
+    ops_tensor copy;
+    hal_status status =
+        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
+    if (status) {
+        return status;
+    }
+    status = ops_copy(context, tensor, &copy);
+    if (!status) {
+        status = hal_queue_read(context->queue, copy.buffer, 0, bytes, elements);
+    }
+    ops_tensor_release(&copy);
+    return status;
+}
+
+hal_status ops_tensor_from_host(ops_context *context, hal_type type, uint32_t rank,
+                                const int64_t *shape, const void *elements, ops_tensor *tensor)
+{
+    hal_status status = ops_tensor_create(context, type, rank, shape, tensor);
+    if (status) {
+        return status;
+    }
+    status = ops_tensor_write(context, tensor, elements, bytes_of(tensor));
+    if (status) {
+        ops_tensor_release(tensor);
+    }
+    return status;
+}
+
+hal_status ops_tensor_write(ops_context *context, const ops_tensor *tensor, const void *elements,
+                            uint64_t bytes)
+{
+    const host_memory memory = {"ops_tensor_write", NULL, bytes};
+    hal_status status = check_call(context, &memory, tensor, elements, 0);
+    return status || bytes == 0 ? status : write_packed(context, tensor, elements);
+}
+
+hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void *elements,
+                           uint64_t bytes)
+{
+    const host_memory memory = {"ops_tensor_read", NULL, bytes};
+    hal_status status = check_call(context, &memory, tensor, elements, 1);
+    return status || bytes == 0 ? status : read_packed(context, tensor, elements);
+}
+
+hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tensor,
+                                    const void *elements, const int64_t *strides, uint64_t bytes)
+{
+    const host_memory memory = {"ops_tensor_write_strided", strides, bytes};
+    hal_status status = check_call(context, &memory, tensor, elements, 0);
+    if (status || ops_tensor_get_element_count(tensor) == 0) {
+        return status;
+    }
+    if (!strides || tensor->rank == 0) {
+        return write_packed(context, tensor, elements);
+    }
+    const ops_tensor view = host_view(&memory, tensor);
+    char *packed;
+    status = packed_block(&memory, bytes_of(tensor), &packed);
+    if (!status) {
+        copy_rows(&view, (char *)(uintptr_t)elements, packed, 1);
+        status = write_packed(context, tensor, packed);
+        free(packed);
+    }
+    return status;
+}
+
+hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor, void *elements,
+                                   const int64_t *strides, uint64_t bytes)
+{
+    const host_memory memory = {"ops_tensor_read_strided", strides, bytes};
+    hal_status status = check_call(context, &memory, tensor, elements, 1);
+    if (status || ops_tensor_get_element_count(tensor) == 0) {
+        return status;
+    }
+    if (!strides || tensor->rank == 0) {
+        return read_packed(context, tensor, elements);
+    }
+    const ops_tensor view = host_view(&memory, tensor);
+    char *packed;
+    status = packed_block(&memory, bytes_of(tensor), &packed);
+    if (!status) {
+        status = read_packed(context, tensor, packed);
+        if (!status) {
+            copy_rows(&view, elements, packed, 0);
+        }
+        free(packed);
+    }
+    return status;
+}

@@ -1,0 +1,143 @@
+/* Elements from and to the host: every layout of the tensor, memory of the host with gaps, and bad
+ * arguments. */
+#include "ops_fixture.h"
+
+static void strided_host_memory(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {3, 5, 7};
+    const int64_t device[3][3] = {{35, 7, 1}, {1, 21, 3}, {200, 20, 2}};
+    const int64_t host[4][3] = {{35, 7, 1}, {100, 9, 1}, {1, 3, 15}, {150, 20, 2}};
+    enum { ROOM = 600 };
+    for (int i = 0; i < 3 * 4; i++) {
+        box x = box_make(HAL_TYPE_F32, 3, shape, device[i / 4], -9, 9);
+        const int64_t *strides = host[i % 4];
+        float numbers[ROOM], back[ROOM];
+        double *want = box_want(&x);
+        for (int j = 0; j < ROOM; j++) {
+            numbers[j] = (float)j;
+            back[j] = -1;
+        }
+        for (int64_t j = 0; j < 105; j++) {
+            want[place_of(&x.t, 3, shape, j)] =
+                (double)(j / 35 * strides[0] + j / 7 % 5 * strides[1] + j % 7 * strides[2]);
+        }
+        ok(ops_tensor_write_strided(test_context, &x.t, numbers, strides, sizeof numbers));
+        box_expect(&x, want, 0, 0);
+        ok(ops_tensor_read_strided(test_context, &x.t, back, strides, sizeof back));
+        int read = 0;
+        for (int j = 0; j < ROOM; j++) {
+            assert_true(back[j] == numbers[j] || back[j] == -1);
+            read += back[j] != -1;
+        }
+        assert_int_equal(read, 105);
+        free(want);
+        box_free(&x);
+    }
+}
+
+static void any_tensor_is_written(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {6, 4}, gaps[2] = {1, 6};
+    box x = box_make(HAL_TYPE_I16, 2, shape, gaps, -9, 9);
+    int16_t numbers[24], back[24];
+    double *want = box_want(&x);
+    for (int i = 0; i < 24; i++) {
+        numbers[i] = (int16_t)(100 + i);
+        want[place_of(&x.t, 2, shape, i)] = 100 + i;
+    }
+    ok(ops_tensor_write(test_context, &x.t, numbers, sizeof numbers));
+    box_expect(&x, want, 0, 0);
+    ok(ops_tensor_read(test_context, &x.t, back, sizeof back));
+    assert_memory_equal(numbers, back, sizeof back);
+    ok(ops_tensor_write_strided(test_context, &x.t, numbers, NULL, sizeof numbers));
+    ok(ops_tensor_read_strided(test_context, &x.t, back, NULL, sizeof back));
+    assert_memory_equal(numbers, back, sizeof back);
+    free(want);
+    box_free(&x);
+}
+
+static void bad_memory(void **state)
+{
+    (void)state;
+    const int64_t shape[2] = {3, 4}, apart[2] = {5, 1}, negative[2] = {-5, 1}, same[2] = {0, 1};
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -9, 9);
+    float numbers[14] = {0};
+    ok(ops_tensor_write_strided(test_context, &x.t, numbers, apart, sizeof numbers));
+    refused(ops_tensor_write_strided(test_context, &x.t, numbers, apart, 13 * 4), bad, "bytes");
+    refused(ops_tensor_read_strided(test_context, &x.t, numbers, apart, 13 * 4), bad, "bytes");
+    refused(ops_tensor_write_strided(test_context, &x.t, numbers, negative, sizeof numbers), bad,
+            "strides[0]: expected at least 0, got -5");
+    ok(ops_tensor_write_strided(test_context, &x.t, numbers, same, sizeof numbers));
+    refused(ops_tensor_read_strided(test_context, &x.t, numbers, same, sizeof numbers), bad,
+            "strides: expected a place");
+    refused(ops_tensor_write_strided(test_context, &x.t, NULL, apart, sizeof numbers), bad, "null");
+    refused(ops_tensor_write_strided(test_context, &x.t, numbers, NULL, 44), bad, "expected 48");
+    refused(ops_tensor_write(test_context, &x.t, numbers, 44), bad, "expected 48");
+    box_free(&x);
+}
+
+/* Axes counted from the end give what their numbers from the front give. */
+static void negative_axes(void **state)
+{
+    (void)state;
+    const int64_t shape[3] = {4, 5, 6}, row[3] = {4, 5, 1}, picked[3] = {4, 2, 6};
+    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
+    box x = box_make(HAL_TYPE_F32, 3, shape, NULL, -9, 9);
+    box y[2], z[2], g[2];
+    const int32_t picks[2] = {4, 1};
+    const int64_t two[1] = {2};
+    ops_tensor indices, views[2];
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_I32, 1, two, picks, &indices));
+    for (int i = 0; i < 2; i++) {
+        const int32_t from_end = i ? 3 : 0;
+        y[i] = box_make(HAL_TYPE_F32, 3, row, NULL, 0, 1);
+        z[i] = box_make(HAL_TYPE_F32, 3, shape, NULL, 0, 1);
+        g[i] = box_make(HAL_TYPE_F32, 3, picked, NULL, 0, 1);
+        ok(ops_reduce(test_context, OPS_REDUCE_SUM, 2 - from_end, &x.t, NULL, &y[i].t));
+        ok(ops_softmax(test_context, 1 - from_end, &x.t, &z[i].t));
+        ok(ops_gather(test_context, 1 - from_end, &x.t, &indices, &g[i].t));
+    }
+    float numbers[2][120];
+    for (int i = 0; i < 2; i++) {
+        ok(ops_tensor_read(test_context, &y[i].t, numbers[i], 80));
+    }
+    assert_memory_equal(numbers[0], numbers[1], 80);
+    for (int i = 0; i < 2; i++) {
+        ok(ops_tensor_read(test_context, &z[i].t, numbers[i], 480));
+    }
+    assert_memory_equal(numbers[0], numbers[1], 480);
+    for (int i = 0; i < 2; i++) {
+        ok(ops_tensor_read(test_context, &g[i].t, numbers[i], 192));
+    }
+    assert_memory_equal(numbers[0], numbers[1], 192);
+    const int32_t orders[2][3] = {{2, 0, 1}, {-1, -3, -2}}, twice[3] = {0, -3, 1};
+    for (int i = 0; i < 2; i++) {
+        ops_tensor v;
+        ok(ops_tensor_permute(&x.t, orders[i], &v));
+        ok(ops_tensor_slice(&v, i ? -2 : 1, 1, 2, 1, &v));
+        ok(ops_tensor_transpose(&v, i ? -3 : 0, i ? -1 : 2, &views[i]));
+    }
+    assert_memory_equal(&views[0], &views[1], sizeof views[0]);
+    refused(ops_tensor_permute(&x.t, twice, &views[0]), bad, "axes");
+    refused(ops_tensor_transpose(&x.t, -4, 0, &views[0]), bad, "axis1: expected an axis of");
+    refused(ops_tensor_slice(&x.t, -4, 0, 1, 1, &views[0]), bad, "axis -4");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, -4, &x.t, NULL, &y[0].t), bad, "axis -4");
+    for (int i = 0; i < 2; i++) {
+        box_free(&y[i]);
+        box_free(&z[i]);
+        box_free(&g[i]);
+    }
+    ops_tensor_release(&indices);
+    box_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strided_host_memory), cmocka_unit_test(any_tensor_is_written),
+        cmocka_unit_test(bad_memory), cmocka_unit_test(negative_axes)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
