@@ -60,12 +60,6 @@ static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *inpu
     return ops_add(hidden, ops_mul(m->forgetting, ops_sub(*aim, hidden)));
 }
 
-static ops_array *scaled(ops_array *x, double factor)
-{
-    return x == NULL ? NULL
-                     : ops_mul(x, ops_array_scalar(ops_array_get_context(x), HAL_TYPE_F32, factor));
-}
-
 /* The sum of a matrix, [1, 1]. */
 static ops_array *total(ops_array *x)
 {
@@ -86,8 +80,8 @@ static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace
             ops_add(ops_matmul(t->hidden[i + 1], weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
         ops_array *logarithm = ops_array_log_softmax(1, guess);
         ops_array *target = rows(m, targets, i);
-        t->error[i] = scaled(ops_sub(ops_exp(logarithm), target), share);
-        ops_array *loss = scaled(total(ops_mul(logarithm, target)), -share);
+        t->error[i] = ops_mul_scalar(ops_sub(ops_exp(logarithm), target), share);
+        ops_array *loss = ops_mul_scalar(total(ops_mul(logarithm, target)), -share);
         t->loss = i == 0 ? loss : ops_add(t->loss, loss);
     }
 }
@@ -101,8 +95,7 @@ static ops_array *flipped(ops_array *x)
  * d = a g (1 - tanh^2), and by h it is (1 - a) g + d W^T. */
 static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
 {
-    ops_array *one = ops_array_scalar(m->context, HAL_TYPE_F32, 1);
-    ops_array *kept = ops_sub(one, m->forgetting);
+    ops_array *kept = ops_array_scalar_binary(OPS_SUB, 1, m->forgetting);
     ops_array *output_back = flipped(weight(m, WEIGHT_OUTPUT));
     ops_array *hidden_back = flipped(weight(m, WEIGHT_HIDDEN));
     ops_array *later = NULL;
@@ -111,7 +104,7 @@ static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS
         if (i < m->sizes.steps - 1) { /* and not by `later`, which is null too when a call failed */
             g = ops_add(g, later);
         }
-        ops_array *slope = ops_sub(one, ops_square(t->aim[i]));
+        ops_array *slope = ops_array_scalar_binary(OPS_SUB, 1, ops_square(t->aim[i]));
         ops_array *d = ops_mul(ops_mul(g, m->forgetting), slope);
         later = ops_add(ops_mul(g, kept), ops_matmul(d, hidden_back));
         ops_array *parts[WEIGHTS] = {
@@ -134,16 +127,14 @@ static void update(const model *m, ops_array *rate, ops_array *const gradients[W
         ops_array *own = total(ops_square(gradients[w]));
         squares = w == 0 ? own : ops_add(squares, own);
     }
-    ops_array *one = ops_array_scalar(m->context, HAL_TYPE_F32, 1);
-    ops_array *factor = ops_minimum(one, scaled(ops_rsqrt(squares), largest_norm));
-    ops_array *floor = ops_array_scalar(m->context, HAL_TYPE_F32, tiny);
+    ops_array *factor = ops_minimum_scalar(ops_mul_scalar(ops_rsqrt(squares), largest_norm), 1);
     for (int w = 0; w < WEIGHTS; w++) {
         ops_array *gradient = ops_mul(gradients[w], factor);
-        ops_array *mean =
-            ops_add(scaled(m->state[STATE_MEAN + w], mean_decay), scaled(gradient, 1 - mean_decay));
-        ops_array *square = ops_add(scaled(m->state[STATE_SQUARE + w], square_decay),
-                                    scaled(ops_square(gradient), 1 - square_decay));
-        ops_array *way = ops_div(ops_mul(rate, mean), ops_add(ops_sqrt(square), floor));
+        ops_array *mean = ops_add(ops_mul_scalar(m->state[STATE_MEAN + w], mean_decay),
+                                  ops_mul_scalar(gradient, 1 - mean_decay));
+        ops_array *square = ops_add(ops_mul_scalar(m->state[STATE_SQUARE + w], square_decay),
+                                    ops_mul_scalar(ops_square(gradient), 1 - square_decay));
+        ops_array *way = ops_div(ops_mul(rate, mean), ops_add_scalar(ops_sqrt(square), tiny));
         next[STATE_WEIGHT + w] = ops_sub(weight(m, w), way);
         next[STATE_MEAN + w] = mean;
         next[STATE_SQUARE + w] = square;

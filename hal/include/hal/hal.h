@@ -47,6 +47,11 @@ typedef void (*hal_log_callback)(void *user, hal_log_level level, const char *me
  * Threads: any; calls under way may still use the earlier callback. Errors: none. */
 HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, hal_log_level level);
 
+/* Writes a line to the log, formatted as printf does, when its level is wanted: how libraries that
+ * are built on hal report what is no error of a call.
+ * Threads: any. Errors: none. */
+HAL_API void hal_log_write(hal_log_level level, const char *format, ...) HAL_PRINTF(2, 3);
+
 /* How many different findings the layer "validate" has had in this process so far; 0 where it is
  * not on. A program that asserts 0 at its end is a test of itself.
  * Threads: any. Errors: none. */

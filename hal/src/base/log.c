@@ -47,6 +47,14 @@ static void write_line(uint32_t level, const char *message)
     }
 }
 
+static void format_line(uint32_t level, const char *format, va_list arguments)
+{
+    char line[LINE_BYTES];
+    if (hal_log_wants(level) && vsnprintf(line, sizeof line, format, arguments) >= 0) {
+        write_line(level, line);
+    }
+}
+
 void hal_log_set_callback(hal_log_callback new_callback, void *user, hal_log_level level)
 {
     pthread_mutex_lock(&callback_lock);
@@ -79,17 +87,18 @@ void hal_log_show_errors(void)
 
 void hal_log(uint32_t level, const char *format, ...)
 {
-    if (!hal_log_wants(level)) {
-        return;
-    }
-    char line[LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    const int length = vsnprintf(line, sizeof line, format, arguments);
+    format_line(level, format, arguments);
     va_end(arguments);
-    if (length >= 0) {
-        write_line(level, line);
-    }
+}
+
+void hal_log_write(hal_log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    format_line(level, format, arguments);
+    va_end(arguments);
 }
 
 void hal_log_dump(const char *text)

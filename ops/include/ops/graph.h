@@ -1,7 +1,7 @@
-/* Graphs over arrays: a step that is recorded once and run again with other inputs.
+/* Graphs over arrays: a step that is recorded once and launched with other inputs.
  *
- * Between begin and end, what the thread computes with arrays of the context is recorded and not
- * run. A launch then costs the host no more than handing its kernels over.
+ * Between begin and end, operations on the context's arrays are recorded and not executed. A launch
+ * costs the host little more than submitting the graph's kernels.
  *
  *     ops_scope_begin(context);
  *     ops_graph_begin(context);
@@ -24,44 +24,44 @@ extern "C" {
 
 typedef struct ops_graph ops_graph;
 
-/* Begins to record. What arrays stood for before is computed first. In between, reading is
- * INVALID_STATE.
- * Threads: the queue's. Errors: INVALID_ARGUMENT, INVALID_STATE when a graph is being recorded,
- * what the evaluation meets. */
+/* Begins a recording. Arrays that are still deferred are computed first. Reading an array is
+ * INVALID_STATE until the recording ends.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT, INVALID_STATE during another recording, errors of
+ * the evaluation. */
 HAL_API hal_status ops_graph_begin(ops_context *context);
 
-/* Ends the recording: `outputs` are computed in it; `inputs` are arrays made before, which every
- * launch may replace. Arrays that were made in between hold nothing then, and using them is
- * INVALID_STATE; they are still to be released.
+/* Ends the recording, which computes `outputs`. Each launch may replace `inputs`: arrays that were
+ * made before the recording, that it reads, and that fill their memory (ops_array_copy makes such
+ * an array of a view or constant). Arrays that were made during the recording hold nothing
+ * afterwards; using them is INVALID_STATE, and they are still to be released.
  * Ownership: the graph is the caller's, until ops_graph_destroy, and keeps what it uses alive.
  * Threads: the queue's.
- * Errors: INVALID_STATE without a begin; INVALID_ARGUMENT for an input that is not used, is not
- * contiguous in the whole of its memory or is a constant (ops_array_full: all of one value
- * share memory), and for an output that was not made in between; what the evaluation meets. The
- * recording is dropped then. */
+ * Errors: INVALID_STATE without a begin; INVALID_ARGUMENT for another kind of input, for an empty
+ * one, for one that is given twice, and for an output that was not made during the recording;
+ * errors of the evaluation. The recording is dropped then. */
 HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
                                  uint32_t input_count, ops_array *const *outputs,
                                  uint32_t output_count, ops_graph **graph);
 
-/* Records the graph's kernels with `inputs` in place of those of the recording (null: the recorded
- * one), of the same type and shape, and makes its outputs anew.
+/* Launches the graph with `inputs` in place of the recorded ones (null: the recorded one), of the
+ * same types and shapes, and makes its outputs anew. An input that does not start its buffer or is
+ * not contiguous, such as a view, is copied.
  * Ownership: outputs are arrays of the innermost scope or of the caller. Threads: the queue's.
- * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, what dispatches meet. */
+ * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, errors of dispatches. */
 HAL_API hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs,
                                     uint32_t input_count, ops_array **outputs,
                                     uint32_t output_count);
 
-/* Frees a graph; launches under way are not touched. Null is allowed.
+/* Destroys a graph; launches in flight complete. Null is allowed.
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_graph_destroy(ops_graph *graph);
 
-/* Makes the kernels that a piece of program will need, ahead of its first run: calls `program`
- * while a graph is recorded, and drops the graph. Whatever arrays the program makes hold nothing
- * afterwards, as in ops_graph_end.
- * Threads: the queue's. Errors: as ops_graph_begin, what `program` answers. */
+/* Compiles the kernels that a piece of program needs ahead of its first run: calls `program` while
+ * a graph is recorded, and drops the graph. Arrays that the program makes hold nothing afterwards,
+ * as with ops_graph_end.
+ * Threads: the queue's. Errors: as ops_graph_begin, the status of `program`. */
 HAL_API hal_status ops_prepare(ops_context *context,
-                               hal_status (*program)(ops_context *context, void *user),
-                               void *user);
+                               hal_status (*program)(ops_context *context, void *user), void *user);
 
 #ifdef __cplusplus
 }

@@ -96,6 +96,14 @@ static hal_status check_end(const ops_arrays *arrays, ops_array *const *inputs,
                                   "before the recording and fills its memory, got %s",
                                   i, fault);
         }
+        for (uint32_t j = 0; j < i; j++) {
+            if (inputs[j]->view.buffer == inputs[i]->view.buffer) {
+                return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                      "ops_graph_end: inputs[%u]: expected an array that is given "
+                                      "once, got the memory of inputs[%u]",
+                                      i, j);
+            }
+        }
     }
     return check_outputs(arrays, outputs, output_count);
 }
@@ -156,6 +164,13 @@ static hal_status graph_finish(ops_arrays *arrays, ops_array *const *inputs, uin
     }
     hal_status status = hal_graph_end(arrays->context->queue, made->buffers,
                                       input_count + output_count, &made->graph);
+    if (status == HAL_ERROR_INVALID_ARGUMENT) {
+        /* hal's slots are the inputs, then the outputs. */
+        hal_status_set(status,
+                       "ops_graph_end: inputs: expected different arrays that the recording reads, "
+                       "got others (slots[i] is inputs[i]): %s",
+                       hal_status_message());
+    }
     if (status) {
         ops_graph_destroy(made);
         return status;

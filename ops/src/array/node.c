@@ -35,9 +35,35 @@ static void arrays_free_scopes(ops_scope *scope)
     }
 }
 
+/* Reports arrays that callers still hold: mostly intermediates of nested calls outside a scope. The
+ * first one is the lowest node of the oldest slab, because nodes are allocated in that order. */
+static void arrays_report_held(const ops_arrays *arrays)
+{
+    const ops_array *first = NULL;
+    uint64_t count = 0;
+    for (const ops_slab *slab = arrays->slabs; slab; slab = slab->next) {
+        for (uint32_t i = OPS_SLAB_NODES; i-- > 0;) {
+            const ops_array *node = &slab->nodes[i];
+            if (node->state != OPS_NODE_FREE && ops_node_is_held(node)) {
+                first = node;
+                count++;
+            }
+        }
+    }
+    if (first) {
+        char text[OPS_TEXT_BYTES];
+        hal_log_write(HAL_LOG_WARN,
+                      "ops_context_destroy: %llu arrays were not released, first %s %s; make the "
+                      "intermediates of nested calls between ops_scope_begin and ops_scope_end",
+                      (unsigned long long)count, ops_node_operation_name(first),
+                      ops_describe(&first->view, text));
+    }
+}
+
 static void arrays_destroy(ops_extension *extension)
 {
     ops_arrays *arrays = (ops_arrays *)extension;
+    arrays_report_held(arrays);
     if (arrays->is_recording) {
         ops_arrays_cancel_recording(arrays);
     }
