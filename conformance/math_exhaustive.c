@@ -4,6 +4,8 @@
  * ./dev check. */
 #include "math_exhaustive_check.h"
 
+#include "command_line.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,64 +13,84 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: hal-math-exhaustive [--device SELECTION | --reader] [--function NAME,NAME...|all]\n"
-    "                           [--step N] [--samples N] [--seed N] [--threads N]\n"
-    "                           [--json FILE] [--list]\n"
-    "Computes functions on a device and holds every result against the C library in higher\n"
-    "precision. Functions of one f32 run over all 2^32 inputs, or every Nth with --step; f64 and\n"
-    "functions of two arguments over N samples of a seed (10,000,000), special values among them.\n"
-    "For each it prints the worst error in units in the last place, the bound, the input, the\n"
-    "result and the true value.\n"
-    "  --device SELECTION  as HAL_BACKEND says it (cpu, cpu:0, id:..., a list); without it\n"
-    "                      HAL_BACKEND or the default choice. The inputs of a whole run are made\n"
-    "                      by the kernel; the host's threads judge (--threads, all processors)\n"
-    "  --reader            computes the polynomials as plain C instead, without any device\n"
-    "A device that claims exact fma, divide, square root and denormals gives the polynomials' "
-    "bits\n"
-    "and is held to the errors they reach; another one to what users are promised. Square root "
-    "and\n"
-    "divide are compared bit for bit where they are claimed to be exact. Denormals are not judged\n"
-    "where a device does not claim to keep them.\n"
-    "Exit status: 0 all within their bounds, 1 one is not, 2 wrong usage or an error.\n";
+/* Of numbers on the command line. */
+#define MOST (UINT64_C(1) << 40)
+#define OF(field) offsetof(check_options, field)
 
-static int parse_number(const char *text, uint64_t lowest, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < lowest ||
-        value > UINT64_C(1) << 40) {
-        return 1;
-    }
-    *number = value;
-    return 0;
-}
+static const command_option rows[] = {
+    {.name = "device",
+     .argument = "SELECTION",
+     .help = "as HAL_BACKEND says it (cpu, cpu:0, id:..., a list); without it HAL_BACKEND or the "
+             "default choice. The inputs of a whole run are made by the kernel; the host's "
+             "threads judge",
+     .kind = COMMAND_TEXT,
+     .offset = OF(device)},
+    {.name = "reader",
+     .help = "computes the polynomials as plain C instead, without any device",
+     .kind = COMMAND_FLAG,
+     .offset = OF(is_reader)},
+    {.name = "function",
+     .argument = "NAMES",
+     .help = "functions with commas, or all (all)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(functions)},
+    {.name = "step",
+     .argument = "N",
+     .help = "of the f32 inputs every N-th (1)",
+     .kind = COMMAND_U64,
+     .offset = OF(step),
+     .least = 1,
+     .most = MOST},
+    {.name = "samples",
+     .argument = "N",
+     .help = "of f64 and of two arguments (10,000,000)",
+     .kind = COMMAND_U64,
+     .offset = OF(samples),
+     .least = 1,
+     .most = MOST},
+    {.name = "seed",
+     .argument = "N",
+     .help = "of the samples",
+     .kind = COMMAND_U64,
+     .offset = OF(seed),
+     .least = 0,
+     .most = MOST},
+    {.name = "threads",
+     .argument = "N",
+     .help = "of the host, that judge (all processors)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(threads),
+     .least = 1,
+     .most = MATH_MAX_THREADS},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "write the results as JSON",
+     .kind = COMMAND_TEXT,
+     .offset = OF(json)},
+    {.name = "list",
+     .help = "print the names of the functions and end",
+     .kind = COMMAND_FLAG,
+     .offset = OF(list)},
+};
 
-static int parse_option(const char *name, const char *value, check_options *options)
-{
-    uint64_t threads = 0;
-    int wrong = 0;
-    if (strcmp(name, "--device") == 0) {
-        options->device = value;
-    } else if (strcmp(name, "--function") == 0) {
-        options->functions = value;
-    } else if (strcmp(name, "--json") == 0) {
-        options->json = value;
-    } else if (strcmp(name, "--samples") == 0) {
-        wrong = parse_number(value, 1, &options->samples);
-    } else if (strcmp(name, "--seed") == 0) {
-        wrong = parse_number(value, 0, &options->seed);
-    } else if (strcmp(name, "--step") == 0) {
-        wrong = parse_number(value, 1, &options->step);
-    } else if (strcmp(name, "--threads") == 0) {
-        wrong = parse_number(value, 1, &threads) || threads > MATH_MAX_THREADS;
-        options->threads = (unsigned)threads;
-    } else {
-        wrong = 1;
-    }
-    return wrong;
-}
+static const command_line line = {
+    .program = "hal-math-exhaustive",
+    .usage = "[options]",
+    .about =
+        "Computes functions on a device and compares every result with the C library in higher\n"
+        "precision. Functions of one f32 run over all 2^32 inputs, or every Nth with --step; f64\n"
+        "and functions of two arguments over N samples of a seed, special values among them. For\n"
+        "each it prints the worst error in units in the last place, the bound, the input, the\n"
+        "result and the true value.\n"
+        "A device that claims exact fma, divide, square root and denormals gives the polynomials'\n"
+        "bits and must meet the errors they reach; another one what users are promised. Square\n"
+        "root and divide are compared bit for bit where they are claimed to be exact. Denormals\n"
+        "are not judged where a device does not claim to keep them.\n",
+    .exit_status =
+        "Exit status: 0 all within their bounds, 1 one is not, 2 wrong usage or an error.\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+};
 
 /* Where the first name stands that is no function's; null when there is none. */
 static const char *unknown_function(const char *names)
@@ -94,34 +116,23 @@ static const char *unknown_function(const char *names)
 /* 0 to go on, 1 for wrong usage, -1 when all is done. */
 static int parse_options(int count, char **arguments, check_options *options)
 {
-    for (int i = 1; i < count; i++) {
-        const char *name = arguments[i];
-        if (strcmp(name, "--list") == 0) {
-            for (size_t j = 0; j < math_case_count; j++) {
-                puts(math_cases[j].name);
-            }
-            return -1;
+    const command_result result = command_line_read(&line, count, arguments, options);
+    if (result != COMMAND_GO_ON) {
+        return result == COMMAND_HELP_PRINTED ? -1 : 1;
+    }
+    if (options->list) {
+        for (size_t j = 0; j < math_case_count; j++) {
+            puts(math_cases[j].name);
         }
-        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-            fputs(usage, stdout);
-            return -1;
-        }
-        if (strcmp(name, "--reader") == 0) {
-            options->is_reader = 1;
-        } else if (i + 1 == count || parse_option(name, arguments[++i], options) != 0) {
-            fprintf(stderr,
-                    "hal-math-exhaustive: %s is unknown or its value is missing or unfit\n%s",
-                    name, usage);
-            return 1;
-        }
+        return -1;
     }
     if (options->is_reader && options->device != NULL) {
-        fputs("--reader runs without a device: leave out --device\n", stderr);
+        command_line_wrong(&line, "--reader: expected no --device, got %s", options->device);
         return 1;
     }
     const char *unknown = unknown_function(options->functions);
     if (unknown != NULL) {
-        fprintf(stderr, "no function is named %.*s; --list shows them all\n",
+        fprintf(stderr, "hal-math-exhaustive: --function: expected one of --list, got %.*s\n",
                 (int)strcspn(unknown, ","), unknown);
         return 1;
     }

@@ -2,6 +2,8 @@
 #ifndef HAL_CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
 #define HAL_CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
 
+#include <stdbool.h>
+
 #include "math_exhaustive_device.h"
 
 #define MATH_MAX_THREADS 64
@@ -10,7 +12,8 @@ typedef struct check_options {
     const char *functions; /* names with commas between, or "all" */
     const char *json;
     const char *device; /* a selection; null for the default choice */
-    int is_reader;      /* plain C instead of a device */
+    bool is_reader;     /* plain C instead of a device */
+    bool list;          /* names of functions only */
     uint64_t samples;
     uint64_t seed;
     uint64_t step;

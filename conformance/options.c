@@ -1,149 +1,172 @@
-/* options.c: the command line; options.h says who calls it. */
+/* options.c: the command line of hal-conformance; options.h says who calls it. */
 #include "options.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command_line.h"
 #include "report.h"
 
 #define DEFAULT_SEED 1u
-
-typedef enum option_kind { TEXT, NUMBER, SEED, LEVELS, PART, FLAG, HELP, VERSION } option_kind;
-
-typedef struct option_row {
-    const char *name;
-    option_kind kind;
-    size_t offset; /* in program_options */
-    uint64_t least, most;
-} option_row;
-
 #define OF(field) offsetof(program_options, field)
 
-static const option_row rows[] = {
-    {"plugin", TEXT, OF(plugin), 0, 0},
-    {"device", TEXT, OF(device), 0, 0},
-    {"level", LEVELS, OF(levels), 0, 0},
-    {"filter", TEXT, OF(filter), 0, 0},
-    {"cover", FLAG, OF(cover), 0, 0},
-    {"every", NUMBER, OF(every), 1, 1000000},
-    {"part", PART, OF(part), 0, 0},
-    {"seed", SEED, OF(seed), 0, 0},
-    {"expect", TEXT, OF(expect), 0, 0},
-    {"compare", TEXT, OF(compare), 0, 0},
-    {"json", TEXT, OF(json), 0, 0},
-    {"junit", TEXT, OF(junit), 0, 0},
-    {"tap", TEXT, OF(tap), 0, 0},
-    {"list", FLAG, OF(list), 0, 0},
-    {"table", FLAG, OF(table), 0, 0},
-    {"jobs", NUMBER, OF(jobs), 1, 64},
-    {"timeout", NUMBER, OF(seconds), 1, 86400},
-    {"shrink", NUMBER, OF(shrink_seconds), 0, 86400},
-    {"in-process", FLAG, OF(in_process), 0, 0},
-    {"version", VERSION, 0, 0, 0},
-    {"help", HELP, 0, 0, 0},
-};
-enum { ROWS = sizeof rows / sizeof rows[0] };
-
-static const char usage[] =
-    "usage: hal-conformance [options]\n"
-    "What to test\n"
-    "  --plugin FILE.so    this plugin: it is put in front of HAL_PLUGIN_PATH; without --device,\n"
-    "                      its first device\n"
-    "  --device SELECTION  this device, such as cpu:0 (else HAL_BACKEND, else the default)\n"
-    "  --level LEVELS      core, ops, stress, or several with commas (core,ops)\n"
-    "  --filter TEXT       only cases whose name or group holds TEXT, or fits it when it has *\n"
-    "                      or ?; a whole name may have other sizes than any listed case\n"
-    "  --cover             of these, a few that cover every opcode x type x kind of memory and\n"
-    "                      every value of every parameter that they all cover\n"
-    "  --every N           of these, the first of each group and every N-th after it (1)\n"
-    "  --part I/N          of these, the I-th and every N-th after it: N such runs do them all\n"
-    "  --seed N            another seed for all random inputs (1)\n"
-    "  --expect FILE       known failures (else hal_NAME.expect.txt beside hal_NAME.so)\n"
-    "How\n"
-    "  --jobs N            processes at a time (1)\n"
-    "  --timeout SECONDS   that one case may take (60)\n"
-    "  --shrink SECONDS    to look for the smallest sizes with which a case fails; 0: do not (5)\n"
-    "  --in-process        without processes of their own, for a debugger: a crash ends it\n"
-    "What to say\n"
-    "  --json FILE         write the results as JSON; - is standard output\n"
-    "  --junit FILE        write the results as JUnit XML\n"
-    "  --tap FILE          write the results as TAP\n"
-    "  --compare FILE      what changed since the report that --json wrote there\n"
-    "  --list              print the names of the cases and end\n"
-    "  --table             print what the cases cover and end; status 1 when a cell is empty\n"
-    "  --version, --help\n"
-    "Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.\n";
-
-static bool parse_number(const char *text, uint64_t *number)
+static bool read_levels(const char *text, void *options)
 {
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 0);
-    return errno == 0 && end != text && *end == 0 && text[0] != '-';
-}
-
-static bool parse_levels(const char *text, unsigned *levels)
-{
-    static const struct {
-        const char *name;
-        unsigned level;
-    } known[] = {{"core", CASE_LEVEL_CORE}, {"ops", CASE_LEVEL_OPS}, {"stress", CASE_LEVEL_STRESS}};
-    *levels = 0;
-    while (*text != 0) {
-        const size_t length = strcspn(text, ",");
-        unsigned level = 0;
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-            if (strlen(known[i].name) == length && strncmp(text, known[i].name, length) == 0) {
-                level = known[i].level;
-            }
-        }
-        if (level == 0) {
+    static const char *const names[] = {"core", "ops", "stress"};
+    static const unsigned levels[] = {CASE_LEVEL_CORE, CASE_LEVEL_OPS, CASE_LEVEL_STRESS};
+    program_options *asked = options;
+    char word[16];
+    int more;
+    asked->levels = 0;
+    while ((more = command_list_next(&text, word, sizeof word)) > 0) {
+        const int index = command_index_of(word, names, sizeof names / sizeof names[0]);
+        if (index < 0) {
             return false;
         }
-        *levels |= level;
-        text += length + (text[length] == ',');
+        asked->levels |= levels[index];
     }
-    return *levels != 0;
+    return more == 0 && asked->levels != 0;
 }
 
-static bool parse_part(const char *text, program_options *options)
+static bool read_part(const char *text, void *options)
 {
+    program_options *asked = options;
     int end = 0;
-    return sscanf(text, "%3u/%3u%n", &options->part, &options->parts, &end) == 2 &&
-           text[end] == 0 && options->part >= 1 && options->part <= options->parts;
+    return sscanf(text, "%3u/%3u%n", &asked->part, &asked->parts, &end) == 2 && text[end] == 0 &&
+           asked->part >= 1 && asked->part <= asked->parts;
 }
 
-static bool take(const option_row *row, const char *value, program_options *options)
+static bool read_seed(const char *text, void *options)
 {
-    void *target = (char *)options + row->offset;
-    uint64_t number = 0;
-    switch (row->kind) {
-    case TEXT:
-        *(const char **)target = value;
-        return true;
-    case NUMBER:
-        if (!parse_number(value, &number) || number < row->least || number > row->most) {
-            return false;
-        }
-        *(unsigned *)target = (unsigned)number;
-        return true;
-    case SEED:
-        options->seed_given = true;
-        return parse_number(value, &options->seed);
-    case LEVELS:
-        return parse_levels(value, &options->levels);
-    case PART:
-        return parse_part(value, options);
-    default:
-        *(bool *)target = true;
-        return true;
-    }
+    program_options *asked = options;
+    asked->seed_given = true;
+    return command_read_u64(text, &asked->seed);
 }
 
-/* A case's name holds its seed, so the name alone brings the same run back. */
+static const command_option rows[] = {
+    {.name = "plugin",
+     .argument = "FILE.so",
+     .help =
+         "this plugin: it is put in front of HAL_PLUGIN_PATH; without --device, its first device",
+     .kind = COMMAND_TEXT,
+     .offset = OF(plugin),
+     .heading = "What to test"},
+    {.name = "device",
+     .argument = "SELECTION",
+     .help = "this device, such as cpu:0 (else HAL_BACKEND, else the default)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(device)},
+    {.name = "level",
+     .argument = "LEVELS",
+     .help = "core, ops, stress, or several with commas (core,ops)",
+     .kind = COMMAND_CALL,
+     .read = read_levels},
+    {.name = "filter",
+     .argument = "TEXT",
+     .help = "only cases whose name or group holds TEXT, or fits it when it has * or ?; a whole "
+             "name may "
+             "have other sizes than any listed case",
+     .kind = COMMAND_TEXT,
+     .offset = OF(filter)},
+    {.name = "cover",
+     .help =
+         "of these, a few that cover every opcode x type x kind of memory and every value of every "
+         "parameter that they all cover",
+     .kind = COMMAND_FLAG,
+     .offset = OF(cover)},
+    {.name = "every",
+     .argument = "N",
+     .help = "of these, the first of each group and every N-th after it (1)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(every),
+     .least = 1,
+     .most = 1000000},
+    {.name = "part",
+     .argument = "I/N",
+     .help = "of these, the I-th and every N-th after it: N such runs do them all",
+     .kind = COMMAND_CALL,
+     .read = read_part},
+    {.name = "seed",
+     .argument = "N",
+     .help = "another seed for all random inputs (1)",
+     .kind = COMMAND_CALL,
+     .read = read_seed},
+    {.name = "expect",
+     .argument = "FILE",
+     .help = "known failures (else hal_NAME.expect.txt next to hal_NAME.so)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(expect)},
+    {.name = "jobs",
+     .argument = "N",
+     .help = "processes at a time (1)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(jobs),
+     .least = 1,
+     .most = 64,
+     .heading = "How"},
+    {.name = "timeout",
+     .argument = "SECONDS",
+     .help = "that one case may take (60)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(seconds),
+     .least = 1,
+     .most = 86400},
+    {.name = "shrink",
+     .argument = "SECONDS",
+     .help = "to look for the smallest sizes with which a case fails; 0: do not (5)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(shrink_seconds),
+     .least = 0,
+     .most = 86400},
+    {.name = "in-process",
+     .help = "without a process for each group, for a debugger: a crash ends the run",
+     .kind = COMMAND_FLAG,
+     .offset = OF(in_process)},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "write the results as JSON; - is standard output",
+     .kind = COMMAND_TEXT,
+     .offset = OF(json),
+     .heading = "What to print"},
+    {.name = "junit",
+     .argument = "FILE",
+     .help = "write the results as JUnit XML",
+     .kind = COMMAND_TEXT,
+     .offset = OF(junit)},
+    {.name = "tap",
+     .argument = "FILE",
+     .help = "write the results as TAP",
+     .kind = COMMAND_TEXT,
+     .offset = OF(tap)},
+    {.name = "compare",
+     .argument = "FILE",
+     .help = "what changed since the report that --json wrote there",
+     .kind = COMMAND_TEXT,
+     .offset = OF(compare)},
+    {.name = "list",
+     .help = "print the names of the cases and end",
+     .kind = COMMAND_FLAG,
+     .offset = OF(list)},
+    {.name = "table",
+     .help = "print what the cases cover and end; status 1 when a cell is empty",
+     .kind = COMMAND_FLAG,
+     .offset = OF(table)},
+    {.name = "version",
+     .help = "print the versions of the program and of the library",
+     .kind = COMMAND_FLAG,
+     .offset = OF(version)},
+};
+
+static const command_line line = {
+    .program = "hal-conformance",
+    .usage = "[options]",
+    .exit_status = "Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+};
+
+/* A case's name holds its seed, so the name alone repeats the run. */
 static void take_seed_of_filter(program_options *options)
 {
     const char *seed = options->filter == NULL ? NULL : strstr(options->filter, "seed=");
@@ -155,12 +178,6 @@ static void take_seed_of_filter(program_options *options)
 
 int options_parse(int count, char **arguments, program_options *options)
 {
-    struct option known[ROWS + 1] = {0};
-    for (int i = 0; i < ROWS; i++) {
-        known[i].name = rows[i].name;
-        known[i].has_arg = rows[i].kind < FLAG;
-        known[i].val = 1000 + i;
-    }
     *options = (program_options){.levels = CASE_LEVEL_CORE | CASE_LEVEL_OPS,
                                  .seed = DEFAULT_SEED,
                                  .jobs = 1,
@@ -169,30 +186,13 @@ int options_parse(int count, char **arguments, program_options *options)
                                  .every = 1,
                                  .part = 1,
                                  .parts = 1};
-    int option;
-    while ((option = getopt_long(count, arguments, "h", known, NULL)) != -1) {
-        if (option == '?') {
-            fputs(usage, stderr);
-            return 1;
-        }
-        const option_row *row = &rows[option == 'h' ? ROWS - 1 : option - 1000];
-        if (row->kind == HELP) {
-            fputs(usage, stdout);
-            return -1;
-        }
-        if (row->kind == VERSION) {
-            printf("hal-conformance %s\n", report_tool_version());
-            return -1;
-        }
-        if (!take(row, optarg, options)) {
-            fprintf(stderr, "hal-conformance: '%s' is no value for --%s\n%s", optarg, row->name,
-                    usage);
-            return 1;
-        }
+    const command_result result = command_line_read(&line, count, arguments, options);
+    if (result != COMMAND_GO_ON) {
+        return result == COMMAND_HELP_PRINTED ? -1 : 1;
     }
-    if (optind < count) {
-        fprintf(stderr, "hal-conformance: '%s' is no option\n%s", arguments[optind], usage);
-        return 1;
+    if (options->version) {
+        printf("hal-conformance %s\n", report_tool_version());
+        return -1;
     }
     take_seed_of_filter(options);
     return 0;

@@ -12,7 +12,7 @@ typedef struct program_options {
     uint64_t seed;
     unsigned jobs, seconds, shrink_seconds, every;
     unsigned part, parts;
-    bool seed_given, cover, list, table, in_process;
+    bool seed_given, cover, list, table, in_process, version;
 } program_options;
 
 /* 0: go on, 1: wrong usage, which was told, -1: help or the version was printed. */

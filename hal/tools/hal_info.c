@@ -1,6 +1,8 @@
 /* hal-info: what hal finds on this machine. Lists the devices with their abilities, limits and
  * memory, and says why each plugin that did not load and each device that is not the choice is not.
  * Run by people and, with --json, by programs; exits 0 with nothing but the cpu. */
+#include "command_line.h"
+
 #include <hal/hal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +35,27 @@ static const word ability_words[] = {{HAL_ABILITY_ASYNC_COPY, "async_copy"},
                                      {HAL_ABILITY_ZERO_COPY, "zero_copy"},
                                      {0, NULL}};
 
-static const char usage[] =
-    "usage: hal-info [--json]\n"
-    "Lists the devices that Halyard finds, what each can do, which one is the default choice,\n"
-    "and why others are not there. HAL_BACKEND, HAL_PLUGIN_PATH and HAL_LOG count as in every\n"
-    "program.\n"
-    "  --json  the same as JSON\n"
-    "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n";
+typedef struct info_options {
+    bool json;
+} info_options;
+
+static const command_option rows[] = {
+    {.name = "json",
+     .help = "the same as JSON",
+     .kind = COMMAND_FLAG,
+     .offset = offsetof(info_options, json)},
+};
+
+static const command_line line = {
+    .program = "hal-info",
+    .usage = "[--json]",
+    .about =
+        "Lists the devices that Halyard finds, what each can do, which one is the default choice,\n"
+        "and why others are not there.\n",
+    .exit_status = "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+};
 
 static void json_string(const char *text)
 {
@@ -189,14 +205,14 @@ static void print_json(const hal_registry_report *report)
     printf("{\n  \"version\": \"%s\",\n  \"choice\": ", hal_version());
     json_string(report->choice);
     printf(",\n  \"reasoning\": [");
-    const char *line = report->reasoning;
-    for (int first = 1; *line; first = 0) {
-        const size_t length = strcspn(line, "\n");
+    const char *reason = report->reasoning;
+    for (int first = 1; *reason; first = 0) {
+        const size_t length = strcspn(reason, "\n");
         char text[1024];
-        snprintf(text, sizeof text, "%.*s", (int)length, line);
+        snprintf(text, sizeof text, "%.*s", (int)length, reason);
         printf("%s\n    ", first ? "" : ",");
         json_string(text);
-        line += length + (line[length] == '\n');
+        reason += length + (reason[length] == '\n');
     }
     printf("\n  ],\n  \"searched\": [");
     for (uint32_t i = 0; i < report->path_count; i++) {
@@ -300,11 +316,11 @@ static void print_text(const hal_registry_report *report)
     }
     printf("Choice without a selection: %s\n",
            report->choice[0] ? report->choice : "none, no device can be used");
-    const char *line = report->reasoning;
-    while (*line) {
-        const size_t length = strcspn(line, "\n");
-        printf("  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
+    const char *reason = report->reasoning;
+    while (*reason) {
+        const size_t length = strcspn(reason, "\n");
+        printf("  %.*s\n", (int)length, reason);
+        reason += length + (reason[length] == '\n');
     }
     printf("\nPlugins\n");
     for (uint32_t i = 0; i < report->plugin_count; i++) {
@@ -326,14 +342,10 @@ static void print_text(const hal_registry_report *report)
 
 int main(int argc, char **argv)
 {
-    const int json = argc == 2 && strcmp(argv[1], "--json") == 0;
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    if (argc > 1 && !json) {
-        fprintf(stderr, "hal-info: %s is no option\n%s", argv[argc - 1], usage);
-        return 2;
+    info_options asked = {0};
+    const command_result result = command_line_read(&line, argc, argv, &asked);
+    if (result != COMMAND_GO_ON) {
+        return result == COMMAND_HELP_PRINTED ? 0 : 2;
     }
     hal_registry_report *report = NULL;
     const hal_status status = hal_registry_report_create(&report);
@@ -341,7 +353,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
         return 1;
     }
-    if (json) {
+    if (asked.json) {
         print_json(report);
     } else {
         print_text(report);

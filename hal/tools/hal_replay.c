@@ -1,5 +1,6 @@
 /* hal-replay: runs what HAL_DUMP=batch wrote again, on any device, and says where the results are
  * others than those that were recorded. Run by people who hunt a wrong result or a crash. */
+#include "command_line.h"
 #include "replay_run.h"
 
 #include <errno.h>
@@ -11,72 +12,76 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct options {
+typedef struct replay_options {
     const char *path, *device, *json;
     replay_bound bound;
-    int free_running, list;
-} options;
+    bool free_running, list;
+} replay_options;
 
 enum { ALL_WELL = 0, DIFFERENT = 1, NOT_USABLE = 2 };
 
-static const char usage[] =
-    "usage: hal-replay FILE [--device SELECTION] [--ulps N] [--tolerance X] [--free-running]\n"
-    "                  [--json FILE] [--list]\n"
-    "Runs a file that HAL_DUMP=batch wrote again and compares the results.\n"
-    "  --device SELECTION  on this device (as in HAL_BACKEND)\n"
-    "  --tolerance X       floats may differ by X times the largest magnitude in their range\n"
-    "                      (1e-5; f64 1e-12, f16 2e-3, bf16 1.6e-2); all else is equal\n"
-    "  --ulps N            floats may be N steps apart; 0: the same bits\n"
-    "  --free-running      go on with own results, not with those that were recorded\n"
-    "  --json FILE         write the findings to a file, too\n"
-    "  --list              show what the file holds, and run nothing\n"
-    "Exit status: 0 all is within the bound, 1 something is not, or could not be run here,\n"
-    "2 file, device or usage is wrong.\n";
+static bool read_tolerance(const char *text, void *options)
+{
+    replay_bound *bound = &((replay_options *)options)->bound;
+    char *rest;
+    bound->tolerance = strtod(text, &rest);
+    return !*rest && rest != text && bound->tolerance >= 0.0;
+}
 
 /* Steps alone leave no tolerance. */
-static int read_bound(const char *option, const char *text, replay_bound *bound)
+static bool read_ulps(const char *text, void *options)
 {
-    char *rest;
-    errno = 0;
-    if (strcmp(option, "--tolerance") == 0) {
-        bound->tolerance = strtod(text, &rest);
-        return !*rest && rest != text && bound->tolerance >= 0.0;
-    }
-    if (strcmp(option, "--ulps") == 0) {
-        bound->ulps = strtoull(text, &rest, 10);
-        bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
-        return !*rest && text[0] >= '0' && text[0] <= '9' && errno == 0;
-    }
-    return 0;
+    replay_bound *bound = &((replay_options *)options)->bound;
+    bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
+    return command_read_u64(text, &bound->ulps);
 }
 
-static int read_options(int argc, char **argv, options *asked)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *option = argv[i];
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(option, "--free-running") == 0) {
-            asked->free_running = 1;
-        } else if (strcmp(option, "--list") == 0) {
-            asked->list = 1;
-        } else if (option[0] != '-' && !asked->path) {
-            asked->path = option;
-        } else if (!value) {
-            return 0;
-        } else if (strcmp(option, "--device") == 0) {
-            asked->device = value;
-            i++;
-        } else if (strcmp(option, "--json") == 0) {
-            asked->json = value;
-            i++;
-        } else if (read_bound(option, value, &asked->bound)) {
-            i++;
-        } else {
-            return 0;
-        }
-    }
-    return asked->path != NULL;
-}
+#define OF(field) offsetof(replay_options, field)
+
+static const command_option rows[] = {
+    {.name = "device",
+     .argument = "SELECTION",
+     .help = "on this device (as in HAL_BACKEND)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(device)},
+    {.name = "tolerance",
+     .argument = "X",
+     .help = "floats may differ by X times the largest magnitude in their range (1e-5; f64 "
+             "1e-12, f16 2e-3, bf16 1.6e-2); all else is equal",
+     .kind = COMMAND_CALL,
+     .read = read_tolerance},
+    {.name = "ulps",
+     .argument = "N",
+     .help = "floats may be N steps apart; 0: the same bits",
+     .kind = COMMAND_CALL,
+     .read = read_ulps},
+    {.name = "free-running",
+     .help = "go on with own results, not with those that were recorded",
+     .kind = COMMAND_FLAG,
+     .offset = OF(free_running)},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "write the findings to a file, too",
+     .kind = COMMAND_TEXT,
+     .offset = OF(json)},
+    {.name = "list",
+     .help = "show what the file holds, and run nothing",
+     .kind = COMMAND_FLAG,
+     .offset = OF(list)},
+};
+
+static const command_line line = {
+    .program = "hal-replay",
+    .usage = "FILE [options]",
+    .about = "Runs a file that HAL_DUMP=batch wrote again and compares the results.\n",
+    .exit_status =
+        "Exit status: 0 all is within the bound, 1 something is not, or could not be run "
+        "here,\n2 file, device or usage is wrong.\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .has_operand = true,
+    .operand_offset = OF(path),
+};
 
 /* Mapped until the process ends. */
 static int map_file(const char *path, const void **data, uint64_t *bytes)
@@ -199,7 +204,7 @@ static int run_records(replay_file *file, replay_run *run, const replay_record *
                     : report->different + report->not_run > 0 ? DIFFERENT : ALL_WELL;
 }
 
-static int replay(replay_file *file, const options *asked)
+static int replay(replay_file *file, const replay_options *asked)
 {
     replay_report report = {0};
     replay_run run = {.free_running = asked->free_running, .bound = asked->bound};
@@ -241,17 +246,13 @@ static int replay(replay_file *file, const options *asked)
 
 int main(int argc, char **argv)
 {
-    options asked = {.bound = {-1.0, UINT64_MAX}};
+    replay_options asked = {.bound = {-1.0, UINT64_MAX}};
     const void *data = NULL;
     uint64_t bytes = 0;
     replay_file file;
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return ALL_WELL;
-    }
-    if (!read_options(argc, argv, &asked)) {
-        fputs(usage, stderr);
-        return NOT_USABLE;
+    const command_result result = command_line_read(&line, argc, argv, &asked);
+    if (result != COMMAND_GO_ON) {
+        return result == COMMAND_HELP_PRINTED ? ALL_WELL : NOT_USABLE;
     }
     if (!map_file(asked.path, &data, &bytes)) {
         return NOT_USABLE;
@@ -260,9 +261,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
         return NOT_USABLE;
     }
-    const int result = asked.list ? list(&file) : replay(&file, &asked);
+    const int status = asked.list ? list(&file) : replay(&file, &asked);
     if (file.message[0]) {
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
     }
-    return result;
+    return status;
 }

@@ -22,7 +22,7 @@ typedef struct bench_options {
     int size_count;                    /* 0: the suite's own */
     const char *types;                 /* with commas; null: the suite's own */
     ops_gemm_impl impl;
-    uint32_t precision; /* HAL_GEMM_* */
+    hal_gemm_precision precision;
     int threads;
     bool raw;       /* the driver's own calls take turns with hal's */
     bool once;      /* of start: this process is one pass */

@@ -43,7 +43,7 @@ says "mock:1"
 # Wrong usage, and what is no plugin.
 run 2 --no-such-option
 run 2 --jobs 0
-says "'0' is no value for --jobs"
+says "--jobs: expected a number from 1 to 64, got 0"
 run 2 --level core,no
 run 2 --plugin "$right" --filter no_such_case
 says "no case has this name"

@@ -1,4 +1,4 @@
-/* Text that grows, for messages, paths and files; lists of words. Called by selection, registry,
+/* Text that grows, for messages, paths and files. Called by selection, registry,
  * cache, layers and kernels. */
 #include "text.h"
 
@@ -50,24 +50,4 @@ void hal_text_free(hal_text *text)
 {
     free(text->data);
     memset(text, 0, sizeof *text);
-}
-
-size_t hal_list_next(const char **rest, const char **word)
-{
-    *word = *rest + strspn(*rest, ", ");
-    const size_t length = strcspn(*word, ", ");
-    *rest = *word + length;
-    return length;
-}
-
-int hal_list_has(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    const char *item;
-    for (size_t bytes; (bytes = hal_list_next(&list, &item)) > 0;) {
-        if (bytes == length && strncmp(item, word, length) == 0) {
-            return 1;
-        }
-    }
-    return 0;
 }

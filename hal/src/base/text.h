@@ -1,5 +1,4 @@
-/* Text that grows: how messages and reports of many lines are put together. Lists of words, as
- * variables and plugins give them. */
+/* Text that grows: how messages and reports of many lines are put together. */
 #ifndef HAL_SRC_BASE_TEXT_H
 #define HAL_SRC_BASE_TEXT_H
 
@@ -21,13 +20,5 @@ void hal_text_add(hal_text *text, const char *format, ...) HAL_PRINTF(2, 3);
 const char *hal_text_get(const hal_text *text);
 
 void hal_text_free(hal_text *text);
-
-/* ---- Words separated by commas, spaces or both; there are no empty ones ---- */
-
-/* The next word, which ends after as many bytes as are returned; 0: there is none. `rest` moves
- * behind it. */
-size_t hal_list_next(const char **rest, const char **word);
-
-int hal_list_has(const char *list, const char *word);
 
 #endif

@@ -4,6 +4,7 @@
 #include "hooks.h"
 #include "kernel_cache.h"
 
+#include "base/list.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"

@@ -3,6 +3,7 @@
 #include "layer.h"
 
 #include "plugin/registry.h"
+#include "base/list.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/text.h"

@@ -121,7 +121,7 @@ static void json_is_json(void **state)
 static void bad_arguments_are_refused(void **state)
 {
     assert_int_equal(run("", "--wrong"), 2);
-    expect("hal-info: --wrong is no option");
+    expect("hal-info: expected an option of those below, got --wrong");
     expect("hal-info [--json]");
     assert_int_equal(run("", "--help"), 0);
     expect("hal-info [--json]");

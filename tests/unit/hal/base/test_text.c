@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/text.h"
 
 static void text_grows_by_what_is_added(void **state)

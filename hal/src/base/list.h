@@ -1,0 +1,33 @@
+/* Lists of words separated by commas, spaces or both, as variables, plugins and command lines give
+ * them; there are no empty words. Used by hal and, through tools/command_line.c, by the programs:
+ *
+ *     const char *rest = "a, b", *word;
+ *     for (size_t length; (length = hal_list_next(&rest, &word)) > 0;) { ... } */
+#ifndef HAL_SRC_BASE_LIST_H
+#define HAL_SRC_BASE_LIST_H
+
+#include <stddef.h>
+#include <string.h>
+
+/* The length of the next word, which begins at *word; 0: there is none. `rest` moves after it. */
+static inline size_t hal_list_next(const char **rest, const char **word)
+{
+    *word = *rest + strspn(*rest, ", ");
+    const size_t length = strcspn(*word, ", ");
+    *rest = *word + length;
+    return length;
+}
+
+static inline int hal_list_has(const char *list, const char *word)
+{
+    const size_t wanted = strlen(word);
+    const char *item;
+    for (size_t length; (length = hal_list_next(&list, &item)) > 0;) {
+        if (length == wanted && strncmp(item, word, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+#endif

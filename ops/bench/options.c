@@ -1,0 +1,251 @@
+/* options.c: the command line of hal-bench. Called by main.c. */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command_line.h"
+#include "device_peers.h"
+#include "peers.h"
+
+#define OF(field) offsetof(bench_options, field)
+
+static bool read_peer(const char *text, void *options)
+{
+    bench_options *asked = options;
+    if ((!peer_is_known(text) && !device_peer_is_known(text)) ||
+        asked->peer_count == BENCH_MAX_PEERS) {
+        return false;
+    }
+    asked->peers[asked->peer_count++] = text;
+    return true;
+}
+
+static bool read_join(const char *text, void *options)
+{
+    bench_options *asked = options;
+    if (asked->join_count == BENCH_MAX_JOINS) {
+        return false;
+    }
+    asked->joins[asked->join_count++] = text;
+    return true;
+}
+
+/* Up to three numbers with x between them. A single one counts for all three; the third of two
+ * is 1. */
+static bool read_size(const char *text, int64_t size[3])
+{
+    int read = 0;
+    for (bool more = true; more; read++) {
+        char *end;
+        errno = 0;
+        size[read] = strtoll(text, &end, 10);
+        if (errno != 0 || end == text || size[read] < 1 || size[read] > INT64_C(1) << 31) {
+            return false;
+        }
+        more = *end == 'x' && read < 2;
+        text = end + more;
+    }
+    if (read == 1) {
+        size[1] = size[2] = size[0];
+    } else if (read == 2) {
+        size[2] = 1;
+    }
+    return *text == 0;
+}
+
+static bool read_sizes(const char *text, void *options)
+{
+    bench_options *asked = options;
+    char word[64];
+    int more;
+    asked->size_count = 0;
+    while ((more = command_list_next(&text, word, sizeof word)) > 0) {
+        if (asked->size_count == BENCH_MAX_SIZES ||
+            !read_size(word, asked->sizes[asked->size_count])) {
+            return false;
+        }
+        asked->size_count++;
+    }
+    return more == 0 && asked->size_count > 0;
+}
+
+static bool read_impl(const char *text, void *options)
+{
+    static const char *const names[] = {"any", "portable", "native"};
+    static const ops_gemm_impl impls[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    const int index = command_index_of(text, names, 3);
+    if (index >= 0) {
+        ((bench_options *)options)->impl = impls[index];
+    }
+    return index >= 0;
+}
+
+static bool read_precision(const char *text, void *options)
+{
+    static const char *const names[] = {"strict", "accurate", "fast"};
+    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
+    const int index = command_index_of(text, names, 3);
+    if (index >= 0) {
+        ((bench_options *)options)->precision = classes[index];
+    }
+    return index >= 0;
+}
+
+static bool read_threads(const char *text, void *options)
+{
+    uint64_t number = 0;
+    const bool fits = command_read_u64(text, &number) && number >= 1 && number <= 256;
+    ((bench_options *)options)->threads = (int)number;
+    return fits;
+}
+
+static bool read_seconds(const char *text, void *options)
+{
+    char *end;
+    const double seconds = strtod(text, &end);
+    ((bench_options *)options)->seconds = seconds;
+    return *end == 0 && end != text && seconds > 0.0 && seconds <= 3600.0;
+}
+
+static const command_option rows[] = {
+    {.name = "device",
+     .argument = "SELECTION",
+     .help = "such as cpu:0 (else HAL_BACKEND, else the default)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(device)},
+    {.name = "peer",
+     .argument = "NAME",
+     .help = "of gemm: openblas, blis, clblast or cublas; more than once if wanted",
+     .kind = COMMAND_CALL,
+     .read = read_peer},
+    {.name = "raw",
+     .help = "of dispatch, pointwise, sequential, transfer: compare with the driver's own calls",
+     .kind = COMMAND_FLAG,
+     .offset = OF(raw)},
+    {.name = "threads",
+     .argument = "N",
+     .help = "of the cpu plugin, the peers and the triad (all that there are)",
+     .kind = COMMAND_CALL,
+     .read = read_threads},
+    {.name = "beside",
+     .argument = "SELECTION",
+     .help = "of sequential: a second device, such as cpu, takes turns",
+     .kind = COMMAND_TEXT,
+     .offset = OF(beside)},
+    {.name = "join",
+     .argument = "FILE",
+     .help = "of sequential: adds what torch_sequential.py measured; up to 4",
+     .kind = COMMAND_CALL,
+     .read = read_join},
+    {.name = "seed",
+     .argument = "N",
+     .help = "of sequential's random trees (trees that were never met)",
+     .kind = COMMAND_U64,
+     .offset = OF(seed),
+     .least = 1,
+     .most = UINT64_MAX},
+    {.name = "cases",
+     .argument = "LIST",
+     .help = "of sequential: chain, alone, steps, trees, with commas (all)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(cases)},
+    {.name = "to",
+     .argument = "SELECTION",
+     .help = "of transfer: the device that is copied to, such as cuda:1",
+     .kind = COMMAND_TEXT,
+     .offset = OF(to)},
+    {.name = "sizes",
+     .argument = "LIST",
+     .help = "with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce, hidden or "
+             "batchxhidden of "
+             "sequential, bytes of transfer, kernels of batch",
+     .kind = COMMAND_CALL,
+     .read = read_sizes},
+    {.name = "type",
+     .argument = "LIST",
+     .help = "with commas: f32, f64, f16, bf16 (f32)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(types)},
+    {.name = "impl",
+     .argument = "IMPL",
+     .help = "of gemm: any, portable or native (any)",
+     .kind = COMMAND_CALL,
+     .read = read_impl},
+    {.name = "precision",
+     .argument = "CLASS",
+     .help = "of gemm: strict, accurate or fast (strict)",
+     .kind = COMMAND_CALL,
+     .read = read_precision},
+    {.name = "once",
+     .help = "of start: one pass in this process, the times on a line",
+     .kind = COMMAND_FLAG,
+     .offset = OF(once)},
+    {.name = "seconds",
+     .argument = "S",
+     .help = "for each case and peer, above 0 and at most 3600 (1)",
+     .kind = COMMAND_CALL,
+     .read = read_seconds},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "write the rows as JSON",
+     .kind = COMMAND_TEXT,
+     .offset = OF(json)},
+};
+
+static const command_line line = {
+    .program = "hal-bench",
+    .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer [options]",
+    .exit_status =
+        "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .has_operand = true,
+    .operand_offset = OF(suite),
+};
+
+/* Options that only one suite has. */
+static command_result check_suite(const bench_options *options)
+{
+    const bool sequential = strcmp(options->suite, "sequential") == 0;
+    const bool transfer = strcmp(options->suite, "transfer") == 0;
+    if (options->once && strcmp(options->suite, "start") != 0) {
+        return command_line_wrong(&line, "--once: expected the suite start, got %s",
+                                  options->suite);
+    }
+    if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
+        return command_line_wrong(&line,
+                                  "--peer: expected the suite gemm, got %s; the other "
+                                  "suites have yardsticks",
+                                  options->suite);
+    }
+    if (!sequential && (options->beside != NULL || options->join_count > 0 || options->seed != 0 ||
+                        options->cases != NULL)) {
+        return command_line_wrong(
+            &line, "--beside, --join, --seed, --cases: expected the suite sequential, got %s",
+            options->suite);
+    }
+    if (transfer && options->to == NULL) {
+        return command_line_wrong(&line, "transfer: expected --to, got nothing");
+    }
+    if (!transfer && options->to != NULL) {
+        return command_line_wrong(&line, "--to: expected the suite transfer, got %s",
+                                  options->suite);
+    }
+    return COMMAND_GO_ON;
+}
+
+int bench_options_parse(int count, char **arguments, bool (*is_suite)(const char *name),
+                        bench_options *options)
+{
+    command_result result = command_line_read(&line, count, arguments, options);
+    if (result == COMMAND_GO_ON && !is_suite(options->suite)) {
+        result = command_line_wrong(&line, "expected one of the suites, got %s", options->suite);
+    }
+    if (result == COMMAND_GO_ON) {
+        result = check_suite(options);
+    }
+    return result == COMMAND_GO_ON ? 0 : result == COMMAND_HELP_PRINTED ? -1 : 1;
+}
