@@ -14,7 +14,7 @@ function(halyard_add_plugin name)
         PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so C_VISIBILITY_PRESET hidden)
     target_include_directories(${target} PRIVATE
         $<TARGET_PROPERTY:halyard::halyard,INTERFACE_INCLUDE_DIRECTORIES>)
-    # What kit_build_id reads.
+    # What kit_plugin_query reads.
     target_link_options(${target} PRIVATE -Wl,--build-id)
     if(HALYARD_PLUGIN_OUTPUT_DIR)
         set(output ${HALYARD_PLUGIN_OUTPUT_DIR})

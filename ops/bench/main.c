@@ -51,7 +51,7 @@ static bool open_raw(bench_state *bench)
         return bench_fail(bench, "this hal-bench makes no calls of its own to the devices of %s",
                           plugin);
     }
-    bench->raw = api->open(bench->info, message, sizeof message);
+    bench->raw = raw_open(api, bench->info, message, sizeof message);
     return bench->raw != NULL || bench_fail(bench, "%s", message);
 }
 

@@ -2,6 +2,7 @@
 #include "raw.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const raw_api *const known[] = {
@@ -22,6 +23,26 @@ const raw_api *raw_find(const char *plugin)
         }
     }
     return NULL;
+}
+
+raw_device *raw_open(const raw_api *api, const hal_device_info *info, char *message, size_t bytes)
+{
+    raw_device *device = calloc(1, api->device_bytes);
+    if (device == NULL) {
+        snprintf(message, bytes, "out of memory");
+        return NULL;
+    }
+    device->api = api;
+    if (!api->open(device, info, message, bytes)) {
+        free(device);
+        return NULL;
+    }
+    if (!api->make(device)) {
+        snprintf(message, bytes, "%s", device->message);
+        api->close(device);
+        return NULL;
+    }
+    return device;
 }
 
 bool raw_fail(raw_device *device, const char *call, int code)

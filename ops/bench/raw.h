@@ -24,10 +24,12 @@ typedef struct raw_device {
 
 /* A measure_function takes the raw_device; null where the API has nothing of the kind. */
 struct raw_api {
-    const char *plugin; /* whose devices these are */
-    /* The device of that description; null with a sentence. */
-    raw_device *(*open)(const hal_device_info *info, char *message, size_t bytes);
-    void (*close)(raw_device *device);
+    const char *plugin;  /* whose devices these are */
+    size_t device_bytes; /* of the API's own structure */
+    /* Finds the device of that description; false with a sentence, and nothing to close. */
+    bool (*open)(raw_device *device, const hal_device_info *info, char *message, size_t bytes);
+    bool (*make)(raw_device *device); /* what the measurements need; false after raw_fail */
+    void (*close)(raw_device *device); /* also after a make that was false; frees the structure */
     measure_function empty; /* an empty kernel, many before a wait */
     measure_function bound; /* the same with two buffers that are told anew each time */
     measure_function step;  /* y[i] = 3 x[i] + i of RAW_STEP_WORDS words, each on what the one
@@ -53,6 +55,9 @@ extern const raw_api raw_opencl, raw_vulkan, raw_cuda;
 
 /* The API of a plugin's devices; null if there is none or the build lacks its headers. */
 const raw_api *raw_find(const char *plugin);
+
+/* The device of that description, open and made; null with a sentence. */
+raw_device *raw_open(const raw_api *api, const hal_device_info *info, char *message, size_t bytes);
 
 /* Keeps the first failure's sentence. Always false. */
 bool raw_fail(raw_device *device, const char *call, int code);

@@ -36,7 +36,7 @@ static bool well(raw_cuda_device *d, int code, const char *call)
     return code == 0 || raw_fail(&d->base, call, code);
 }
 
-static bool make(raw_cuda_device *d)
+static bool make_kernels(raw_cuda_device *d)
 {
     const cuda_calls *cuda = &d->cuda;
     return well(d, cuda->module_load(&d->module, text), "cuModuleLoadData") &&
@@ -67,6 +67,12 @@ static bool make_graph(raw_cuda_device *d)
            !d->base.failed &&
            well(d, cuda->graph_instantiate(&d->executable, d->graph, 0),
                 "cuGraphInstantiateWithFlags");
+}
+
+static bool make(raw_device *device)
+{
+    raw_cuda_device *d = (raw_cuda_device *)device;
+    return make_kernels(d) && make_graph(d);
 }
 
 static void release(raw_cuda_device *d, uint64_t *memory)
@@ -102,24 +108,11 @@ static void close_device(raw_device *device)
     free(d);
 }
 
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+static bool open_device(raw_device *device, const hal_device_info *info, char *message,
+                        size_t bytes)
 {
-    raw_cuda_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_cuda;
-    if (!cuda_open(&d->cuda, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d) || !make_graph(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
+    raw_cuda_device *d = (raw_cuda_device *)device;
+    return cuda_open(&d->cuda, info, message, bytes);
 }
 
 static bool finish(raw_cuda_device *d)
@@ -266,7 +259,9 @@ static bool make_copy(raw_device *device, uint64_t bytes)
 }
 
 const raw_api raw_cuda = {.plugin = "cuda",
+                          .device_bytes = sizeof(raw_cuda_device),
                           .open = open_device,
+                          .make = make,
                           .close = close_device,
                           .empty = run_empty,
                           .bound = run_bound,

@@ -29,8 +29,9 @@ static bool well(raw_opencl_device *d, cl_int code, const char *call)
     return code == CL_SUCCESS || raw_fail(&d->base, call, code);
 }
 
-static bool make(raw_opencl_device *d)
+static bool make(raw_device *device)
 {
+    raw_opencl_device *d = (raw_opencl_device *)device;
     const opencl_calls *cl = &d->cl;
     const char *source = text;
     cl_int code = CL_SUCCESS;
@@ -93,24 +94,11 @@ static void close_device(raw_device *device)
     free(d);
 }
 
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+static bool open_device(raw_device *device, const hal_device_info *info, char *message,
+                        size_t bytes)
 {
-    raw_opencl_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_opencl;
-    if (!opencl_open(&d->cl, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
+    raw_opencl_device *d = (raw_opencl_device *)device;
+    return opencl_open(&d->cl, info, message, bytes);
 }
 
 static bool launch(raw_opencl_device *d, cl_kernel kernel, size_t items, size_t group)
@@ -263,7 +251,9 @@ static bool make_copy(raw_device *device, uint64_t bytes)
 }
 
 const raw_api raw_opencl = {.plugin = "opencl",
+                            .device_bytes = sizeof(raw_opencl_device),
                             .open = open_device,
+                            .make = make,
                             .close = close_device,
                             .empty = run_empty,
                             .bound = run_bound,

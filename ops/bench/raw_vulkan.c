@@ -195,8 +195,9 @@ static bool make_commands(raw_vulkan_device *d)
     return well(d, vk->vkEndCommandBuffer(d->graph), "vkEndCommandBuffer");
 }
 
-static bool make(raw_vulkan_device *d)
+static bool make(raw_device *device)
 {
+    raw_vulkan_device *d = (raw_vulkan_device *)device;
     const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     return make_layout(d) && make_pipeline(d, empty_shader, sizeof empty_shader, &d->empty) &&
            make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
@@ -229,24 +230,11 @@ static void close_device(raw_device *device)
     free(d);
 }
 
-static raw_device *open_device(const hal_device_info *info, char *message, size_t bytes)
+static bool open_device(raw_device *device, const hal_device_info *info, char *message,
+                        size_t bytes)
 {
-    raw_vulkan_device *d = calloc(1, sizeof *d);
-    if (d == NULL) {
-        snprintf(message, bytes, "out of memory");
-        return NULL;
-    }
-    d->base.api = &raw_vulkan;
-    if (!vulkan_open(&d->vk, info, message, bytes)) {
-        free(d);
-        return NULL;
-    }
-    if (!make(d)) {
-        snprintf(message, bytes, "%s", d->base.message);
-        close_device(&d->base);
-        return NULL;
-    }
-    return &d->base;
+    raw_vulkan_device *d = (raw_vulkan_device *)device;
+    return vulkan_open(&d->vk, info, message, bytes);
 }
 
 static bool submit(raw_vulkan_device *d, VkCommandBuffer commands, VkFence fence)
@@ -516,7 +504,9 @@ static bool make_copy(raw_device *device, uint64_t bytes)
 }
 
 const raw_api raw_vulkan = {.plugin = "vulkan",
+                            .device_bytes = sizeof(raw_vulkan_device),
                             .open = open_device,
+                            .make = make,
                             .close = close_device,
                             .empty = run_empty,
                             .bound = run_bound,

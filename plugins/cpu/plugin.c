@@ -1,10 +1,7 @@
 /* The cpu plugin's table and its one symbol. Called by hal's loader. */
 #include "cpu_plugin.h"
 
-#include <kit/build_id.h>
-
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
+#include <kit/query.h>
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -29,10 +26,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .queue_elapsed = cpu_queue_elapsed,
         .gemm = cpu_gemm,
     };
-    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
-        return NULL;
-    }
-    cpu_set_host(host);
-    table.build_id = kit_build_id();
-    return &table;
+    return kit_plugin_query(&table, host_abi, host, cpu_set_host);
 }

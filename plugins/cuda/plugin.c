@@ -1,10 +1,7 @@
 /* The cuda plugin's table and its one symbol. Called by hal's loader. */
 #include "cuda_plugin.h"
 
-#include <kit/build_id.h>
-
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
+#include <kit/query.h>
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -31,12 +28,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create_native = cuda_kernel_create_native,
         .device_can_access_peer = cuda_device_can_access_peer,
     };
-    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
-        return NULL;
-    }
-    cuda_set_host(host);
-    if (table.build_id == NULL) {
-        table.build_id = kit_build_id();
-    }
-    return &table;
+    return kit_plugin_query(&table, host_abi, host, cuda_set_host);
 }

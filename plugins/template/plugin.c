@@ -1,10 +1,7 @@
 /* The template plugin's table and its one symbol. Called by hal's loader. */
 #include "template.h"
 
-#include <kit/build_id.h>
-
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
+#include <kit/query.h>
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -26,10 +23,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .submit = template_queue_submit,
         .wait = template_queue_wait,
     };
-    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
-        return NULL;
-    }
-    template_set_host(host);
-    table.build_id = kit_build_id();
-    return &table;
+    return kit_plugin_query(&table, host_abi, host, template_set_host);
 }

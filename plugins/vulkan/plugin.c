@@ -1,10 +1,7 @@
 /* The vulkan plugin's table and its one symbol. Called by hal's loader. */
 #include "vulkan_plugin.h"
 
-#include <kit/build_id.h>
-
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
+#include <kit/query.h>
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -30,10 +27,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = vulkan_kernel_formats,
         .kernel_create_native = vulkan_kernel_create_native,
     };
-    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
-        return NULL;
-    }
-    vulkan_set_host(host);
-    table.build_id = kit_build_id();
-    return &table;
+    return kit_plugin_query(&table, host_abi, host, vulkan_set_host);
 }

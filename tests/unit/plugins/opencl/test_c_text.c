@@ -1,8 +1,10 @@
 /* The text of small kernels, line by line, in OpenCL C: the folder c_text has NAME.ir and what is
- * expected of it in NAME.cl. After a change that is meant, C_TEXT_UPDATE=1 in the environment
- * writes the expected files anew. */
+ * expected of it in NAME.cl. What a quirk changes is in NAME_QUIRK.diff, as `diff NAME.cl` prints
+ * it. After an intended change, C_TEXT_UPDATE=1 in the environment writes the expected files
+ * anew. */
 
 #include "unit.h"
+#include "scratch.h"
 #include <hal/ir_build.h>
 #include <opencl/opencl.h>
 #include <stdio.h>
@@ -36,27 +38,61 @@ static const hal_host host = {.size = sizeof host,
                               .release = free,
                               .fail = host_fail};
 
+static char *read_all(FILE *file)
+{
+    char *text = calloc(1, 1 << 16);
+    if (file != NULL) {
+        text[fread(text, 1, (1 << 16) - 1, file)] = 0;
+    }
+    return text;
+}
+
 static char *read_file(const char *name, const char *ending)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s.%s", C_TEXT_FOLDER, name, ending);
     FILE *file = fopen(path, "rb");
-    char *text = calloc(1, 1 << 16);
+    char *text = read_all(file);
     if (file != NULL) {
-        text[fread(text, 1, (1 << 16) - 1, file)] = 0;
         fclose(file);
     }
     return text;
 }
 
-static void write_file(const char *name, const char *text)
+static void write_file(const char *path, const char *text)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s.cl", C_TEXT_FOLDER, name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
+}
+
+/* What is expected in file NAME.ENDING. */
+static void expect(const char *name, const char *ending, const char *text)
+{
+    char path[512];
+    char *expected = read_file(name, ending);
+    if (getenv("C_TEXT_UPDATE") != NULL) {
+        snprintf(path, sizeof path, "%s/%s.%s", C_TEXT_FOLDER, name, ending);
+        write_file(path, text);
+    } else if (strcmp(text, expected) != 0) {
+        fail_msg("%s.%s differs from this:\n%s", name, ending, text);
+    }
+    free(expected);
+}
+
+/* How a text differs from NAME.cl, as diff prints it. */
+static char *difference(const char *name, const char *text)
+{
+    char path[SCRATCH_BYTES], command[1024];
+    assert_int_not_equal(close(scratch_file(path, "c_text")), -1);
+    write_file(path, text);
+    snprintf(command, sizeof command, "LC_ALL=C diff '%s/%s.cl' %s", C_TEXT_FOLDER, name, path);
+    FILE *diff = popen(command, "r");
+    char *found = read_all(diff);
+    assert_int_equal(WEXITSTATUS(pclose(diff)), 1);
+    unlink(path);
+    return found;
 }
 
 static hal_ir_kernel *parsed(const char *text)
@@ -68,25 +104,34 @@ static hal_ir_kernel *parsed(const char *text)
     return kernel;
 }
 
-static void check(const char *name, uint32_t quirks, bool in_buffer, const char *expected_name)
+static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
 {
     const opencl_card card = {.quirks = quirks, .info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
-    char *source = read_file(name, "ir"), *expected = read_file(expected_name, "cl");
+    char *source = read_file(name, "ir");
     hal_ir_kernel *kernel = parsed(source);
     kit_text text = {.host = &host};
     opencl_set_host(&host);
     if (opencl_lower(&card, kernel, in_buffer, &text) != HAL_OK) {
         fail_msg("%s: %s", name, message);
     }
-    if (getenv("C_TEXT_UPDATE") != NULL) {
-        write_file(expected_name, text.data);
-    } else if (strcmp(text.data, expected) != 0) {
-        fail_msg("%s.cl differs from this:\n%s", expected_name, text.data);
-    }
-    kit_text_release(&text);
     hal_ir_kernel_destroy(kernel);
     free(source);
-    free(expected);
+    return text.data;
+}
+
+static void check(const char *name, uint32_t quirks, bool in_buffer, const char *expected_name)
+{
+    char *text = lowered(name, quirks, in_buffer);
+    expect(expected_name, "cl", text);
+    free(text);
+}
+
+static void check_difference(const char *name, uint32_t quirks, const char *expected_name)
+{
+    char *text = lowered(name, quirks, false), *found = difference(name, text);
+    expect(expected_name, "diff", found);
+    free(found);
+    free(text);
 }
 
 static void texts_are_as_expected(void **state)
@@ -105,13 +150,13 @@ static void arguments_may_come_from_a_buffer(void **state)
 
 static void quirks_have_their_own_words(void **state)
 {
-    check("memory", OPENCL_QUIRK_SLOW_HALF, false, "memory_slow_half");
-    check("numbers", OPENCL_QUIRK_FMA_OF_ZERO, false, "numbers_fma_of_zero");
+    check_difference("memory", OPENCL_QUIRK_SLOW_HALF, "memory_slow_half");
+    check_difference("numbers", OPENCL_QUIRK_FMA_OF_ZERO, "numbers_fma_of_zero");
 }
 
 static void declarations_stand_in_front(void **state)
 {
-    check("scale", OPENCL_QUIRK_OWN_DECLARATIONS, false, "scale_own_declarations");
+    check_difference("scale", OPENCL_QUIRK_OWN_DECLARATIONS, "scale_own_declarations");
 }
 
 static void expect_called(const char *source, bool called)

@@ -1,11 +1,10 @@
-/* The build id of a plugin, see build_id.h: the note among the segments of the object that holds
- * this very function. */
-#include "build_id.h"
+/* The answer to hal_plugin_query, see query.h. The build id is the note among the segments of the
+ * object that holds the code of this file. */
+#include "query.h"
 
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +45,7 @@ static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) *header,
 static int look(struct dl_phdr_info *info, size_t size, void *text)
 {
     (void)size;
-    if (!holds(info, (uintptr_t)kit_build_id)) {
+    if (!holds(info, (uintptr_t)kit_plugin_query)) {
         return 0;
     }
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -57,7 +56,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *text)
     return 1;
 }
 
-const char *kit_build_id(void)
+static const char *build_id(void)
 {
     static char text[2 * MAX_BYTES + 1];
     if (text[0] == 0) {
@@ -65,4 +64,15 @@ const char *kit_build_id(void)
         dl_iterate_phdr(look, text);
     }
     return text;
+}
+
+const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
+                                   void (*set_host)(const hal_host *host))
+{
+    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
+        return NULL;
+    }
+    set_host(host);
+    table->build_id = build_id();
+    return table;
 }

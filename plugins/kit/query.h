@@ -1,0 +1,18 @@
+/* The one symbol of a plugin, and its answer. */
+#ifndef KIT_QUERY_H
+#define KIT_QUERY_H
+
+#include <hal/plugin.h>
+
+/* Each plugin defines it, with kit_plugin_query. */
+__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
+                                                                          const hal_host *host);
+
+/* Hands `host` to set_host and gives the table, completed by its build_id: the linker's number of
+ * the object (linker option --build-id), in hexadecimal, or "unknown". Null, and nothing is set,
+ * where the host has another major version.
+ * Threads: one at a time. */
+const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
+                                   void (*set_host)(const hal_host *host));
+
+#endif
