@@ -2,7 +2,7 @@
  * batches of every length, points, memory, the compile cache, failures; and what the plugin says
  * where there is no driver or no device. */
 
-#include "unit.h"
+#include "../plugin_host.h"
 #include <cuda/cuda_plugin.h>
 #include <dlfcn.h>
 #include <hal/ir_build.h>
@@ -19,29 +19,10 @@ static const hal_plugin *plugin;
 static hal_plugin_device *device;
 static hal_plugin_queue *queue;
 static uint64_t value; /* of the queue's last batch */
-static char message[512];
 static uint8_t *cached;
 static uint64_t cached_bytes, cached_key[2];
 
 /* ---- The host ---- */
-
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
-static void host_log(uint32_t level, const char *text)
-{
-    (void)level;
-    (void)text;
-}
-
-static hal_status host_fail(hal_status status, const char *text)
-{
-    snprintf(message, sizeof message, "%s", text);
-    return status;
-}
 
 static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
 {

@@ -2,7 +2,7 @@
  * cards of 8.0 and newer (NAME.80.ptx) and for those before (NAME.75.ptx). After a change that is
  * meant, PTX_UPDATE=1 in the environment writes the expected files anew. */
 
-#include "unit.h"
+#include "../plugin_host.h"
 #include <cuda/lower.h>
 #include <hal/ir_build.h>
 #include <stdio.h>
@@ -10,20 +10,6 @@
 #include <string.h>
 
 #include "ir/legalise.h"
-
-static char message[512];
-
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
-static hal_status host_fail(hal_status status, const char *text)
-{
-    snprintf(message, sizeof message, "%s", text);
-    return status;
-}
 
 static const hal_host host = {.size = sizeof host,
                               .abi = HAL_PLUGIN_ABI,

@@ -3,7 +3,7 @@
  * it. After an intended change, C_TEXT_UPDATE=1 in the environment writes the expected files
  * anew. */
 
-#include "unit.h"
+#include "../plugin_host.h"
 #include "scratch.h"
 #include <hal/ir_build.h>
 #include <opencl/opencl.h>
@@ -11,25 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char message[512];
-
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
 static void *no_memory(uint64_t bytes, uint64_t alignment)
 {
     (void)bytes;
     (void)alignment;
     return NULL;
-}
-
-static hal_status host_fail(hal_status status, const char *text)
-{
-    snprintf(message, sizeof message, "%s", text);
-    return status;
 }
 
 static const hal_host host = {.size = sizeof host,

@@ -2,7 +2,7 @@
  * sentence. A situation is a process of its own, since the loader is opened once: this program
  * calls itself with the situation's name. */
 
-#include "unit.h"
+#include "../plugin_host.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
@@ -17,26 +17,6 @@
 
 enum { SKIPPED = 77 };
 #define RADEON_DRIVER "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
-
-static char message[1024];
-
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
-static void host_log(uint32_t level, const char *line)
-{
-    (void)level;
-    (void)line;
-}
-
-static hal_status host_fail(hal_status status, const char *text)
-{
-    snprintf(message, sizeof message, "%s", text);
-    return status;
-}
 
 /* The compile cache, with room for one entry. */
 static char kept[1 << 16];
