@@ -92,7 +92,7 @@ static inline int open_wide_context(void **state)
 {
     int failed = open_context(state);
     if (!failed) {
-        test_context->narrow = 0;
+        test_context->index32_limit = 0;
     }
     return failed;
 }
@@ -100,7 +100,7 @@ static inline int open_other_wide_context(void **state)
 {
     int failed = open_other_context(state);
     if (!failed) {
-        test_context->narrow = 0;
+        test_context->index32_limit = 0;
     }
     return failed;
 }

@@ -8,7 +8,7 @@
 #include "node.h"
 
 #include "kernels/cast.h"
-#include "kernels/expression.h"
+#include "tensor/expression.h"
 
 /* Operands of nodes: the index of a node, or OPS_GROUP_LEAF | the index of a leaf. */
 #define OPS_GROUP_LEAF 0x80u

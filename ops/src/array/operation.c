@@ -1,7 +1,7 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
 #include "deferred.h"
-#include "kernels/expression.h"
+#include "kernels/functions.h"
 
 #include <string.h>
 

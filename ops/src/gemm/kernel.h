@@ -3,7 +3,7 @@
 #ifndef OPS_SRC_GEMM_KERNEL_H
 #define OPS_SRC_GEMM_KERNEL_H
 
-#include "kernels/expression.h"
+#include "tensor/expression.h"
 #include "tensor/indexing.h"
 
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)

@@ -233,7 +233,7 @@ static hal_status with_copies(ops_context *context, const ops_product *product)
         status = find_kernel(context, &p, &description, &entry);
     }
     /* Copies may add entries, and with them remove this one. */
-    ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0} : *entry;
+    ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0, 0} : *entry;
     hal_kernel_retain(found.kernel);
     if (!status && copy_a) {
         status = make_copy(context, &p.a, &copies[0]);

@@ -86,9 +86,10 @@ static hal_status run(ops_context *context, task *t)
     if (status) {
         return status;
     }
-    const uint32_t depth = context->part_depth ? context->part_depth
-                                               : ops_gemm_choose_depth(context->info, &t->plan,
-                                                                       &t->work, t->product.batch);
+    const uint32_t depth =
+        context->forced_split_depth
+            ? context->forced_split_depth
+            : ops_gemm_choose_depth(context->info, &t->plan, &t->work, t->product.batch);
     if (depth && depth < t->work.k && t->product.batch == 1) {
         status = ops_gemm_split(context, t, depth);
         if (status != HAL_ERROR_OUT_OF_MEMORY) {
@@ -274,7 +275,7 @@ static void choose_layout(const ops_context *context, task *t)
         plan->row_step[i] = step_of(input->row_stride, input->rows);
         plan->column_step[i] = step_of(input->column_stride, input->columns);
     }
-    plan->wide = far >= context->narrow;
+    plan->wide = far >= context->index32_limit;
     plan->fused = (context->info->exactness & HAL_EXACT_FMA) != 0;
     plan->parted = t->k_all % (work->k ? work->k : 1) != 0;
     plan->a.k_contiguous = plan->adds || p->a.column_stride == 1;

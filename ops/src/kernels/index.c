@@ -119,11 +119,7 @@ static hal_status prepare(ops_context *context, task *t, uint32_t leader, uint32
     ops_cache_key signature;
     signature.count = 0;
     ops_cache_key_append(&signature, t->family);
-    for (uint32_t i = 0; i < t->tensor_count; i++) {
-        uint32_t slot = t->body.slots[i];
-        ops_cache_key_append(&signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
-                                             (uint64_t)t->bindings.access[slot] << 16);
-    }
+    ops_bindings_key(&t->bindings, t->body.slots, t->tensor_count, &signature);
     ops_elementwise_key(&t->space, &t->walk, &signature);
     *entry = ops_cache_find(context, &signature, key);
     return HAL_OK;

@@ -1,7 +1,7 @@
 /* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
 #include "tensor/overlap.h"
 #include "cast.h"
-#include "expression.h"
+#include "functions.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
 
@@ -221,11 +221,7 @@ static hal_status run(ops_context *context, const call *c)
     ops_cache_key_append(&signature, OPS_FAMILY_POINTWISE);
     ops_cache_key_append(&signature, c->expression->hash[0]);
     ops_cache_key_append(&signature, c->expression->hash[1]);
-    for (uint32_t i = 0; i < space.view_count; i++) {
-        uint32_t slot = plan.slots[i];
-        ops_cache_key_append(&signature, slot | (uint64_t)bindings.types[slot] << 8 |
-                                             (uint64_t)bindings.access[slot] << 16);
-    }
+    ops_bindings_key(&bindings, plan.slots, space.view_count, &signature);
     ops_elementwise_key(&space, &walk, &signature);
     ops_entry *entry = ops_cache_find(context, &signature, key);
     if (!entry) {

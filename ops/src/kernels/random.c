@@ -61,7 +61,7 @@ static hal_status make_plan(const ops_context *context, const ops_tensor *y, pla
     p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
     uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
     p->base = ops_base(&p->bindings, slot, y);
-    p->wide = (int64_t)total + p->base >= context->narrow;
+    p->wide = (int64_t)total + p->base >= context->index32_limit;
     uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
     p->vectors = (total | start | (uint64_t)p->base) % p->per_block == 0;
     uint64_t blocks = (total + p->per_block - 1) / p->per_block;

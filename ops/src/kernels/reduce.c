@@ -364,11 +364,7 @@ static void sign(const ops_reduce_pass *pass, ops_cache_key *signature)
         ops_cache_key_append(signature, expressions[i] ? expressions[i]->hash[0] : 0);
         ops_cache_key_append(signature, expressions[i] ? expressions[i]->hash[1] : 0);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = pass->slots[i];
-        ops_cache_key_append(signature, slot | (uint64_t)pass->bindings.types[slot] << 8 |
-                                            (uint64_t)pass->bindings.access[slot] << 16);
-    }
+    ops_bindings_key(&pass->bindings, pass->slots, count, signature);
     ops_reduce_layout_key(&pass->team, signature);
     ops_axis_key(&pass->axis, count, signature);
     ops_layout_key(&pass->space, &pass->layout, signature);

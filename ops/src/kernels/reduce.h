@@ -2,8 +2,8 @@
 #ifndef OPS_SRC_KERNELS_REDUCE_H
 #define OPS_SRC_KERNELS_REDUCE_H
 
-#include "expression.h"
 #include "fold.h"
+#include "tensor/expression.h"
 
 #define OPS_REDUCE_MAX_IN OPS_MAX_INPUTS
 

@@ -81,11 +81,7 @@ static void sign(const plan *p, ops_cache_key *signature)
     ops_cache_key_append(signature, OPS_FAMILY_SOFTMAX);
     ops_cache_key_append(signature, p->logarithm | (uint64_t)p->elements_per_item << 8 |
                                         (uint64_t)p->type << 16);
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t slot = p->slots[i];
-        ops_cache_key_append(signature, slot | (uint64_t)p->bindings.types[slot] << 8 |
-                                            (uint64_t)p->bindings.access[slot] << 16);
-    }
+    ops_bindings_key(&p->bindings, p->slots, 2, signature);
     ops_reduce_layout_key(&p->team, signature);
     ops_axis_key(&p->axis, 2, signature);
     ops_layout_key(&p->space, &p->layout, signature);

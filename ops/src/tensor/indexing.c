@@ -180,7 +180,7 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
                                         : inner == 1 ? OPS_INNER_ONE
                                                      : OPS_INNER_ANY);
     }
-    layout->wide = furthest + reach >= context->narrow;
+    layout->wide = furthest + reach >= context->index32_limit;
     uint32_t bytes = scalar_count(layout) * (layout->wide ? 8 : 4);
     layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
 }

@@ -469,7 +469,7 @@ static void missing_kernels_are_deferred(void **state)
     ops_context *usual = test_context; /* which has made kernels already */
     ok(ops_context_create(test_queue, &test_context));
     test_context->info = usual->info;
-    test_context->narrow = usual->narrow;
+    test_context->index32_limit = usual->index32_limit;
     ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
     float single[9 * 13], fused[9 * 13];
     uint32_t turns = 0;

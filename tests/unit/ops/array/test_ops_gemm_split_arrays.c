@@ -26,7 +26,7 @@ static int open_place(void **state)
         return -1;
     }
     context->compile_policy->fast_compile_ns = UINT64_MAX;
-    context->part_depth = DEPTH;
+    context->forced_split_depth = DEPTH;
     return 0;
 }
 
@@ -115,8 +115,8 @@ static void compute(int salt)
 static uint32_t kernels(void)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < context->capacity; i++) {
-        count += context->entries[i].kernel != NULL;
+    for (uint32_t i = 0; i < context->kernels.capacity; i++) {
+        count += context->kernels.entries[i].kernel != NULL;
     }
     return count;
 }
@@ -134,7 +134,7 @@ static void what_was_recorded_is_recorded_again(void **state)
     compute(1);
     assert_int_equal(kernels(), 2);
     assert_int_equal(compiled(), 1);
-    context->part_depth = 0; /* a call that is planned anew would have one kernel */
+    context->forced_split_depth = 0; /* a call that is planned anew would have one kernel */
     for (int salt = 2; salt < 5; salt++) {
         compute(salt);
     }

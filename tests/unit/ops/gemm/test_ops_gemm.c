@@ -381,7 +381,7 @@ static void ever_new_shapes(void **state)
         a.shape[0] = c.shape[0] = i / 80 + 1;
         b.shape[1] = c.shape[1] = i % 80 + 1;
         ok(ops_gemm(test_context, NULL, &a, &b, &c));
-        assert_true(test_context->count <= OPS_CACHE_KERNELS);
+        assert_true(test_context->kernels.count <= OPS_CACHE_KERNELS);
     }
     ok(hal_queue_wait(test_queue, HAL_WAIT_FOREVER));
     truncate_to_small(&p);

@@ -36,7 +36,7 @@ static int open_parts(void **state)
 {
     const int failed = open_units(state, 2);
     if (!failed) {
-        test_context->part_depth = 32;
+        test_context->forced_split_depth = 32;
     }
     return failed;
 }

@@ -23,7 +23,7 @@ static int open_split_wide_context(void **state)
 {
     int failed = open_split_context(state);
     if (!failed) {
-        test_context->narrow = 0;
+        test_context->index32_limit = 0;
     }
     return failed;
 }
@@ -32,7 +32,7 @@ static void split(uint32_t units, uint32_t depth)
 {
     split_info.compute_units = units;
     split_info.max_grid[0] = 65535;
-    test_context->part_depth = depth;
+    test_context->forced_split_depth = depth;
 }
 
 /* What memory the parts get is not zero by chance. */
@@ -48,10 +48,10 @@ static void soil_pool(void)
 /* Kernels that the context has made for products of this kind: two of a split one. */
 static uint32_t kernels_of(product *p)
 {
-    const uint32_t before = test_context->count;
+    const uint32_t before = test_context->kernels.count;
     ok(ops_gemm(test_context, &p->options, &p->a.t, &p->b.t, &p->c.t));
     box_upload(&p->c);
-    return test_context->count - before;
+    return test_context->kernels.count - before;
 }
 
 static void two_kernels(void **state)

@@ -1,0 +1,16 @@
+/* Expressions of functions of one and two values. Used by the pointwise functions and by arrays. */
+#ifndef OPS_SRC_KERNELS_FUNCTIONS_H
+#define OPS_SRC_KERNELS_FUNCTIONS_H
+
+#include "tensor/expression.h"
+
+/* The expressions of functions, which a context keeps. `caller` is named in messages.
+ * Errors: INVALID_ARGUMENT for a function that is none or does not take the type. */
+hal_status ops_unary_expression(ops_context *context, const char *caller,
+                                ops_unary_function function, hal_type type,
+                                ops_expression **expression);
+hal_status ops_binary_expression(ops_context *context, const char *caller,
+                                 ops_binary_function function, hal_type type,
+                                 ops_expression **expression);
+
+#endif

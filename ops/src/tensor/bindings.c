@@ -1,0 +1,68 @@
+/* The bindings of a dispatch, see bindings.h. */
+#include "bindings.h"
+
+#include "context.h"
+
+uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_tensor *tensor,
+                  uint32_t access)
+{
+    uint64_t size = hal_type_size(tensor->type);
+    uint64_t start = 0, end = 0; /* nothing is bound of a tensor without elements */
+    hal_buffer *buffer = NULL;
+    if (ops_tensor_get_element_count(tensor) > 0) {
+        buffer = tensor->buffer;
+        int64_t first, last;
+        ops_span(tensor, &first, &last);
+        uint64_t alignment = context->info->binding_alignment; /* a power of two */
+        alignment = alignment > size ? alignment : size;
+        start = (uint64_t)first * size & ~(alignment - 1);
+        end = (uint64_t)last * size;
+    }
+    for (uint32_t i = 0; i < bindings->count; i++) {
+        hal_range *range = &bindings->ranges[i];
+        uint64_t range_end = range->offset + range->length;
+        if (range->buffer == buffer && bindings->types[i] == tensor->type &&
+            ((access | bindings->access[i]) & HAL_ACCESS_WRITE) && start < range_end &&
+            range->offset < end) {
+            range->offset = start < range->offset ? start : range->offset;
+            range->length = (end > range_end ? end : range_end) - range->offset;
+            bindings->access[i] |= (uint8_t)access;
+            return i;
+        }
+    }
+    if (bindings->count == HAL_IR_MAX_BINDINGS) {
+        return HAL_IR_MAX_BINDINGS;
+    }
+    uint32_t slot = bindings->count++;
+    bindings->ranges[slot] = (hal_range){buffer, start, end - start};
+    bindings->access[slot] = (uint8_t)access;
+    bindings->types[slot] = tensor->type;
+    return slot;
+}
+
+int64_t ops_base(const ops_bindings *bindings, uint32_t slot, const ops_tensor *tensor)
+{
+    const hal_range *range = &bindings->ranges[slot];
+    int64_t first = (int64_t)(range->offset >> __builtin_ctz(hal_type_size(tensor->type)));
+    return ops_tensor_get_element_count(tensor) > 0 ? tensor->offset - first : 0;
+}
+
+void ops_declare_bindings(hal_ir_builder *builder, const ops_bindings *bindings)
+{
+    static const char *const names[HAL_IR_MAX_BINDINGS] = {
+        "b0",  "b1",  "b2",  "b3",  "b4",  "b5",  "b6",  "b7",  "b8",  "b9",  "b10", "b11",
+        "b12", "b13", "b14", "b15", "b16", "b17", "b18", "b19", "b20", "b21", "b22", "b23"};
+    for (uint32_t i = 0; i < bindings->count; i++) {
+        hal_ir_binding(builder, names[i], bindings->types[i], bindings->access[i]);
+    }
+}
+
+void ops_bindings_key(const ops_bindings *bindings, const uint8_t *slots, uint32_t count,
+                      ops_cache_key *key)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t slot = slots[i];
+        ops_cache_key_append(key, slot | (uint64_t)bindings->types[slot] << 8 |
+                                      (uint64_t)bindings->access[slot] << 32);
+    }
+}

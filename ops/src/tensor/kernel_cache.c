@@ -1,0 +1,174 @@
+/* The kernels of a context, see kernel_cache.h. */
+#include "kernel_cache.h"
+
+#include "compile_policy.h"
+#include "context.h"
+
+#include <xxhash.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The entry with the key, or the free one where it belongs. */
+static ops_entry *cache_slot(ops_entry *entries, uint32_t capacity, const uint64_t key[2])
+{
+    uint32_t i = (uint32_t)key[0] & (capacity - 1);
+    while (entries[i].key[1] && (entries[i].key[0] != key[0] || entries[i].key[1] != key[1])) {
+        i = (i + 1) & (capacity - 1);
+    }
+    return &entries[i];
+}
+
+static hal_status cache_grow(ops_kernel_cache *cache)
+{
+    uint32_t capacity = cache->capacity ? 2 * cache->capacity : 64;
+    ops_entry *entries = calloc(capacity, sizeof *entries);
+    if (!entries) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "The host has no %zu bytes for %u kernels of an op context",
+                              capacity * sizeof *entries, capacity);
+    }
+    for (uint32_t i = 0; i < cache->capacity; i++) {
+        const ops_entry *entry = &cache->entries[i];
+        if (entry->key[1]) {
+            *cache_slot(entries, capacity, entry->key) = *entry;
+        }
+    }
+    free(cache->entries);
+    cache->entries = entries;
+    cache->capacity = capacity;
+    cache->hand = 0;
+    return HAL_OK;
+}
+
+/* Frees a slot and moves up entries that would no longer be found past it. */
+static void cache_remove(ops_kernel_cache *cache, uint32_t slot)
+{
+    const uint32_t mask = cache->capacity - 1;
+    hal_kernel_release(cache->entries[slot].kernel);
+    for (uint32_t next = (slot + 1) & mask; cache->entries[next].key[1]; next = (next + 1) & mask) {
+        const uint32_t home = (uint32_t)cache->entries[next].key[0] & mask;
+        if (((next - home) & mask) >= ((next - slot) & mask)) {
+            cache->entries[slot] = cache->entries[next];
+            slot = next;
+        }
+    }
+    memset(&cache->entries[slot], 0, sizeof cache->entries[slot]);
+    cache->count--;
+}
+
+/* Second chance: an entry that was used since the hand passed it is passed once more. */
+static void cache_evict(ops_kernel_cache *cache)
+{
+    for (;;) {
+        const uint32_t slot = cache->hand;
+        ops_entry *entry = &cache->entries[slot];
+        cache->hand = (slot + 1) & (cache->capacity - 1);
+        if (entry->key[1] && !entry->was_used) {
+            cache_remove(cache, slot);
+            return;
+        }
+        entry->was_used = 0;
+    }
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+hal_status ops_kernel_cache_init(ops_kernel_cache *cache)
+{
+    *cache = (ops_kernel_cache){NULL, 0, 0, 0};
+    return cache_grow(cache);
+}
+
+void ops_kernel_cache_deinit(ops_kernel_cache *cache)
+{
+    for (uint32_t i = 0; i < cache->capacity; i++) {
+        hal_kernel_release(cache->entries[i].kernel);
+    }
+    free(cache->entries);
+    cache->entries = NULL;
+    cache->capacity = cache->count = 0;
+}
+
+void ops_cache_key_fold(ops_cache_key *key)
+{
+    const XXH128_hash_t hash = XXH3_128bits(key->words, key->count * sizeof(uint64_t));
+    key->words[0] = hash.low64;
+    key->words[1] = hash.high64;
+    key->count = 2;
+}
+
+void ops_cache_key_append_bytes(ops_cache_key *key, const void *bytes, size_t count)
+{
+    const char *from = bytes;
+    for (; count >= sizeof(uint64_t); count -= sizeof(uint64_t), from += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, from, sizeof word);
+        ops_cache_key_append(key, word);
+    }
+    if (count) {
+        uint64_t word = 0;
+        memcpy(&word, from, count);
+        ops_cache_key_append(key, word);
+    }
+}
+
+ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *key, uint64_t hash[2])
+{
+    const ops_kernel_cache *cache = &context->kernels;
+    const XXH128_hash_t made = XXH3_128bits(key->words, key->count * sizeof(uint64_t));
+    hash[0] = made.low64;
+    hash[1] = made.high64 | 1; /* never the key of a free slot */
+    ops_entry *entry = cache_slot(cache->entries, cache->capacity, hash);
+    if (!entry->key[1]) {
+        return NULL;
+    }
+    entry->was_used = 1;
+    return entry;
+}
+
+hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_kernel *kernel,
+                            uint64_t workspace_bytes, ops_entry **entry)
+{
+    ops_kernel_cache *cache = &context->kernels;
+    if (cache->count == OPS_CACHE_KERNELS) {
+        cache_evict(cache);
+    }
+    if (2 * (cache->count + 1) > cache->capacity) {
+        hal_status status = cache_grow(cache);
+        if (status) {
+            hal_kernel_release(kernel);
+            return status;
+        }
+    }
+    *entry = cache_slot(cache->entries, cache->capacity, hash);
+    **entry = (ops_entry){{hash[0], hash[1]}, kernel, workspace_bytes, 0};
+    cache->count++;
+    return HAL_OK;
+}
+
+hal_status ops_cache_build(ops_context *context, const uint64_t hash[2], hal_ir_builder *builder,
+                           ops_entry **entry)
+{
+    if (context->compile_policy->refuses) {
+        hal_ir_builder_destroy(builder);
+        return OPS_COMPILE_DEFERRED;
+    }
+    const uint64_t begin = now_ns();
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    hal_status status = hal_ir_builder_finish(builder, &ir);
+    hal_ir_builder_destroy(builder);
+    if (!status) {
+        status = hal_kernel_create(context->device, ir, &kernel);
+    }
+    hal_ir_kernel_destroy(ir);
+    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
+    return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+}
