@@ -1,10 +1,9 @@
-/* What the parts of the portable matrix product's builder share while a kernel is emitted:
- * gemm/kernel.c (scalars, places, the result), gemm/staged.c, gemm/matrix.c, gemm/sliced.c and
- * gemm/direct.c (the sums). */
+/* What the files that emit the portable matrix product share: kernel.c (scalars, places of
+ * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c and emit_direct.c (the sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
-#include "kernel.h"
+#include "plan.h"
 
 #define OPS_GEMM_MAX_SUMS 256u    /* of a work-item */
 #define OPS_GEMM_MAX_FRAGMENT 64u /* rows, columns or steps of k that a work-item holds at once */
@@ -49,7 +48,7 @@ typedef struct ops_gemm_element {
 void ops_gemm_emit_direct(ops_gemm_emitter *e);
 void ops_gemm_emit_staged(ops_gemm_emitter *e);
 void ops_gemm_emit_matrix(ops_gemm_emitter *e);
-void ops_gemm_emit_sliced(ops_gemm_emitter *e);
+void ops_gemm_emit_intra_group(ops_gemm_emitter *e);
 
 /* Loads what the result of an element needs, and finishes and stores it, perhaps much later. */
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,

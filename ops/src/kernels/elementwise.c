@@ -94,7 +94,7 @@ static hal_status plan_rows(const ops_context *context, const char *function,
     walk->grid[0] = (uint32_t)groups;
     walk->grid[1] = (uint32_t)((rows + layers - 1) / layers);
     walk->grid[2] = (uint32_t)layers;
-    walk->deep = layers > 1;
+    walk->grid_may_overrun = layers > 1;
     return HAL_OK;
 }
 
@@ -147,7 +147,7 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_e
     const ops_layout *layout = cursor->layout;
     uint32_t last = layout->rank - 1;
     hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
-    if (walk->deep) {
+    if (walk->grid_may_overrun) {
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
         row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
@@ -162,7 +162,7 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_e
     for (uint32_t view = 0; view < layout->view_count; view++) {
         cursor->index[view] = ops_layout_step(b, layout, values, view, cursor->index[view], column);
     }
-    if (walk->deep) {
+    if (walk->grid_may_overrun) {
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
         cursor->guard = hal_ir_and(b, cursor->guard, hal_ir_lt(b, start, values->total));
     }
@@ -224,7 +224,7 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const char *fun
     walk->group = walk->group < info->max_group_items ? walk->group : info->max_group_items;
     walk->group = walk->group < info->max_group_size[0] ? walk->group : info->max_group_size[0];
     walk->lines = 1;
-    walk->deep = 0;
+    walk->grid_may_overrun = 0;
     walk->tail = 0;
     /* Few elements are spread over the units first: each then has less to do, and less code. */
     const uint64_t items = (uint64_t)ops_space_elements(space);
@@ -250,7 +250,8 @@ void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *wal
                          ops_cache_key *signature)
 {
     ops_cache_key_append(signature, walk->width | (uint64_t)walk->rows << 8 |
-                                        (uint64_t)walk->tail << 9 | (uint64_t)walk->deep << 10 |
+                                        (uint64_t)walk->tail << 9 |
+                                        (uint64_t)walk->grid_may_overrun << 10 |
                                         (uint64_t)walk->lines << 16 | (uint64_t)walk->group << 32);
     ops_layout_key(space, &walk->layout, signature);
 }

@@ -15,7 +15,7 @@ typedef struct ops_elementwise_plan {
     uint32_t group; /* work-items of a group along x */
     uint32_t lines; /* rows: neighbours of the second innermost dimension in one group, along y */
     uint8_t rows;   /* the innermost dimension has the grid's x for itself */
-    uint8_t deep;   /* rows: the grid may count more rows than there are */
+    uint8_t grid_may_overrun; /* rows: the grid may count more rows than there are */
     uint8_t tail;   /* the last work-item has fewer elements than width */
     uint32_t grid[3];
 } ops_elementwise_plan;

@@ -186,16 +186,16 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     grid[0] = (uint32_t)columns;
     grid[1] = (uint32_t)((rows + layers - 1) / layers);
     grid[2] = (uint32_t)layers;
-    team->deep = layers > 1;
+    team->grid_may_overrun = layers > 1;
     return HAL_OK;
 }
 
 void ops_reduce_layout_key(const ops_reduce_layout *team, ops_cache_key *signature)
 {
-    ops_cache_key_append(signature, team->outputs | (uint64_t)team->along << 16 |
-                                        (uint64_t)team->subgroup << 32 |
-                                        (uint64_t)team->axis_first << 48 |
-                                        (uint64_t)team->rows << 49 | (uint64_t)team->deep << 50);
+    ops_cache_key_append(signature,
+                         team->outputs | (uint64_t)team->along << 16 |
+                             (uint64_t)team->subgroup << 32 | (uint64_t)team->axis_first << 48 |
+                             (uint64_t)team->rows << 49 | (uint64_t)team->grid_may_overrun << 50);
 }
 
 void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *team)
@@ -234,7 +234,7 @@ void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *team,
     uint32_t last = layout->rank - 1;
     hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
     member->inside = hal_ir_lt(b, output, values->size[last]);
-    if (team->deep) {
+    if (team->grid_may_overrun) {
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
         row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
@@ -285,7 +285,7 @@ void ops_axis_put(const ops_axis *axis, const ops_layout *layout, ops_block *blo
         if (axis->step[view] != OPS_INNER_ANY) {
             continue;
         }
-        ops_put_index(block, layout->wide, axis->stride[view]);
+        ops_put_index(block, layout->index64, axis->stride[view]);
     }
 }
 
@@ -293,10 +293,10 @@ void ops_axis_declare(hal_ir_builder *b, const ops_axis *axis, const ops_layout 
                       hal_ir_value *strides)
 {
     for (uint32_t view = 0; view < layout->view_count; view++) {
-        strides[view] =
-            axis->step[view] == OPS_INNER_ANY
-                ? ops_scalar(b, "axis_stride", view, 0, layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32)
-                : HAL_IR_NONE;
+        strides[view] = axis->step[view] == OPS_INNER_ANY
+                            ? ops_scalar(b, "axis_stride", view, 0,
+                                         layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32)
+                            : HAL_IR_NONE;
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct ops_reduce_layout {
     uint32_t subgroup;       /* lanes that combine by shuffles; 0: all through shared memory */
     uint8_t axis_first;      /* dimension 0 of the group runs along the axis */
     uint8_t rows; /* the innermost dimension of the outputs has the grid's x for itself */
-    uint8_t deep; /* rows: y and z of the grid count the others */
+    uint8_t grid_may_overrun; /* rows: y and z of the grid count the others */
 } ops_reduce_layout;
 
 /* The axis as the views step along it. */
@@ -43,8 +43,8 @@ typedef struct ops_reduce_lane {
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
                               const ops_axis *axis, uint32_t lead, ops_reduce_layout *team);
 
-/* Groups that cover the outputs, in x and y of the grid; z is left to slices where team->deep is
- * not set. */
+/* Groups that cover the outputs, in x and y of the grid; z is free for slices where
+ * team->grid_may_overrun is not set. */
 hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
                                   const ops_space *space, ops_reduce_layout *team,
                                   uint32_t grid[3]);

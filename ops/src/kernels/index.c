@@ -333,8 +333,8 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
     ops_block block;
     ops_block_begin(&block);
     ops_layout_put(&t.space, &t.walk.layout, &block);
-    ops_put_index(&block, t.walk.layout.wide, x->shape[axis]);
-    ops_put_index(&block, t.walk.layout.wide, axis_stride);
+    ops_put_index(&block, t.walk.layout.index64, x->shape[axis]);
+    ops_put_index(&block, t.walk.layout.index64, axis_stride);
     return run(context, &t, entry, &block);
 }
 

@@ -16,7 +16,7 @@ typedef struct plan {
     const char *function;
     hal_type storage, type; /* of elements, of values */
     uint8_t kind;
-    uint8_t wide;    /* 64-bit indices */
+    uint8_t index64; /* 64-bit indices */
     uint8_t vectors; /* a block's elements are stored at once */
     uint32_t per_block, group;
     uint32_t grid[3];
@@ -61,7 +61,7 @@ static hal_status make_plan(const ops_context *context, const ops_tensor *y, pla
     p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
     uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
     p->base = ops_base(&p->bindings, slot, y);
-    p->wide = (int64_t)total + p->base >= context->index32_limit;
+    p->index64 = (int64_t)total + p->base >= context->index32_limit;
     uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
     p->vectors = (total | start | (uint64_t)p->base) % p->per_block == 0;
     uint64_t blocks = (total + p->per_block - 1) / p->per_block;
@@ -70,7 +70,7 @@ static hal_status make_plan(const ops_context *context, const ops_tensor *y, pla
 
 static void declare(hal_ir_builder *b, const plan *p, scalars *s)
 {
-    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    hal_type index = p->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     hal_type carrier = hal_type_is_float(p->type) ? p->type : (hal_type)HAL_TYPE_U32;
     s->total = hal_ir_scalar_value(b, "total", index);
     s->base = hal_ir_scalar_value(b, "base", index);
@@ -153,7 +153,7 @@ static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_i
 static void emit(hal_ir_builder *b, const plan *p)
 {
     scalars s;
-    hal_type index = p->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    hal_type index = p->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     ops_declare_bindings(b, &p->bindings);
     hal_ir_group_size(b, p->group, 1, 1);
     declare(b, p, &s);
@@ -161,7 +161,7 @@ static void emit(hal_ir_builder *b, const plan *p)
                                     ops_index_constant(b, index, p->group));
     block = hal_ir_add(b, block, ops_value_cast(b, index, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
     hal_ir_value high = hal_ir_u32(b, 0);
-    if (p->wide) {
+    if (p->index64) {
         hal_ir_value shift = hal_ir_u64(b, 32);
         high = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, block, shift));
     }
@@ -199,7 +199,7 @@ static hal_status run(ops_context *context, const char *function, uint8_t kind, 
     uint64_t cache_key[2];
     signature.count = 0;
     ops_cache_key_append(&signature, OPS_FAMILY_RANDOM);
-    ops_cache_key_append(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.wide << 16 |
+    ops_cache_key_append(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.index64 << 16 |
                                          (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
     ops_entry *entry = ops_cache_find(context, &signature, cache_key);
     if (!entry) {
@@ -216,8 +216,8 @@ static hal_status run(ops_context *context, const char *function, uint8_t kind, 
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_put_index(&block, p.wide, ops_tensor_get_element_count(y));
-    ops_put_index(&block, p.wide, p.base);
+    ops_put_index(&block, p.index64, ops_tensor_get_element_count(y));
+    ops_put_index(&block, p.index64, p.base);
     const uint32_t words[4] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32), (uint32_t)key.stream,
                                (uint32_t)(key.stream >> 32)};
     for (uint32_t i = 0; i < 4; i++) {

@@ -311,7 +311,7 @@ static void choose_slices(const ops_context *context, ops_reduce_pass *pass)
     most = most < context->info->max_grid[2] ? most : context->info->max_grid[2];
     int64_t slices = (wanted + groups - 1) / groups;
     slices = slices < most ? slices : most;
-    if (2 * groups > wanted || slices < 2 || team->deep) {
+    if (2 * groups > wanted || slices < 2 || team->grid_may_overrun) {
         pass->slice_length = (uint32_t)length;
         return;
     }

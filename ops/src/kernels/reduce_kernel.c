@@ -223,7 +223,7 @@ void ops_reduce_put(const ops_reduce_pass *pass, ops_block *block)
     ops_put_u32(block, (uint32_t)pass->axis.length);
     if (pass->to_partials) {
         ops_put_u32(block, pass->slice_length);
-        ops_put_index(block, pass->layout.wide, pass->slice_stride);
+        ops_put_index(block, pass->layout.index64, pass->slice_stride);
     } else if (pass->kind == OPS_REDUCE_MEAN) {
         ops_put_number(block, pass->type, (double)pass->mean_length);
     }

@@ -56,7 +56,7 @@ static int64_t highest_place(const ops_space *space, uint32_t view)
 
 static uint32_t scalar_count(const ops_layout *layout)
 {
-    uint32_t count = 1 + (layout->rank - 1) * (layout->wide ? 1 : 3);
+    uint32_t count = 1 + (layout->rank - 1) * (layout->index64 ? 1 : 3);
     for (uint32_t view = 0; view < layout->view_count; view++) {
         count += layout->rank + (layout->inner[view] == OPS_INNER_ANY);
     }
@@ -76,7 +76,7 @@ static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
 static hal_ir_value declare(hal_ir_builder *b, const ops_layout *layout, const char *name,
                             uint32_t i, uint32_t j, uint64_t value)
 {
-    hal_type type = layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    hal_type type = layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     return layout->baked ? ops_index_constant(b, type, value) : ops_scalar(b, name, i, j, type);
 }
 
@@ -180,15 +180,15 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
                                         : inner == 1 ? OPS_INNER_ONE
                                                      : OPS_INNER_ANY);
     }
-    layout->wide = furthest + reach >= context->index32_limit;
-    uint32_t bytes = scalar_count(layout) * (layout->wide ? 8 : 4);
+    layout->index64 = furthest + reach >= context->index32_limit;
+    uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
     layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
 }
 
 void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *signature)
 {
     ops_cache_key_append(signature, layout->rank | layout->view_count << 8 |
-                                        (uint32_t)layout->wide << 16 |
+                                        (uint32_t)layout->index64 << 16 |
                                         (uint32_t)layout->baked << 17);
     uint64_t inner = 0;
     for (uint32_t view = 0; view < layout->view_count; view++) {
@@ -212,10 +212,10 @@ void ops_layout_put(const ops_space *space, const ops_layout *layout, ops_block 
         return;
     }
     uint32_t last = layout->rank - 1;
-    ops_put_index(block, layout->wide, ops_space_elements(space));
+    ops_put_index(block, layout->index64, ops_space_elements(space));
     for (uint32_t i = 1; i < layout->rank; i++) {
-        ops_put_index(block, layout->wide, space->size[i]);
-        if (!layout->wide) {
+        ops_put_index(block, layout->index64, space->size[i]);
+        if (!layout->index64) {
             uint32_t magic, shift;
             magic_division((uint32_t)space->size[i], &magic, &shift);
             ops_put_u32(block, magic);
@@ -224,9 +224,9 @@ void ops_layout_put(const ops_space *space, const ops_layout *layout, ops_block 
     }
     for (uint32_t view = 0; view < layout->view_count; view++) {
         uint32_t strides = layout->inner[view] == OPS_INNER_ANY ? last + 1 : last;
-        ops_put_index(block, layout->wide, space->base[view]);
+        ops_put_index(block, layout->index64, space->base[view]);
         for (uint32_t i = 0; i < strides; i++) {
-            ops_put_index(block, layout->wide, space->stride[view][i]);
+            ops_put_index(block, layout->index64, space->stride[view][i]);
         }
     }
 }
@@ -235,11 +235,11 @@ void ops_layout_declare(hal_ir_builder *b, const ops_space *space, const ops_lay
                         ops_layout_values *values)
 {
     uint32_t last = layout->rank - 1;
-    values->type = layout->wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    values->type = layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     values->total = declare(b, layout, "total", 0, 0, (uint64_t)ops_space_elements(space));
     for (uint32_t i = 1; i < layout->rank; i++) {
         values->size[i] = declare(b, layout, "size", i, 0, (uint64_t)space->size[i]);
-        if (!layout->wide) {
+        if (!layout->index64) {
             uint32_t magic, shift;
             magic_division((uint32_t)space->size[i], &magic, &shift);
             values->magic[i] = declare(b, layout, "magic", i, 0, magic);

@@ -26,7 +26,7 @@ enum { OPS_INNER_ZERO = 0, OPS_INNER_ONE = 1, OPS_INNER_ANY = 2 };
 typedef struct ops_layout {
     uint32_t rank;
     uint32_t view_count;
-    uint8_t wide;  /* indices have 64 bits */
+    uint8_t index64; /* indices have 64 bits */
     uint8_t baked; /* sizes and strides are constants: the scalars would not fit */
     uint8_t inner[OPS_MAX_VIEWS];
 } ops_layout;

@@ -3,7 +3,8 @@
  * layouts, types, batches, alpha, beta, epilogues, operands that must be copied, bad arguments. */
 #include "ops_gemm_fixture.h"
 
-#include "gemm/kernel.h"
+#include "gemm/cost.h"
+#include "gemm/tiles.h"
 
 static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_impl impl)
 {

@@ -3,7 +3,8 @@
  * gives the same bits (promise 17). */
 #include "ops_gemm_fixture.h"
 
-#include "gemm/kernel.h"
+#include "gemm/cost.h"
+#include "gemm/tiles.h"
 
 /* A device of the other kind on which every product is split: `units` steers whether staged tiles
  * or slices compute the parts. */
@@ -225,10 +226,10 @@ static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, 
     ops_gemm_plan plan = {.type_ab = type, .accumulator = HAL_TYPE_F32};
     const ops_gemm_work work = {
         .m = (uint32_t)m, .n = (uint32_t)n, .k = (uint32_t)k, .k_all = (uint32_t)k};
-    if (!ops_gemm_choose_slices(info, m, n, k, 1, hal_type_size(type), 1, &plan.tiles)) {
+    if (!ops_gemm_choose_intra_group_tiles(info, m, n, k, 1, hal_type_size(type), 1, &plan.tiles)) {
         ops_gemm_choose_tiles(info, m, n, 1, hal_type_size(type), 0, &plan.tiles);
     }
-    return ops_gemm_choose_depth(info, &plan, &work, 1);
+    return ops_gemm_choose_split_k(info, &plan, &work, 1);
 }
 
 static hal_device_info large_device(void)
@@ -290,7 +291,7 @@ static void larger_tiles_of_matrix_units(void **state)
         assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, k, 1,
                                                  HAL_TYPE_BF16, 0, &plan.tiles));
         assert_true(work.m / plan.tiles.block_m * (work.n / plan.tiles.block_n) >= 132);
-        const uint32_t depth = ops_gemm_choose_depth(&info, &plan, &work, 1);
+        const uint32_t depth = ops_gemm_choose_split_k(&info, &plan, &work, 1);
         assert_int_equal(depth > 0, k >= 4096);
         if (depth) {
             const uint32_t count = (work.k + depth - 1) / depth;
@@ -339,9 +340,11 @@ static void adding_fits(void **state)
         info.max_group_items = info.max_group_size[0] = 64u << i / 4 % 3;
         info.shared_bytes = 1024u << i % 3;
         ops_gemm_tiles t;
-        ops_gemm_choose_adding(&info, sizes[i % 4], sizes[i / 4 % 4], parts[i / 12 % 5], width, &t);
-        assert_in_range((uint32_t)t.lanes_m * t.lanes_n * t.slices, 1, info.max_group_items);
-        assert_in_range(ops_gemm_sliced_elements(&t) * width, 1, info.shared_bytes);
+        ops_gemm_choose_reduce_tiles(&info, sizes[i % 4], sizes[i / 4 % 4], parts[i / 12 % 5],
+                                     width, &t);
+        assert_in_range((uint32_t)t.lanes_m * t.lanes_n * t.intra_group_split_k, 1,
+                        info.max_group_items);
+        assert_in_range(ops_gemm_intra_group_elements(&t) * width, 1, info.shared_bytes);
         assert_int_equal(t.block_m, t.lanes_m * t.thread_m);
         assert_int_equal(t.block_n, t.lanes_n * t.thread_n);
     }

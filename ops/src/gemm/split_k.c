@@ -1,9 +1,9 @@
 /* Products with few elements of C and a long k, as the gradients of weights are: parts of k are
  * computed side by side, by the kernels that other products have, as a batch that steps along k; a
- * second kernel adds the parts of each element and finishes it. ops_gemm_choose_depth says which
+ * second kernel adds the parts of each element and finishes it. ops_gemm_choose_split_k says which
  * products; the order of additions depends on shapes and the device's info alone. Called by
  * gemm/portable.c. */
-#include "product.h"
+#include "split_k.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -29,14 +29,14 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
 }
 
 /* C = epilogue(alpha * (the sum of the parts) + beta * C). */
-static void describe_adding(const ops_gemm_task *whole, const ops_tensor *sums,
-                            ops_gemm_task *adding)
+static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sums,
+                               ops_gemm_task *adding)
 {
     const ops_product *p = &whole->product;
     const int64_t count = sums->shape[0], m = p->c.rows, n = p->c.columns;
     memcpy(&adding->product, p,
            offsetof(ops_product, inputs) + p->options->input_count * sizeof(ops_matrix));
-    adding->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .adds = 1};
+    adding->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
     adding->k_all = (uint32_t)count;
     adding->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
     adding->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
@@ -64,7 +64,7 @@ static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_ge
     return status;
 }
 
-hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint32_t depth)
+hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uint32_t depth)
 {
     const ops_product *p = &task->product;
     const ops_gemm_options plain = {
@@ -78,7 +78,7 @@ hal_status ops_gemm_split(ops_context *context, const ops_gemm_task *task, uint3
         return status;
     }
     describe_parts(task, &plain, &sums, depth, &parts);
-    describe_adding(task, &sums, &adding);
+    describe_reduction(task, &sums, &adding);
     status = ops_gemm_plan_task(context, &parts);
     if (!status) {
         status = ops_gemm_plan_task(context, &adding);

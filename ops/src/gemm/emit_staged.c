@@ -4,6 +4,7 @@
  * next step's lines travel from shared memory to registers while the present step is multiplied,
  * across the border between tiles too, so that one barrier a tile is enough. */
 #include "emitter.h"
+#include "tiles.h"
 
 #define MAX_ACCESSES 128u /* of a work-item to stage one tile */
 
@@ -72,9 +73,8 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
         side->operand->k_contiguous ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    access a = {.from = ahead > 0 && e->tiles->stages <= 2
-                            ? distance(e, side, lines, steps)
-                            : ops_gemm_address(e, side, line, step),
+    access a = {.from = ahead > 0 && e->tiles->stages <= 2 ? distance(e, side, lines, steps)
+                                                           : ops_gemm_address(e, side, line, step),
                 .step = HAL_IR_NONE,
                 .to = steps * s->pitch + lines};
     if (!e->plan->whole || s->inside != HAL_IR_NONE) {
@@ -138,8 +138,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     hal_ir_value first = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
-        hal_ir_value from =
-            hal_ir_add(b, a->from, i > 0 && e->tiles->stages <= 2 ? first : way);
+        hal_ir_value from = hal_ir_add(b, a->from, i > 0 && e->tiles->stages <= 2 ? first : way);
         first = i == 0 ? from : first;
         hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
         if (e->tiles->stages > 2) {
@@ -327,7 +326,7 @@ static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum)
 static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
 {
     ops_gemm_emitter *e = p->e;
-    uint32_t slices = e->tiles->slices, items = p->items / slices;
+    uint32_t slices = e->tiles->intra_group_split_k, items = p->items / slices;
     uint32_t share = items * e->a.thread / slices * e->c.thread;
     hal_ir_value slot = ops_gemm_times(e, source, share);
     slot = ops_gemm_plus(e, slot, owner * (slices - 1) * share);
@@ -338,8 +337,8 @@ static void put_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t share = e->a.thread / e->tiles->slices * e->c.thread, strip = e->c.strip;
-    uint32_t items = p->items / e->tiles->slices;
+    uint32_t share = e->a.thread / e->tiles->intra_group_split_k * e->c.thread, strip = e->c.strip;
+    uint32_t items = p->items / e->tiles->intra_group_split_k;
     hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
     hal_ir_value source =
         hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
@@ -355,7 +354,7 @@ static void add_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t slices = e->tiles->slices, share = e->a.thread / slices * e->c.thread;
+    uint32_t slices = e->tiles->intra_group_split_k, share = e->a.thread / slices * e->c.thread;
     uint32_t items = p->items / slices, strip = e->c.strip;
     for (uint32_t source = 0; source + 1 < slices; source++) {
         hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
@@ -376,7 +375,7 @@ static void sum_slices(pipeline *p)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    uint32_t slices = e->tiles->slices, rows = e->a.thread / slices;
+    uint32_t slices = e->tiles->intra_group_split_k, rows = e->a.thread / slices;
     if (e->tiles->stages > 2) {
         hal_ir_async_wait(b, 0);
     }
@@ -404,15 +403,16 @@ static void sum_slices(pipeline *p)
 void ops_gemm_emit_staged(ops_gemm_emitter *e)
 {
     const ops_gemm_tiles *t = e->tiles;
-    pipeline p = {.e = e, .depth = t->block_k / t->slices};
-    p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->slices;
+    pipeline p = {.e = e, .depth = t->block_k / t->intra_group_split_k};
+    p.items =
+        (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->intra_group_split_k;
     p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
     open_stream(&p, &p.a, &e->a, 0);
     open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
     p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
     multiply_tiles(&p);
     ops_gemm_get_sums(e);
-    if (t->slices > 1) {
+    if (t->intra_group_split_k > 1) {
         sum_slices(&p);
     } else {
         ops_gemm_emit_rows(e, 0, t->thread_m);
@@ -423,6 +423,6 @@ uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
 {
     uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
     /* Each slice keeps its share of the rows and gives the others away. */
-    uint32_t partials = t->block_m * t->block_n * (t->slices - 1u);
+    uint32_t partials = t->block_m * t->block_n * (t->intra_group_split_k - 1u);
     return t->stages * tile > partials ? t->stages * tile : partials;
 }

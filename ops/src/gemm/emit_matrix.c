@@ -10,6 +10,7 @@
  * big x big, rounding loses no more than F32's own. Units may truncate as they add, so sums can be
  * flushed: those of one tile begin at zero and are added to the lasting ones in F32. */
 #include "emitter.h"
+#include "kernel.h"
 
 #define WORDS 8u /* along k of a step */
 #define ACCESS_WORDS 4u

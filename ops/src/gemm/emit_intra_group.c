@@ -8,6 +8,7 @@
  * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines
  * of B, and added instead of multiplied. */
 #include "emitter.h"
+#include "tiles.h"
 
 #define MAX_VALUES 192u /* of one operand that a work-item has under way */
 #define MAX_SHARED_SUMS 256u
@@ -49,28 +50,28 @@ static void put_partials(slices *s);
 static void add_parts(slices *s);
 static hal_ir_value sum_shared(slices *s, hal_ir_value place, uint32_t distance, uint32_t count);
 
-uint32_t ops_gemm_sliced_elements(const ops_gemm_tiles *t)
+uint32_t ops_gemm_intra_group_elements(const ops_gemm_tiles *t)
 {
     return t->block_m * pitch_of(t);
 }
 
-void ops_gemm_emit_sliced(ops_gemm_emitter *e)
+void ops_gemm_emit_intra_group(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
     const ops_gemm_tiles *t = e->tiles;
     slices s = {.e = e};
-    s.items = (uint32_t)t->lanes_m * t->lanes_n * t->slices;
+    s.items = (uint32_t)t->lanes_m * t->lanes_n * t->intra_group_split_k;
     s.outputs = (uint32_t)t->block_m * t->block_n;
     s.pitch = pitch_of(t);
-    s.stride = (uint32_t)t->slices * t->block_k;
+    s.stride = (uint32_t)t->intra_group_split_k * t->block_k;
     s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
     s.parts = parts_of(&s);
-    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_sliced_elements(t));
+    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_intra_group_elements(t));
     place_results(&s);
     place_lines(&s);
     multiply_slices(&s);
     put_partials(&s);
-    if (s.parts < t->slices) {
+    if (s.parts < t->intra_group_split_k) {
         add_parts(&s);
     }
     if (s.outputs < s.items) {
@@ -90,14 +91,14 @@ void ops_gemm_emit_sliced(ops_gemm_emitter *e)
 /* Rows of work-items that write at once lie half of the 32 banks apart. */
 static uint32_t pitch_of(const ops_gemm_tiles *t)
 {
-    return (uint32_t)t->slices * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
+    return (uint32_t)t->intra_group_split_k * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
 }
 
 /* Near the root of the slices, so that both additions are short; where there are not work-items
  * enough for two of an element, one addition does it all. */
 static uint32_t parts_of(const slices *s)
 {
-    const uint32_t count = s->e->tiles->slices;
+    const uint32_t count = s->e->tiles->intra_group_split_k;
     uint32_t parts = 1;
     while (2 * parts * s->outputs <= s->items && parts * parts < count) {
         parts *= 2;
@@ -135,7 +136,7 @@ static void place_lines(slices *s)
 {
     ops_gemm_emitter *e = s->e;
     place_side(s, &e->c, 0);
-    if (e->plan->adds) {
+    if (e->plan->reduce_partials) {
         place_rows_of_parts(s);
     } else {
         place_side(s, &e->a, !e->plan->whole);
@@ -190,14 +191,14 @@ static void multiply_slices(slices *s)
     hal_ir_value k = hal_ir_add(b, turn, own);
     for (uint32_t u = 0; u < t->unroll; u++) {
         read_side(s, &e->c, k, u * s->stride, s->guard, columns + u * column_values);
-        if (!e->plan->adds) {
+        if (!e->plan->reduce_partials) {
             read_side(s, &e->a, k, u * s->stride, NULL, rows + u * row_values);
         }
     }
     ops_gemm_get_sums(e);
     for (uint32_t u = 0; u < t->unroll; u++) {
         for (uint32_t step = 0; step < t->block_k; step++) {
-            if (e->plan->adds) {
+            if (e->plan->reduce_partials) {
                 add_step(s, columns + u * column_values);
             } else {
                 multiply_step(s, rows + u * row_values, columns + u * column_values, step);
@@ -299,7 +300,8 @@ static void add_parts(slices *s)
     hal_ir_value in_row = ops_gemm_rest(e, id, s->parts * columns);
     hal_ir_value row = ops_gemm_quotient(e, id, s->parts * columns);
     hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, row, s->pitch), in_row);
-    hal_ir_value sum = sum_shared(s, place, s->parts * columns, e->tiles->slices / s->parts);
+    hal_ir_value sum =
+        sum_shared(s, place, s->parts * columns, e->tiles->intra_group_split_k / s->parts);
     hal_ir_store(b, s->shared, place, sum);
     if (some) {
         hal_ir_end(b);

@@ -1,0 +1,209 @@
+/* What the loops of the portable matrix product share, see emitter.h: sums, places, and the results
+ * on their way to C. */
+#include "emitter.h"
+
+static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
+    hal_ir_value step = ops_gemm_index(e, column);
+    step = e->plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
+    return hal_ir_add(b, place, step);
+}
+
+/* alpha * sum + beta * old. Without a product the sum plays no part: 0 times an infinite alpha is
+ * NaN, and +0 plus -0 loses the sign of C. */
+static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
+{
+    if (e->plan->scale_only) {
+        return e->plan->beta_is_zero
+                   ? hal_ir_number(e->b, e->plan->accumulator, 0)
+                   : hal_ir_mul(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old));
+    }
+    hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
+    if (e->plan->beta_is_zero) {
+        return value;
+    }
+    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
+}
+
+static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
+                                  hal_ir_value column, hal_ir_value guard,
+                                  hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_plan *plan = e->plan;
+    if (kept[number] != HAL_IR_NONE) {
+        return kept[number];
+    }
+    hal_ir_value place = e->input_base[number];
+    uint32_t by_row = plan->row_step[number], by_column = plan->column_step[number];
+    if (by_row != OPS_INNER_ZERO) {
+        hal_ir_value step = ops_gemm_index(e, row);
+        step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
+        place = hal_ir_add(b, place, step);
+    }
+    if (by_column != OPS_INNER_ZERO) {
+        hal_ir_value step = ops_gemm_index(e, column);
+        step = by_column == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_column[number]);
+        place = hal_ir_add(b, place, step);
+    }
+    hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
+    if (by_row == OPS_INNER_ZERO) {
+        kept[number] = value; /* the first row was loaded for; when it is none of C's, none is */
+    }
+    return value;
+}
+
+static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
+                           hal_ir_value column, hal_ir_value guard,
+                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+{
+    const ops_gemm_plan *plan = e->plan;
+    if (!plan->epilogue) {
+        return ops_value_cast(e->b, hal_type_of_value(plan->type_c), value);
+    }
+    hal_ir_value inputs[OPS_MAX_INPUTS] = {value, plan->swapped ? column : row,
+                                           plan->swapped ? row : column, e->batch};
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        inputs[4 + i] = further_input(e, i, row, column, guard, kept);
+    }
+    hal_ir_value output;
+    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, plan->epilogue->input_count, &output, 1);
+    return output;
+}
+
+/* Finishes and stores width_c neighbours of a row. kept[column] are the further inputs that every
+ * row of the column shares. */
+static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
+                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_plan *plan = e->plan;
+    hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
+    hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
+    hal_ir_value guard = HAL_IR_NONE;
+    if (!plan->whole) {
+        hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
+        guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
+    }
+    hal_ir_value place = place_of(e, row, column);
+    if (!plan->beta_is_zero) {
+        old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
+    }
+    for (uint32_t i = 0; i < plan->width_c; i++) {
+        hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
+        hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
+        value = scale(e, value, c);
+        values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
+    }
+    hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
+    hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
+}
+
+void ops_gemm_get_sums(ops_gemm_emitter *e)
+{
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] = hal_ir_get(e->b, e->sums[i]);
+    }
+}
+
+void ops_gemm_set_sums(ops_gemm_emitter *e)
+{
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        hal_ir_set(e->b, e->sums[i], e->present[i]);
+    }
+}
+
+void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_ir_value x,
+                       hal_ir_value y)
+{
+    hal_ir_value *sum = &e->present[row * e->c.thread + column];
+    *sum = e->plan->fused ? hal_ir_fma(e->b, x, y, *sum)
+                          : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
+}
+
+hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
+                              hal_ir_value k)
+{
+    hal_ir_value far = s->operand->k_contiguous ? line : k,
+                 near = s->operand->k_contiguous ? k : line;
+    hal_ir_value place =
+        hal_ir_add(e->b, s->base, hal_ir_mul(e->b, ops_gemm_index(e, far), s->stride));
+    return hal_ir_add(e->b, place, ops_gemm_index(e, near));
+}
+
+uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number)
+{
+    return number / s->strip * s->lanes * s->strip + number % s->strip;
+}
+
+hal_ir_value ops_gemm_own_line(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t number)
+{
+    hal_ir_value line = hal_ir_add(e->b, s->origin, s->first);
+    return ops_gemm_plus(e, line, ops_gemm_line_offset(s, number));
+}
+
+void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
+{
+    hal_ir_value by_column[OPS_GEMM_MAX_FRAGMENT][OPS_GEMM_MAX_INPUTS];
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < OPS_GEMM_MAX_INPUTS; i++) {
+            by_column[j][i] = HAL_IR_NONE;
+        }
+    }
+    for (uint32_t i = first; i < last; i++) {
+        hal_ir_value row = ops_gemm_own_line(e, &e->a, i);
+        for (uint32_t j = 0; j < e->c.thread; j += e->plan->width_c) {
+            store_strip(e, row, i, j, &by_column[j]);
+        }
+    }
+}
+
+void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
+                            hal_ir_value guard, ops_gemm_element *element)
+{
+    const ops_gemm_plan *plan = e->plan;
+    *element = (ops_gemm_element){.row = row, .column = column, .guard = guard};
+    element->place = place_of(e, row, column);
+    element->old = HAL_IR_NONE;
+    if (!plan->beta_is_zero) {
+        element->old = hal_ir_load_wide(e->b, plan->slots[2], element->place, 0, 1, guard);
+    }
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        element->inputs[i] = HAL_IR_NONE;
+        element->inputs[i] = further_input(e, i, row, column, guard, element->inputs);
+    }
+}
+
+void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_ir_value sum)
+{
+    hal_ir_value value = finish(e, scale(e, sum, element->old), element->row, element->column,
+                                element->guard, element->inputs);
+    hal_ir_store_wide(e->b, e->plan->slots[2], element->place, 0, element->guard, value);
+}
+
+hal_ir_value ops_gemm_index(ops_gemm_emitter *e, hal_ir_value x)
+{
+    return ops_value_cast(e->b, e->type, x);
+}
+
+hal_ir_value ops_gemm_plus(ops_gemm_emitter *e, hal_ir_value x, uint32_t y)
+{
+    return y == 0 ? x : hal_ir_add(e->b, x, hal_ir_u32(e->b, y));
+}
+
+hal_ir_value ops_gemm_times(ops_gemm_emitter *e, hal_ir_value x, uint32_t y)
+{
+    return y == 1 ? x : hal_ir_mul(e->b, x, hal_ir_u32(e->b, y));
+}
+
+hal_ir_value ops_gemm_quotient(ops_gemm_emitter *e, hal_ir_value x, uint32_t power)
+{
+    return hal_ir_shr(e->b, x, hal_ir_u32(e->b, (uint32_t)__builtin_ctz(power)));
+}
+
+hal_ir_value ops_gemm_rest(ops_gemm_emitter *e, hal_ir_value x, uint32_t power)
+{
+    return hal_ir_and(e->b, x, hal_ir_u32(e->b, power - 1));
+}

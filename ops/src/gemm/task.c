@@ -1,0 +1,353 @@
+/* One kernel of a product, see task.h. */
+#include "task.h"
+
+#include "kernel.h"
+#include "tiles.h"
+
+typedef ops_gemm_task task;
+
+static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
+                  ops_gemm_place *place)
+{
+    *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
+                              matrix->column_stride, matrix->batch_stride};
+}
+
+static hal_status bind(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    uint32_t count = 3 + p->options->input_count;
+    const ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&p->a, &p->b, &p->c};
+    ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&t->work.a, &t->work.b, &t->work.c};
+    for (uint32_t i = 3; i < count; i++) {
+        matrices[i] = &p->inputs[i - 3];
+        places[i] = &t->work.inputs[i - 3];
+    }
+    t->bindings.count = 0;
+    t->plan.beta_is_zero = p->options->beta == 0;
+    t->plan.slots[2] =
+        (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
+                          t->plan.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i != 2 && !(i == 0 && t->plan.reduce_partials)) {
+            t->plan.slots[i] =
+                (uint8_t)ops_bind(context, &t->bindings, matrices[i]->tensor, HAL_ACCESS_READ);
+        }
+    }
+    if (t->plan.reduce_partials) {
+        t->plan.slots[0] = t->plan.slots[1];
+    }
+    if (t->bindings.count > context->info->max_bindings) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: %u tensors are more than the %u bindings of %s", count,
+                              context->info->max_bindings, context->info->name);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        place(&t->bindings, t->plan.slots[i], matrices[i], places[i]);
+    }
+    return HAL_OK;
+}
+
+static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
+{
+    const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
+                              (matrix->columns - 1) * matrix->column_stride,
+                              ((int64_t)batch - 1) * matrix->batch_stride};
+    for (uint32_t i = 0; i < 3; i++) {
+        base += reach[i] > 0 ? reach[i] : 0;
+    }
+    return base;
+}
+
+static uint8_t step_of(int64_t stride, int64_t length)
+{
+    if (stride == 0 || length == 1) {
+        return OPS_INNER_ZERO;
+    }
+    return stride == 1 ? OPS_INNER_ONE : OPS_INNER_ANY;
+}
+
+/* Of a power of two. */
+static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= (uint64_t)numbers[i];
+    }
+    return (bits & (width - 1)) == 0;
+}
+
+/* Elements that one access to A or B may take. A device without accesses as wide gets them split,
+ * under one guard. */
+static uint8_t operand_width(const task *t, const ops_gemm_place *p,
+                             const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
+                             int64_t far_stride, int is_b)
+{
+    const ops_gemm_tiles *tiles = &t->plan.tiles;
+    uint32_t size = hal_type_size(t->plan.type_ab);
+    uint32_t width = 16 / size;
+    uint32_t block = is_b ? tiles->block_n : tiles->block_m;
+    block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
+    block = operand->k_contiguous ? tiles->block_k : block;
+    width = width < 8 ? width : 8;
+    width = width < block ? width : block;
+    const int direct = !tiles->stages && !tiles->unroll;
+    if (tiles->stages > 2 && operand->k_contiguous) {
+        return 1; /* a copy does not turn a row into a column */
+    }
+    /* A direct reader takes whole steps along k and the rest one by one. */
+    const int64_t steps = t->work.k | t->work.k_all;
+    int64_t near = operand->k_contiguous ? (direct ? 0 : steps) : lines;
+    int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
+                          (int64_t)(t->bindings.ranges[slot].offset / size)};
+    if (operand->k_contiguous && lines == 1) {
+        numbers[2] = 0; /* nobody goes to another line */
+    }
+    while (width > 1 && !all_multiples(numbers, 5, width)) {
+        width /= 2;
+    }
+    return (uint8_t)(width ? width : 1);
+}
+
+/* Matrix units, where they are and may be used, and where both operands are read in whole accesses
+ * of 16 bytes. Halves are read as words of two, so all distances are counted in words; A of halves
+ * has to lie along k. */
+static void choose_matrix_units(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    ops_gemm_plan *plan = &t->plan;
+    const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
+    ops_gemm_plan other = *plan;
+    if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
+                                      t->work.k, p->batch, plan->type_ab, plan->b.k_contiguous,
+                                      &other.tiles) ||
+        ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
+        t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
+        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ ||
+        (size == 2 && !plan->a.k_contiguous)) {
+        return;
+    }
+    ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
+    const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
+    for (uint32_t i = 0; i < 2; i++) {
+        const int along_rows = (i == 0) == operands[i]->k_contiguous; /* of the matrix as it is */
+        const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
+        const int64_t near = operands[i]->k_contiguous ? t->work.k | t->work.k_all
+                             : i                       ? t->work.n
+                                                       : t->work.m;
+        const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
+                                    (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
+        if (!all_multiples(numbers, 5, width)) {
+            return;
+        }
+    }
+    *plan = other;
+    plan->a.width = plan->b.width = (uint8_t)width;
+    for (uint32_t i = 0; size == 2 && i < 2; i++) {
+        t->bindings.types[plan->slots[i]] = HAL_TYPE_U32;
+        places[i]->base /= 2;
+        places[i]->row_stride /= 2;
+        places[i]->column_stride /= 2;
+        places[i]->batch_stride /= 2;
+    }
+}
+
+/* What the kernel computes with, and on how much. */
+static void describe_work(task *t)
+{
+    const ops_product *p = &t->product;
+    const ops_gemm_options *options = p->options;
+    ops_gemm_plan *plan = &t->plan;
+    ops_gemm_work *work = &t->work;
+    work->alpha = options->alpha;
+    work->beta = options->beta;
+    work->m = (uint32_t)p->c.rows;
+    work->n = (uint32_t)p->c.columns;
+    work->k = (uint32_t)p->a.columns;
+    work->k_all = t->k_all;
+    plan->type_ab = p->a.tensor->type;
+    plan->type_c = p->c.tensor->type;
+    plan->accumulator = p->accumulator;
+    plan->alpha_is_one = options->alpha == 1;
+    plan->epilogue = options->epilogue;
+    plan->input_count = (uint8_t)options->input_count;
+    plan->split_k = t->k_all % (work->k ? work->k : 1) != 0;
+    plan->scale_only = work->k == 0;
+}
+
+/* The width of indices, and how the further inputs step. */
+static void choose_indices(const ops_context *context, task *t)
+{
+    const ops_product *p = &t->product;
+    const ops_gemm_work *work = &t->work;
+    ops_gemm_plan *plan = &t->plan;
+    int64_t far = highest(&p->a, work->a.base, p->batch), other;
+    far = (other = highest(&p->b, work->b.base, p->batch)) > far ? other : far;
+    far = (other = highest(&p->c, work->c.base, p->batch)) > far ? other : far;
+    for (uint32_t i = 0; i < plan->input_count; i++) {
+        const ops_matrix *input = &p->inputs[i];
+        far = (other = highest(input, work->inputs[i].base, p->batch)) > far ? other : far;
+        plan->row_step[i] = step_of(input->row_stride, input->rows);
+        plan->column_step[i] = step_of(input->column_stride, input->columns);
+    }
+    plan->index64 = far >= context->index32_limit;
+}
+
+/* Tiles without matrix units, and the direction in which operands are contiguous. */
+static void choose_tiles(const hal_device_info *info, task *t)
+{
+    const ops_product *p = &t->product;
+    const ops_gemm_work *work = &t->work;
+    ops_gemm_plan *plan = &t->plan;
+    const uint32_t width = hal_type_size(plan->type_ab);
+    plan->fused = (info->exactness & HAL_EXACT_FMA) != 0;
+    plan->a.k_contiguous = plan->reduce_partials || p->a.column_stride == 1;
+    /* A single column is contiguous both ways: work-items that read vectors read them along k. */
+    plan->b.k_contiguous = !plan->reduce_partials &&
+                           (p->b.column_stride != 1 ||
+                            (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
+    if (plan->scale_only) {
+        ops_gemm_choose_scale_tiles(info, work->m, work->n, &plan->tiles);
+    } else if (plan->reduce_partials) {
+        ops_gemm_choose_reduce_tiles(info, work->m, work->n, work->k, width, &plan->tiles);
+    } else if (!ops_gemm_choose_intra_group_tiles(info, work->m, work->n, work->k, p->batch, width,
+                                                  plan->a.k_contiguous, &plan->tiles)) {
+        ops_gemm_choose_tiles(info, work->m, work->n, p->batch, width, plan->b.k_contiguous,
+                              &plan->tiles);
+    }
+}
+
+static void choose_operand_widths(task *t)
+{
+    const ops_matrix *a = &t->product.a, *b = &t->product.b;
+    ops_gemm_plan *plan = &t->plan;
+    plan->a.width = operand_width(t, &t->work.a, &plan->a, plan->slots[0], t->work.m,
+                                  plan->a.k_contiguous ? a->row_stride : a->column_stride, 0);
+    plan->b.width = operand_width(t, &t->work.b, &plan->b, plan->slots[1], t->work.n,
+                                  plan->b.k_contiguous ? b->column_stride : b->row_stride, 1);
+}
+
+/* Whether tiles cover the matrices exactly, and how C is accessed. */
+static void choose_stores(task *t)
+{
+    const ops_matrix *c = &t->product.c;
+    const ops_gemm_work *work = &t->work;
+    ops_gemm_plan *plan = &t->plan;
+    const ops_gemm_tiles *tiles = &plan->tiles;
+    const uint32_t turn = tiles->unroll
+                              ? tiles->block_k * tiles->intra_group_split_k * tiles->unroll
+                          : tiles->stages ? tiles->block_k
+                                          : 1; /* a direct reader has steps for the rest of k */
+    plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+                  work->k % turn == 0 && work->k_all % turn == 0;
+    plan->unit_c = c->column_stride == 1;
+    int64_t numbers[5] = {work->n, work->c.base, c->row_stride, c->batch_stride,
+                          (int64_t)t->bindings.ranges[plan->slots[2]].offset /
+                              hal_type_size(plan->type_c)};
+    const uint32_t strip = tiles->strip_n;
+    plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
+}
+
+static void sign(const task *t, ops_cache_key *signature)
+{
+    const ops_gemm_plan *p = &t->plan;
+    const ops_gemm_tiles *s = &p->tiles;
+    ops_cache_key_append(signature, OPS_FAMILY_GEMM);
+    ops_cache_key_append(signature, s->block_m | (uint64_t)s->block_n << 16 |
+                                        (uint64_t)s->block_k << 32 | (uint64_t)s->thread_m << 48 |
+                                        (uint64_t)s->thread_n << 56);
+    ops_cache_key_append(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 |
+                                        (uint64_t)s->stages << 16 | (uint64_t)s->unroll << 24 |
+                                        (uint64_t)s->min_groups_per_unit << 32 |
+                                        (uint64_t)s->intra_group_split_k << 40);
+    ops_cache_key_append(signature,
+                         s->strip_m | (uint64_t)s->strip_n << 8 |
+                             (uint64_t)p->a.k_contiguous << 24 | (uint64_t)p->b.k_contiguous << 25 |
+                             (uint64_t)p->a.width << 32 | (uint64_t)p->b.width << 40 |
+                             (uint64_t)p->width_c << 48 | (uint64_t)p->input_count << 56);
+    ops_cache_key_append(signature,
+                         p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->index64 << 16 |
+                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
+                             (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
+                             (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 |
+                             (uint64_t)p->alpha_is_one << 21 | (uint64_t)p->reduce_partials << 22 |
+                             (uint64_t)p->split_k << 23 | (uint64_t)p->scale_only << 32);
+    for (uint32_t i = 0; i < 3u + p->input_count; i++) {
+        uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
+        uint32_t slot = p->slots[i];
+        ops_cache_key_append(signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
+                                            (uint64_t)t->bindings.access[slot] << 16 | steps << 32);
+    }
+    if (p->epilogue) {
+        ops_cache_key_append(signature, p->epilogue->hash[0]);
+        ops_cache_key_append(signature, p->epilogue->hash[1]);
+    }
+}
+
+hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
+{
+    hal_status status = bind(context, t);
+    if (status) {
+        return status;
+    }
+    describe_work(t);
+    choose_indices(context, t);
+    choose_tiles(context->info, t);
+    choose_operand_widths(t);
+    if (!t->plan.reduce_partials && !t->plan.scale_only) {
+        choose_matrix_units(context, t);
+    }
+    choose_stores(t);
+    return HAL_OK;
+}
+
+hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
+{
+    ops_cache_key signature;
+    uint64_t key[2];
+    signature.count = 0;
+    sign(t, &signature);
+    *entry = ops_cache_find(context, &signature, key);
+    if (*entry) {
+        return HAL_OK;
+    }
+    hal_ir_builder *b;
+    hal_status status = hal_ir_builder_create("gemm", &b);
+    if (status) {
+        return status;
+    }
+    ops_declare_bindings(b, &t->bindings);
+    ops_gemm_emit(b, &t->plan);
+    return ops_cache_build(context, key, b, entry);
+}
+
+/* One dispatch, or several where rows or batches are more than the grid can count. */
+hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry)
+{
+    const uint32_t *limit = context->info->max_grid;
+    const ops_gemm_tiles *s = &t->plan.tiles;
+    uint32_t columns = (t->work.n + s->block_n - 1) / s->block_n;
+    uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
+    if (columns > limit[0]) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: %u columns are too many for the grid of %s", t->work.n,
+                              context->info->name);
+    }
+    for (uint64_t batch = 0; batch < t->product.batch; batch += limit[2]) {
+        for (uint64_t row = 0; row < rows; row += limit[1]) {
+            uint64_t batches = t->product.batch - batch, tiles = rows - row;
+            const uint32_t grid[3] = {columns, (uint32_t)(tiles < limit[1] ? tiles : limit[1]),
+                                      (uint32_t)(batches < limit[2] ? batches : limit[2])};
+            ops_block block;
+            ops_block_begin(&block);
+            t->work.row_first = (uint32_t)row * s->block_m;
+            t->work.batch_first = (uint32_t)batch;
+            ops_gemm_put(&t->plan, &t->work, &block);
+            hal_status status = ops_dispatch(context, entry, grid, &t->bindings, &block);
+            if (status) {
+                return status;
+            }
+        }
+    }
+    return HAL_OK;
+}
