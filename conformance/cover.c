@@ -18,6 +18,20 @@ typedef struct cover_table {
     size_t count;
 } cover_table;
 
+/* Opcodes that compute one value from others, work-item by work-item: the types of their operands;
+ * 0 for the others. */
+#define IS_ELEMENTWISE(CLASS)                                                          \
+    (HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_ARITHMETIC ||                                \
+     HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_BITS ||                                      \
+     HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_COMPARISON || HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_MATH)
+#define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, letters, result) \
+    [number] = {IS_ELEMENTWISE(CLASS) ? HAL_TYPES_##TYPES : 0, letters},
+static const struct {
+    uint32_t types;
+    const char *letters; /* one for each of a, b, c, d; - where there is no operand */
+} elementwise[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
+#undef ROW
+
 static const char *const atomic_rows[HAL_IR_ATOMIC_COUNT] = {
     "atomic add", "atomic min", "atomic max",      "atomic and",
     "atomic or",  "atomic xor", "atomic exchange", "atomic compare"};
@@ -39,8 +53,8 @@ static void add_row(cover_table *table, uint8_t memory, uint32_t types, const ch
 
 static void require_values(cover_table *table)
 {
-    add_row(table, CASE_VALUES, COVER_VALUES, "constant");
-    add_row(table, CASE_VALUES, COVER_NUMBERS, "scalar");
+    add_row(table, CASE_VALUES, HAL_TYPES_VALUES, "constant");
+    add_row(table, CASE_VALUES, HAL_TYPES_NUMBERS, "scalar");
     for (uint32_t opcode = HAL_IR_LOCAL_ID; opcode <= HAL_IR_LANE_ID; opcode++) {
         add_row(table, CASE_VALUES, HAL_TYPE_BIT(HAL_TYPE_U32), "%s", hal_ir_opcode_name(opcode));
     }
@@ -54,14 +68,14 @@ static void require_values(cover_table *table)
 static void require_conversions(cover_table *table)
 {
     for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
-        if ((COVER_VALUES & HAL_TYPE_BIT(from)) == 0) {
+        if ((HAL_TYPES_VALUES & HAL_TYPE_BIT(from)) == 0) {
             continue;
         }
-        add_row(table, CASE_VALUES, COVER_VALUES & ~HAL_TYPE_BIT(from), "cast from %s",
+        add_row(table, CASE_VALUES, HAL_TYPES_VALUES & ~HAL_TYPE_BIT(from), "cast from %s",
                 hal_type_name(from));
         uint32_t same_size = 0;
         for (hal_type to = HAL_TYPE_I32; to < HAL_TYPE_COUNT; to++) {
-            if (to != from && (COVER_NUMBERS & HAL_TYPE_BIT(to)) != 0 &&
+            if (to != from && (HAL_TYPES_NUMBERS & HAL_TYPE_BIT(to)) != 0 &&
                 hal_type_size(to) == hal_type_size(from)) {
                 same_size |= HAL_TYPE_BIT(to);
             }
@@ -70,51 +84,49 @@ static void require_conversions(cover_table *table)
             add_row(table, CASE_VALUES, same_size, "bitcast from %s", hal_type_name(from));
         }
     }
-    add_row(table, CASE_VALUES, COVER_STORAGE & ~COVER_VALUES, "narrow");
+    add_row(table, CASE_VALUES, HAL_STORAGE_TYPES & ~HAL_TYPES_VALUES, "narrow");
     for (unsigned width = 2; width <= 8; width *= 2) {
-        add_row(table, CASE_VALUES, COVER_VALUES, "pack x%u", width);
-        add_row(table, CASE_VALUES, COVER_VALUES, "extract x%u", width);
+        add_row(table, CASE_VALUES, HAL_TYPES_VALUES, "pack x%u", width);
+        add_row(table, CASE_VALUES, HAL_TYPES_VALUES, "extract x%u", width);
     }
 }
 
 static void require_control(cover_table *table)
 {
     static const char *const reductions[HAL_IR_REDUCE_COUNT] = {"add", "min", "max"};
-    add_row(table, CASE_VALUES, COVER_VALUES, "var get set");
-    add_row(table, CASE_VALUES, HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32), "for");
-    add_row(table, CASE_VALUES, COVER_BOOL, "if");
-    add_row(table, CASE_VALUES, COVER_BOOL, "else");
-    add_row(table, CASE_VALUES, COVER_NUMBERS, "shuffle");
-    add_row(table, CASE_VALUES, COVER_NUMBERS, "shuffle_xor");
+    add_row(table, CASE_VALUES, HAL_TYPES_VALUES, "var get set");
+    add_row(table, CASE_VALUES, HAL_TYPES_COUNTERS, "for");
+    add_row(table, CASE_VALUES, HAL_TYPES_BOOL, "if");
+    add_row(table, CASE_VALUES, HAL_TYPES_BOOL, "else");
+    add_row(table, CASE_VALUES, HAL_TYPES_NUMBERS, "shuffle");
+    add_row(table, CASE_VALUES, HAL_TYPES_NUMBERS, "shuffle_xor");
     for (unsigned kind = 0; kind < HAL_IR_REDUCE_COUNT; kind++) {
-        add_row(table, CASE_VALUES, COVER_NUMBERS, "subgroup %s", reductions[kind]);
+        add_row(table, CASE_VALUES, HAL_TYPES_NUMBERS, "subgroup %s", reductions[kind]);
     }
-    add_row(table, CASE_VALUES,
-            HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32),
-            "matrix_multiply");
+    add_row(table, CASE_VALUES, HAL_TYPES_MATRIX, "matrix_multiply");
 }
 
 static void require_memory(cover_table *table)
 {
     for (uint8_t memory = CASE_BINDING; memory <= CASE_SHARED; memory++) {
         for (unsigned width = 1; width <= 8; width *= 2) {
-            add_row(table, memory, COVER_STORAGE, "load x%u", width);
-            add_row(table, memory, COVER_STORAGE, "load x%u guarded", width);
-            add_row(table, memory, COVER_STORAGE, "store x%u", width);
-            add_row(table, memory, COVER_STORAGE, "store x%u guarded", width);
+            add_row(table, memory, HAL_STORAGE_TYPES, "load x%u", width);
+            add_row(table, memory, HAL_STORAGE_TYPES, "load x%u guarded", width);
+            add_row(table, memory, HAL_STORAGE_TYPES, "store x%u", width);
+            add_row(table, memory, HAL_STORAGE_TYPES, "store x%u guarded", width);
         }
         for (unsigned kind = 0; kind < HAL_IR_ATOMIC_COUNT; kind++) {
-            add_row(table, memory, COVER_INTEGERS, "%s", atomic_rows[kind]);
+            add_row(table, memory, HAL_TYPES_INTEGERS, "%s", atomic_rows[kind]);
         }
     }
-    add_row(table, CASE_SHARED, COVER_STORAGE, "barrier");
-    add_row(table, CASE_SHARED, COVER_STORAGE, "async_copy");
+    add_row(table, CASE_SHARED, HAL_STORAGE_TYPES, "barrier");
+    add_row(table, CASE_SHARED, HAL_STORAGE_TYPES, "async_copy");
 }
 
 static void require_ops(cover_table *table)
 {
-    const uint32_t floats = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | COVER_FLOATS;
-    const uint32_t numbers = COVER_STORAGE & ~COVER_BOOL;
+    const uint32_t floats = HAL_STORAGE_FLOATS;
+    const uint32_t numbers = HAL_STORAGE_NUMBERS;
     for (int f = 0; f < OPS_UNARY_COUNT; f++) {
         add_row(table, CASE_BINDING, floats & ~(f == OPS_NOT ? floats : 0), "ops %s",
                 ops_unary_name((ops_unary_function)f));
@@ -123,7 +135,7 @@ static void require_ops(cover_table *table)
         const bool bits = f == OPS_AND || f == OPS_OR || f == OPS_XOR;
         const bool shifts = f == OPS_SHL || f == OPS_SHR;
         const bool only_floats = f == OPS_POW || f == OPS_ATAN2;
-        const uint32_t types = bits          ? (COVER_STORAGE & ~floats)
+        const uint32_t types = bits          ? (HAL_STORAGE_TYPES & ~floats)
                                : shifts      ? (numbers & ~floats)
                                : only_floats ? floats
                                              : numbers;
@@ -139,15 +151,15 @@ static void require_ops(cover_table *table)
     add_row(table, CASE_BINDING, floats, "ops log_softmax");
     add_row(table, CASE_BINDING, floats, "ops gemm portable");
     add_row(table, CASE_BINDING, floats, "ops gemm native");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops gather");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops concatenate");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops copy");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops one_hot");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops gather");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops concatenate");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops copy");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops one_hot");
     add_row(table, CASE_BINDING, numbers, "ops iota");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops fill");
-    add_row(table, CASE_BINDING, COVER_STORAGE, "ops where");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops fill");
+    add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops where");
     for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
-        add_row(table, CASE_BINDING, COVER_STORAGE, "ops cast from %s", hal_type_name(from));
+        add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops cast from %s", hal_type_name(from));
     }
 }
 
@@ -210,60 +222,13 @@ static size_t print_rows(FILE *file, const cover_table *table, uint8_t memory, b
 
 uint32_t cover_types_of(uint32_t opcode)
 {
-    switch (opcode) {
-    case HAL_IR_ADD:
-    case HAL_IR_SUB:
-    case HAL_IR_MUL:
-    case HAL_IR_DIV:
-    case HAL_IR_REM:
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return COVER_NUMBERS;
-    case HAL_IR_FMA:
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-        return COVER_FLOATS;
-    case HAL_IR_MULHI:
-    case HAL_IR_SHL:
-    case HAL_IR_SHR:
-        return COVER_INTEGERS;
-    case HAL_IR_AND:
-    case HAL_IR_OR:
-    case HAL_IR_XOR:
-    case HAL_IR_NOT:
-        return COVER_INTEGERS | COVER_BOOL;
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_SELECT:
-        return COVER_VALUES;
-    default:
-        return hal_ir_is_math(opcode) ? COVER_FLOATS : 0;
-    }
+    return opcode < HAL_IR_OPCODE_COUNT ? elementwise[opcode].types : 0;
 }
 
 unsigned cover_operands_of(uint32_t opcode)
 {
-    switch (opcode) {
-    case HAL_IR_FMA:
-    case HAL_IR_SELECT:
-        return 3;
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-    case HAL_IR_NOT:
-        return 1;
-    default:
-        return hal_ir_is_math(opcode) && opcode != HAL_IR_POW ? 1 : 2;
-    }
+    const char *letters = cover_types_of(opcode) != 0 ? elementwise[opcode].letters : "";
+    return (unsigned)strcspn(letters, "-");
 }
 
 void cover_each_cell(void (*visit)(void *user, const case_cover *cell), void *user)

@@ -8,21 +8,8 @@
 
 #include "case.h"
 
-/* Sets of types, as HAL_TYPE_BIT. */
-#define COVER_INTEGERS                                                                      \
-    (HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) | \
-     HAL_TYPE_BIT(HAL_TYPE_U64))
-#define COVER_FLOATS (HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_F64))
-#define COVER_NUMBERS (COVER_INTEGERS | COVER_FLOATS)
-#define COVER_BOOL HAL_TYPE_BIT(HAL_TYPE_BOOL)
-#define COVER_VALUES (COVER_NUMBERS | COVER_BOOL)
-#define COVER_STORAGE                                                                       \
-    (COVER_VALUES | HAL_TYPE_BIT(HAL_TYPE_I8) | HAL_TYPE_BIT(HAL_TYPE_U8) |                 \
-     HAL_TYPE_BIT(HAL_TYPE_I16) | HAL_TYPE_BIT(HAL_TYPE_U16) | HAL_TYPE_BIT(HAL_TYPE_F16) | \
-     HAL_TYPE_BIT(HAL_TYPE_BF16))
-
-/* The types of one opcode that computes values: arithmetic, bits, comparisons, select and
- * transcendental functions (types of the operands); 0 for the others. */
+/* The types of the operands of an opcode that computes one value from others of one type
+ * (arithmetic, bits, comparisons, select, transcendental functions); 0 for the others. */
 uint32_t cover_types_of(uint32_t opcode);
 
 /* Operands of such an opcode: 1, 2 or 3. */

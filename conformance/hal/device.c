@@ -133,12 +133,11 @@ static void info_types(case_run *run, const void *parameters)
     case_check(run, (storage & basic) == basic, "storage types 0x%x lack basic ones", storage);
     case_check(run, (arithmetic & basic) == basic, "arithmetic types 0x%x lack basic ones",
                arithmetic);
-    case_check(
-        run, (arithmetic & ~(COVER_VALUES | COVER_STORAGE)) == 0 && (storage & ~COVER_STORAGE) == 0,
-        "types that are none: 0x%x 0x%x", storage, arithmetic);
-    case_check(run, (arithmetic & COVER_NUMBERS & ~storage) == 0,
+    case_check(run, ((arithmetic | storage) & ~HAL_STORAGE_TYPES) == 0,
+               "types that are none: 0x%x 0x%x", storage, arithmetic);
+    case_check(run, (arithmetic & HAL_TYPES_NUMBERS & ~storage) == 0,
                "types 0x%x are computed with and cannot be stored",
-               arithmetic & COVER_NUMBERS & ~storage);
+               arithmetic & HAL_TYPES_NUMBERS & ~storage);
 }
 
 static void memory(case_run *run, const void *parameters)

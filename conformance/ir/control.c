@@ -654,7 +654,7 @@ void cases_ir_control(case_list *list)
         }
     }
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_VALUES & HAL_TYPE_BIT(type)) != 0) {
+        if ((HAL_TYPES_VALUES & HAL_TYPE_BIT(type)) != 0) {
             case_add(list, run_variable, &type, sizeof type, "ir/var(type=%s)",
                      hal_type_name(type));
             case_covers(list, type, CASE_VALUES, "var get set");

@@ -228,8 +228,8 @@ void cases_ir_convert(case_list *list)
 {
     for (hal_type from = HAL_TYPE_BOOL; from < HAL_TYPE_COUNT; from++) {
         for (hal_type to = HAL_TYPE_BOOL; to < HAL_TYPE_COUNT; to++) {
-            const bool from_value = (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
-            const bool to_value = (COVER_VALUES & HAL_TYPE_BIT(to)) != 0;
+            const bool from_value = (HAL_TYPES_VALUES & HAL_TYPE_BIT(from)) != 0;
+            const bool to_value = (HAL_TYPES_VALUES & HAL_TYPE_BIT(to)) != 0;
             if (!from_value || from == to) {
                 continue;
             }
@@ -243,7 +243,7 @@ void cases_ir_convert(case_list *list)
                 add_conversion(list, HAL_IR_BITCAST, from, to);
             }
         }
-        for (uint32_t width = 2; width <= 8 && (COVER_VALUES & HAL_TYPE_BIT(from)) != 0;
+        for (uint32_t width = 2; width <= 8 && (HAL_TYPES_VALUES & HAL_TYPE_BIT(from)) != 0;
              width *= 2) {
             for (int extracts = 0; extracts < 2; extracts++) {
                 const packing tested = {from, width, extracts != 0};

@@ -225,7 +225,7 @@ static void run_lane(case_run *run, const void *parameters)
 void cases_ir_ids(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_VALUES & HAL_TYPE_BIT(type)) == 0) {
+        if ((HAL_TYPES_VALUES & HAL_TYPE_BIT(type)) == 0) {
             continue;
         }
         case_add(list, run_constants, &type, sizeof type, "ir/constant(type=%s)",

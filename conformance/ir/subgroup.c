@@ -183,7 +183,7 @@ static void run_masks(case_run *run, const void *parameters)
 void cases_ir_subgroup(case_list *list)
 {
     for (hal_type type = HAL_TYPE_I32; type < HAL_TYPE_COUNT; type++) {
-        if ((COVER_NUMBERS & HAL_TYPE_BIT(type)) == 0) {
+        if ((HAL_TYPES_NUMBERS & HAL_TYPE_BIT(type)) == 0) {
             continue;
         }
         subgroup_case tested = {HAL_IR_SHUFFLE, type, 0};

@@ -8,8 +8,8 @@
 #include "ir/ir_case.h"
 #include "number.h"
 
-#define ALL_FLOATS (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | COVER_FLOATS)
-#define ALL_INTEGERS (COVER_STORAGE & ~ALL_FLOATS & ~COVER_BOOL)
+#define ALL_FLOATS (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPES_FLOATS)
+#define ALL_INTEGERS (HAL_STORAGE_TYPES & ~ALL_FLOATS & ~HAL_TYPES_BOOL)
 
 static long double smaller(long double x, long double y, bool least)
 {
@@ -51,9 +51,9 @@ uint32_t function_unary_types(ops_unary_function function)
 {
     switch (function) {
     case OPS_IDENTITY:
-        return COVER_STORAGE;
+        return HAL_STORAGE_TYPES;
     case OPS_NOT:
-        return ALL_INTEGERS | COVER_BOOL;
+        return ALL_INTEGERS | HAL_TYPES_BOOL;
     case OPS_NEG:
     case OPS_ABS:
     case OPS_SIGN:
@@ -74,13 +74,13 @@ uint32_t function_binary_types(ops_binary_function function)
     case OPS_AND:
     case OPS_OR:
     case OPS_XOR:
-        return ALL_INTEGERS | COVER_BOOL;
+        return ALL_INTEGERS | HAL_TYPES_BOOL;
     case OPS_SHL:
     case OPS_SHR:
         return ALL_INTEGERS;
     case OPS_EQ:
     case OPS_NE:
-        return COVER_STORAGE;
+        return HAL_STORAGE_TYPES;
     default:
         return ALL_FLOATS | ALL_INTEGERS;
     }

@@ -46,6 +46,9 @@ int some_other_symbol(void)
     return 0;
 }
 #else
+/* There is none before 0: then it is a number that no hal has. */
+#define OLDER_MAJOR ((HAL_PLUGIN_ABI_MAJOR - 1) & 0xffff)
+
 EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
 
 static const hal_host *services;
@@ -117,7 +120,8 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     if (BROKEN == NO_TABLE) {
         return NULL;
     }
-    if ((BROKEN == NEWER && host_abi >> 16 != 7) || (BROKEN == OLDER && host_abi >> 16 != 0)) {
+    if ((BROKEN == NEWER && host_abi >> 16 != 7) ||
+        (BROKEN == OLDER && host_abi >> 16 != OLDER_MAJOR)) {
         return NULL;
     }
     table = (hal_plugin){
@@ -148,7 +152,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         table.abi = 7u << 16 | 3;
         break;
     case OLDER:
-        table.abi = 4;
+        table.abi = OLDER_MAJOR << 16 | 4;
         break;
     case OTHER_MAJOR:
         table.abi = 9u << 16;

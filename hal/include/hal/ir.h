@@ -16,6 +16,8 @@
 #ifndef HAL_IR_H
 #define HAL_IR_H
 
+#include <hal/ir_opcodes.h>
+#include <hal/ir_types.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -48,142 +50,6 @@ extern "C" {
 
 /* The index of the record that defines a value. */
 typedef uint32_t hal_ir_value;
-
-/* Element types. Memory may hold any of them. Values are BOOL, I32, U32, I64, U64, F32 or F64:
- * a load widens (F16 and BF16 to F32, I8 and I16 to I32, U8 and U16 to U32), a store narrows
- * (floats to nearest even, integers by dropping high bits). BOOL takes one byte, 0 or 1. */
-typedef uint8_t hal_type;
-enum {
-    HAL_TYPE_NONE = 0,
-    HAL_TYPE_BOOL = 1,
-    HAL_TYPE_I8 = 2,
-    HAL_TYPE_U8 = 3,
-    HAL_TYPE_I16 = 4,
-    HAL_TYPE_U16 = 5,
-    HAL_TYPE_I32 = 6,
-    HAL_TYPE_U32 = 7,
-    HAL_TYPE_I64 = 8,
-    HAL_TYPE_U64 = 9,
-    HAL_TYPE_F16 = 10,
-    HAL_TYPE_BF16 = 11,
-    HAL_TYPE_F32 = 12,
-    HAL_TYPE_F64 = 13,
-    HAL_TYPE_COUNT = 14
-};
-
-/* A set of types has the bit of each member. */
-#define HAL_TYPE_BIT(type) (UINT32_C(1) << (type))
-
-/* Operands are a, b, c, d (values), aux (an index or a kind) and imm (a signed number). */
-enum {
-    /* Inputs. */
-    HAL_IR_CONSTANT = 1,    /* aux: index in constants; the bits of `type`, zero-extended */
-    HAL_IR_SCALAR = 2,      /* aux: index in scalars */
-    HAL_IR_LOCAL_ID = 3,    /* aux: dimension 0..2. u32, the work-item's place in its group */
-    HAL_IR_GROUP_ID = 4,    /* aux: dimension. u32, the group's place in the grid */
-    HAL_IR_GROUP_COUNT = 5, /* aux: dimension. u32, groups in the grid */
-    HAL_IR_LANE_ID = 6,     /* u32, the work-item's place in its subgroup */
-    HAL_IR_INPUT = 7,       /* aux: number of the input. In fragments only */
-    HAL_IR_OUTPUT = 8,      /* aux: number of the output, a: value. In fragments only. Each number
-                             * below input_count and output_count stands once */
-
-    /* Arithmetic, both operands and the result of one type. Integers wrap. Floats round to nearest
-     * even; which NaN an operation gives is not said. */
-    HAL_IR_ADD = 16,
-    HAL_IR_SUB = 17,
-    HAL_IR_MUL = 18,
-    HAL_IR_DIV = 19,   /* integers towards zero, x / 0 = 0, INT_MIN / -1 = INT_MIN */
-    HAL_IR_REM = 20,   /* sign of the dividend, x % 0 = 0; floats as C's fmod */
-    HAL_IR_NEG = 21,   /* floats: the sign bit is flipped, NaN too */
-    HAL_IR_ABS = 22,   /* floats: the sign bit is cleared; integers wrap at the smallest */
-    HAL_IR_MIN = 23,   /* NaN if either is NaN; min(-0, 0) = -0 */
-    HAL_IR_MAX = 24,   /* NaN if either is NaN; max(-0, 0) = 0 */
-    HAL_IR_FMA = 25,   /* floats: a * b + c, rounded once */
-    HAL_IR_SQRT = 26,  /* floats */
-    HAL_IR_FLOOR = 27, /* floats */
-    HAL_IR_TRUNC = 28, /* floats, towards zero */
-    HAL_IR_RINT = 29,  /* floats, to nearest even */
-    HAL_IR_MULHI = 30, /* integers: the high half of the full product */
-
-    /* Bits of integers; AND, OR, XOR and NOT take BOOL too. */
-    HAL_IR_AND = 32,
-    HAL_IR_OR = 33,
-    HAL_IR_XOR = 34,
-    HAL_IR_NOT = 35,
-    HAL_IR_SHL = 36, /* a << (b mod width of a); b has the type of a */
-    HAL_IR_SHR = 37, /* arithmetic for signed types, logical for unsigned */
-
-    /* Comparisons give BOOL; with NaN all are false but NE. */
-    HAL_IR_EQ = 40,
-    HAL_IR_NE = 41,
-    HAL_IR_LT = 42,
-    HAL_IR_LE = 43,
-    HAL_IR_SELECT = 44, /* a: BOOL, b: where true, c: where false */
-
-    /* Conversions. */
-    HAL_IR_CAST = 48,    /* a. Float to integer saturates, NaN gives 0; to BOOL: a != 0 */
-    HAL_IR_BITCAST = 49, /* a: the same bits in another type of the same size */
-    HAL_IR_NARROW = 50,  /* a, aux: a storage type. The value as it reads back after a store */
-    HAL_IR_PACK = 51,    /* a, b (, c, d): width 2 or 4 of scalars; two of width 4 make width 8 */
-    HAL_IR_EXTRACT = 52, /* a: vector, imm: element */
-
-    /* Memory. aux: index in memories, a: element index (i32, u32, i64, u64), imm: added to it,
-     * b: guard (BOOL or NONE). Where the guard is false no access is formed and a load or an atomic
-     * gives 0. A vector access is aligned to its own size. */
-    HAL_IR_LOAD = 56,         /* width elements */
-    HAL_IR_STORE = 57,        /* c: value */
-    HAL_IR_ATOMIC = 58,       /* c: operand, d: comparand of COMPARE_EXCHANGE, flags: what it does,
-                               * HAL_IR_ATOMIC_*; gives the old value. Memory of I32, U32, I64,
-                               * U64 */
-    HAL_IR_ASYNC_COPY = 59,   /* aux: shared memory, a: its index; d: global index, imm: binding;
-                               * width elements, b: guard (0 is written where it is false).
-                               * Both memories are of one type */
-    HAL_IR_ASYNC_COMMIT = 60, /* closes a set of asynchronous copies */
-    HAL_IR_ASYNC_WAIT = 61,   /* imm: how many of the newest sets may still be under way */
-
-    /* Variables: one copy for each work-item. */
-    HAL_IR_VAR = 64, /* a: initial value. Names the variable; only GET and SET may take it. `type`
-                      * is that of the variable, width 1 */
-    HAL_IR_GET = 65, /* a: VAR */
-    HAL_IR_SET = 66, /* a: VAR, b: value */
-
-    /* Control. */
-    HAL_IR_FOR = 72,     /* for (i = a; i < b; i += c), the value is i; i32 or u32, c > 0, and the
-                          * last i + c stays within the type */
-    HAL_IR_IF = 73,      /* a: BOOL */
-    HAL_IR_ELSE = 74,    /* of the nearest open IF */
-    HAL_IR_END = 75,     /* of the nearest open FOR, IF or ELSE */
-    HAL_IR_BARRIER = 76, /* all work-items of the group arrive; their memory accesses are seen */
-
-    /* Subgroups: only where control is uniform. */
-    HAL_IR_SHUFFLE = 80,         /* a: value, b: u32 lane to read from, modulo the width. A lane
-                                  * that a short subgroup lacks gives any value */
-    HAL_IR_SHUFFLE_XOR = 81,     /* a: value, imm: mask for the own lane, 0..127 */
-    HAL_IR_SUBGROUP_REDUCE = 82, /* a: value, aux: HAL_IR_REDUCE_*; every lane has the result */
-    HAL_IR_MATRIX_MULTIPLY = 83, /* A B + C of matrices spread over 32 lanes, see below. a: A, U32
-                                  * of width 4; b: B, U32 of width 2; c: C, and the result: F32 of
-                                  * width 4; aux: element type of A and B: F16, BF16 or F32 */
-
-    /* Transcendental functions of f32 and f64. hal expands them by ir_math.h unless the device
-     * claims them, with the same bits, or flags ask for HAL_IR_FAST. */
-    HAL_IR_EXP = 96,
-    HAL_IR_EXP2 = 97,
-    HAL_IR_EXPM1 = 98,
-    HAL_IR_LOG = 99,
-    HAL_IR_LOG2 = 100,
-    HAL_IR_LOG1P = 101,
-    HAL_IR_SIN = 102,
-    HAL_IR_COS = 103,
-    HAL_IR_TAN = 104,
-    HAL_IR_ATAN = 105,
-    HAL_IR_TANH = 106,
-    HAL_IR_ERF = 107,
-    HAL_IR_RSQRT = 108,
-    HAL_IR_POW = 109,
-    HAL_IR_OPCODE_COUNT = 110
-};
-#define HAL_IR_MATH_FIRST HAL_IR_EXP
-#define HAL_IR_MATH_COUNT (HAL_IR_OPCODE_COUNT - HAL_IR_EXP)
 
 /* Flag of a transcendental function: the device's own fast version is welcome. */
 #define HAL_IR_FAST 1u
@@ -277,44 +143,6 @@ typedef struct hal_ir_kernel {
     const uint64_t *constants;
     const char *names; /* zero-terminated strings */
 } hal_ir_kernel;
-
-/* Bytes of one element in memory; 0 for HAL_TYPE_NONE and values that are no type. */
-static inline uint32_t hal_type_size(hal_type type)
-{
-    static const uint8_t bytes[HAL_TYPE_COUNT] = {0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8};
-    return type < HAL_TYPE_COUNT ? bytes[type] : 0;
-}
-
-/* The type that a value has after a load from memory of `type`, as said above. */
-static inline hal_type hal_type_of_value(hal_type type)
-{
-    static const hal_type widened[HAL_TYPE_COUNT] = {
-        HAL_TYPE_NONE, HAL_TYPE_BOOL, HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I32,
-        HAL_TYPE_U32,  HAL_TYPE_I32,  HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64,
-        HAL_TYPE_F32,  HAL_TYPE_F32,  HAL_TYPE_F32, HAL_TYPE_F64};
-    return type < HAL_TYPE_COUNT ? widened[type] : (hal_type)HAL_TYPE_NONE;
-}
-
-/* Whether a type is a float, and whether it is an integer (BOOL is neither). */
-static inline int hal_type_is_float(hal_type type)
-{
-    return type >= HAL_TYPE_F16 && type <= HAL_TYPE_F64;
-}
-static inline int hal_type_is_integer(hal_type type)
-{
-    return type >= HAL_TYPE_I8 && type <= HAL_TYPE_U64;
-}
-static inline int hal_type_is_signed(hal_type type)
-{
-    return type == HAL_TYPE_I8 || type == HAL_TYPE_I16 || type == HAL_TYPE_I32 ||
-           type == HAL_TYPE_I64;
-}
-
-/* Whether a record is a transcendental function. */
-static inline int hal_ir_is_math(uint32_t opcode)
-{
-    return opcode >= HAL_IR_MATH_FIRST && opcode < HAL_IR_OPCODE_COUNT;
-}
 
 /* Whether memory `index` of a kernel is an array in shared memory rather than a binding. */
 static inline int hal_ir_is_shared(const hal_ir_kernel *kernel, uint32_t index)

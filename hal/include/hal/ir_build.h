@@ -265,126 +265,33 @@ HAL_API const char *hal_type_name(hal_type type);
 
 /* ---- Short names for the operations that are used most ---- */
 
-/* -x; of floats the sign bit is flipped. */
-static inline hal_ir_value hal_ir_neg(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_NEG, x);
-}
-/* |x|. */
-static inline hal_ir_value hal_ir_abs(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_ABS, x);
-}
-/* The square root of a float. */
-static inline hal_ir_value hal_ir_sqrt(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_SQRT, x);
-}
-/* A float rounded down to a whole number. */
-static inline hal_ir_value hal_ir_floor(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_FLOOR, x);
-}
-/* A float rounded towards zero. */
-static inline hal_ir_value hal_ir_trunc(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_TRUNC, x);
-}
-/* A float rounded to the nearest whole number, ties to even. */
-static inline hal_ir_value hal_ir_rint(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_RINT, x);
-}
-/* Every bit, or a BOOL, turned over. */
-static inline hal_ir_value hal_ir_not(hal_ir_builder *b, hal_ir_value x)
-{
-    return hal_ir_unary(b, HAL_IR_NOT, x);
-}
-/* x + y. */
-static inline hal_ir_value hal_ir_add(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_ADD, x, y);
-}
-/* x - y. */
-static inline hal_ir_value hal_ir_sub(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_SUB, x, y);
-}
-/* x * y; the low half for integers. */
-static inline hal_ir_value hal_ir_mul(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_MUL, x, y);
-}
-/* x / y; towards zero for integers, 0 when y is 0. */
-static inline hal_ir_value hal_ir_div(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_DIV, x, y);
-}
-/* What x / y leaves, with the sign of x. */
-static inline hal_ir_value hal_ir_rem(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_REM, x, y);
-}
-/* The lesser one; NaN when either is NaN. */
-static inline hal_ir_value hal_ir_min(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_MIN, x, y);
-}
-/* The greater one; NaN when either is NaN. */
-static inline hal_ir_value hal_ir_max(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_MAX, x, y);
-}
-/* The high half of an integer product. */
-static inline hal_ir_value hal_ir_mulhi(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_MULHI, x, y);
-}
-/* x & y, of integers or BOOL. */
-static inline hal_ir_value hal_ir_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_AND, x, y);
-}
-/* x | y. */
-static inline hal_ir_value hal_ir_or(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_OR, x, y);
-}
-/* x ^ y. */
-static inline hal_ir_value hal_ir_xor(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_XOR, x, y);
-}
-/* x << y, the count modulo the width of x. */
-static inline hal_ir_value hal_ir_shl(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_SHL, x, y);
-}
-/* x >> y; signed types keep their sign. */
-static inline hal_ir_value hal_ir_shr(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_SHR, x, y);
-}
-/* x == y. */
-static inline hal_ir_value hal_ir_eq(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_EQ, x, y);
-}
-/* x != y; true with NaN. */
-static inline hal_ir_value hal_ir_ne(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_NE, x, y);
-}
-/* x < y. */
-static inline hal_ir_value hal_ir_lt(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_LT, x, y);
-}
-/* x <= y. */
-static inline hal_ir_value hal_ir_le(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return hal_ir_binary(b, HAL_IR_LE, x, y);
-}
+/* hal_ir_neg(b, x), hal_ir_add(b, x, y), hal_ir_fma(b, x, y, z) and so on: one function for each
+ * opcode of hal/ir_opcodes.h that has an ARITY, named hal_ir_<name>. The table says what each
+ * computes.
+ * Threads: the builder's. Errors: sticky, INVALID_IR where types do not fit. */
+#define HAL_IR_WRAP_UNARY_(OPCODE, function)                                       \
+    static inline hal_ir_value function(hal_ir_builder *b, hal_ir_value x)         \
+    {                                                                              \
+        return hal_ir_unary(b, OPCODE, x);                                         \
+    }
+#define HAL_IR_WRAP_BINARY_(OPCODE, function)                                               \
+    static inline hal_ir_value function(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)  \
+    {                                                                                       \
+        return hal_ir_binary(b, OPCODE, x, y);                                              \
+    }
+#define HAL_IR_WRAP_TERNARY_(OPCODE, function)                                             \
+    static inline hal_ir_value function(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, \
+                                        hal_ir_value z)                                    \
+    {                                                                                      \
+        return hal_ir_ternary(b, OPCODE, x, y, z);                                         \
+    }
+#define HAL_IR_WRAP_OTHER_(OPCODE, function)
+#define HAL_IR_WRAP_(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, \
+                     result)                                                                   \
+    HAL_IR_WRAP_##ARITY##_(HAL_IR_##NAME, hal_ir_##name)
+/* The expansion. Threads: the builder's. */
+HAL_IR_OPCODE_TABLE(HAL_IR_WRAP_)
+
 /* x > y, as y < x. */
 static inline hal_ir_value hal_ir_gt(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
@@ -395,19 +302,6 @@ static inline hal_ir_value hal_ir_ge(hal_ir_builder *b, hal_ir_value x, hal_ir_v
 {
     return hal_ir_binary(b, HAL_IR_LE, y, x);
 }
-/* x * y + z of floats, rounded once. */
-static inline hal_ir_value hal_ir_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
-                                      hal_ir_value z)
-{
-    return hal_ir_ternary(b, HAL_IR_FMA, x, y, z);
-}
-/* y where the BOOL x is true, else z. */
-static inline hal_ir_value hal_ir_select(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
-                                         hal_ir_value z)
-{
-    return hal_ir_ternary(b, HAL_IR_SELECT, x, y, z);
-}
-
 #ifdef __cplusplus
 }
 #endif

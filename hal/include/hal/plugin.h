@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/* Major in the high half, minor in the low half. A minor only appends; docs/plugin-abi.md has the
- * rules and the log of what each one appended. */
-#define HAL_PLUGIN_ABI_MAJOR 1u
+/* Major in the high half, minor in the low half. Major 0 is a draft: it is frozen as 1.0 in a later
+ * release. docs/plugin-abi.md has the rules and the log of what each minor appended. */
+#define HAL_PLUGIN_ABI_MAJOR 0u
 #define HAL_PLUGIN_ABI_MINOR 1u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
@@ -122,10 +122,10 @@ typedef struct hal_host {
                              uint64_t *bytes);
     hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
                               uint64_t bytes);
-    /* Since 1.1. HAL_HOST_*; settled when the first device is opened. */
+    /* Since 0.1. HAL_HOST_*; settled when the first device is opened. */
     uint32_t flags;
     uint32_t reserved; /* 0 */
-    /* Since 1.1. Hands over a finding of validation: what a kernel did wrong, with the names of
+    /* Since 0.1. Hands over a finding of validation: what a kernel did wrong, with the names of
      * kernel and binding, instruction and work-item. hal counts it and says it to the program, once
      * for the same words; the kernel goes on as the plugin sees fit. Threads: any. */
     void (*report)(const char *message);

@@ -92,7 +92,7 @@ static hal_status check_epilogue(const hal_gemm_description *gemm)
 
 hal_status hal_gemm_check(const hal_gemm_description *given, hal_gemm_description *checked)
 {
-    if (!hal_sized_take(checked, sizeof *checked, given, HAL_GEMM_DESCRIPTION_BYTES_1_0)) {
+    if (!hal_sized_take(checked, sizeof *checked, given, HAL_GEMM_DESCRIPTION_LEAST_BYTES)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_kernel_create_gemm: description.size: expected "
                         "sizeof(hal_gemm_description), which is %zu in this hal, or a larger one "

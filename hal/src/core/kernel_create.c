@@ -115,7 +115,7 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
-    status = hal_ir_legalise(ir, &device->info, &legal);
+    status = hal_ir_legalise(ir, &device->info, device->plugin->abi & 0xffff, &legal);
     if (status != HAL_OK) {
         return status;
     }
@@ -229,7 +229,8 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
     }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
-        status = hal_ir_legalise(legal.epilogue, &device->info, &epilogue);
+        status = hal_ir_legalise(legal.epilogue, &device->info, device->plugin->abi & 0xffff,
+                                 &epilogue);
         if (status != HAL_OK) {
             return status;
         }

@@ -266,11 +266,6 @@ static int check_pack(check *c, hal_type *type)
     return 1;
 }
 
-static int is_value_type(hal_type type)
-{
-    return type != HAL_TYPE_NONE && type < HAL_TYPE_COUNT && hal_type_of_value(type) == type;
-}
-
 static int result_of(check *c, hal_type *type, uint32_t *width)
 {
     const hal_ir_kernel *kernel = c->kernel;
@@ -305,7 +300,7 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
                hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
     case '=':
         *type = record->type;
-        return (is_value_type(*type) && (c->info->types & HAL_TYPE_BIT(*type))) ||
+        return (hal_type_is_value(*type) && (c->info->types & HAL_TYPE_BIT(*type))) ||
                hal_ir_complain(c->problem, "the result cannot be of type %s",
                                *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
     case 's':
@@ -337,7 +332,7 @@ static int check_matrices(check *c)
                                    hal_type_name(tiles[slot].type), tiles[slot].width);
         }
     }
-    if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16 && type != HAL_TYPE_F32) {
+    if (!(HAL_TYPES_MATRIX & HAL_TYPE_BIT(type))) {
         return hal_ir_complain(c->problem, "matrices are of f16, bf16 or f32, not %s",
                                hal_type_name(type));
     }

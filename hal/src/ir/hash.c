@@ -48,7 +48,7 @@ void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2])
     h.count = 0;
     XXH3_INITSTATE(&h.state);
     XXH3_128bits_reset(&h.state);
-    put(&h, kernel->version);
+    put(&h, HAL_IR_VERSION); /* kernels of older makers mean the same */
     put(&h, kernel->flags);
     put(&h, kernel->group_size[0]);
     put(&h, kernel->group_size[1]);

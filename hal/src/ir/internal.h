@@ -18,7 +18,23 @@ enum {
     HAL_IR_TRAIT_WRITES = 64      /* writes memory `aux` */
 };
 
-/* One row of the table.
+/* Sets of traits: the column TRAITS of HAL_IR_OPCODE_TABLE. */
+enum {
+    HAL_IR_TRAITS_EFFECT = 0,
+    HAL_IR_TRAITS_PURE = HAL_IR_TRAIT_PURE,
+    HAL_IR_TRAITS_EXPRESSION = HAL_IR_TRAIT_PURE | HAL_IR_TRAIT_FRAGMENT,
+    HAL_IR_TRAITS_LEADING = HAL_IR_TRAIT_PURE | HAL_IR_TRAIT_LEADING,
+    HAL_IR_TRAITS_LEADING_EXPRESSION = HAL_IR_TRAITS_LEADING | HAL_IR_TRAITS_EXPRESSION,
+    HAL_IR_TRAITS_FRAGMENT_OUTPUT = HAL_IR_TRAIT_FRAGMENT | HAL_IR_TRAIT_NO_KERNEL,
+    HAL_IR_TRAITS_FRAGMENT_INPUT = HAL_IR_TRAITS_FRAGMENT_OUTPUT | HAL_IR_TRAIT_LEADING,
+    HAL_IR_TRAITS_READ = HAL_IR_TRAIT_PURE | HAL_IR_TRAIT_READS,
+    HAL_IR_TRAITS_WRITE = HAL_IR_TRAIT_WRITES,
+    HAL_IR_TRAITS_READ_WRITE = HAL_IR_TRAIT_READS | HAL_IR_TRAIT_WRITES,
+    HAL_IR_TRAITS_CONVERGENT = HAL_IR_TRAIT_PURE | HAL_IR_TRAIT_CONVERGENT,
+    HAL_IR_TRAITS_CONVERGENT_EFFECT = HAL_IR_TRAIT_CONVERGENT
+};
+
+/* One row of HAL_IR_OPCODE_TABLE (hal/ir_opcodes.h).
  *
  * operands: the rule for a, b, c, d, one letter each:
  *   T  a scalar; all Ts of a record have one type, a member of `types`
@@ -45,8 +61,10 @@ typedef struct hal_ir_info {
     const char *syntax;
     char operands[5];
     char result;
-    uint16_t types;
-    uint8_t traits;
+    uint8_t class_of;  /* HAL_IR_CLASS_* */
+    uint8_t traits;    /* HAL_IR_TRAIT_* */
+    uint16_t since;    /* minor version of the plugin ABI that added the opcode */
+    uint32_t types;    /* HAL_TYPE_BIT of the operands of rule T */
 } hal_ir_info;
 
 /* The row of an opcode, null for a number that is none. */

@@ -32,7 +32,7 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
     }
     *copy = NULL;
     hal_ir_kernel own;
-    if (!hal_sized_take(&own, sizeof own, kernel, HAL_IR_KERNEL_BYTES_1_0)) {
+    if (!hal_sized_take(&own, sizeof own, kernel, HAL_IR_KERNEL_LEAST_BYTES)) {
         return hal_fail(HAL_ERROR_INVALID_IR,
                         "copying an IR kernel: its size, %u, is not sizeof(hal_ir_kernel)",
                         kernel->size);

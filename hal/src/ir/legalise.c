@@ -1,6 +1,6 @@
-/* The legaliser: checks a kernel against a device and runs the passes that rewrite it: first the
- * transcendental functions (whose expansion uses fma), then everything else, then what nobody uses
- * is dropped. Called when a kernel is made. */
+/* The legaliser: checks a kernel against a device and runs the passes that rewrite it. First come
+ * opcodes that the plugin does not know and transcendental functions, whose expansion uses fma,
+ * then everything else; at last unused values are dropped. Called when a kernel is made. */
 #include "legalise.h"
 
 #include "math.h"
@@ -9,14 +9,16 @@
 
 #include <stdlib.h>
 
-static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record)
+/* Keeps a transcendental function that the device computes itself, and expands another. */
+static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, int is_known)
 {
     const hal_device_info *info = r->info;
     const int is_f32 = record->type == HAL_TYPE_F32;
     const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
-    const int fast = (record->flags & HAL_IR_FAST) && is_f32 &&
+    const int claimed = is_known && (claims >> hal_ir_math_index(record->opcode) & 1);
+    const int fast = is_known && (record->flags & HAL_IR_FAST) && is_f32 &&
                      (info->abilities & HAL_ABILITY_FAST_MATH);
-    if (!fast && !(claims >> (record->opcode - HAL_IR_MATH_FIRST) & 1)) {
+    if (!fast && !claimed) {
         return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
                                   hal_ir_rewrite_operand(r, record->b));
     }
@@ -25,8 +27,30 @@ static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record
     return hal_ir_rewrite_copy(r, &kept);
 }
 
-/* The pass over the transcendental functions. */
-static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
+/* Computes an opcode by older ones. */
+static hal_ir_value expand_newer(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
+{
+    const hal_ir_info *info = hal_ir_info_of(record->opcode);
+    hal_ir_builder_fail(
+        r->to, HAL_ERROR_UNSUPPORTED,
+        "kernel %s: %s: expected opcodes of plugin ABI %u.%u, which %s has, got one "
+        "of %u.%u; rebuild the plugin",
+        r->from->names + r->from->name, info->name, HAL_PLUGIN_ABI_MAJOR, minor, r->info->name,
+        HAL_PLUGIN_ABI_MAJOR, info->since);
+    return HAL_IR_NONE;
+}
+
+static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
+{
+    const int is_known = hal_ir_info_of(record->opcode)->since <= minor;
+    if (hal_ir_is_math(record->opcode)) {
+        return expand_math(r, record, is_known);
+    }
+    return is_known ? hal_ir_rewrite_copy(r, record) : expand_newer(r, record, minor);
+}
+
+/* The pass over transcendental functions and over opcodes that the plugin does not know. */
+static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info, uint32_t minor,
                          hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
@@ -35,9 +59,7 @@ static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
         return status;
     }
     for (uint32_t i = 0; i < from->record_count; i++) {
-        const hal_ir_record *record = &from->records[i];
-        r.values[i] = hal_ir_is_math(record->opcode) ? expand_record(&r, record)
-                                                     : hal_ir_rewrite_copy(&r, record);
+        r.values[i] = expand_record(&r, &from->records[i], minor);
     }
     return hal_ir_rewrite_end(&r, made);
 }
@@ -73,8 +95,7 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
         if (opcode == HAL_IR_SET) {
             sets[i] = last[record->a];
             last[record->a] = i;
-        } else if (opcode != HAL_IR_VAR &&
-                   !(hal_ir_info_of(opcode)->traits & HAL_IR_TRAIT_PURE)) {
+        } else if (opcode != HAL_IR_VAR && !(hal_ir_info_of(opcode)->traits & HAL_IR_TRAIT_PURE)) {
             enliven(live, work, &pending, i);
         }
     }
@@ -174,10 +195,9 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (record->type != HAL_TYPE_NONE && !(values & HAL_TYPE_BIT(record->type))) {
-            return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s computes with %s (%s), which %s does not", name,
-                            hal_type_name(record->type), hal_ir_opcode_name(record->opcode),
-                            info->name);
+            return hal_fail(
+                HAL_ERROR_UNSUPPORTED, "kernel %s computes with %s (%s), which %s does not", name,
+                hal_type_name(record->type), hal_ir_opcode_name(record->opcode), info->name);
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
             !(info->abilities & HAL_ABILITY_ATOMIC_64)) {
@@ -189,12 +209,12 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     return HAL_OK;
 }
 
-hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
+hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
                            hal_ir_kernel **legal)
 {
     hal_ir_kernel *expanded = NULL, *lowered = NULL, *made = NULL;
     *legal = NULL;
-    hal_status status = expand(ir, info, &expanded);
+    hal_status status = expand(ir, info, minor, &expanded);
     if (status == HAL_OK) {
         status = hal_ir_lower(expanded, info, &lowered);
     }

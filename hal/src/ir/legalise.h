@@ -6,7 +6,9 @@
 #include <hal/ir.h>
 #include <hal/plugin.h>
 
-/* Gives a new kernel that means the same and uses what `info` offers only:
+/* Makes a kernel that means the same and uses only what `info` offers, and only opcodes that minor
+ * version `minor` of the plugin ABI has:
+ *  - newer opcodes are expanded where they can be, and refused otherwise;
  *  - transcendental functions are expanded (ir_math.h) unless the device claims them, or
  *    HAL_IR_FAST of f32 meets a device with HAL_ABILITY_FAST_MATH; elsewhere the flag is dropped;
  *  - asynchronous copies become a load and a store where the device has none;
@@ -17,9 +19,10 @@
  *    storage; NARROW to a type that is no storage type is computed;
  *  - fma of f32 is computed in f64, rounded to odd and then once to f32, where it is not fused;
  *  - pure operations whose value nobody uses are dropped.
- * Errors: UNSUPPORTED when the kernel needs what the device lacks (types, limits, fma of f64,
- * atomics of 64 bits), in a sentence with both sides; OUT_OF_MEMORY. The input must be verified. */
-hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
+ * Errors: UNSUPPORTED when the kernel needs what the device or its plugin lacks (types, limits, fma
+ * of f64, atomics of 64 bits, an opcode), in a sentence with both sides; OUT_OF_MEMORY. The input
+ * must be verified. */
+hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
                            hal_ir_kernel **legal);
 
 #endif

@@ -13,13 +13,13 @@
 /* What has to hold before anything else of the structure may be read. */
 static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
-    if (kernel->size < HAL_IR_KERNEL_BYTES_1_0 || kernel->version < HAL_IR_VERSION_1_0 ||
+    if (kernel->size < HAL_IR_KERNEL_LEAST_BYTES || kernel->version < HAL_IR_LEAST_VERSION ||
         kernel->version > HAL_IR_VERSION) {
         return hal_ir_complain(problem,
                                "size %u, version %u; this hal reads versions %u to %u, at least "
                                "%zu bytes",
-                               kernel->size, kernel->version, HAL_IR_VERSION_1_0, HAL_IR_VERSION,
-                               HAL_IR_KERNEL_BYTES_1_0);
+                               kernel->size, kernel->version, HAL_IR_LEAST_VERSION, HAL_IR_VERSION,
+                               HAL_IR_KERNEL_LEAST_BYTES);
     }
     if ((kernel->record_count > 0 && kernel->records == NULL) ||
         (kernel->memory_count > 0 && kernel->memories == NULL) ||

@@ -13,10 +13,6 @@
 #define KNOWN_ABILITIES                                                        \
     (HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE | \
      HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH | HAL_ABILITY_ZERO_COPY)
-#define KNOWN_TYPES (HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL))
-#define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
-#define MATRIX_TYPES \
-    (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32))
 
 /* Lanes whose numbers SHUFFLE_XOR can tell apart. */
 #define WIDEST_SUBGROUP 128u
@@ -30,7 +26,7 @@ static hal_status check_size(const hal_plugin *plugin, const char *record, uint3
 {
     uint32_t size;
     memcpy(&size, record, sizeof size);
-    if (size < HAL_DEVICE_INFO_BYTES_1_0 || size > HAL_DEVICE_INFO_MAX_BYTES ||
+    if (size < HAL_DEVICE_INFO_LEAST_BYTES || size > HAL_DEVICE_INFO_MAX_BYTES ||
         size % _Alignof(hal_device_info) != 0) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
                         "plugin %s: device %u: its record states that it is %u bytes long; it has "
@@ -116,6 +112,32 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* The types that the plugin's minor version has. */
+static uint32_t known_types(const hal_plugin *plugin)
+{
+#define ROW(NAME, number, since, ...) [number] = since,
+    static const uint16_t versions[HAL_TYPE_COUNT] = {HAL_TYPE_TABLE(ROW)};
+#undef ROW
+    uint32_t types = 0;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        types |= versions[type] <= (plugin->abi & 0xffff) ? HAL_TYPE_BIT(type) : 0;
+    }
+    return types;
+}
+
+/* The transcendental functions that the plugin's minor version has, as in math_f32. */
+static uint32_t known_math(const hal_plugin *plugin)
+{
+#define ROW(NAME, number, since, ...) [number] = since,
+    static const uint16_t versions[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
+#undef ROW
+    uint32_t functions = 0;
+    for (uint32_t i = 0; i < HAL_IR_MATH_COUNT; i++) {
+        functions |= (uint32_t)(versions[HAL_IR_MATH_FIRST + i] <= (plugin->abi & 0xffff)) << i;
+    }
+    return functions;
+}
+
 static void cut_down(const hal_plugin *plugin, hal_device_info *info)
 {
     info->size = sizeof *info;
@@ -140,11 +162,11 @@ static void cut_down(const hal_plugin *plugin, hal_device_info *info)
     if (!plugin->queue_elapsed) {
         info->abilities &= ~(uint32_t)HAL_ABILITY_TIMESTAMPS;
     }
-    info->storage_types &= KNOWN_TYPES;
-    info->arithmetic_types &= KNOWN_TYPES;
-    info->math_f32 &= KNOWN_MATH;
-    info->math_f64 &= KNOWN_MATH;
-    info->matrix_types &= MATRIX_TYPES;
+    info->storage_types &= known_types(plugin);
+    info->arithmetic_types &= known_types(plugin);
+    info->math_f32 &= known_math(plugin);
+    info->math_f64 &= known_math(plugin);
+    info->matrix_types &= HAL_TYPES_MATRIX & known_types(plugin);
     memset(info->reserved, 0, sizeof info->reserved);
 }
 

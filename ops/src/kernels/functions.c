@@ -308,7 +308,7 @@ hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function functio
         return refuse(builder);
     }
     uint32_t opcode = unary_table[function].opcode;
-    if (opcode >= HAL_IR_MATH_FIRST) {
+    if (hal_ir_is_math(opcode)) {
         return hal_ir_math(builder, opcode, x, HAL_IR_NONE, 0);
     }
     return opcode ? hal_ir_unary(builder, opcode, x) : plain_unary(builder, function, x);
@@ -325,7 +325,7 @@ hal_ir_value ops_binary_value(hal_ir_builder *builder, ops_binary_function funct
     if (function == OPS_ATAN2) {
         return arc_tangent2(builder, x, y);
     }
-    if (opcode >= HAL_IR_MATH_FIRST) {
+    if (hal_ir_is_math(opcode)) {
         return hal_ir_math(builder, opcode, x, y, 0);
     }
     return binary_table[function].swap ? hal_ir_binary(builder, opcode, y, x)

@@ -1,6 +1,5 @@
-/* Promise 6: structures with a size of their own are taken from 1.0's size on, after hal's have
- * grown and when those of a program are longer; anything else is refused. */
-
+/* Promise 6: structures that begin with their size are taken from minor 0's size on, after hal's
+ * have grown and when those of a program are longer; anything else is refused. */
 #include "unit.h"
 #include <hal/ir_build.h>
 #include <hal/plugin.h>
@@ -8,9 +7,6 @@
 #include <string.h>
 
 #include "base/sized.h"
-
-extern const size_t device_info_1_0, gemm_description_1_0, ir_kernel_1_0;
-extern const uint32_t ir_version_1_0;
 
 /* A structure over three minors. */
 typedef struct first {
@@ -22,14 +18,6 @@ typedef struct second {
 typedef struct third {
     uint32_t size, one, two, three;
 } third;
-
-static void the_sizes_of_1_0_stay(void **state)
-{
-    assert_int_equal(HAL_DEVICE_INFO_BYTES_1_0, device_info_1_0);
-    assert_int_equal(HAL_GEMM_DESCRIPTION_BYTES_1_0, gemm_description_1_0);
-    assert_int_equal(HAL_IR_KERNEL_BYTES_1_0, ir_kernel_1_0);
-    assert_int_equal(HAL_IR_VERSION_1_0, ir_version_1_0);
-}
 
 /* A block of its own, so that a sanitizer sees what is read behind it. */
 static void *block_of(const void *what, size_t bytes)
@@ -75,11 +63,11 @@ static void sizes_that_cannot_be_are_refused(void **state)
     }
 }
 
-/* A kernel as a program of 1.0 writes it down, and as none ever was. */
-static void kernels_of_1_0_are_read(void **state)
+/* A kernel as a program of minor 0 writes it, and with sizes and versions that cannot be. */
+static void kernels_of_minor_0_are_read(void **state)
 {
-    hal_ir_kernel *copy = NULL, kernel = {.size = (uint32_t)ir_kernel_1_0,
-                                          .version = ir_version_1_0,
+    hal_ir_kernel *copy = NULL, kernel = {.size = (uint32_t)HAL_IR_KERNEL_LEAST_BYTES,
+                                          .version = HAL_IR_LEAST_VERSION,
                                           .group_size = {1, 1, 1},
                                           .name_bytes = 2,
                                           .names = "k"};
@@ -89,9 +77,9 @@ static void kernels_of_1_0_are_read(void **state)
     hal_ir_kernel_destroy(copy);
     kernel.version = HAL_IR_VERSION + 1;
     assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
-    kernel.version = ir_version_1_0 - 1;
+    kernel.version = HAL_IR_LEAST_VERSION - 1;
     assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
-    kernel.version = ir_version_1_0;
+    kernel.version = HAL_IR_LEAST_VERSION;
     kernel.size--;
     assert_int_equal(hal_ir_verify(&kernel), HAL_ERROR_INVALID_IR);
     assert_int_equal(hal_ir_kernel_copy(&kernel, &copy), HAL_ERROR_INVALID_IR);
@@ -101,11 +89,10 @@ static void kernels_of_1_0_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_sizes_of_1_0_stay),
         cmocka_unit_test(a_shorter_one_is_filled_up_with_zeros),
         cmocka_unit_test(a_longer_one_is_taken_when_its_rest_is_zeros),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(kernels_of_1_0_are_read),
+        cmocka_unit_test(kernels_of_minor_0_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static hal_ir_kernel *read_text(const char *text)
 static hal_ir_kernel *legalised(const char *text, const hal_device_info *info)
 {
     hal_ir_kernel *kernel = read_text(text), *legal = NULL;
-    if (hal_ir_legalise(kernel, info, &legal) != HAL_OK) {
+    if (hal_ir_legalise(kernel, info, HAL_PLUGIN_ABI_MINOR, &legal) != HAL_OK) {
         fail_msg("%s", hal_status_message());
     }
     assert_int_equal(hal_ir_verify(legal), HAL_OK);
@@ -109,15 +109,21 @@ static void same(const char *text, const hal_device_info *info, uint32_t gone)
     hal_ir_kernel_destroy(legal);
 }
 
-static void refused(const char *text, const hal_device_info *info, const char *words)
+static void refused_at(const char *text, const hal_device_info *info, uint32_t minor,
+                       const char *words)
 {
     hal_ir_kernel *kernel = read_text(text), *legal = NULL;
-    assert_int_equal(hal_ir_legalise(kernel, info, &legal), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(hal_ir_legalise(kernel, info, minor, &legal), HAL_ERROR_UNSUPPORTED);
     assert_null(legal);
     if (strstr(hal_status_message(), words) == NULL) {
         fail_msg("`%s` lacks `%s`", hal_status_message(), words);
     }
     hal_ir_kernel_destroy(kernel);
+}
+
+static void refused(const char *text, const hal_device_info *info, const char *words)
+{
+    refused_at(text, info, HAL_PLUGIN_ABI_MINOR, words);
 }
 
 static uint64_t random_state = 1;
@@ -159,7 +165,7 @@ static void what_the_device_has_is_left_alone(void **state)
                   "async_copy 1 s[%l], x[%l]\nasync_commit\nasync_wait 0\n"
                   "%r = subgroup_reduce add f32 %c\n%p = pack f32x2 %r, %a\nstore y[%l], %p\n");
     hal_ir_kernel *legal = NULL;
-    assert_int_equal(hal_ir_legalise(kernel, &info, &legal), HAL_OK);
+    assert_int_equal(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal), HAL_OK);
     assert_int_equal(legal->record_count, kernel->record_count);
     assert_memory_equal(legal->records, kernel->records,
                         kernel->record_count * sizeof *kernel->records);
@@ -612,6 +618,23 @@ static void fragments_are_legalised_too(void **state)
     hal_ir_kernel_destroy(legal);
 }
 
+#define MATRICES                                                                              \
+    HEAD("32 1 1", "f32")                                                                     \
+    "%x = local_id u32 x\n%z = constant f32 0\n%a = pack u32x4 %x, %x, %x, %x\n"              \
+    "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"                                \
+    "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n"
+
+static void newer_opcodes_without_an_expansion_are_refused(void **state)
+{
+    hal_device_info info = full();
+    info.matrix_types = HAL_TYPES_MATRIX;
+    refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 0.0");
+    refused_at(MATRICES, &info, 0, "got one of 0.1");
+    hal_ir_kernel *legal = legalised(MATRICES, &info);
+    assert_int_equal(count_of(legal, HAL_IR_MATRIX_MULTIPLY), 1);
+    hal_ir_kernel_destroy(legal);
+}
+
 static void all_rewrites_work_together(void **state)
 {
     /* The poorest device: 32-bit integers, f32 and f64 to compute with, 32 bits in memory. */
@@ -650,6 +673,7 @@ int main(void)
         cmocka_unit_test(limits_are_held),
         cmocka_unit_test(what_nobody_uses_is_dropped),
         cmocka_unit_test(fragments_are_legalised_too),
+        cmocka_unit_test(newer_opcodes_without_an_expansion_are_refused),
         cmocka_unit_test(all_rewrites_work_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

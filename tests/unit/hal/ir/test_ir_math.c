@@ -254,7 +254,7 @@ static void check_opcode(uint32_t opcode, hal_type type, int fragment)
 
 static void test_same_bits_in_kernels(void **state)
 {
-    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode <= HAL_IR_MATH_LAST; opcode++) {
         check_opcode(opcode, HAL_TYPE_F32, 0);
         check_opcode(opcode, HAL_TYPE_F64, 0);
     }
@@ -262,7 +262,7 @@ static void test_same_bits_in_kernels(void **state)
 
 static void test_same_bits_in_fragments(void **state)
 {
-    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode <= HAL_IR_MATH_LAST; opcode++) {
         check_opcode(opcode, HAL_TYPE_F32, 1);
         check_opcode(opcode, HAL_TYPE_F64, 1);
     }

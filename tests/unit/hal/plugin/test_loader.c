@@ -147,8 +147,10 @@ static void tables_that_do_not_fit(void **state)
     expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, "interface 7.3");
     expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, words);
     expect(TEST_PLUGINS "/other_major", HAL_ERROR_TOO_NEW, "interface 9.");
-    expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, "interface 0.4");
-    expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, words);
+    if (HAL_PLUGIN_ABI_MAJOR > 0) { /* there is no major before 0 */
+        expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, ".4");
+        expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, words);
+    }
     expect(TEST_PLUGINS "/cut", HAL_ERROR_BAD_PLUGIN, "no entry 'submit'");
     expect(TEST_PLUGINS "/short", HAL_ERROR_BAD_PLUGIN, "no entry 'submit'");
     expect(TEST_PLUGINS "/missing", HAL_ERROR_BAD_PLUGIN, "no entry 'kernel_destroy'");

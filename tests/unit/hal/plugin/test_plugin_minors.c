@@ -2,6 +2,8 @@
  * and what they lack is as docs/plugin-abi.md has it. */
 #include "mock_fixture.h"
 
+#include <hal/ir_build.h>
+
 #define ITEMS 64u
 
 /* The kernel of mock_ir on a device: out = in + 7, by way of the upload and download of buffers. */
@@ -133,6 +135,27 @@ static void a_later_minor_works_and_its_tail_is_not_read(void **state)
     expect_transfer("longer");
 }
 
+static const char matrices[] =
+    "kernel matrices\ngroup 32 1 1\nbinding y f32 write\n"
+    "%x = local_id u32 x\n%z = constant f32 0\n%a = pack u32x4 %x, %x, %x, %x\n"
+    "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"
+    "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n";
+
+static void a_newer_opcode_is_refused(void **state)
+{
+    hal_device *device = open_device("minor_0", 0);
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    assert_int_equal(hal_ir_parse(matrices, strlen(matrices), &ir), HAL_OK);
+    assert_int_equal(hal_kernel_create(device, ir, &kernel), HAL_ERROR_UNSUPPORTED);
+    assert_null(kernel);
+    assert_non_null(strstr(hal_status_message(),
+                           "matrix_multiply: expected opcodes of plugin ABI 0.0, which Device A "
+                           "has, got one of 0.1"));
+    hal_ir_kernel_destroy(ir);
+    hal_device_release(device);
+}
+
 static int begin(void **state)
 {
     unsetenv("HAL_BACKEND");
@@ -144,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_minor_works),
         cmocka_unit_test(a_table_without_its_last_entries_works),
+        cmocka_unit_test(a_newer_opcode_is_refused),
         cmocka_unit_test(a_later_minor_works_and_its_tail_is_not_read),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

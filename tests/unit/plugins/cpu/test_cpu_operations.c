@@ -251,7 +251,7 @@ static void test_narrow(void **state)
 
 static void test_math(void **state)
 {
-    check_range(HAL_IR_MATH_FIRST, HAL_IR_OPCODE_COUNT - 1);
+    check_range(HAL_IR_MATH_FIRST, HAL_IR_MATH_LAST);
 }
 
 /* Sizes below 1, with zeros and denormals; all but the first two pieces of 256 have an odd one at
@@ -308,7 +308,7 @@ static void check_small(uint32_t opcode, hal_type type, int positive)
 
 static void test_small_operands(void **state)
 {
-    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode <= HAL_IR_MATH_LAST; opcode++) {
         for (int positive = 0; hal_ir_is_math(opcode) && positive < 2; positive++) {
             if (operands_of(opcode) == 1) {
                 check_small(opcode, HAL_TYPE_F32, positive);

@@ -55,7 +55,7 @@ static hal_ir_kernel *legalised(const char *text, uint32_t sm)
     const hal_device_info info = info_of(sm);
     hal_ir_kernel *kernel = NULL, *legal = NULL;
     if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK ||
-        hal_ir_legalise(kernel, &info, &legal) != HAL_OK) {
+        hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal) != HAL_OK) {
         fail_msg("%s", hal_status_message());
     }
     hal_ir_kernel_destroy(kernel);

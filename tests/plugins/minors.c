@@ -1,12 +1,10 @@
-/* A plugin as somebody might have built it against interface 1.0, with the headers of that time that
- * lie beside it: what is compiled from it has to load and work for as long as the major is 1, so
- * neither this source nor those headers follow what comes later. Two devices over host memory;
- * kernels run through the reference interpreter. Built three times:
- *   hal_minor_0.so   as it is;
- *   hal_shorter.so   SHORTER: the table ends before its optional entries at the end, and what lies
- *                    behind it in memory is nothing that anybody may call;
- *   hal_longer.so    LONGER: with hal's own headers, as a minor after theirs might be: a longer
- *                    table and longer infos. */
+/* Plugins of other minor versions than hal's: two devices over host memory, whose kernels run
+ * through the reference interpreter. Built three times, for test_plugin_minors and conformance:
+ *   hal_minor_0.so   states minor 0, with tables and records as short as that one had them, and
+ *                    refuses opcodes that are newer;
+ *   hal_shorter.so   SHORTER: the table ends before its optional entries at the end, and the memory
+ *                    after it is filled with addresses that must not be called;
+ *   hal_longer.so    LONGER: as a later minor might be: a longer table and longer infos. */
 #include <hal/plugin.h>
 #include <kit/interpret.h>
 #include <stdatomic.h>
@@ -21,11 +19,18 @@
 
 #if defined SHORTER
 #define NAME "shorter"
+#define MINOR HAL_PLUGIN_ABI_MINOR
 #elif defined LONGER
 #define NAME "longer"
+#define MINOR (HAL_PLUGIN_ABI_MINOR + 1)
 #else
 #define NAME "minor_0"
+#define MINOR 0u
 #endif
+
+/* What minor 0 has of each structure. */
+#define INFO_BYTES offsetof(hal_device_info, reserved)
+#define HOST_BYTES offsetof(hal_host, flags)
 
 struct hal_plugin_device {
     uint32_t index;
@@ -66,7 +71,7 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
 #ifdef LONGER
     const uint32_t stride = sizeof(longer_info);
 #else
-    const uint32_t stride = sizeof(hal_device_info);
+    const uint32_t stride = INFO_BYTES;
 #endif
     *count = DEVICES;
     for (uint32_t i = 0; i < DEVICES && i < capacity; i++) {
@@ -89,18 +94,15 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
             .max_bindings = HAL_IR_MAX_BINDINGS,
             .max_vector_bytes = 16,
             .preferred_group = 64,
-            .storage_types = 0x3ffe,
-            .arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |
-                                HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) |
-                                HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
-                                HAL_TYPE_BIT(HAL_TYPE_F64),
+            .storage_types = HAL_STORAGE_TYPES,
+            .arithmetic_types = HAL_TYPES_VALUES,
             .exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS,
             .abilities = HAL_ABILITY_TIMESTAMPS,
             .max_queues = 1,
         };
         uint8_t *place = (uint8_t *)infos + (size_t)i * stride;
         memset(place, 0xff, stride);
-        memcpy(place, &info, sizeof info);
+        memcpy(place, &info, stride < sizeof info ? stride : sizeof info);
     }
     return HAL_OK;
 }
@@ -177,16 +179,34 @@ static void kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     free(kernel);
 }
 
+/* Fails when a kernel has an opcode that a plugin of this minor does not know. */
+static hal_status check_opcodes(const hal_ir_kernel *ir)
+{
+#define ROW(NAME, number, since, ...) [number] = since,
+    static const uint8_t since[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
+#undef ROW
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (since[ir->records[i].opcode] > MINOR) {
+            return services->fail(HAL_ERROR_INTERNAL, "an opcode that this minor does not have");
+        }
+    }
+    return HAL_OK;
+}
+
 static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel)
 {
+    const hal_status status = check_opcodes(ir);
+    if (status != HAL_OK) {
+        return status;
+    }
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     if (!made) {
         return services->fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
     }
     if (ir->size < sizeof *ir) {
         free(made);
-        return services->fail(HAL_ERROR_INTERNAL, "a kernel that is shorter than one of 1.0");
+        return services->fail(HAL_ERROR_INTERNAL, "a kernel that is shorter than one of minor 0");
     }
     made->ir = *ir;
     made->ir.records = copy_of(ir->records, ir->record_count * sizeof *ir->records);
@@ -249,7 +269,7 @@ static hal_status run(const hal_batch *batch, const hal_command *command)
         }
         return HAL_OK;
     default:
-        return services->fail(HAL_ERROR_DEVICE_LOST, "a command that 1.0 does not have");
+        return services->fail(HAL_ERROR_DEVICE_LOST, "a command that minor 0 does not have");
     }
 }
 
@@ -259,7 +279,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     (void)waits; /* all work is done inside submit, so what they name is reached */
     (void)wait_count;
     if (batch->size < sizeof *batch) {
-        return services->fail(HAL_ERROR_INTERNAL, "a batch that is shorter than that of 1.0");
+        return services->fail(HAL_ERROR_INTERNAL, "a batch that is shorter than that of minor 0");
     }
     for (uint32_t i = 0; i < batch->command_count; i++) {
         const hal_status status = run(batch, &batch->commands[i]);
@@ -298,16 +318,16 @@ static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_dev
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     static longer_table table;
-    if (host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || host->size < sizeof *host) {
+    if (host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || host->size < HOST_BYTES) {
         return NULL;
     }
     services = host;
     memset(&table, 0xff, sizeof table);
     table.known = (hal_plugin){
         .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
+        .abi = HAL_PLUGIN_ABI_MAJOR << 16 | MINOR,
         .name = NAME,
-        .version = "1.0",
+        .version = "1",
         .build_id = "1",
         .enumerate = enumerate,
         .device_open = device_open,

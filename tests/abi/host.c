@@ -1,12 +1,13 @@
-/* A host as hal was at interface 1.0, with the headers of that time that lie beside it: whatever a
- * plugin has learnt since, it works here with what 1.0 offers. Like plugin.c, it never follows.
+/* A host of minor 0: its hal_host ends before the fields that came later, and a plugin of a later
+ * minor works with it all the same.
  *
- *     abi_host_1_0 PLUGIN.so   each device of the plugin
+ *     abi_host_0 PLUGIN.so   each device of the plugin
  *
- * What 1.0 hands over ends at a page that nobody may read. Status 77: there is no device. */
+ * Everything that it passes ends at a page that cannot be read. Status 77: there is no device. */
 #include <hal/plugin.h>
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,8 +208,10 @@ static void run(hal_plugin_device *device)
 
 int main(int argc, char **argv)
 {
-    const hal_host services = {.size = sizeof services,
-                               .abi = HAL_PLUGIN_ABI,
+    const uint32_t host_abi = HAL_PLUGIN_ABI_MAJOR << 16; /* minor 0 */
+    const size_t host_bytes = offsetof(hal_host, flags);
+    const hal_host services = {.size = (uint32_t)host_bytes,
+                               .abi = host_abi,
                                .allocate = allocate,
                                .release = free,
                                .log = log_line,
@@ -220,9 +223,10 @@ int main(int argc, char **argv)
     if (library) {
         *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
     }
-    expect(query != NULL, "usage: abi_host_1_0 PLUGIN.so");
-    plugin = query(HAL_PLUGIN_ABI, at_the_edge(&services, sizeof services));
-    expect(plugin && plugin->abi >> 16 == 1 && plugin->size >= sizeof *plugin, "hal_plugin_query");
+    expect(query != NULL, "usage: abi_host_0 PLUGIN.so");
+    plugin = query(host_abi, at_the_edge(&services, host_bytes));
+    expect(plugin && plugin->abi >> 16 == HAL_PLUGIN_ABI_MAJOR && plugin->size >= sizeof *plugin,
+           "hal_plugin_query");
 
     enum { ROOM = 16 };
     static char records[ROOM * HAL_DEVICE_INFO_MAX_BYTES];
@@ -242,7 +246,7 @@ int main(int argc, char **argv)
         does(plugin->device_open(i, &device), "device_open");
         run(device);
         plugin->device_close(device);
-        printf("%s:%u, %s: works with a host of interface 1.0\n", plugin->name, i, info.name);
+        printf("%s:%u, %s: works with a host of minor 0\n", plugin->name, i, info.name);
     }
     return 0;
 }
