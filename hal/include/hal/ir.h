@@ -24,9 +24,6 @@
 extern "C" {
 #endif
 
-/* Raised whenever an opcode or a field is appended. */
-#define HAL_IR_VERSION 2u /* 2: MATRIX_MULTIPLY */
-
 /* "No operand": the value of an operand field that is not used. */
 #define HAL_IR_NONE UINT32_MAX
 

@@ -3,12 +3,15 @@
  *
  * Operands are a, b, c, d (values), aux (an index or a kind) and imm (a signed number). To add an
  * opcode, add a row in a gap of its class or at the end, with `since` one above the last released
- * minor version, raise HAL_PLUGIN_ABI_MINOR (hal/plugin.h) and HAL_IR_VERSION (hal/ir.h), and see
- * CONTRIBUTING.md. */
+ * minor version, raise HAL_IR_VERSION here and, once for each release, HAL_PLUGIN_ABI_MINOR
+ * (hal/plugin.h). docs/plugin-abi.md has the rules. */
 #ifndef HAL_IR_OPCODES_H
 #define HAL_IR_OPCODES_H
 
 #include <stdint.h>
+
+/* Raised with each opcode, and with each field of the IR's structures, that is appended. */
+#define HAL_IR_VERSION 2u /* 2: MATRIX_MULTIPLY */
 
 /* X(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result), in ascending
  * order of the numbers:

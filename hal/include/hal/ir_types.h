@@ -1,7 +1,8 @@
 /* The element types, in one table. Everything that differs between types is a column here; the
  * rest of hal, ops and the plugins ask for properties and do not list types.
  *
- * To add a type, add a row, raise HAL_PLUGIN_ABI_MINOR (hal/plugin.h) and see CONTRIBUTING.md. */
+ * To add a type, add a row with `since` one above the last released minor version, and raise
+ * HAL_PLUGIN_ABI_MINOR (hal/plugin.h). docs/plugin-abi.md has the rules. */
 #ifndef HAL_IR_TYPES_H
 #define HAL_IR_TYPES_H
 
