@@ -88,6 +88,9 @@ static uint32_t looks; /* at slow work, under the lock */
 static hal_status call(enum mock_entry entry)
 {
     atomic_fetch_add(&state.calls[entry], 1);
+    while (atomic_load(&state.stall[entry])) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
     if (atomic_load(&state.fail_in[entry]) > 0 &&
         atomic_fetch_sub(&state.fail_in[entry], 1) == 1) {
         const hal_status status = atomic_load(&state.fail_with);

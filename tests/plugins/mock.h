@@ -42,6 +42,7 @@ typedef struct mock_state {
     hal_device_info infos[MOCK_DEVICES];
     _Atomic int fail_in[MOCK_ENTRIES]; /* the n-th call from now on fails; 0: none */
     _Atomic int fail_with;             /* with this status, or MOCK_NOTHING */
+    _Atomic int stall[MOCK_ENTRIES];   /* calls do not return while this is set */
     _Atomic int hold;                  /* work that was handed over does not begin */
     _Atomic int slow;                  /* it runs late: some time while it is waited for */
     _Atomic uint64_t memory_limit;     /* bytes in all */

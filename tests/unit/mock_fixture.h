@@ -37,6 +37,7 @@ static inline void mock_reset(mock_state *mock)
 {
     for (int i = 0; i < MOCK_ENTRIES; i++) {
         atomic_store(&mock->fail_in[i], 0);
+        atomic_store(&mock->stall[i], 0);
         atomic_store(&mock->calls[i], 0);
     }
     atomic_store(&mock->fail_with, HAL_ERROR_INTERNAL);

@@ -368,6 +368,105 @@ static void points_may_be_waited_for_from_any_thread(void **state)
     end_side(&other);
 }
 
+static _Atomic int progress;
+
+static void *wait_for_held(void *argument)
+{
+    const hal_point *held = argument;
+    return hal_point_wait(*held, HAL_WAIT_FOREVER) == HAL_OK ? NULL : argument;
+}
+
+static void *flush_and_wait(void *argument)
+{
+    const side *at = argument;
+    if (hal_queue_fill(at->queue, (hal_range){at->buffer, 0, HAL_WHOLE}, 5) != HAL_OK ||
+        hal_queue_flush(at->queue, NULL) != HAL_OK ||
+        hal_queue_wait(at->queue, HAL_WAIT_FOREVER) != HAL_OK) {
+        return argument;
+    }
+    progress = 1;
+    return NULL;
+}
+
+static void *wait_for_held_briefly(void *argument)
+{
+    const hal_point *held = argument;
+    if (hal_point_wait(*held, 0) != HAL_ERROR_TIMEOUT ||
+        hal_point_wait(*held, 1000000) != HAL_ERROR_TIMEOUT) {
+        return argument;
+    }
+    progress = 1;
+    return NULL;
+}
+
+/* Whether `function` makes progress on a thread while `stalled` is set. */
+static int progresses_during(_Atomic int *stalled, void *(*function)(void *), void *argument)
+{
+    enum { PATIENCE_MS = 2000 };
+    pthread_t thread;
+    void *result = NULL;
+    progress = 0;
+    assert_int_equal(pthread_create(&thread, NULL, function, argument), 0);
+    for (int i = 0; i < PATIENCE_MS && !progress; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    const int progressed = progress;
+    if (!progressed) {
+        *stalled = 0;
+    }
+    pthread_join(thread, &result);
+    assert_null(result);
+    return progressed;
+}
+
+/* A thread submits a held batch, or asks whether it is ready, and the plugin does not return. */
+static void a_stalled_advance_stalls_no_other_queue(enum mock_entry entry)
+{
+    mock_state *stalled = entry == MOCK_SUBMIT ? two : mock;
+    side one = make_side("mock");
+    side other = make_side("mock_two");
+    side third = make_side(entry == MOCK_SUBMIT ? "mock" : "mock_two");
+    pthread_t waiter;
+    void *result = NULL;
+    mock->hold = 1;
+    const hal_point point = fill(&one, 7);
+    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    hal_point held = fill(&other, 1);
+    const uint32_t before = stalled->calls[entry];
+    stalled->stall[entry] = 1;
+    mock->hold = 0;
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_held, &held), 0);
+    while (stalled->calls[entry] == before) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    const int flushes = progresses_during(&stalled->stall[entry], flush_and_wait, &third);
+    const int times_out =
+        flushes && progresses_during(&stalled->stall[entry], wait_for_held_briefly, &held);
+    stalled->stall[entry] = 0;
+    pthread_join(waiter, &result);
+    assert_null(result);
+    assert_int_equal(flushes, 1);
+    assert_int_equal(times_out, 1);
+    uint32_t value = 0;
+    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
+    assert_int_equal(value, 1);
+    end_side(&third);
+    end_side(&other);
+    end_side(&one);
+}
+
+static void submitting_a_held_batch_stalls_no_other_queue(void **state)
+{
+    (void)state;
+    a_stalled_advance_stalls_no_other_queue(MOCK_SUBMIT);
+}
+
+static void polling_for_a_held_batch_stalls_no_other_queue(void **state)
+{
+    (void)state;
+    a_stalled_advance_stalls_no_other_queue(MOCK_WAIT);
+}
+
 static int begin(void **state)
 {
     const int failed = sides_begin(state);
@@ -397,6 +496,8 @@ int main(void)
         SIDES_TEST(transfers_cross_plugins),
         SIDES_TEST(time_between_points),
         SIDES_TEST(points_may_be_waited_for_from_any_thread),
+        SIDES_TEST(submitting_a_held_batch_stalls_no_other_queue),
+        SIDES_TEST(polling_for_a_held_batch_stalls_no_other_queue),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

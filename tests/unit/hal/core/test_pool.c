@@ -1,6 +1,9 @@
 /* The pool: classes, reuse in order of points, out of memory, statistics. */
 #include "mock_device.h"
 
+#include <pthread.h>
+#include <time.h>
+
 static hal_memory_statistics memory_now(void)
 {
     hal_memory_statistics now;
@@ -208,6 +211,59 @@ static void queues_that_lag_cost_others_no_memory(void **state)
     hal_queue_destroy(others[1]);
 }
 
+static _Atomic int progress;
+
+static void *create_large(void *argument)
+{
+    hal_buffer *large = NULL;
+    const hal_status status = hal_buffer_create(device, HAL_MEMORY_DEVICE, 200 << 20, &large);
+    hal_buffer_release(large);
+    return status == HAL_OK ? NULL : argument;
+}
+
+static void *create_small(void *argument)
+{
+    hal_buffer *small = NULL;
+    if (hal_buffer_create(device, HAL_MEMORY_DEVICE, 4096, &small) != HAL_OK) {
+        return argument;
+    }
+    hal_buffer_release(small);
+    progress = 1;
+    return NULL;
+}
+
+/* A thread without memory waits for the device; other threads allocate and release meanwhile. */
+static void a_trim_that_waits_stalls_no_other_thread(void **state)
+{
+    (void)state;
+    enum { PATIENCE_MS = 2000 };
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    mock->memory_limit = UINT64_C(256) << 20;
+    hal_buffer *busy = mock_buffer(device, 100 << 20);
+    mock->hold = 1;
+    touch(queue, busy);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    hal_buffer_release(busy);
+    pthread_t threads[2];
+    void *results[2];
+    progress = 0;
+    assert_int_equal(pthread_create(&threads[0], NULL, create_large, &progress), 0);
+    while (mock->calls[MOCK_WAIT] == 0) {
+        nanosleep(&millisecond, NULL);
+    }
+    assert_int_equal(pthread_create(&threads[1], NULL, create_small, &progress), 0);
+    for (int i = 0; i < PATIENCE_MS && !progress; i++) {
+        nanosleep(&millisecond, NULL);
+    }
+    const int progress_while_waiting = progress;
+    mock->hold = 0;
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], &results[i]);
+        assert_null(results[i]);
+    }
+    assert_int_equal(progress_while_waiting, 1);
+}
+
 static void exact_sizes_are_tried_when_memory_is_short(void **state)
 {
     mock->memory_limit = (1 << 20) + 300000;
@@ -273,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup(out_of_memory_trims_and_tries_again, reset),
         cmocka_unit_test_setup(a_dropped_batch_holds_no_memory, reset),
         cmocka_unit_test_setup(queues_that_lag_cost_others_no_memory, reset),
+        cmocka_unit_test_setup(a_trim_that_waits_stalls_no_other_thread, reset),
         cmocka_unit_test_setup(exact_sizes_are_tried_when_memory_is_short, reset),
         cmocka_unit_test_setup(the_pool_keeps_a_part_of_the_memory_at_most, reset),
         cmocka_unit_test_setup(trimming_gives_all_back, reset),
