@@ -1,7 +1,7 @@
-/* Kernels: IR made runnable on a device.
+/* Kernels: IR compiled for a device.
  *
- * hal verifies the IR, rewrites what the device lacks, and lets the plugin make a kernel of it:
- * once for each device and hash; the same kernel asked for again is the same object. */
+ * hal verifies the IR, legalises operations that the device lacks, and lets the plugin compile it.
+ * Equal IR on one device is compiled once: the second call returns the same object. */
 #ifndef HAL_KERNEL_H
 #define HAL_KERNEL_H
 
@@ -14,45 +14,45 @@ extern "C" {
 
 typedef struct hal_kernel hal_kernel;
 
-/* Makes a kernel, or gives one more reference to the one there is. All compiling is done when it
- * returns: call it ahead of time to prepare a program's kernels.
+/* Creates a kernel, or returns a new reference to the existing one. Compilation is complete when it
+ * returns, so a program may prepare its kernels ahead of time.
  * Ownership: the caller's reference; `ir` may be destroyed after the call. Threads: any.
- * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with what the kernel needs and the
- * device lacks, COMPILE with the driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
+ * Errors: INVALID_ARGUMENT for null, INVALID_IR, UNSUPPORTED with the limit or feature that
+ * the device lacks, COMPILE with the driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir,
                                      HAL_OUT hal_kernel **kernel);
 
-/* Makes a kernel of native code of a format that the device's plugin declares. `signature` has the
- * bindings, scalars and group size of the code, and no records.
+/* Creates a kernel from native code in a format that the device's plugin declares. `signature` has
+ * the bindings, scalars and group size of the code, and no records.
  * Ownership: the caller's reference; code and signature may be freed. Threads: any.
- * Errors: UNSUPPORTED for a format that the plugin does not take (the message lists those it
- * takes), INVALID_ARGUMENT, INVALID_IR for the signature, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
+ * Errors: UNSUPPORTED for a format that the plugin does not accept (the message lists those it
+ * accepts), INVALID_ARGUMENT, INVALID_IR for the signature, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_native(hal_device *device, const char *format,
                                             const void *code, uint64_t bytes, const char *entry,
                                             const hal_ir_kernel *signature,
                                             HAL_OUT hal_kernel **kernel);
 
-/* The plugin's own matrix product, where it has one for this description; see types.h for its
- * bindings and scalars. *workspace_bytes is the size of binding 3, 0 when it needs none.
- * Ownership: the caller's reference; description and epilogue may go after the call. Threads: any.
- * Errors: UNSUPPORTED when the plugin has none or declines, INVALID_ARGUMENT, INVALID_IR for the
- * epilogue, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
+/* Creates the plugin's native matrix product for a description; types.h describes its bindings and
+ * scalars. `workspace_bytes` receives the size of binding 3, 0 if it is not needed.
+ * Ownership: the caller's reference; description and epilogue may be freed. Threads: any.
+ * Errors: UNSUPPORTED if the plugin has no matrix product or declines the description,
+ * INVALID_ARGUMENT, INVALID_IR for the epilogue, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create_gemm(hal_device *device,
                                           const hal_gemm_description *description,
                                           HAL_OUT hal_kernel **kernel,
                                           HAL_OUT uint64_t *workspace_bytes);
 
-/* One more reference. Returns `kernel`.
+/* Adds a reference. Returns `kernel`.
  * Ownership: the new reference is the caller's.
- * Threads: any. Errors: none; null gives null. */
+ * Threads: any. Errors: none; null returns null. */
 HAL_API hal_kernel *hal_kernel_retain(hal_kernel *kernel);
 
-/* Gives a reference back. Null is allowed. Work that is recorded keeps kernels alive.
+/* Releases a reference. Null is allowed. Recorded work keeps kernels alive.
  * Threads: any. Errors: none. */
 HAL_API void hal_kernel_release(hal_kernel *kernel);
 
-/* The name that the kernel was built with.
- * Ownership: the kernel's. Threads: any. Errors: none; null gives "". */
+/* Returns the name that the kernel was built with.
+ * Ownership: the kernel's. Threads: any. Errors: none; null returns "". */
 HAL_API const char *hal_kernel_get_name(const hal_kernel *kernel);
 
 #ifdef __cplusplus

@@ -1,14 +1,13 @@
 /* Queues: in-order timelines of a device.
  *
- * Commands are recorded and take effect as if each ran after the one before it; hal finds out from
- * the ranges of memory that they touch which of them may overlap. Recording does not wait. A flush
- * hands what was recorded to the device and gives a point; hal flushes by itself when a batch has
- * grown to its limit or uses an eighth of the device's memory, and before it waits. The first limit
- * after a wait is small, so that an idle device begins early; each further one is twice the last
- * (hal_queue_set_batch; docs/batching.md has the figures).
+ * Commands take effect in the order in which they are recorded; commands on disjoint ranges of
+ * memory may overlap. Recording does not wait. A flush submits the recorded batch to the device and
+ * returns a point. hal also flushes when a batch reaches its limit or uses an eighth of the
+ * device's memory, and before a wait. The first limit after a wait is small, so that an idle device
+ * starts early; it doubles with each batch (hal_queue_set_batch; docs/batching.md has the figures).
  *
- * A queue belongs to one thread at a time; different queues may be used by different threads at
- * once. Points may be used by any thread. */
+ * One thread at a time may use a queue; different threads may use different queues at the same
+ * time. Any thread may use points. */
 #ifndef HAL_QUEUE_H
 #define HAL_QUEUE_H
 
@@ -25,15 +24,15 @@ extern "C" {
 
 typedef struct hal_queue hal_queue;
 
-/* A place on a queue's timeline: reached when all that was flushed up to there has run. Valid as
+/* A point of a queue's timeline: it is reached when all batches up to its flush have run. Valid as
  * long as the queue. The zero point {NULL, 0} counts as reached. */
 typedef struct hal_point {
     hal_queue *queue;
     uint64_t value;
 } hal_point;
 
-/* A range of a buffer in bytes; length HAL_WHOLE: to the buffer's end. A null buffer stands for a
- * binding that the kernel does not touch. */
+/* A range of a buffer in bytes; length HAL_WHOLE extends to the buffer's end. A null buffer is for
+ * a binding that the kernel does not access. */
 #define HAL_WHOLE UINT64_MAX
 typedef struct hal_range {
     hal_buffer *buffer;
@@ -41,33 +40,33 @@ typedef struct hal_range {
     uint64_t length;
 } hal_range;
 
-/* Makes a queue on a device.
+/* Creates a queue on a device.
  * Ownership: the caller's, until hal_queue_destroy. Threads: any.
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_queue_create(hal_device *device, HAL_OUT hal_queue **queue);
 
-/* Flushes, waits for all work and ends the queue; its points become invalid. Null is allowed.
+/* Flushes, waits for all work and destroys the queue; its points become invalid. Null is allowed.
  * Threads: the queue's. Errors: none. */
 HAL_API void hal_queue_destroy(hal_queue *queue);
 
-/* The queue's device.
- * Ownership: not retained for the caller. Threads: any. Errors: none; null gives null. */
+/* Returns the queue's device.
+ * Ownership: not retained for the caller. Threads: any. Errors: none; null returns null. */
 HAL_API hal_device *hal_queue_get_device(const hal_queue *queue);
 
-/* Records a kernel over grid[0] x grid[1] x grid[2] groups (a zero: nothing is recorded).
- * `bindings` are in the order of the kernel's declarations, offsets multiples of the device's
- * binding_alignment; `scalars` is the block as the kernel lays it out, copied.
+/* Records a kernel over grid[0] x grid[1] x grid[2] groups; with a 0 nothing is recorded.
+ * `bindings` are in the order of the kernel's declarations; offsets are multiples of the device's
+ * binding_alignment. `scalars` is laid out as the kernel declares it, and is copied.
  * Ownership: kernel and buffers are kept alive until the command has run. Threads: the queue's.
  * Errors: INVALID_ARGUMENT, naming the argument, for counts, ranges, alignment, a grid beyond the
- * device's, objects of another device, or overlapping ranges of which one is written;
- * OUT_OF_MEMORY; what an automatic flush meets. Nothing is recorded then. */
+ * device's limits, objects of another device, or overlapping ranges of which one is written;
+ * OUT_OF_MEMORY; those of an automatic flush. Nothing is recorded after an error. */
 HAL_API hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                       const hal_range *bindings, uint32_t binding_count,
                                       const void *scalars, uint32_t scalar_bytes);
 
 /* Records a copy between buffers of the queue's device; the ranges have equal length and do not
- * overlap. Units: bytes; offsets are multiples of 4, and so is the length unless both ranges reach
- * to the ends of their buffers.
+ * overlap. Units: bytes; offsets are multiples of 4, and so is the length unless both ranges end
+ * with their buffers.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target);
 
@@ -75,9 +74,9 @@ HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range 
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern);
 
-/* Writes `bytes` bytes from the host into a buffer of any kind, in the queue's order. `data` is
- * copied and may be changed after the call. Waits only where the device lags far behind what was
- * written, or has no memory left for the copy.
+/* Writes `bytes` bytes from the host to a buffer of any kind, in the queue's order. `data` is
+ * copied and may be changed after the call. Waits only if too many earlier writes are in flight or
+ * memory for the copy is short.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                    const void *data, uint64_t bytes);
@@ -87,11 +86,11 @@ HAL_API hal_status hal_queue_write(hal_queue *queue, hal_buffer *buffer, uint64_
 HAL_API hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
                                   uint64_t bytes, HAL_OUT void *data);
 
-/* Copies between buffers of one device or of two, of the same or of different plugins, after all
- * work of both queues so far and before all that comes later on either. Where the source's device
- * reaches the other by itself, two queues are flushed, nothing is waited for, and the last points
- * of both come after the copy; on one queue it is recorded as a copy. Elsewhere the data goes
- * through the host, read on `source_queue` and written on `target_queue`.
+/* Copies between buffers of any two devices, after the earlier and before the later work of both
+ * queues. On one queue the copy is recorded as a command. If the source's device can access the
+ * other as a peer, both queues are flushed without a wait, and their last points come after the
+ * copy. Otherwise the data goes through the host: it is read on `source_queue` and written on
+ * `target_queue`.
  * Ownership: the buffers are kept alive. Threads: both queues'. Units: bytes, any number of them.
  * Errors: as hal_queue_read and hal_queue_write. */
 HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source,
@@ -99,25 +98,25 @@ HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *sourc
                                       hal_buffer *target, uint64_t target_offset,
                                       uint64_t bytes);
 
-/* Hands what was recorded to the device. *point (may be null) is the point of all work so far; it
- * is the last one again when nothing was recorded.
+/* Submits the recorded batch. `point`, which may be null, receives the point of all work so far:
+ * the last one again if nothing was recorded.
  * Threads: the queue's.
- * Errors: what the plugin answers; the batch is then dropped and the queue can be used on, unless
- * the device is lost. A batch that was held for another device's point and could not be handed
- * over later is reported once by the next flush or wait of its queue. */
+ * Errors: those of the plugin; the batch is then dropped, and the queue stays usable unless the
+ * device is lost. If a batch that was held for a point of another device is rejected later, the
+ * next flush or wait of its queue returns the error once. */
 HAL_API hal_status hal_queue_flush(hal_queue *queue, HAL_OUT hal_point *point);
 
-/* Sets how many commands hal takes before it flushes by itself: `first` in the first batch after a
- * wait, then twice as many each time, up to `most`. A new queue has HAL_QUEUE_BATCH_FIRST and
- * HAL_QUEUE_BATCH_COMMANDS, which 0 stands for.
- * Threads: the queue's. Errors: INVALID_ARGUMENT for a first above most. */
+/* Sets the number of commands after which hal flushes: `first` for the first batch after a wait,
+ * then twice as many each time, up to `most`. 0 selects the defaults HAL_QUEUE_BATCH_FIRST and
+ * HAL_QUEUE_BATCH_COMMANDS.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT if first is above most. */
 HAL_API hal_status hal_queue_set_batch(hal_queue *queue, uint32_t first, uint32_t most);
 
-/* Makes what is recorded from now on wait for a point of another queue of any device. Flushes what
- * was recorded before. What waits for a point of a device that this one's plugin cannot wait for is
- * held by hal and moves on with the next call on either queue.
- * Threads: the queue's. Errors: INVALID_ARGUMENT for a point that was never given out, what the
- * flush meets. */
+/* Makes later commands wait for a point of another queue, of any device. Flushes earlier commands.
+ * If the plugin cannot wait for the other device, hal holds the later batches and submits them in a
+ * flush or wait of any queue after the point is reached.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for a point that no flush returned, those of the
+ * flush. */
 HAL_API hal_status hal_queue_wait_point(hal_queue *queue, hal_point point);
 
 /* Flushes and waits until all work of the queue has run.
@@ -125,12 +124,12 @@ HAL_API hal_status hal_queue_wait_point(hal_queue *queue, hal_point point);
  * Units: nanoseconds; HAL_WAIT_FOREVER for no limit. */
 HAL_API hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns);
 
-/* Waits for a point; 0 only looks.
+/* Waits for a point; a timeout of 0 polls.
  * Threads: any. Errors: TIMEOUT, INVALID_ARGUMENT, DEVICE_LOST. Units: nanoseconds. */
 HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 
-/* Device time from one point to a later one of the same queue, both reached.
- * Threads: the queue's. Errors: UNSUPPORTED where the device does not count, INVALID_STATE before
+/* Returns the device time from one point to a later one of the same queue; both are reached.
+ * Threads: the queue's. Errors: UNSUPPORTED without HAL_ABILITY_TIMESTAMPS, INVALID_STATE before
  * the points are reached, INVALID_ARGUMENT. Units: nanoseconds. */
 HAL_API hal_status hal_point_get_elapsed(hal_point first, hal_point second,
                                          HAL_OUT uint64_t *nanoseconds);
