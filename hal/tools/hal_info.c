@@ -4,6 +4,7 @@
 #include "command_line.h"
 
 #include <hal/hal.h>
+#include <hal/variables.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,14 @@ static const command_option rows[] = {
      .offset = offsetof(info_options, json)},
 };
 
+static void print_variables(void)
+{
+    printf("Variables of the environment, in every program\n");
+#define PRINT_ROW(name, values, reader, help) command_print_row(stdout, #name "=" values, help, 26);
+    HAL_VARIABLES(PRINT_ROW)
+#undef PRINT_ROW
+}
+
 static const command_line line = {
     .program = "hal-info",
     .usage = "[--json]",
@@ -55,6 +64,7 @@ static const command_line line = {
     .exit_status = "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n",
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
+    .more = print_variables,
 };
 
 static void json_string(const char *text)

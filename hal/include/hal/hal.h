@@ -6,13 +6,8 @@
  *         fprintf(stderr, "%s: %s\n", hal_status_name(status), hal_status_message());
  *     }
  *
- * Variables of the environment: HAL_BACKEND and HAL_PLUGIN_PATH (device.h), HAL_LOG (below),
- * HAL_CACHE_DIR (the compile cache's folder; else XDG_CACHE_HOME/halyard, else ~/.cache/halyard;
- * "off" for none), HAL_DUMP=ir,native,batch (ir: writes every kernel's IR to the log before and
- * after legalising; native: what a plugin makes of it, with HAL_LOG=info; batch: what queues run to
- * files in HAL_DUMP_DIR, for hal-replay: docs/layers.md), HAL_TRACE=FILE and HAL_LAYERS (what is
- * done and when; what is done wrong, with HAL_LAYERS=validate; calls that fail on purpose:
- * docs/layers.md). */
+ * variables.h lists the environment variables; docs/layers.md explains those that trace, validate,
+ * dump and inject faults. */
 #ifndef HAL_HAL_H
 #define HAL_HAL_H
 

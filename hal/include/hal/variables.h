@@ -1,0 +1,36 @@
+/* The environment variables of Halyard, each with its values, the source that reads it and one line
+ * of help. hal-info --help prints this table; tests/lint/variables.py holds README.md,
+ * docs/man/hal-info.1 and the sources to it. Plugins describe variables of their own in their README.
+ *
+ *     #define PRINT(name, values, reader, help) printf("%s=%s  %s\n", #name, values, help);
+ *     HAL_VARIABLES(PRINT)
+ *
+ * A process that runs set-uid heeds HAL_BACKEND and HAL_LOG only. */
+#ifndef HAL_VARIABLES_H
+#define HAL_VARIABLES_H
+
+#define HAL_VARIABLES(X)                                                                           \
+    X(HAL_BACKEND, "LIST", "hal/src/plugin/selection.c",                                           \
+      "devices in order of preference: plugin, plugin:index, plugin:text-in-name, id:text or "     \
+      "auto; unset: hardware, then the cpu, then software that acts as a GPU")                     \
+    X(HAL_PLUGIN_PATH, "PATHS", "hal/src/plugin/search.c",                                         \
+      "folders or files, with colons, searched for plugins before halyard/plugins next to the "    \
+      "library")                                                                                   \
+    X(HAL_LOG, "LEVEL", "hal/src/base/log.c", "error, warn, info or debug; unset: no log")         \
+    X(HAL_CACHE_DIR, "FOLDER", "hal/src/plugin/cache.c",                                           \
+      "folder of the compile cache, or off; unset: halyard in XDG_CACHE_HOME, else in ~/.cache")   \
+    X(HAL_DUMP, "LIST", "hal/src/layers/layer.c",                                                  \
+      "ir: kernels go to the log, before and after legalising; native: what a plugin made of "     \
+      "them, with HAL_LOG=info; batch: what queues run goes to files for hal-replay")              \
+    X(HAL_DUMP_DIR, "FOLDER", "hal/src/layers/dump.c",                                             \
+      "folder of the files of HAL_DUMP=batch; unset: the working folder")                          \
+    X(HAL_TRACE, "FILE", "hal/src/layers/trace.c",                                                 \
+      "what is done, and when, is written there for Perfetto")                                     \
+    X(HAL_LAYERS, "LIST", "hal/src/layers/layer.c",                                                \
+      "validate: reports what a program or kernel does wrong; fault: calls named by HAL_FAULT "    \
+      "fail")                                                                                      \
+    X(HAL_FAULT, "LIST", "hal/src/layers/fault.c",                                                 \
+      "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
+      "on; kinds are allocation, compile, submit, wait and lost")
+
+#endif
