@@ -1,6 +1,6 @@
 /* The environment variables of Halyard, each with its values, the source that reads it and one line
- * of help. hal-info --help prints this table; tests/lint/variables.py holds README.md,
- * docs/man/hal-info.1 and the sources to it. Plugins describe variables of their own in their README.
+ * of help. hal-info --help prints this table; tests/lint/variables.py compares README.md,
+ * docs/man/hal-info.1 and the sources with it. A plugin's README describes the plugin's variables.
  *
  *     #define PRINT(name, values, reader, help) printf("%s=%s  %s\n", #name, values, help);
  *     HAL_VARIABLES(PRINT)

@@ -6,7 +6,7 @@
 #ifndef HAL_SRC_LAYERS_VALIDATE_H
 #define HAL_SRC_LAYERS_VALIDATE_H
 
-#include "layer.h"
+#include "core/hooks.h"
 
 /* ---- Lifetimes: validate_objects.c ---- */
 

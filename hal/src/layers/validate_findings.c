@@ -35,25 +35,6 @@ static int place_is_new(uint64_t place)
     return new;
 }
 
-static void report_plugin_finding(const char *message)
-{
-    const uint64_t key = XXH3_64bits(message, strlen(message));
-    if (place_is_new(key)) {
-        hal_log(HAL_LOG_ERROR, "validate: %s", message);
-    }
-}
-
-static hal_status begin(void)
-{
-    hal_log_show_errors();
-    hal_host_start_validation(report_plugin_finding);
-    return hal_validate_begin();
-}
-
-const hal_layer hal_layer_validate = {.bit = HAL_LAYER_VALIDATE,
-                                      .hooks = HAL_HOOK_CALLS,
-                                      .begin = begin};
-
 uint64_t hal_validate_get_finding_count(void)
 {
     return atomic_load(&findings);
@@ -72,4 +53,12 @@ hal_status hal_validate_found(hal_status status, const char *place, const char *
         hal_log(HAL_LOG_ERROR, "validate: %s: %s", place, sentence);
     }
     return status == HAL_OK ? HAL_OK : hal_fail(status, "%s: %s", place, sentence);
+}
+
+void hal_validate_plugin_finding(const char *message)
+{
+    const uint64_t key = XXH3_64bits(message, strlen(message));
+    if (place_is_new(key)) {
+        hal_log(HAL_LOG_ERROR, "validate: %s", message);
+    }
 }

@@ -1,30 +1,14 @@
-/* Ranges of memory in the validate layer: which bytes were written, and what a matrix product needs
- * of its bindings. Called by command.c and kernel.c, and by the other sources of the layer. */
+/* Sizes of bindings in the validate layer: the objects of a dispatch, and the bytes that a matrix
+ * product needs of its bindings. Called by core through the table of layer.c. */
 #include "validate_state.h"
 
 #include "core/buffer.h"
 #include "core/kernel.h"
-#include "base/array.h"
 #include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The first range that ends behind a place. */
-static uint32_t first_behind(const hal_ranges *ranges, uint64_t at)
-{
-    uint32_t low = 0, high = ranges->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].end > at) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
 
 /* Bytes up to the last element of the last matrix; steps that lead back count for nothing. */
 static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
@@ -61,61 +45,6 @@ static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
         }
     }
     return HAL_OK;
-}
-
-void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
-{
-    if (begin >= end) {
-        return;
-    }
-    /* Those from `first` up to `last` touch the new one and become part of it. */
-    uint32_t first = begin > 0 ? first_behind(ranges, begin - 1) : 0, last = first;
-    while (last < ranges->count && ranges->items[last].begin <= end) {
-        begin = ranges->items[last].begin < begin ? ranges->items[last].begin : begin;
-        end = ranges->items[last].end > end ? ranges->items[last].end : end;
-        last++;
-    }
-    if (last == first) {
-        if (!HAL_ARRAY_RESERVE(ranges->items, ranges->capacity, (uint64_t)ranges->count + 1)) {
-            if (ranges->count > 0) { /* everything counts as written: no false finding */
-                ranges->items[0].begin = 0;
-                ranges->items[0].end = UINT64_MAX;
-                ranges->count = 1;
-            }
-            return;
-        }
-        memmove(&ranges->items[first + 1], &ranges->items[first],
-                (ranges->count - first) * sizeof *ranges->items);
-        ranges->count++;
-    } else {
-        memmove(&ranges->items[first + 1], &ranges->items[last],
-                (ranges->count - last) * sizeof *ranges->items);
-        ranges->count -= last - first - 1;
-    }
-    ranges->items[first].begin = begin;
-    ranges->items[first].end = end;
-}
-
-int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end)
-{
-    const uint32_t at = first_behind(ranges, begin);
-    return at < ranges->count && ranges->items[at].begin < end;
-}
-
-int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing)
-{
-    const uint32_t at = first_behind(ranges, begin);
-    *missing = begin;
-    if (at < ranges->count && ranges->items[at].begin <= begin) {
-        *missing = ranges->items[at].end;
-    }
-    return *missing >= end;
-}
-
-void hal_ranges_free(hal_ranges *ranges)
-{
-    free(ranges->items);
-    *ranges = (hal_ranges){0};
 }
 
 void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_description *gemm,

@@ -4,7 +4,6 @@
 #include "validate_state.h"
 
 #include "core/device.h"
-#include "base/map.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -21,14 +20,7 @@ typedef struct retired {
     void (*dispose)(void *);
 } retired;
 
-pthread_mutex_t hal_validate_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static const char *const kind_names[HAL_OBJECT_KIND_COUNT] = {"device", "buffer", "kernel", "queue",
-                                                              "graph"};
-
 /* Under the lock. */
-static hal_map objects;
-static hal_object *first_object;
 static uint64_t last_number[HAL_OBJECT_KIND_COUNT];
 static retired *oldest, *newest;
 static uint32_t retired_count;
@@ -50,7 +42,7 @@ static void tell_leaks_of(const char *device)
     enum { NAMED = 8 };
     char text[1024] = "", place[80];
     uint32_t count = 0;
-    for (const hal_object *object = first_object; object; object = object->next) {
+    for (const hal_object *object = hal_validate_first(); object; object = object->next) {
         if (object->references == 0 || object->generation != hal_host_generation() ||
             strcmp(object->device, device) != 0) {
             continue;
@@ -78,8 +70,8 @@ static void tell_leaks_of(const char *device)
 static void tell_leaks(void)
 {
     pthread_mutex_lock(&hal_validate_lock);
-    for (const hal_object *object = first_object; object; object = object->next) {
-        const hal_object *other = first_object;
+    for (const hal_object *object = hal_validate_first(); object; object = object->next) {
+        const hal_object *other = hal_validate_first();
         while (other != object && strcmp(other->device, object->device) != 0) {
             other = other->next;
         }
@@ -90,78 +82,11 @@ static void tell_leaks(void)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-static void free_object(hal_object *object)
-{
-    if (object->kind == HAL_OBJECT_BUFFER && object->known.buffer) {
-        hal_ranges_free(&object->known.buffer->written);
-        free(object->known.buffer->accesses);
-    } else if (object->kind == HAL_OBJECT_QUEUE && object->known.queue) {
-        hal_validate_free_queue(object->known.queue);
-    }
-    free(object->known.facts);
-    free(object);
-}
-
-static void unlink_object(hal_object *object)
-{
-    if (object->next) {
-        object->next->previous = object->previous;
-    }
-    if (object->previous) {
-        object->previous->next = object->next;
-    } else {
-        first_object = object->next;
-    }
-    object->next = object->previous = NULL;
-}
-
-static void link_object(hal_object *object)
-{
-    object->next = first_object;
-    object->previous = NULL;
-    if (first_object) {
-        first_object->previous = object;
-    }
-    first_object = object;
-}
-
-/* An object of this address that is new, in the place of a retired one. */
-static hal_object *new_object(uint32_t kind, const void *address)
-{
-    hal_object *made = calloc(1, sizeof *made);
-    if (!made) {
-        return NULL;
-    }
-    if (kind == HAL_OBJECT_BUFFER) {
-        made->known.buffer = calloc(1, sizeof *made->known.buffer);
-    } else if (kind == HAL_OBJECT_QUEUE) {
-        made->known.queue = calloc(1, sizeof *made->known.queue);
-        if (made->known.queue) {
-            made->known.queue->epoch = 1;
-        }
-    }
-    made->address = address;
-    made->kind = kind;
-    hal_object *old = hal_map_get(&objects, hal_map_key(address));
-    if (!hal_map_put(&objects, hal_map_key(address), made)) {
-        free_object(made);
-        return NULL;
-    }
-    if (old) {
-        if (!old->retired) {
-            unlink_object(old);
-        }
-        free_object(old);
-    }
-    link_object(made);
-    return made;
-}
-
 static hal_status no_object(uint32_t kind, const char *call)
 {
     return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, call,
                               "what is given as a %s is none, or was released long ago",
-                              kind_names[kind]);
+                              hal_validate_kind_name(kind));
 }
 
 static hal_status released(const hal_object *object, const char *call)
@@ -197,10 +122,7 @@ static retired *drop_oldest(void)
         newest = oldest ? newest : NULL;
         retired_count--;
         retired_bytes -= item->bytes;
-        hal_object *object = hal_map_take(&objects, hal_map_key(item->address));
-        if (object) {
-            free_object(object);
-        }
+        hal_validate_forget(item->address);
         item->next = dropped;
         dropped = item;
     }
@@ -220,40 +142,6 @@ hal_status hal_validate_begin(void)
     return HAL_OK;
 }
 
-hal_object *hal_validate_find(uint32_t kind, const void *address)
-{
-    hal_object *object = address ? hal_map_get(&objects, hal_map_key(address)) : NULL;
-    return object && object->kind == kind ? object : NULL;
-}
-
-hal_object *hal_validate_first(void)
-{
-    return first_object;
-}
-
-const char *hal_validate_words(const hal_object *object, char text[HAL_OBJECT_TEXT])
-{
-    const char *kind = kind_names[object->kind];
-    switch (object->kind) {
-    case HAL_OBJECT_BUFFER:
-        if (object->name[0]) {
-            snprintf(text, HAL_OBJECT_TEXT, "buffer \"%s\"", object->name);
-        } else {
-            snprintf(text, HAL_OBJECT_TEXT, "buffer of %llu bytes without a label",
-                     (unsigned long long)object->bytes);
-        }
-        break;
-    case HAL_OBJECT_QUEUE:
-    case HAL_OBJECT_GRAPH:
-        snprintf(text, HAL_OBJECT_TEXT, "%s %llu of %s", kind, (unsigned long long)object->number,
-                 object->device);
-        break;
-    default:
-        snprintf(text, HAL_OBJECT_TEXT, "%s %s", kind, object->name);
-    }
-    return text;
-}
-
 void hal_validate_object_created(uint32_t kind, const void *address, const hal_device *device,
                        const char *name, uint64_t bytes)
 {
@@ -261,7 +149,7 @@ void hal_validate_object_created(uint32_t kind, const void *address, const hal_d
     hal_object *object = hal_validate_find(kind, address);
     if (object && !object->retired) { /* a kernel or device that was there already */
         object->references++;
-    } else if ((object = new_object(kind, address)) != NULL) {
+    } else if ((object = hal_validate_add(kind, address)) != NULL) {
         object->references = 1;
         object->bytes = bytes;
         object->generation = hal_host_generation();
@@ -336,7 +224,7 @@ void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
         if (kind == HAL_OBJECT_QUEUE) {
             hal_validate_forget_queue(object);
         }
-        unlink_object(object);
+        hal_validate_unlink(object);
         *item = (retired){NULL, address, bytes, dispose};
         if (newest) {
             newest->next = item;
@@ -372,7 +260,7 @@ hal_status hal_validate_object_enter(uint32_t kind, const void *address, const c
         status = hal_validate_found(HAL_ERROR_INVALID_STATE, place,
                                     "another thread is inside %s; a %s belongs to one thread at a "
                                     "time",
-                                    object->call, kind_names[kind]);
+                                    object->call, hal_validate_kind_name(kind));
     } else if (object && object->depth++ == 0) {
         object->thread = pthread_self();
         object->call = call;

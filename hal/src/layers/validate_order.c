@@ -170,24 +170,11 @@ static void join(hal_vector_clock *clock, const hal_vector_clock *other)
     }
 }
 
-/* The first ones. */
-static void drop_passed(hal_queue_facts *queue, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        free(queue->passed[i].clock.items);
-    }
-    if (count > 0) {
-        memmove(queue->passed, queue->passed + count,
-                (queue->passed_count - count) * sizeof *queue->passed);
-        queue->passed_count -= count;
-    }
-}
-
 static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
 {
     if (queue->passed_count == PASSED) {
         queue->forgotten = queue->passed[PASSED / 2 - 1].value;
-        drop_passed(queue, PASSED / 2);
+        hal_validate_drop_passed(queue, PASSED / 2);
     }
     if (!queue->passed) {
         queue->passed = malloc(PASSED * sizeof *queue->passed);
@@ -352,7 +339,7 @@ void hal_validate_point_waited(const hal_queue *queue, hal_point point)
         } else if (passed && !queue) {
             raise_to(&host, source, passed->epoch);
             join(&host, &passed->clock);
-            drop_passed(facts, (uint32_t)(passed - facts->passed) + 1);
+            hal_validate_drop_passed(facts, (uint32_t)(passed - facts->passed) + 1);
             facts->forgotten = 0;
         }
     }
@@ -424,11 +411,4 @@ void hal_validate_forget_queue(hal_object *queue)
         hal_validate_free_queue(queue->known.queue);
         *queue->known.queue = (hal_queue_facts){0};
     }
-}
-
-void hal_validate_free_queue(hal_queue_facts *facts)
-{
-    drop_passed(facts, facts->passed_count);
-    free(facts->passed);
-    free(facts->clock.items);
 }

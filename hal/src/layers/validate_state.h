@@ -87,10 +87,21 @@ struct hal_object {
     } known;
 };
 
+/* ---- validate_table.c ---- */
+
 extern pthread_mutex_t hal_validate_lock;
 
-/* Once, when the layer is switched on: what is left when the process exits will be told. */
-hal_status hal_validate_begin(void);
+const char *hal_validate_kind_name(uint32_t kind);
+
+/* A new object of this address; one that was there is freed. Null when memory is out. Needs the
+ * lock, as all of the table. */
+hal_object *hal_validate_add(uint32_t kind, const void *address);
+
+/* Takes an object that is retired out of the list, but not out of the table. */
+void hal_validate_unlink(hal_object *object);
+
+/* Frees the object of an address, if there is one. */
+void hal_validate_forget(const void *address);
 
 /* An object by its address, null when there is none of the kind. Needs the lock. */
 hal_object *hal_validate_find(uint32_t kind, const void *address);
@@ -103,21 +114,37 @@ enum { HAL_OBJECT_TEXT = 160 };
 /* An object in words, such as: buffer "weights". Gives `text` back. */
 const char *hal_validate_words(const hal_object *object, char text[HAL_OBJECT_TEXT]);
 
+/* ---- validate_objects.c ---- */
+
+/* Once, when the layer is switched on: objects that are left at exit are findings. */
+hal_status hal_validate_begin(void);
+
+/* ---- validate_findings.c ---- */
+
+/* A finding of a plugin. Threads: any. */
+void hal_validate_plugin_finding(const char *message);
+
 /* A finding of a kind, which `format` tells, at a place: the first at that place is counted and
  * logged as "validate: <place>: <sentence>". Makes it the thread's message, and gives `status`
  * back. Threads: any, with the lock or without. */
 hal_status hal_validate_found(hal_status status, const char *place, const char *format, ...)
     HAL_PRINTF(3, 4);
 
-/* validate_memory.c */
+/* ---- validate_facts.c ---- */
+
 void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end);
 /* Whether any byte is in them; whether all are, else the first that is not, in *missing. */
 int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end);
 int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing);
 void hal_ranges_free(hal_ranges *ranges);
 
-/* validate_order.c: nothing needs to come after a queue any more. Needs the lock. */
-void hal_validate_forget_queue(hal_object *queue);
+/* Drops the first `count` of the batches that are kept of a queue. */
+void hal_validate_drop_passed(hal_queue_facts *queue, uint32_t count);
 void hal_validate_free_queue(hal_queue_facts *facts);
+
+/* ---- validate_order.c ---- */
+
+/* Nothing needs to come after a queue any more. Needs the lock. */
+void hal_validate_forget_queue(hal_object *queue);
 
 #endif
