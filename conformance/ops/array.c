@@ -146,6 +146,32 @@ static bool reshaped_copies(array_run *r, ops_array *const *x)
                       "flat arrays");
 }
 
+/* Moves by index between elementwise work; two of the indices are out of range. */
+static bool moved_elements(array_run *r, ops_array *const *x)
+{
+    ops_array *index = ops_array_iota(r->context, HAL_TYPE_I32, 5, 7.0, -2.0);
+    ops_array *const parts[3] = {ops_neg(x[0]), ops_array_slice(x[1], 0, 2, 3, 1), x[2]};
+    ops_array *hot = ops_array_one_hot(HAL_TYPE_F32, ROWS, index);
+    return array_note(r, ops_add_scalar(ops_array_gather(-2, ops_square(x[0]), index), 0.5),
+                      "gathered rows") &&
+           array_note(r, ops_array_gather(1, ops_array_transpose(x[1], 0, 1), index),
+                      "gathered columns of a view") &&
+           array_note(r, ops_abs(ops_array_concatenate(0, parts, 3)), "concatenated rows") &&
+           array_note(r, ops_matmul(hot, x[3]), "rows picked by a product") &&
+           array_note(r, ops_array_copy(ops_array_slice(x[4], 1, 8, 3, -3)), "a copy of a view");
+}
+
+static bool several_axes(array_run *r, ops_array *const *x)
+{
+    static const int64_t cube[3] = {3, -1, 3};
+    static const int32_t outer[2] = {0, -1};
+    ops_array *y = ops_array_reshape(ops_mul(x[0], x[1]), 3, cube);
+    return array_note(r, ops_neg(ops_array_reduce_axes(OPS_REDUCE_SUM, outer, 2, 1, ops_exp(y))),
+                      "a sum along two axes") &&
+           array_note(r, ops_array_reduce_axes(OPS_REDUCE_MAX, NULL, 0, 0, ops_abs(y)),
+                      "the greatest element");
+}
+
 static bool constants(array_run *r, ops_array *const *x)
 {
     const int64_t shape[2] = {ROWS, COLUMNS};
@@ -241,6 +267,8 @@ static const kind kinds[] = {{"long_chain", long_chain},
                              {"softmax_chain", softmax_chain},
                              {"views_of_deferred", views_of_deferred},
                              {"reshaped_copies", reshaped_copies},
+                             {"moved_elements", moved_elements},
+                             {"several_axes", several_axes},
                              {"constants", constants},
                              {"casts", casts},
                              {"comparisons", comparisons},
@@ -445,10 +473,11 @@ static void run_refusals(case_run *run, const void *parameters)
                 "the first failure of an expression");
         refused(run, ops_add(x, i), "cast", "f32 plus i32");
         refused(run, ops_exp(i), "exp", "exp of i32");
-        refused(run, ops_matmul(x, y), "do not fit", "3x4 times 5x4");
-        refused(run, ops_reduce_sum(x, 2), "axis 2", "a sum along axis 2 of two");
+        refused(run, ops_matmul(x, y), "[m, k] and [k, n]", "3x4 times 5x4");
+        refused(run, ops_reduce_sum(x, 2), "expected -2 to 1 for f32[3, 4], got 2",
+                "a sum along axis 2 of two");
         refused(run, ops_array_slice(x, 0, 2, 5, 1), "do not fit", "a slice beyond the end");
-        refused(run, ops_array_where(x, x, x), "condition", "a condition of floats");
+        refused(run, ops_array_where(x, x, x), "expected a bool", "a condition of floats");
         refused(run,
                 ops_add(ops_array_full(run->ops, HAL_TYPE_F32, 2, far, 1.0),
                         ops_array_full(run->ops, HAL_TYPE_F32, 2, wide, 1.0)),
