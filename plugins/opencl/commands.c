@@ -1,31 +1,32 @@
-/* One command of a batch as calls of OpenCL. Called by queue.c for each command in turn.
+/* One command of a batch as calls of OpenCL. Called by queue.c for each command in order.
  *
- * Mapped memory whose truth is the host's (memory.c): copies read and write the host's side; a
- * dispatch or fill works on the device's copy, which is written before and read back after. */
-#include "opencl.h"
+ * Of shadowed memory (memory.c) copies read and write the host's side; a dispatch or fill uses the
+ * copy on the device, which is written before it and read back after it. */
+#include "opencl_plugin.h"
 
 #include <string.h>
 
-static hal_status told(cl_int error, const char *call, const char *what)
+static hal_status check_call(cl_int error, const char *call, const char *object)
 {
-    return error == CL_SUCCESS ? HAL_OK : opencl_fail_call(error, "%s of %s", call, what);
+    return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "%s of %s", call, object);
 }
 
-/* The device's buffer; where it is a copy of the host's memory, with the range up to date. */
-static hal_status bring(hal_plugin_queue *queue, const hal_binding *binding, cl_mem *buffer)
+/* The buffer of a binding; of shadowed memory, after the range is written to the device. */
+static hal_status binding_upload(hal_plugin_queue *queue, const hal_binding *binding,
+                                 cl_mem *buffer)
 {
     hal_plugin_memory *memory = binding->memory;
     const hal_status status = opencl_memory_buffer(queue->device, memory, buffer);
     if (status != HAL_OK || !memory->shadowed) {
         return status;
     }
-    return told(cl.clEnqueueWriteBuffer(queue->commands, *buffer, CL_FALSE, binding->offset,
-                                        binding->length, memory->host + binding->offset, 0, NULL,
-                                        NULL),
-                "clEnqueueWriteBuffer", "mapped memory");
+    return check_call(cl.clEnqueueWriteBuffer(queue->commands, *buffer, CL_FALSE, binding->offset,
+                                              binding->length, memory->host + binding->offset, 0,
+                                              NULL, NULL),
+                      "clEnqueueWriteBuffer", "mapped memory");
 }
 
-/* What the clone holds from the dispatch before is not set again. */
+/* Sets only what differs from the clone's last dispatch. */
 static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
                                 const hal_command *command, uint64_t argument_offset,
                                 opencl_clone *clone)
@@ -39,7 +40,7 @@ static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
         const uint64_t serial = used ? binding->memory->serial : 0;
         cl_mem buffer = used ? binding->memory->buffer : NULL;
         if (used && binding->memory->shadowed) {
-            const hal_status status = bring(queue, binding, &buffer);
+            const hal_status status = binding_upload(queue, binding, &buffer);
             if (status != HAL_OK) {
                 return status;
             }
@@ -58,38 +59,40 @@ static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
         }
     } else if (error == CL_SUCCESS && kernel->argument_bytes > 0) {
         uint8_t block[OPENCL_ARGUMENT_BYTES];
-        const uint32_t bytes = opencl_fill_block(batch, command, block);
+        const uint32_t bytes = opencl_kernel_arguments(batch, command, block);
         if (!clone->has_block || memcmp(clone->block, block, bytes) != 0) {
             error = cl.clSetKernelArg(clone->kernel, next, bytes, block);
             clone->has_block = error == CL_SUCCESS;
             memcpy(clone->block, block, bytes);
         }
     }
-    return error == CL_SUCCESS ? HAL_OK : told(error, "clSetKernelArg", kernel->name);
+    return error == CL_SUCCESS ? HAL_OK : check_call(error, "clSetKernelArg", kernel->name);
 }
 
-/* The range of the device's copy to the host's memory; its event takes the place of `*event`. */
-static hal_status take_back(hal_plugin_queue *queue, const hal_binding *binding, cl_event *event)
+/* Reads the range of shadowed memory back to the host. The event of the read replaces `*event`. */
+static hal_status binding_download(hal_plugin_queue *queue, const hal_binding *binding,
+                                   cl_event *event)
 {
     hal_plugin_memory *memory = binding->memory;
     if (event != NULL && *event != NULL) {
         cl.clReleaseEvent(*event);
         *event = NULL;
     }
-    return told(cl.clEnqueueReadBuffer(queue->commands, memory->buffer, CL_FALSE, binding->offset,
-                                       binding->length, memory->host + binding->offset, 0, NULL,
-                                       event),
-                "clEnqueueReadBuffer", "mapped memory");
+    return check_call(cl.clEnqueueReadBuffer(queue->commands, memory->buffer, CL_FALSE,
+                                             binding->offset, binding->length,
+                                             memory->host + binding->offset, 0, NULL, event),
+                      "clEnqueueReadBuffer", "mapped memory");
 }
 
-static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
-                           const hal_command *command, uint64_t argument_offset, cl_event *event)
+static hal_status dispatch_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                  const hal_command *command, uint64_t argument_offset,
+                                  cl_event *event)
 {
     hal_plugin_kernel *kernel = command->kernel;
     const hal_binding *bindings = batch->bindings + command->binding_first;
     opencl_clone *clone = opencl_kernel_clone(kernel, queue);
     if (clone == NULL) {
-        return HAL_ERROR_OUT_OF_MEMORY; /* told already */
+        return HAL_ERROR_OUT_OF_MEMORY; /* the host has the message */
     }
     hal_status status = set_arguments(queue, batch, command, argument_offset, clone);
     if (status != HAL_OK) {
@@ -102,19 +105,19 @@ static hal_status dispatch(hal_plugin_queue *queue, const hal_batch *batch,
     const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
                                                    global, kernel->group, 0, NULL, event);
     if (error != CL_SUCCESS) {
-        return told(error, "clEnqueueNDRangeKernel", kernel->name);
+        return check_call(error, "clEnqueueNDRangeKernel", kernel->name);
     }
     for (uint32_t i = 0; i < kernel->binding_count && status == HAL_OK; i++) {
         const hal_binding *binding = &bindings[i];
         if (binding->length > 0 && binding->memory->shadowed &&
             (binding->access & HAL_ACCESS_WRITE)) {
-            status = take_back(queue, binding, event);
+            status = binding_download(queue, binding, event);
         }
     }
     return status;
 }
 
-static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings, cl_event *event)
+static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindings, cl_event *event)
 {
     const hal_binding *from = &bindings[0], *to = &bindings[1];
     const size_t bytes = from->length;
@@ -123,34 +126,34 @@ static hal_status copy(hal_plugin_queue *queue, const hal_binding *bindings, cl_
         return HAL_OK;
     }
     if (!from->memory->shadowed && to->memory->shadowed) {
-        return told(cl.clEnqueueReadBuffer(queue->commands, from->memory->buffer, CL_FALSE,
-                                           from->offset, bytes, to->memory->host + to->offset, 0,
-                                           NULL, event),
-                    "clEnqueueReadBuffer", "a copy");
+        return check_call(cl.clEnqueueReadBuffer(queue->commands, from->memory->buffer, CL_FALSE,
+                                                 from->offset, bytes, to->memory->host + to->offset,
+                                                 0, NULL, event),
+                          "clEnqueueReadBuffer", "a copy");
     }
     if (from->memory->shadowed && !to->memory->shadowed) {
-        return told(cl.clEnqueueWriteBuffer(queue->commands, to->memory->buffer, CL_FALSE,
-                                            to->offset, bytes, from->memory->host + from->offset, 0,
-                                            NULL, event),
-                    "clEnqueueWriteBuffer", "a copy");
+        return check_call(
+            cl.clEnqueueWriteBuffer(queue->commands, to->memory->buffer, CL_FALSE, to->offset,
+                                    bytes, from->memory->host + from->offset, 0, NULL, event),
+            "clEnqueueWriteBuffer", "a copy");
     }
-    hal_status status = bring(queue, from, &source);
+    hal_status status = binding_upload(queue, from, &source);
     if (status == HAL_OK) {
         status = opencl_memory_buffer(queue->device, to->memory, &target);
     }
     if (status == HAL_OK) {
-        status = told(cl.clEnqueueCopyBuffer(queue->commands, source, target, from->offset,
-                                             to->offset, bytes, 0, NULL, event),
-                      "clEnqueueCopyBuffer", "a copy");
+        status = check_call(cl.clEnqueueCopyBuffer(queue->commands, source, target, from->offset,
+                                                   to->offset, bytes, 0, NULL, event),
+                            "clEnqueueCopyBuffer", "a copy");
     }
     if (status == HAL_OK && to->memory->shadowed) {
-        status = take_back(queue, to, event);
+        status = binding_download(queue, to, event);
     }
     return status;
 }
 
-static hal_status fill(hal_plugin_queue *queue, const hal_binding *binding, uint32_t pattern,
-                       cl_event *event)
+static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *binding, uint32_t pattern,
+                              cl_event *event)
 {
     cl_mem target = NULL;
     if (binding->length == 0) {
@@ -158,46 +161,33 @@ static hal_status fill(hal_plugin_queue *queue, const hal_binding *binding, uint
     }
     hal_status status = opencl_memory_buffer(queue->device, binding->memory, &target);
     if (status == HAL_OK) {
-        status = told(cl.clEnqueueFillBuffer(queue->commands, target, &pattern, sizeof pattern,
-                                             binding->offset, binding->length, 0, NULL, event),
-                      "clEnqueueFillBuffer", "a fill");
+        status =
+            check_call(cl.clEnqueueFillBuffer(queue->commands, target, &pattern, sizeof pattern,
+                                              binding->offset, binding->length, 0, NULL, event),
+                       "clEnqueueFillBuffer", "a fill");
     }
     if (status == HAL_OK && binding->memory->shadowed) {
-        status = take_back(queue, binding, event);
+        status = binding_download(queue, binding, event);
     }
     return status;
 }
 
-hal_status opencl_run_command(hal_plugin_queue *queue, const hal_batch *batch,
-                              const hal_command *command, uint64_t argument_offset, cl_event *event)
+hal_status opencl_command_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_command *command, uint64_t argument_offset,
+                                 cl_event *event)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        return dispatch(queue, batch, command, argument_offset, event);
+        return dispatch_submit(queue, batch, command, argument_offset, event);
     case HAL_COMMAND_COPY:
-        return copy(queue, bindings, event);
+        return copy_submit(queue, bindings, event);
     case HAL_COMMAND_FILL:
-        return fill(queue, bindings, command->pattern, event);
+        return fill_submit(queue, bindings, command->pattern, event);
     default:
-        return opencl_fail(HAL_ERROR_UNSUPPORTED, "opencl queue: commands of kind %u are not known",
-                           command->kind);
+        return opencl_fail(
+            HAL_ERROR_UNSUPPORTED,
+            "opencl: submit: command: expected a dispatch, copy or fill, got kind %u",
+            command->kind);
     }
-}
-
-uint32_t opencl_fill_block(const hal_batch *batch, const hal_command *command,
-                           uint8_t block[OPENCL_ARGUMENT_BYTES])
-{
-    const hal_binding *bindings = batch->bindings + command->binding_first;
-    const hal_plugin_kernel *kernel = command->kernel;
-    for (uint32_t i = 0; i < kernel->binding_count; i++) {
-        memcpy(block + 8 * i, &bindings[i].offset, 8);
-    }
-    const uint32_t filled = 8 * kernel->binding_count + kernel->scalar_bytes;
-    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
-           kernel->scalar_bytes);
-    if (filled < kernel->argument_bytes) {
-        memset(block + filled, 0, kernel->argument_bytes - filled);
-    }
-    return kernel->argument_bytes;
 }

@@ -1,6 +1,6 @@
-/* What a device is: its answers to OpenCL's questions, as hal asks them. Called by device.c for
- * each device of each platform. */
-#include "opencl.h"
+/* What a device is, in hal's terms. Called by device.c for each device of each platform. */
+#include "opencl_plugin.h"
+#include "quirks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ typedef struct answers {
  * where a kernel needs many. */
 enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
 
-/* Leaves `answer` alone where the device does not know the question. */
-static void ask(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
+/* Leaves `answer` unchanged where the device does not know the query. */
+static void device_query(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
 {
     size_t needed = 0;
     if (cl.clGetDeviceInfo(device, what, 0, NULL, &needed) == CL_SUCCESS && needed <= bytes) {
@@ -26,8 +26,7 @@ static void ask(cl_device_id device, cl_device_info what, void *answer, size_t b
     }
 }
 
-/* Whether a word is in the list of extensions. */
-static bool has(const answers *a, const char *extension)
+static bool has_extension(const answers *a, const char *extension)
 {
     const size_t length = strlen(extension);
     for (const char *at = a->extensions; (at = strstr(at, extension)) != NULL; at += length) {
@@ -39,8 +38,8 @@ static bool has(const answers *a, const char *extension)
     return false;
 }
 
-/* What this plugin cannot do without. */
-static const char *lack(const answers *a)
+/* The first requirement that the device does not meet, or null. */
+static const char *missing_ability(const answers *a)
 {
     unsigned major = 0, minor = 0;
     sscanf(a->version, "OpenCL %u.%u", &major, &minor);
@@ -56,18 +55,18 @@ static const char *lack(const answers *a)
     if (!a->little_endian) {
         return "is big-endian";
     }
-    if (strcmp(a->profile, "FULL_PROFILE") != 0 && !has(a, "cles_khr_int64")) {
+    if (strcmp(a->profile, "FULL_PROFILE") != 0 && !has_extension(a, "cles_khr_int64")) {
         return "has no 64-bit integers (embedded profile)";
     }
     return NULL;
 }
 
-/* A number of 4 or 8 bytes. */
-static uint64_t number(cl_device_id device, cl_device_info what, size_t bytes)
+/* The answer to a query of 4 or 8 bytes. */
+static uint64_t query_number(cl_device_id device, cl_device_info what, size_t bytes)
 {
     uint32_t narrow = 0;
     uint64_t wide = 0;
-    ask(device, what, bytes == 4 ? (void *)&narrow : (void *)&wide, bytes);
+    device_query(device, what, bytes == 4 ? (void *)&narrow : (void *)&wide, bytes);
     return bytes == 4 ? narrow : wide;
 }
 
@@ -76,22 +75,23 @@ static void describe_limits(opencl_card *card)
     cl_device_id device = card->device;
     hal_device_info *info = &card->info;
     size_t sizes[8] = {0};
-    info->memory_bytes = number(device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
-    info->max_allocation = number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
+    info->memory_bytes = query_number(device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    info->max_allocation = query_number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8);
     info->max_binding = info->max_allocation;
     info->binding_alignment = 16; /* of the widest access */
-    info->compute_units = (uint32_t)number(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    info->max_group_items = (uint32_t)number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+    info->compute_units = (uint32_t)query_number(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    info->max_group_items =
+        (uint32_t)query_number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     if (info->max_group_items > 1024) {
         info->max_group_items = 1024;
     }
-    ask(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes);
+    device_query(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes);
     for (uint32_t i = 0; i < 3; i++) {
         info->max_group_size[i] =
             sizes[i] < info->max_group_items ? (uint32_t)sizes[i] : info->max_group_items;
         info->max_grid[i] = i == 0 ? INT32_MAX : UINT16_MAX;
     }
-    const uint64_t shared = number(device, CL_DEVICE_LOCAL_MEM_SIZE, 8);
+    const uint64_t shared = query_number(device, CL_DEVICE_LOCAL_MEM_SIZE, 8);
     info->shared_bytes = shared < UINT32_MAX ? (uint32_t)shared : UINT32_MAX;
     info->max_bindings = HAL_IR_MAX_BINDINGS;
     info->max_vector_bytes = card->quirks & OPENCL_QUIRK_SCALAR_ACCESS ? 4 : 16;
@@ -99,16 +99,17 @@ static void describe_limits(opencl_card *card)
     info->max_queues = 8;
 }
 
-/* Only where a kernel can ask for a width: elsewhere the compiler chooses one for each kernel. All
- * of Intel's GPUs have 16. */
+/* Only where a kernel can require a width: elsewhere the compiler chooses one for each kernel.
+ * All of Intel's GPUs have 16. */
 static void describe_subgroups(opencl_card *card, const answers *a)
 {
     size_t widths[16] = {0};
-    if (!has(a, "cl_intel_subgroups") || !has(a, "cl_intel_required_subgroup_size") ||
+    if (!has_extension(a, "cl_intel_subgroups") ||
+        !has_extension(a, "cl_intel_required_subgroup_size") ||
         (card->quirks & OPENCL_QUIRK_NO_SUBGROUPS)) {
         return;
     }
-    ask(card->device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, widths, sizeof widths);
+    device_query(card->device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, widths, sizeof widths);
     for (uint32_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         if (widths[i] == OPENCL_SUBGROUP_WIDTH) {
             card->info.subgroup_width = OPENCL_SUBGROUP_WIDTH;
@@ -140,7 +141,8 @@ static void describe_types(opencl_card *card, const answers *a)
         card->correct_divide = true;
         info->exactness |= HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
     }
-    if (has(a, "cl_khr_int64_base_atomics") && has(a, "cl_khr_int64_extended_atomics")) {
+    if (has_extension(a, "cl_khr_int64_base_atomics") &&
+        has_extension(a, "cl_khr_int64_extended_atomics")) {
         info->abilities |= HAL_ABILITY_ATOMIC_64;
     }
     if (card->profiling) {
@@ -156,8 +158,8 @@ static void copy_text(char *to, size_t size, const char *from)
     snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
-/* The words at the end that fit into `size` bytes: a processor's name follows those that all
- * devices of a version share. */
+/* The last words that fit into `size` bytes: the first words are the same for all devices of a
+ * version, and a processor's name follows. */
 static const char *last_words(const char *text, size_t size)
 {
     const size_t length = strlen(text);
@@ -169,22 +171,22 @@ static const char *last_words(const char *text, size_t size)
     return space != NULL ? space + 1 : end;
 }
 
-/* The card's UUID, its PCI address, or its name: what every driver of the card gives alike. */
+/* The UUID, PCI address or name of the device, which are the same with every driver. */
 static void describe_id(opencl_card *card, const answers *a)
 {
     hal_device_info *info = &card->info;
     cl_device_id device = card->device;
     uint8_t uuid[CL_UUID_SIZE_KHR] = {0};
-    if (has(a, "cl_khr_device_uuid")) {
+    if (has_extension(a, "cl_khr_device_uuid")) {
         char *at = info->id;
-        ask(device, CL_DEVICE_UUID_KHR, uuid, sizeof uuid);
+        device_query(device, CL_DEVICE_UUID_KHR, uuid, sizeof uuid);
         for (uint32_t i = 0; i < sizeof uuid; i++) {
             const bool dash = i == 4 || i == 6 || i == 8 || i == 10;
             at += sprintf(at, "%s%02x", dash ? "-" : "", (unsigned)uuid[i]);
         }
-    } else if (has(a, "cl_khr_pci_bus_info")) {
+    } else if (has_extension(a, "cl_khr_pci_bus_info")) {
         cl_device_pci_bus_info_khr pci = {0};
-        ask(device, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof pci);
+        device_query(device, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof pci);
         snprintf(info->id, sizeof info->id, "pci:%04x:%02x:%02x.%x", pci.pci_domain, pci.pci_bus,
                  pci.pci_device, pci.pci_function);
     } else {
@@ -200,19 +202,20 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
     hal_device_info *info = &card->info;
     cl_device_id device = card->device;
     char name[256] = "", driver[256] = "";
-    ask(device, CL_DEVICE_NAME, name, sizeof name - 1);
-    ask(device, CL_DRIVER_VERSION, driver, sizeof driver - 1);
+    device_query(device, CL_DEVICE_NAME, name, sizeof name - 1);
+    device_query(device, CL_DRIVER_VERSION, driver, sizeof driver - 1);
     copy_text(info->name, sizeof info->name, name);
     snprintf(info->driver, sizeof info->driver, "%.30s %.30s", platform, driver);
     copy_text(info->architecture, sizeof info->architecture,
               last_words(a->version, sizeof info->architecture));
     if (a->type & CL_DEVICE_TYPE_CPU) {
-        const uint64_t floats = number(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 4);
+        const uint64_t floats = query_number(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 4);
         info->kind = HAL_DEVICE_CPU;
         info->item_vector_bytes = floats > 1 ? (uint32_t)floats * 4 : 0;
     } else {
         info->kind = a->unified ? HAL_DEVICE_INTEGRATED : HAL_DEVICE_DISCRETE;
-        info->item_register_bytes = has(a, "cl_intel_subgroups") ? INTEL_ITEM_REGISTERS : 0;
+        info->item_register_bytes =
+            has_extension(a, "cl_intel_subgroups") ? INTEL_ITEM_REGISTERS : 0;
     }
     if (card->quirks & OPENCL_QUIRK_SOFTWARE) {
         info->kind = HAL_DEVICE_SOFTWARE;
@@ -228,26 +231,26 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
         snprintf(reason, 160, "could not be asked: no host memory");
         return false;
     }
-    ask(device, CL_DEVICE_TYPE, &a->type, sizeof a->type);
-    ask(device, CL_DEVICE_SINGLE_FP_CONFIG, &a->f32, sizeof a->f32);
-    ask(device, CL_DEVICE_DOUBLE_FP_CONFIG, &a->f64, sizeof a->f64);
-    ask(device, CL_DEVICE_AVAILABLE, &a->available, sizeof a->available);
-    ask(device, CL_DEVICE_COMPILER_AVAILABLE, &a->compiler, sizeof a->compiler);
-    ask(device, CL_DEVICE_ENDIAN_LITTLE, &a->little_endian, sizeof a->little_endian);
-    ask(device, CL_DEVICE_HOST_UNIFIED_MEMORY, &a->unified, sizeof a->unified);
-    ask(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
-    ask(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
-    ask(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
-    const char *missing = lack(a);
+    device_query(device, CL_DEVICE_TYPE, &a->type, sizeof a->type);
+    device_query(device, CL_DEVICE_SINGLE_FP_CONFIG, &a->f32, sizeof a->f32);
+    device_query(device, CL_DEVICE_DOUBLE_FP_CONFIG, &a->f64, sizeof a->f64);
+    device_query(device, CL_DEVICE_AVAILABLE, &a->available, sizeof a->available);
+    device_query(device, CL_DEVICE_COMPILER_AVAILABLE, &a->compiler, sizeof a->compiler);
+    device_query(device, CL_DEVICE_ENDIAN_LITTLE, &a->little_endian, sizeof a->little_endian);
+    device_query(device, CL_DEVICE_HOST_UNIFIED_MEMORY, &a->unified, sizeof a->unified);
+    device_query(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
+    device_query(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
+    device_query(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
+    const char *missing = missing_ability(a);
     if (missing == NULL) {
         cl_device_svm_capabilities svm = 0;
-        ask(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+        device_query(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
         card->unified = a->unified == CL_TRUE;
         card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
                             cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
                             !(card->quirks & OPENCL_QUIRK_SHADOW);
         card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
-        card->max_parameters = number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
+        card->max_parameters = query_number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
         card->info.size = sizeof card->info;
         describe_limits(card);
         describe_subgroups(card, a);

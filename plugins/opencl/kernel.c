@@ -1,9 +1,10 @@
-/* Kernels: source from IR, the driver's compiler, its binaries in hal's cache, and the kernel
- * objects of each queue. Entries of the plugin's table. */
+/* Kernels: IR is lowered to source, the driver compiles it, and hal's cache keeps the binaries; and
+ * the kernel objects of each queue. Entries of the plugin's table. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "opencl.h"
+#include "opencl_plugin.h"
+#include "quirks.h"
 
 #include <kit/clock.h>
 #include <kit/native_dump.h>
@@ -11,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defines the guard of clang's header of OpenCL's functions; types and constants have another.
- * Where the kernel does not compile like that, the driver is asked without it. */
+/* Defines the include guard of clang's header of OpenCL functions; types and constants have another
+ * one. A kernel that does not compile with it is compiled without it. */
 #define NO_HEADER "-D_OPENCL_H_"
 
-/* In the device's list, with all that the IR says of it. */
-static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_kernel *ir)
+/* A kernel in the list of the device, without a program. */
+static hal_plugin_kernel *kernel_allocate(hal_plugin_device *device, const hal_ir_kernel *ir)
 {
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -41,8 +42,8 @@ static hal_plugin_kernel *new_kernel(hal_plugin_device *device, const hal_ir_ker
     return made;
 }
 
-/* A binary that the driver does not take any more is compiled anew. */
-static bool load_binary(hal_plugin_kernel *made, const uint64_t key[2], const char *options)
+/* False where there is no binary, or the driver rejects it. */
+static bool program_load(hal_plugin_kernel *made, const uint64_t key[2], const char *options)
 {
     const hal_host *host = opencl_host();
     const opencl_card *card = made->device->card;
@@ -68,7 +69,6 @@ static bool load_binary(hal_plugin_kernel *made, const uint64_t key[2], const ch
     return false;
 }
 
-/* The end of the log says most: what stopped the compiler. */
 static hal_status fail_build(const hal_plugin_kernel *made, cl_int error)
 {
     enum { SHOWN = 2048 };
@@ -92,8 +92,8 @@ static hal_status fail_build(const hal_plugin_kernel *made, cl_int error)
     return status;
 }
 
-static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t bytes,
-                          const char *options, bool own_declarations)
+static hal_status program_compile(hal_plugin_kernel *made, const char *source, uint64_t bytes,
+                                  const char *options, bool own_declarations)
 {
     const opencl_card *card = made->device->card;
     const size_t length = bytes;
@@ -101,7 +101,7 @@ static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t 
     made->program =
         cl.clCreateProgramWithSource(made->device->context, 1, &source, &length, &error);
     if (made->program == NULL) {
-        return opencl_fail_call(error, "kernel %s: clCreateProgramWithSource", made->name);
+        return opencl_fail_result(error, "kernel %s: clCreateProgramWithSource", made->name);
     }
     error = CL_BUILD_PROGRAM_FAILURE;
     if (own_declarations) {
@@ -109,7 +109,8 @@ static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t 
         snprintf(without_header, sizeof without_header, "%s " NO_HEADER, options);
         error = cl.clBuildProgram(made->program, 1, &card->device, without_header, NULL, NULL);
         if (error != CL_SUCCESS) {
-            opencl_host()->log(HAL_LOG_DEBUG, "not compiled without the driver's header");
+            opencl_host()->log(HAL_LOG_DEBUG,
+                               "a kernel did not compile without the driver's header");
         }
     }
     if (error != CL_SUCCESS) {
@@ -118,7 +119,7 @@ static hal_status compile(hal_plugin_kernel *made, const char *source, uint64_t 
     return error == CL_SUCCESS ? HAL_OK : fail_build(made, error);
 }
 
-static void forget_arguments(opencl_clone *clone)
+static void clone_forget_arguments(opencl_clone *clone)
 {
     for (uint32_t i = 0; i < HAL_IR_MAX_BINDINGS; i++) {
         clone->memories[i] = UINT64_MAX;
@@ -126,7 +127,7 @@ static void forget_arguments(opencl_clone *clone)
     clone->has_block = false;
 }
 
-static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue)
+static opencl_clone *clone_add(hal_plugin_kernel *kernel, uint64_t queue)
 {
     opencl_clone *made = calloc(1, sizeof *made);
     cl_int error = CL_OUT_OF_HOST_MEMORY;
@@ -135,18 +136,18 @@ static opencl_clone *add_clone(hal_plugin_kernel *kernel, uint64_t queue)
     }
     if (made == NULL || made->kernel == NULL) {
         free(made);
-        opencl_fail_call(error, "kernel %s: clCreateKernel of %s", kernel->name, kernel->entry);
+        opencl_fail_result(error, "kernel %s: clCreateKernel of %s", kernel->name, kernel->entry);
         return NULL;
     }
     atomic_init(&made->queue, queue);
-    forget_arguments(made);
+    clone_forget_arguments(made);
     made->next = atomic_load(&kernel->clones);
     while (!atomic_compare_exchange_weak(&kernel->clones, &made->next, made)) {
     }
     return made;
 }
 
-static hal_status check_group(hal_plugin_kernel *made)
+static hal_status kernel_check_group(hal_plugin_kernel *made)
 {
     const opencl_card *card = made->device->card;
     const size_t items = made->group[0] * made->group[1] * made->group[2];
@@ -157,14 +158,14 @@ static hal_status check_group(hal_plugin_kernel *made)
     const bool wrong = (card->quirks & OPENCL_QUIRK_WRONG_GROUP_LIMIT) != 0;
     if (error == CL_SUCCESS && most < items && !wrong) {
         return opencl_fail(HAL_ERROR_UNSUPPORTED,
-                           "kernel %s has groups of %zu work-items; %s has registers for %zu of "
-                           "this kernel: make the group smaller",
-                           made->name, items, card->info.name, most);
+                           "kernel %s: group: expected at most %zu work-items, for which %s has "
+                           "registers, got %zu",
+                           made->name, most, card->info.name, items);
     }
     return HAL_OK;
 }
 
-static void store_binary(const hal_plugin_kernel *made, const uint64_t key[2])
+static void program_store(const hal_plugin_kernel *made, const uint64_t key[2])
 {
     const opencl_card *card = made->device->card;
     size_t bytes = 0;
@@ -181,8 +182,8 @@ static void store_binary(const hal_plugin_kernel *made, const uint64_t key[2])
     free(binary);
 }
 
-static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t bytes,
-                       bool own_declarations)
+static hal_status kernel_build(hal_plugin_kernel *made, const char *source, uint64_t bytes,
+                               bool own_declarations)
 {
     const opencl_card *card = made->device->card;
     char options[128];
@@ -194,28 +195,29 @@ static hal_status make(hal_plugin_kernel *made, const char *source, uint64_t byt
     XXH3_128bits_update(&state, source, bytes);
     const XXH128_hash_t hash = XXH3_128bits_digest(&state);
     const uint64_t key[2] = {hash.low64, hash.high64};
-    const bool known = load_binary(made, key, options);
-    hal_status status = known ? HAL_OK : compile(made, source, bytes, options, own_declarations);
-    if (status == HAL_OK && add_clone(made, 0) == NULL) {
-        status = HAL_ERROR_COMPILE; /* told already */
+    const bool known = program_load(made, key, options);
+    hal_status status =
+        known ? HAL_OK : program_compile(made, source, bytes, options, own_declarations);
+    if (status == HAL_OK && clone_add(made, 0) == NULL) {
+        status = HAL_ERROR_COMPILE; /* the host has the message */
     }
     if (status == HAL_OK) {
-        status = check_group(made);
+        status = kernel_check_group(made);
     }
     if (status == HAL_OK && !known && !(card->quirks & OPENCL_QUIRK_OWN_CACHE)) {
-        store_binary(made, key);
+        program_store(made, key);
     }
     return status;
 }
 
-/* HAL_LOG=debug tells the plugin's and the driver's shares. */
 static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], uint64_t bytes)
 {
     char line[320];
-    snprintf(line, sizeof line,
-             "kernel %s: %llu bytes of source written in %.3f ms, made by the driver in %.3f ms",
-             made->name, (unsigned long long)bytes, (double)(times[1] - times[0]) * 1e-6,
-             (double)(times[2] - times[1]) * 1e-6);
+    snprintf(
+        line, sizeof line,
+        "kernel %s: %llu bytes of source lowered in %.3f ms, compiled by the driver in %.3f ms",
+        made->name, (unsigned long long)bytes, (double)(times[1] - times[0]) * 1e-6,
+        (double)(times[2] - times[1]) * 1e-6);
     opencl_host()->log(HAL_LOG_DEBUG, line);
 }
 
@@ -226,7 +228,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     hal_plugin_kernel *made = NULL;
     *kernel = NULL;
     hal_status status = opencl_device_check(device);
-    if (status == HAL_OK && (made = new_kernel(device, ir)) == NULL) {
+    if (status == HAL_OK && (made = kernel_allocate(device, ir)) == NULL) {
         status =
             opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
     }
@@ -240,8 +242,8 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
         if (kit_native_dump_begin(opencl_host(), made->name, device->card->info.name)) {
             kit_native_dump_text(opencl_host(), source.data);
         }
-        status = make(made, source.data, source.length,
-                      (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
+        status = kernel_build(made, source.data, source.length,
+                              (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
     }
     if (status == HAL_OK) {
         times[2] = kit_clock_ns();
@@ -266,18 +268,21 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
         return status;
     }
     if (strcmp(format, "opencl-c") != 0) {
-        return opencl_fail(HAL_ERROR_UNSUPPORTED, "opencl: the format \"%s\" is not opencl-c",
+        return opencl_fail(HAL_ERROR_UNSUPPORTED,
+                           "opencl: kernel_create_native: format: expected opencl-c, got %s",
                            format);
     }
-    hal_plugin_kernel *made = new_kernel(device, signature);
+    hal_plugin_kernel *made = kernel_allocate(device, signature);
     if (made == NULL) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }
     if (snprintf(made->entry, sizeof made->entry, "%s", entry) >= (int)sizeof made->entry) {
-        status = opencl_fail(HAL_ERROR_INVALID_ARGUMENT, "opencl: the entry's name %s is too long",
-                             entry);
+        status = opencl_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "opencl: kernel_create_native: entry: expected at most %zu characters, got %s",
+            sizeof made->entry - 1, entry);
     } else {
-        status = make(made, code, bytes, false);
+        status = kernel_build(made, code, bytes, false);
     }
     if (status != HAL_OK) {
         opencl_kernel_destroy(device, made);
@@ -323,16 +328,16 @@ opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, const hal_plugin_qu
         }
     }
     for (opencl_clone *clone = first; clone != NULL; clone = clone->next) {
-        uint64_t nobody = 0;
-        if (atomic_compare_exchange_strong(&clone->queue, &nobody, queue->serial)) {
-            forget_arguments(clone);
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&clone->queue, &none, queue->serial)) {
+            clone_forget_arguments(clone);
             return clone;
         }
     }
-    return add_clone(kernel, queue->serial);
+    return clone_add(kernel, queue->serial);
 }
 
-void opencl_kernel_leave(hal_plugin_device *device, uint64_t queue)
+void opencl_kernel_release_clones(hal_plugin_device *device, uint64_t queue)
 {
     pthread_mutex_lock(&device->lock);
     for (hal_plugin_kernel *kernel = device->kernels; kernel != NULL; kernel = kernel->next) {
@@ -342,4 +347,21 @@ void opencl_kernel_leave(hal_plugin_device *device, uint64_t queue)
         }
     }
     pthread_mutex_unlock(&device->lock);
+}
+
+uint32_t opencl_kernel_arguments(const hal_batch *batch, const hal_command *command,
+                                 uint8_t block[OPENCL_ARGUMENT_BYTES])
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    const hal_plugin_kernel *kernel = command->kernel;
+    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+        memcpy(block + 8 * i, &bindings[i].offset, 8);
+    }
+    const uint32_t filled = 8 * kernel->binding_count + kernel->scalar_bytes;
+    memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
+           kernel->scalar_bytes);
+    if (filled < kernel->argument_bytes) {
+        memset(block + filled, 0, kernel->argument_bytes - filled);
+    }
+    return kernel->argument_bytes;
 }

@@ -1,8 +1,8 @@
-/* What generated kernels call, declared in a few lines, for drivers whose own header of everything
- * takes most of their time. Called by lower_text.c. */
-#include "opencl.h"
+/* Declarations of the functions that kernels call, for drivers whose header of all functions takes
+ * most of the compile time. Called by lower.c. */
+#include "opencl_plugin.h"
 
-void opencl_declare(kit_text *text)
+void opencl_lower_declarations(kit_text *text)
 {
     kit_text_add(text,
                  "#define PURE __attribute__((overloadable, const))\n"

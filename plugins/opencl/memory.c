@@ -1,46 +1,47 @@
 /* Memory. Entries of the plugin's table.
  *
- * Mapped kinds need a pointer that stays valid while kernels run, which OpenCL's own mapping does
- * not give. Where host and device share their memory and the device offers fine-grained buffers, a
- * buffer over such memory is it, and the other kinds are made the same way. Elsewhere the host's
- * memory holds the truth: copies go to and from it, and a kernel that is bound to it works on a
- * copy on the device that commands.c brings up to date around the kernel. */
-#include "opencl.h"
+ * Mapped kinds need a pointer that stays valid while kernels run, which mapping in OpenCL does
+ * not give. Where host and device share memory and fine-grained buffers are offered, all kinds
+ * are such buffers. Elsewhere mapped memory is shadowed: the host's memory is valid, copies read
+ * and write it, and kernels use a copy on the device, which commands.c updates around each of
+ * them. */
+#include "opencl_plugin.h"
+#include "quirks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 };
 
-static hal_status fail_bytes(const hal_plugin_device *device, cl_int error, uint64_t bytes)
+static hal_status fail_allocation(const hal_plugin_device *device, cl_int error, uint64_t bytes)
 {
     const hal_device_info *info = &device->card->info;
-    return opencl_fail(HAL_ERROR_OUT_OF_MEMORY,
-                       "%s: %llu bytes cannot be allocated: %s (%d); it has %llu bytes, at most "
-                       "%llu in one piece",
-                       info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
-                       (unsigned long long)info->memory_bytes,
-                       (unsigned long long)info->max_allocation);
+    return opencl_fail(
+        HAL_ERROR_OUT_OF_MEMORY,
+        "%s: allocating %llu bytes: %s (%d); the device has %llu bytes, at most %llu "
+        "in one allocation",
+        info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
+        (unsigned long long)info->memory_bytes, (unsigned long long)info->max_allocation);
 }
 
-/* Room to align it: clSVMAlloc promises no more than the largest type's alignment. */
-static hal_status make_shared(hal_plugin_device *device, hal_plugin_memory *made)
+/* With room to align it, as clSVMAlloc promises only the alignment of the largest type. */
+static hal_status create_shared(hal_plugin_device *device, hal_plugin_memory *made)
 {
     const size_t bytes = (made->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     cl_int error = CL_SUCCESS;
     made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
                                  bytes + ALIGNMENT, 0);
     if (made->shared == NULL) {
-        return fail_bytes(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
+        return fail_allocation(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
     }
     const uintptr_t first = (uintptr_t)made->shared;
     made->host = (uint8_t *)made->shared + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
     made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                      made->bytes, made->host, &error);
-    return made->buffer != NULL ? HAL_OK : fail_bytes(device, error, made->bytes);
+    return made->buffer != NULL ? HAL_OK : fail_allocation(device, error, made->bytes);
 }
 
-static hal_status touch(hal_plugin_device *device, cl_mem buffer)
+static hal_status buffer_write_once(hal_plugin_device *device, cl_mem buffer)
 {
     const uint8_t zero = 0;
     cl_int error = cl.clEnqueueFillBuffer(device->transfers, buffer, &zero, 1, 0, 1, 0, NULL, NULL);
@@ -49,22 +50,23 @@ static hal_status touch(hal_plugin_device *device, cl_mem buffer)
     }
     return error == CL_SUCCESS
                ? HAL_OK
-               : opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the driver has no room: %s (%d)",
+               : opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: writing new memory: %s (%d)",
                              device->card->info.name, opencl_error_name(error), (int)error);
 }
 
-static hal_status make_plain(hal_plugin_device *device, hal_plugin_memory *made)
+static hal_status create_plain(hal_plugin_device *device, hal_plugin_memory *made)
 {
     cl_int error = CL_SUCCESS;
     made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, made->bytes, NULL, &error);
     if (made->buffer == NULL) {
-        return fail_bytes(device, error, made->bytes);
+        return fail_allocation(device, error, made->bytes);
     }
-    return device->card->quirks & OPENCL_QUIRK_LAZY_MEMORY ? touch(device, made->buffer) : HAL_OK;
+    return device->card->quirks & OPENCL_QUIRK_LAZY_MEMORY ? buffer_write_once(device, made->buffer)
+                                                           : HAL_OK;
 }
 
-/* Pinned where that makes copies faster, and where the driver has some left. */
-static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *made)
+/* Pinned where that makes copies faster and the driver can pin more. */
+static hal_status create_shadowed(hal_plugin_device *device, hal_plugin_memory *made)
 {
     cl_int error = CL_SUCCESS;
     if (!device->card->unified && !(device->card->quirks & OPENCL_QUIRK_PAGEABLE)) {
@@ -90,7 +92,7 @@ static hal_status make_shadowed(hal_plugin_device *device, hal_plugin_memory *ma
     if (made->host == NULL) {
         void *host = NULL;
         if (posix_memalign(&host, ALIGNMENT, made->bytes) != 0) {
-            return fail_bytes(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
+            return fail_allocation(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
         }
         made->host = host;
     }
@@ -106,23 +108,26 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
         return status;
     }
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
-        return opencl_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "opencl memory: %llu bytes of kind %u cannot be allocated",
-                           (unsigned long long)bytes, kind);
+        return opencl_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "opencl: memory_allocate: expected at least 1 byte of a known kind, got %llu "
+            "of kind %u",
+            (unsigned long long)bytes, kind);
     }
     if (bytes > device->card->info.max_allocation) {
-        return fail_bytes(device, CL_INVALID_BUFFER_SIZE, bytes);
+        return fail_allocation(device, CL_INVALID_BUFFER_SIZE, bytes);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl memory: no host memory");
+        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a memory object");
     }
     made->bytes = bytes;
     made->serial = atomic_fetch_add(&device->serial, 1) + 1;
     if (device->card->fine_shared) {
-        status = make_shared(device, made);
+        status = create_shared(device, made);
     } else {
-        status = kind == HAL_MEMORY_DEVICE ? make_plain(device, made) : make_shadowed(device, made);
+        status =
+            kind == HAL_MEMORY_DEVICE ? create_plain(device, made) : create_shadowed(device, made);
     }
     if (status != HAL_OK) {
         opencl_memory_free(device, made);
@@ -161,7 +166,7 @@ hal_status opencl_memory_map(hal_plugin_device *device, hal_plugin_memory *memor
     *pointer = memory->host;
     if (memory->host == NULL) {
         return opencl_fail(HAL_ERROR_UNSUPPORTED,
-                           "%s: memory of the device's own kind cannot be mapped",
+                           "%s: memory_map: memory: expected a mapped kind, got device memory",
                            device->card->info.name);
     }
     return HAL_OK;
@@ -174,7 +179,7 @@ hal_status opencl_memory_buffer(hal_plugin_device *device, hal_plugin_memory *me
     if (memory->shadowed) {
         pthread_mutex_lock(&device->lock);
         if (memory->buffer == NULL) {
-            status = make_plain(device, memory);
+            status = create_plain(device, memory);
         }
         pthread_mutex_unlock(&device->lock);
     }

@@ -1,5 +1,5 @@
 /* The OpenCL plugin's table and its one symbol. Called by hal's loader. */
-#include "opencl.h"
+#include "opencl_plugin.h"
 
 #include <kit/query.h>
 

@@ -1,7 +1,7 @@
-/* The table of drivers' habits. Called once for each device, by device.c. */
+/* Which drivers have which quirk, with the reason; see quirks.h. */
 #include "quirks.h"
 
-#include "opencl.h"
+#include "opencl_plugin.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,117 +9,119 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Conditions: what the names of platform and device contain; a null device is any. */
 typedef struct quirk_row {
-    const char *platform, *device; /* what the names contain */
+    const char *platform, *device;
     uint32_t quirks;
     const char *reason;
 } quirk_row;
 
 static const quirk_row rows[] = {
-    {"Portable Computing Language", "", OPENCL_QUIRK_SCALAR_ACCESS,
-     "its work-item loops become vectors only where they hold scalars"},
-    {"Portable Computing Language", "", OPENCL_QUIRK_SLOW_HALF,
-     "its vload_half and vstore_half are branches: no vectors, and seconds to compile"},
-    {"Portable Computing Language", "", OPENCL_QUIRK_OWN_DECLARATIONS,
-     "it reads clang's 18,000 lines of declarations twice for each program"},
-    {"Portable Computing Language", "", OPENCL_QUIRK_CALLED_ITEMS,
-     "it compiles three copies of a kernel, and makes gathers of what lies side by side"},
-    {"NVIDIA", "", OPENCL_QUIRK_LAZY_MEMORY, "clCreateBuffer succeeds whatever is free"},
-    {"NVIDIA", "", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
-     "says 256 work-items of a kernel that was compiled for 1024"},
-    {"NVIDIA", "", OPENCL_QUIRK_NO_PROFILING,
-     "on queues that can be asked for times, an event takes 7 us and a small write 6 us more"},
-    {"rusticl", "llvmpipe", OPENCL_QUIRK_SOFTWARE, "reports itself as a processor of the host"},
-    {"rusticl", "", OPENCL_QUIRK_BUFFER_ARGUMENTS,
-     "takes a structure by value without the bytes that pad its end"},
-    {"rusticl", "llvmpipe", OPENCL_QUIRK_FMA_OF_ZERO,
-     "its fma is a function of integers that loses the sign of a sum of zeros"},
-    {"rusticl", "llvmpipe", OPENCL_QUIRK_NO_PROFILING, "its times are all zero"},
-    {"rusticl", "llvmpipe", OPENCL_QUIRK_WRONG_GROUP_LIMIT,
-     "says 32 work-items for every kernel, and runs more"},
+    {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_SCALAR_ACCESS,
+     .reason = "its work-item loops become vectors only where they hold scalars"},
+    {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_SLOW_HALF,
+     .reason = "its vload_half and vstore_half are branches: no vectors, and seconds to compile"},
+    {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_OWN_DECLARATIONS,
+     .reason = "it reads clang's 18,000 lines of declarations twice for each program"},
+    {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_CALLED_ITEMS,
+     .reason = "it compiles three copies of a kernel, and makes gathers of what lies side by side"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_LAZY_MEMORY,
+     .reason = "clCreateBuffer succeeds whatever is free"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_WRONG_GROUP_LIMIT,
+     .reason = "says 256 work-items of a kernel that was compiled for 1024"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_NO_PROFILING,
+     .reason =
+         "on queues that can be asked for times, an event takes 7 us and a small write 6 us more"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_SOFTWARE,
+     .reason = "reports itself as a processor of the host"},
+    {.platform = "rusticl",
+     .quirks = OPENCL_QUIRK_BUFFER_ARGUMENTS,
+     .reason = "takes a structure by value without the bytes that pad its end"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_FMA_OF_ZERO,
+     .reason = "its fma is a function of integers that loses the sign of a sum of zeros"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_NO_PROFILING,
+     .reason = "its times are all zero"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_WRONG_GROUP_LIMIT,
+     .reason = "says 32 work-items for every kernel, and runs more"},
 };
 
-typedef struct quirk_name {
-    const char *name;
-    uint32_t quirk;
-} quirk_name;
-
-static const quirk_name names[] = {
-    {"shadow", OPENCL_QUIRK_SHADOW},
-    {"buffer_arguments", OPENCL_QUIRK_BUFFER_ARGUMENTS},
-    {"lazy_memory", OPENCL_QUIRK_LAZY_MEMORY},
-    {"no_profiling", OPENCL_QUIRK_NO_PROFILING},
-    {"scalar_access", OPENCL_QUIRK_SCALAR_ACCESS},
-    {"software", OPENCL_QUIRK_SOFTWARE},
-    {"fma_not_fused", OPENCL_QUIRK_FMA_NOT_FUSED},
-    {"no_denormals", OPENCL_QUIRK_NO_DENORMALS},
-    {"no_half", OPENCL_QUIRK_NO_HALF},
-    {"own_cache", OPENCL_QUIRK_OWN_CACHE},
-    {"fma_of_zero", OPENCL_QUIRK_FMA_OF_ZERO},
-    {"slow_half", OPENCL_QUIRK_SLOW_HALF},
-    {"pageable", OPENCL_QUIRK_PAGEABLE},
-    {"no_subgroups", OPENCL_QUIRK_NO_SUBGROUPS},
-    {"event_wait", OPENCL_QUIRK_EVENT_WAIT},
-    {"wrong_group_limit", OPENCL_QUIRK_WRONG_GROUP_LIMIT},
-    {"own_declarations", OPENCL_QUIRK_OWN_DECLARATIONS},
-    {"called_items", OPENCL_QUIRK_CALLED_ITEMS},
+static const char *const names[OPENCL_QUIRK_COUNT] = {
+#define QUIRK(name, text, effect) [OPENCL_QUIRK_NUMBER_##name] = (text),
+    OPENCL_QUIRKS(QUIRK)
+#undef QUIRK
 };
 
-enum { NAME_COUNT = sizeof names / sizeof names[0] };
-
-/* Takes the first name off a list; the quirk that it names, 0 for none. */
-static uint32_t next_quirk(const char **list, bool *away)
+/* Reads the next name of a list, with a minus or not. Returns its quirk, 0 for an unknown name. */
+static uint32_t list_next(const char **list, bool *removes)
 {
-    *away = **list == '-';
-    const char *name = *list + *away;
+    *removes = **list == '-';
+    const char *name = *list + *removes;
     const size_t length = strcspn(name, ",");
     *list = name + length + (name[length] == ',');
-    for (size_t i = 0; i < NAME_COUNT; i++) {
-        if (strlen(names[i].name) == length && strncmp(names[i].name, name, length) == 0) {
-            return names[i].quirk;
+    for (size_t i = 0; i < OPENCL_QUIRK_COUNT; i++) {
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) {
+            return 1u << i;
         }
     }
     return 0;
 }
 
-/* Adds to `quirks`, and takes away, what a list names. */
-static uint32_t adjusted(uint32_t quirks, const char *list)
+static uint32_t list_apply(const char *list, uint32_t quirks)
 {
     while (list != NULL && *list != '\0') {
-        bool away;
-        const uint32_t quirk = next_quirk(&list, &away);
-        quirks = away ? quirks & ~quirk : quirks | quirk;
+        bool removes;
+        const uint32_t quirk = list_next(&list, &removes);
+        quirks = removes ? quirks & ~quirk : quirks | quirk;
     }
     return quirks;
+}
+
+static bool row_applies(const quirk_row *row, const char *platform, const char *device)
+{
+    return strstr(platform, row->platform) != NULL &&
+           (row->device == NULL || strstr(device, row->device) != NULL);
 }
 
 uint32_t opencl_quirks(const char *platform, const char *device)
 {
     uint32_t quirks = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (strstr(platform, rows[i].platform) != NULL && strstr(device, rows[i].device) != NULL) {
-            quirks |= rows[i].quirks;
-        }
+        quirks |= row_applies(&rows[i], platform, device) ? rows[i].quirks : 0;
     }
-    return adjusted(quirks, secure_getenv("HAL_OPENCL_QUIRKS"));
+    return list_apply(secure_getenv("HAL_OPENCL_QUIRKS"), quirks);
 }
 
 hal_status opencl_quirks_check(void)
 {
     const char *list = secure_getenv("HAL_OPENCL_QUIRKS");
     for (const char *rest = list; rest != NULL && *rest != '\0';) {
-        bool away;
-        if (next_quirk(&rest, &away) == 0) {
-            char there[512] = "";
-            for (size_t i = 0, used = 0; i < NAME_COUNT && used < sizeof there; i++) {
-                used += (size_t)snprintf(there + used, sizeof there - used, "%s%s",
-                                         i > 0 ? ", " : "", names[i].name);
+        bool removes;
+        if (list_next(&rest, &removes) == 0) {
+            char known[512] = "";
+            for (size_t i = 0, used = 0; i < OPENCL_QUIRK_COUNT && used < sizeof known; i++) {
+                used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                         i > 0 ? ", " : "", names[i]);
             }
-            return opencl_fail(HAL_ERROR_INVALID_ARGUMENT,
-                               "HAL_OPENCL_QUIRKS=%.100s: names of quirks were expected, with "
-                               "commas between them, and a minus before those to take away; there "
-                               "are %s",
-                               list, there);
+            return opencl_fail(
+                HAL_ERROR_INVALID_ARGUMENT,
+                "HAL_OPENCL_QUIRKS: expected names separated by commas, with a minus "
+                "before those to remove, got %.100s; the names are %s",
+                list, known);
         }
     }
     return HAL_OK;

@@ -1,56 +1,75 @@
-/* Habits of drivers that no query tells: one table, a reason for each row. */
+/* What is known of single drivers and cannot be asked of them: each quirk with its name and
+ * effect here, and the conditions in the table of quirks.c. Used by device.c, describe.c,
+ * memory.c, point.c, kernel.c and lower.c. */
 #ifndef HALYARD_OPENCL_QUIRKS_H
 #define HALYARD_OPENCL_QUIRKS_H
 
 #include <hal/status.h>
 #include <stdint.h>
 
+/* X(name, name in HAL_OPENCL_QUIRKS, effect) */
+#define OPENCL_QUIRKS(X)                                                                      \
+    X(SHADOW, "shadow",                                                                       \
+      "mapped memory is host memory with a copy on the device, also where "                   \
+      "fine-grained sharing is offered")                                                      \
+    X(BUFFER_ARGUMENTS, "buffer_arguments",                                                   \
+      "offsets and scalars are passed in a buffer, not "                                      \
+      "by value")                                                                             \
+    X(LAZY_MEMORY, "lazy_memory",                                                             \
+      "a new buffer is written once, so that a lack of memory is "                            \
+      "reported when it is allocated")                                                        \
+    X(NO_PROFILING, "no_profiling",                                                           \
+      "queues have no profiling: no device times, but cheaper "                               \
+      "commands")                                                                             \
+    X(SCALAR_ACCESS, "scalar_access",                                                         \
+      "accesses are of single elements, since the compiler "                                  \
+      "vectorises over work-items")                                                           \
+    X(SOFTWARE, "software",                                                                   \
+      "the device is listed as software, last but one in the order of "                       \
+      "devices")                                                                              \
+    X(FMA_NOT_FUSED, "fma_not_fused", "fused multiply-add is not claimed")                    \
+    X(NO_DENORMALS, "no_denormals", "denormals are not claimed")                              \
+    X(NO_HALF, "no_half", "f16 is not offered: hal converts by integer operations")           \
+    X(OWN_CACHE, "own_cache", "no binaries are stored in hal's cache, as the driver has one") \
+    X(WRONG_GROUP_LIMIT, "wrong_group_limit",                                                 \
+      "the driver's limit of the group of a kernel "                                          \
+      "is ignored")                                                                           \
+    X(FMA_OF_ZERO, "fma_of_zero", "fma is not used for products of zero")                     \
+    X(PAGEABLE, "pageable", "mapped memory is not pinned")                                    \
+    X(SLOW_HALF, "slow_half",                                                                 \
+      "halves are converted by integer operations, which are "                                \
+      "vectorised")                                                                           \
+    X(NO_SUBGROUPS, "no_subgroups",                                                           \
+      "subgroups are not offered: hal emulates them in shared "                               \
+      "memory")                                                                               \
+    X(EVENT_WAIT, "event_wait",                                                               \
+      "a wait without limit is for the event of the batch, not for "                          \
+      "the queue")                                                                            \
+    X(OWN_DECLARATIONS, "own_declarations",                                                   \
+      "kernels declare the functions that they call, "                                        \
+      "and the driver's header is left out")                                                  \
+    X(CALLED_ITEMS, "called_items",                                                           \
+      "kernels of halves whose groups have short rows call a "                                \
+      "function for the work-item")
+
 enum {
-    /* Mapped memory is the host's, with a copy of it on the device that is brought up to date
-     * around each use, even where fine-grained sharing is offered. */
-    OPENCL_QUIRK_SHADOW = 1,
-    /* Offsets and scalars go through a buffer, not through an argument by value. */
-    OPENCL_QUIRK_BUFFER_ARGUMENTS = 2,
-    /* Memory is taken at its first use: a new buffer is touched, so that its lack is told. */
-    OPENCL_QUIRK_LAZY_MEMORY = 4,
-    /* Queues without profiling: no device time, but cheaper commands. */
-    OPENCL_QUIRK_NO_PROFILING = 8,
-    /* Work-items are what the compiler makes vectors of: accesses are of single elements. */
-    OPENCL_QUIRK_SCALAR_ACCESS = 16,
-    /* A processor behind a graphics driver: last but one in the order of devices. */
-    OPENCL_QUIRK_SOFTWARE = 32,
-    /* Fused multiply-add is claimed and not always fused. */
-    OPENCL_QUIRK_FMA_NOT_FUSED = 64,
-    /* Denormals are claimed and not always kept. */
-    OPENCL_QUIRK_NO_DENORMALS = 128,
-    /* vload_half and vstore_half are wrong: hal converts by integer operations. */
-    OPENCL_QUIRK_NO_HALF = 256,
-    /* No binaries in hal's cache: for drivers whose own cache saves as much. */
-    OPENCL_QUIRK_OWN_CACHE = 512,
-    /* What it says of the largest group of a kernel is not so. */
-    OPENCL_QUIRK_WRONG_GROUP_LIMIT = 1024,
-    /* fma(x, -0, 0) is -0. */
-    OPENCL_QUIRK_FMA_OF_ZERO = 2048,
-    /* Mapped memory is not pinned, for drivers that are slower with it. */
-    OPENCL_QUIRK_PAGEABLE = 4096,
-    /* Halves are converted by integer operations, which become vectors. */
-    OPENCL_QUIRK_SLOW_HALF = 8192,
-    /* Subgroups are left to hal, which carries them out through shared memory. */
-    OPENCL_QUIRK_NO_SUBGROUPS = 16384,
-    /* A wait is for the batch's event, not for the queue. */
-    OPENCL_QUIRK_EVENT_WAIT = 32768,
-    /* Kernels declare what they call, and the header that declares everything is left out. */
-    OPENCL_QUIRK_OWN_DECLARATIONS = 65536,
-    /* Kernels of halves whose groups have short rows are a call of a function for the work-item. */
-    OPENCL_QUIRK_CALLED_ITEMS = 131072
+#define QUIRK(name, text, effect) OPENCL_QUIRK_NUMBER_##name,
+    OPENCL_QUIRKS(QUIRK)
+#undef QUIRK
+        OPENCL_QUIRK_COUNT
 };
 
-/* The quirks of a device, by names of platform and device; those that HAL_OPENCL_QUIRKS names are
- * added (a comma list), or taken away where a minus precedes the name, to try the other way.
- * Threads: any. */
+enum {
+#define QUIRK(name, text, effect) OPENCL_QUIRK_##name = 1 << OPENCL_QUIRK_NUMBER_##name,
+    OPENCL_QUIRKS(QUIRK)
+#undef QUIRK
+};
+
+/* The quirks of a device, by the names of platform and device. HAL_OPENCL_QUIRKS, a list with
+ * commas, adds quirks, or removes those with a minus before the name. Threads: any. */
 uint32_t opencl_quirks(const char *platform, const char *device);
 
-/* Whether HAL_OPENCL_QUIRKS can be followed. Threads: any. Errors: INVALID_ARGUMENT. */
+/* Checks HAL_OPENCL_QUIRKS. Threads: any. Errors: INVALID_ARGUMENT. */
 hal_status opencl_quirks_check(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* language_opencl.c: OpenCL C as the OpenCL plugin writes it. Called through languages.c. */
 #include "languages.h"
 
-#include <opencl/opencl.h>
+#include <opencl/opencl_plugin.h>
 
 #include "language_host.h"
 

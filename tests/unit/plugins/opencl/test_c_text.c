@@ -6,7 +6,8 @@
 #include "../plugin_host.h"
 #include "scratch.h"
 #include <hal/ir_build.h>
-#include <opencl/opencl.h>
+#include <opencl/opencl_plugin.h>
+#include <opencl/quirks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,37 @@
-/* The source of a kernel in OpenCL C: pragmas, the block of arguments and the kernel's head; the
- * statements come from the kit. Called by kernel.c. */
-#include "opencl.h"
+/* A kernel as OpenCL C: pragmas, the structure of arguments and the head of the kernel; the kit
+ * writes the statements. Called by kernel.c and tests. */
+#include "opencl_plugin.h"
+#include "quirks.h"
 
 #include <kit/c_text.h>
 
 static const kit_c_dialect dialect = {
-    .value_types = {NULL, "bool", "int", "uint", "int", "uint", "int", "uint", "long", "ulong",
-                    "float", "float", "float", "double"},
-    .memory_types = {NULL, "uchar", "char", "uchar", "short", "ushort", "int", "uint", "long",
-                     "ulong", "ushort", "ushort", "float", "double"},
+    .value_types = {[HAL_TYPE_BOOL] = "bool",
+                    [HAL_TYPE_I8] = "int",
+                    [HAL_TYPE_U8] = "uint",
+                    [HAL_TYPE_I16] = "int",
+                    [HAL_TYPE_U16] = "uint",
+                    [HAL_TYPE_I32] = "int",
+                    [HAL_TYPE_U32] = "uint",
+                    [HAL_TYPE_I64] = "long",
+                    [HAL_TYPE_U64] = "ulong",
+                    [HAL_TYPE_F16] = "float",
+                    [HAL_TYPE_BF16] = "float",
+                    [HAL_TYPE_F32] = "float",
+                    [HAL_TYPE_F64] = "double"},
+    .memory_types = {[HAL_TYPE_BOOL] = "uchar",
+                     [HAL_TYPE_I8] = "char",
+                     [HAL_TYPE_U8] = "uchar",
+                     [HAL_TYPE_I16] = "short",
+                     [HAL_TYPE_U16] = "ushort",
+                     [HAL_TYPE_I32] = "int",
+                     [HAL_TYPE_U32] = "uint",
+                     [HAL_TYPE_I64] = "long",
+                     [HAL_TYPE_U64] = "ulong",
+                     [HAL_TYPE_F16] = "ushort",
+                     [HAL_TYPE_BF16] = "ushort",
+                     [HAL_TYPE_F32] = "float",
+                     [HAL_TYPE_F64] = "double"},
     .global = "__global",
     .shared = "__local",
     .bit_cast = {"as_", "("},
@@ -30,10 +53,17 @@ static const kit_c_dialect dialect = {
     .atomic = {"atomic_@o((volatile @S @T *)(@P), @c)", "atom_@o((volatile @S @T *)(@P), @c)"},
     .compare_exchange = {"atomic_cmpxchg((volatile @S @T *)(@P), @d, @c)",
                          "atom_cmpxchg((volatile @S @T *)(@P), @d, @c)"},
-    .atomic_names = {"add", "min", "max", "and", "or", "xor", "xchg", "cmpxchg"},
+    .atomic_names = {[HAL_IR_ATOMIC_ADD] = "add",
+                     [HAL_IR_ATOMIC_MIN] = "min",
+                     [HAL_IR_ATOMIC_MAX] = "max",
+                     [HAL_IR_ATOMIC_AND] = "and",
+                     [HAL_IR_ATOMIC_OR] = "or",
+                     [HAL_IR_ATOMIC_XOR] = "xor",
+                     [HAL_IR_ATOMIC_EXCHANGE] = "xchg",
+                     [HAL_IR_ATOMIC_COMPARE_EXCHANGE] = "cmpxchg"},
 };
 
-/* Where a work-item is, for a function that is called for it. */
+/* Parameters and arguments of the function for a work-item: its ids. */
 #define ITEM_PARAMETERS \
     ", uint l0, uint l1, uint l2, uint g0, uint g1, uint g2, uint n0, uint n1, uint n2"
 #define ITEM_ARGUMENTS                                    \
@@ -63,8 +93,8 @@ static bool has_memory(const hal_ir_kernel *ir, hal_type type)
     return false;
 }
 
-/* Whether the statements become a function of their own: work-items do not wait for each other or
- * share memory, and a row of the group has too few of them to be the lanes of vectors. */
+/* Whether the statements are a function that the kernel calls: the kernel has no barriers and
+ * shared memory, and a row of the group has too few work-items to be vectorised. */
 static bool calls_items(const opencl_card *card, const hal_ir_kernel *ir)
 {
     if (!(card->quirks & OPENCL_QUIRK_CALLED_ITEMS) || ir->group_size[0] >= 4 ||
@@ -111,9 +141,8 @@ static bool has_wide_atomics(const hal_ir_kernel *ir)
     return false;
 }
 
-/* OpenCL leaves open which work-items are a subgroup. So work-items of such kernels count
- * themselves by subgroups and lanes, and what hal calls the l-th work-item is that lane by
- * definition; all subgroups but the last are full. */
+/* OpenCL does not define which work-items are a subgroup. So the ids of work-items are computed
+ * from subgroup and lane; all subgroups but the last are full. */
 static void use_subgroups(kit_c_dialect *words)
 {
     words->local_id = "i@i";
@@ -134,7 +163,7 @@ static bool narrows_to_half(const hal_ir_kernel *ir)
     return false;
 }
 
-/* Functions between halves and floats without a branch; vectors go element by element. */
+/* Conversions between halves and floats without branches; vectors element by element. */
 static void write_halves(kit_text *text, kit_c_dialect *words)
 {
     words->load_f16 = "from_half@N(*(@S ushort@N *)(@P))";
@@ -170,7 +199,7 @@ static void write_halves(kit_text *text, kit_c_dialect *words)
     }
 }
 
-/* By the device's own conversions, which go through memory. */
+/* The device's conversions, which go through memory. */
 static void write_narrowing(kit_text *text)
 {
     kit_text_add(text, "float narrow_half(float value)\n{\n"
@@ -179,7 +208,7 @@ static void write_narrowing(kit_text *text)
                        "    return vload_half(0, (const half *)&bits);\n}\n");
 }
 
-/* The offsets in bytes of the bindings, then the scalars where the dispatch has them. */
+/* The structure of arguments: offsets of the bindings in bytes, then the scalars. */
 static void write_block(const hal_ir_kernel *ir, kit_text *text)
 {
     uint32_t at = 0;
@@ -227,7 +256,7 @@ static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *
     }
 }
 
-/* Where a work-item is in the group as the IR has it. */
+/* The local id, from subgroup and lane. */
 static void write_items(const hal_ir_kernel *ir, kit_text *text)
 {
     const uint32_t *size = ir->group_size;
@@ -238,7 +267,7 @@ static void write_items(const hal_ir_kernel *ir, kit_text *text)
                  (int)OPENCL_SUBGROUP_WIDTH, size[0], size[0], size[1], size[0] * size[1]);
 }
 
-/* The bindings, and scalars of a buffer, as the statements name them. */
+/* Variables for the bindings, and for the scalars of a buffer, with the names of the statements. */
 static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
 {
     for (uint32_t i = 0; i < ir->binding_count; i++) {
@@ -262,7 +291,7 @@ static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text
     }
 }
 
-/* The kernel, when its statements are a function. */
+/* The kernel that calls the function with its statements. */
 static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
 {
     write_head(ir, text);
@@ -280,7 +309,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
 {
     const bool called = calls_items(card, ir);
     if (card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) {
-        opencl_declare(text);
+        opencl_lower_declarations(text);
     }
     kit_text_add(text, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (uses_type(ir, HAL_TYPE_F64)) {
