@@ -1,10 +1,10 @@
-/* The one device and what it claims. Entries of the plugin's table. What is claimed here has to be
- * kept; what is not claimed, hal rewrites for the device or answers UNSUPPORTED. */
-#include "template.h"
+/* The device and what it claims. Entries of the plugin's table. The conformance tool tests what is
+ * claimed; what is not claimed, hal rewrites for the device or fails with UNSUPPORTED. */
+#include "template_plugin.h"
 
 static const hal_device_info the_device = {
     .size = sizeof(hal_device_info),
-    .kind = HAL_DEVICE_SOFTWARE, /* the last resort; a chip on a card is HAL_DEVICE_DISCRETE */
+    .kind = HAL_DEVICE_SOFTWARE, /* chosen last; a chip on a card is HAL_DEVICE_DISCRETE */
     .name = "Template device",
     .id = "template:0",
     .driver = "reference interpreter",
@@ -44,8 +44,7 @@ hal_status template_enumerate(hal_device_info *infos, uint32_t capacity, uint32_
 hal_status template_device_open(uint32_t index, hal_plugin_device **device)
 {
     if (index != 0) {
-        return template_fail(HAL_ERROR_NOT_FOUND,
-                             "template:%u: there is one device, template:0", index);
+        return template_fail(HAL_ERROR_NOT_FOUND, "template:%u: expected index 0", index);
     }
     *device = template_new(sizeof **device, "device");
     return *device != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;

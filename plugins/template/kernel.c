@@ -1,12 +1,12 @@
-/* Kernels: from IR to what the device runs, and running it. This is the file to make your own: the
- * template keeps the IR and hands it to the kit's reference interpreter. */
-#include "template.h"
+/* Kernels: from IR to what the device runs, and running it. This is the file to replace: the
+ * template keeps the IR and runs it by the kit's reference interpreter. */
+#include "template_plugin.h"
 
 #include <kit/kernel_copy.h>
 #include <string.h>
 
-/* The lowering. Write your chip's code from `ir` here: its records in order, see docs/ir.md. The IR
- * is verified and holds nothing that device.c does not claim; it is gone when this returns. */
+/* The lowering. Replace it by yours: write code for the records in order, see docs/ir.md. The IR is
+ * verified, and legalised for what device.c claims. It is valid during the call. */
 hal_status template_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                                   hal_plugin_kernel **kernel)
 {
@@ -32,7 +32,7 @@ void template_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kerne
     template_host()->release(kernel);
 }
 
-/* The launch. Hand the kernel's code, its bindings and its scalars to your chip here. */
+/* The launch. Replace it by yours: pass code, bindings and scalars to your chip. */
 hal_status template_kernel_run(const hal_plugin_kernel *kernel, const uint32_t grid[3],
                                const kit_span *bindings, const void *scalars)
 {

@@ -1,5 +1,5 @@
-/* Memory of the device: every kind is plain memory of the host. Entries of the plugin's table. */
-#include "template.h"
+/* Memory: every kind is host memory. Entries of the plugin's table. */
+#include "template_plugin.h"
 
 hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                     hal_plugin_memory **memory)
@@ -9,18 +9,18 @@ hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, ui
     if (used + bytes > TEMPLATE_MEMORY_BYTES || used + bytes < bytes) {
         atomic_fetch_sub(&device->used, bytes);
         return template_fail(HAL_ERROR_OUT_OF_MEMORY,
-                             "template memory: %llu bytes of kind %u do not fit, %llu of %llu are "
-                             "in use",
+                             "template: allocating %llu bytes of kind %u: %llu of %llu are in use",
                              (unsigned long long)bytes, kind, (unsigned long long)used,
                              (unsigned long long)TEMPLATE_MEMORY_BYTES);
     }
-    hal_plugin_memory *made = template_new(sizeof *made, "piece of memory");
+    hal_plugin_memory *made = template_new(sizeof *made, "memory object");
     uint8_t *address = host->allocate(bytes, 256);
     if (made == NULL || address == NULL) {
         host->release(made);
         host->release(address);
         atomic_fetch_sub(&device->used, bytes);
-        return template_fail(HAL_ERROR_OUT_OF_MEMORY, "template memory: the host has no %llu bytes",
+        return template_fail(HAL_ERROR_OUT_OF_MEMORY,
+                             "template: allocating %llu bytes: no host memory",
                              (unsigned long long)bytes);
     }
     made->bytes = bytes;
@@ -36,8 +36,7 @@ void template_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     template_host()->release(memory);
 }
 
-hal_status template_memory_map(hal_plugin_device *device, hal_plugin_memory *memory,
-                               void **pointer)
+hal_status template_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
 {
     (void)device;
     *pointer = memory->address;

@@ -1,5 +1,5 @@
 /* The template plugin's table and its one symbol. Called by hal's loader. */
-#include "template.h"
+#include "template_plugin.h"
 
 #include <kit/query.h>
 

@@ -1,6 +1,6 @@
-/* Queues: a batch has run when submit returns. Entries of the plugin's table. A chip that works
- * beside the host hands the batch over in submit and lets `reached` follow the chip. */
-#include "template.h"
+/* Queues: a batch has run when submit returns. Entries of the plugin's table. For an asynchronous
+ * chip submit enqueues the batch, and `reached` is read from the chip. */
+#include "template_plugin.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ static uint8_t *address_of(const hal_binding *binding)
     return binding->memory->address + binding->offset;
 }
 
-static hal_status dispatch(const hal_batch *batch, const hal_command *command)
+static hal_status dispatch_run(const hal_batch *batch, const hal_command *command)
 {
     kit_span spans[HAL_IR_MAX_BINDINGS];
     for (uint32_t i = 0; i < command->binding_count; i++) {
@@ -23,12 +23,12 @@ static hal_status dispatch(const hal_batch *batch, const hal_command *command)
                                batch->scalars + command->scalar_first);
 }
 
-static hal_status run_command(const hal_batch *batch, const hal_command *command)
+static hal_status command_run(const hal_batch *batch, const hal_command *command)
 {
     const hal_binding *bindings = &batch->bindings[command->binding_first];
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        return dispatch(batch, command);
+        return dispatch_run(batch, command);
     case HAL_COMMAND_COPY:
         memmove(address_of(&bindings[1]), address_of(&bindings[0]), bindings[0].length);
         return HAL_OK;
@@ -38,8 +38,10 @@ static hal_status run_command(const hal_batch *batch, const hal_command *command
         }
         return HAL_OK;
     default:
-        return template_fail(HAL_ERROR_UNSUPPORTED, "template: command of unknown kind %u",
-                             (unsigned)command->kind);
+        return template_fail(
+            HAL_ERROR_UNSUPPORTED,
+            "template: submit: command: expected a dispatch, copy or fill, got kind %u",
+            (unsigned)command->kind);
     }
 }
 
@@ -56,16 +58,15 @@ void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     template_host()->release(queue);
 }
 
-/* The values in `waits` were submitted before, so here they are reached already. */
+/* The values in `waits` were submitted before, so they are reached. */
 hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
-                                 const hal_plugin_wait *waits, uint32_t wait_count,
-                                 uint64_t value)
+                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     (void)waits;
     (void)wait_count;
     for (uint32_t i = 0; i < batch->command_count; i++) {
-        /* What ran before the failure has written, so the device is not to be used any more. */
-        if (run_command(batch, &batch->commands[i]) != HAL_OK) {
+        /* Earlier commands of the batch have run, so memory is in an unknown state. */
+        if (command_run(batch, &batch->commands[i]) != HAL_OK) {
             return HAL_ERROR_DEVICE_LOST;
         }
     }
@@ -75,6 +76,6 @@ hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch
 
 hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
-    (void)timeout_ns; /* nobody waits for what was not submitted */
+    (void)timeout_ns; /* submitted values are reached */
     return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
 }

@@ -1,5 +1,5 @@
-/* The host's services, and failing with a sentence. Called by every file of the plugin. */
-#include "template.h"
+/* The services of the host, and failures with a message. Called by every file of the plugin. */
+#include "template_plugin.h"
 
 #include <stdarg.h>
 #include <stdio.h>

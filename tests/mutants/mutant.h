@@ -1,7 +1,7 @@
 /* Deliberately wrong plugins: each is the cpu plugin with one fault, by plugins/wrap.h. The file
- * hal_mutant_NAME.so has the fault NAME; they are all the same object under other names. Whoever
- * passes the digits demo and nearly all of hal-conformance with one of them has found out nothing:
- * mutants.txt says which case finds it. Those without a fault of the same make have to pass all.
+ * hal_mutant_NAME.so has the fault NAME; all are copies of one object. With each of them the digits
+ * demo and nearly all cases of hal-conformance pass; mutants.txt says which case finds the fault.
+ * The mutants without a fault pass all cases.
  *
  * One table for each subject: batch.c, order.c, memory.c, kernel.c, arithmetic.c, gemm.c. */
 #ifndef TESTS_MUTANTS_MUTANT_H
@@ -9,16 +9,16 @@
 
 #include "wrap.h"
 
-/* What a fault alters; what is null stays as it is. */
+/* What a fault alters; null: nothing. */
 typedef struct mutant {
-    const char *name;                                /* null behind the last one of a table */
+    const char *name;                                /* null at the end of a table */
     void (*table)(hal_plugin *table);                /* entries */
     void (*batch)(wrap_batch *batch);                /* each batch that is submitted */
-    void (*ir)(wrap_ir *ir);                         /* each kernel that is made */
-    void (*gemm)(hal_gemm_description *description); /* each product that is made */
+    void (*ir)(wrap_ir *ir);                         /* each kernel that is created */
+    void (*gemm)(hal_gemm_description *description); /* each matrix product that is created */
 } mutant;
 
-/* Records and constants that `ir` may insert for each record that there was. */
+/* Records and constants that `ir` may insert per record. */
 #define MUTANT_ROOM 8u
 
 extern const mutant mutants_batch[], mutants_order[], mutants_memory[], mutants_kernel[],

@@ -1,5 +1,5 @@
-/* mutants.c: the one symbol of a deliberately wrong plugin: finds the fault that its file is named
- * after, and puts it around the entries of the cpu plugin. */
+/* mutants.c: the symbol of a deliberately wrong plugin: finds the fault that its file is named
+ * after, and wraps the entries of the cpu plugin with it. */
 #include "mutant.h"
 
 #include <stdio.h>
@@ -8,39 +8,9 @@
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
 
-static const mutant *find(const char *name);
-static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
-                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
-static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
-                                hal_plugin_kernel **kernel);
-static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *description,
-                       hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
-
 static const mutant *fault;
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
-{
-    static const char prefix[] = "mutant_";
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table == NULL) {
-        return NULL;
-    }
-    const char *name = wrap_name();
-    fault = strncmp(name, prefix, strlen(prefix)) == 0 ? find(name + strlen(prefix)) : NULL;
-    if (fault == NULL) {
-        host->log(HAL_LOG_ERROR, "a mutant of an unknown name");
-        return NULL;
-    }
-    if (fault->table != NULL) {
-        fault->table(table);
-    }
-    table->submit = fault->batch != NULL ? submit : table->submit;
-    table->kernel_create = fault->ir != NULL ? kernel_create : table->kernel_create;
-    table->gemm = fault->gemm != NULL ? gemm : table->gemm;
-    return table;
-}
-
-static const mutant *find(const char *name)
+static const mutant *mutant_find(const char *name)
 {
     const mutant *const tables[] = {mutants_batch,  mutants_order,      mutants_memory,
                                     mutants_kernel, mutants_arithmetic, mutants_gemm};
@@ -54,8 +24,8 @@ static const mutant *find(const char *name)
     return NULL;
 }
 
-static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
-                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+static hal_status mutant_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     wrap_batch copy;
     if (!wrap_batch_copy(&copy, batch)) {
@@ -67,8 +37,8 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
-static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
-                                hal_plugin_kernel **kernel)
+static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                       hal_plugin_kernel **kernel)
 {
     wrap_ir copy;
     if (!wrap_ir_copy(&copy, ir, ir->record_count * MUTANT_ROOM)) {
@@ -80,10 +50,32 @@ static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     return status;
 }
 
-static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *description,
-                       hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+static hal_status mutant_gemm(hal_plugin_device *device, const hal_gemm_description *description,
+                              hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
     hal_gemm_description altered = *description;
     fault->gemm(&altered);
     return wrap_inside()->gemm(device, &altered, kernel, workspace_bytes);
+}
+
+const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+{
+    static const char prefix[] = "mutant_";
+    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    if (table == NULL) {
+        return NULL;
+    }
+    const char *name = wrap_name();
+    fault = strncmp(name, prefix, strlen(prefix)) == 0 ? mutant_find(name + strlen(prefix)) : NULL;
+    if (fault == NULL) {
+        host->log(HAL_LOG_ERROR, "a mutant of an unknown name");
+        return NULL;
+    }
+    if (fault->table != NULL) {
+        fault->table(table);
+    }
+    table->submit = fault->batch != NULL ? mutant_submit : table->submit;
+    table->kernel_create = fault->ir != NULL ? mutant_kernel_create : table->kernel_create;
+    table->gemm = fault->gemm != NULL ? mutant_gemm : table->gemm;
+    return table;
 }

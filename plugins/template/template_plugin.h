@@ -1,8 +1,8 @@
-/* What the files of the template plugin share: its four objects and the functions of each room.
- * To make a plugin of it, copy the folder and put your own name in place of "template"; see
- * README.md here and docs/write-a-plugin.md. */
-#ifndef TEMPLATE_H
-#define TEMPLATE_H
+/* The objects of the template plugin, and the functions that its files offer each other, by
+ * file. To write a plugin, copy the folder and replace "template" by your name; see README.md
+ * here and docs/write-a-plugin.md. */
+#ifndef TEMPLATE_PLUGIN_H
+#define TEMPLATE_PLUGIN_H
 
 #include <hal/plugin.h>
 #include <kit/interpret.h>
@@ -22,7 +22,7 @@ struct hal_plugin_memory {
 };
 
 struct hal_plugin_kernel {
-    hal_ir_kernel *ir; /* your chip's machine code instead */
+    hal_ir_kernel *ir; /* replace by your chip's machine code */
 };
 
 struct hal_plugin_queue {
@@ -33,7 +33,7 @@ struct hal_plugin_queue {
 void template_set_host(const hal_host *host);
 const hal_host *template_host(void);
 hal_status template_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
-/* Zeroed memory of the host for an object; null after failing with OUT_OF_MEMORY. */
+/* Zeroed host memory for an object; null after a failure with OUT_OF_MEMORY. */
 void *template_new(uint64_t bytes, const char *what);
 
 /* device.c */
@@ -59,8 +59,7 @@ hal_status template_kernel_run(const hal_plugin_kernel *kernel, const uint32_t g
 hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
 void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
-                                 const hal_plugin_wait *waits, uint32_t wait_count,
-                                 uint64_t value);
+                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
 #endif
