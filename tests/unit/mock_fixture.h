@@ -118,6 +118,22 @@ static inline hal_kernel *mock_kernel(hal_device *device, int32_t number)
     return kernel;
 }
 
+/* A product of 4 x 4 matrices that the mock plugin takes. */
+static inline hal_gemm_description mock_product(void)
+{
+    return (hal_gemm_description){.size = sizeof(hal_gemm_description),
+                                  .type_a = HAL_TYPE_F32,
+                                  .type_b = HAL_TYPE_F32,
+                                  .type_c = HAL_TYPE_F32,
+                                  .batch = 1,
+                                  .m = 4,
+                                  .n = 4,
+                                  .k = 4,
+                                  .lda = 4,
+                                  .ldb = 4,
+                                  .ldc = 4};
+}
+
 /* Records the kernel of mock_ir over whole buffers. */
 static inline hal_status mock_dispatch(hal_queue *queue, hal_kernel *kernel, hal_buffer *in,
                                        hal_buffer *out)

@@ -441,20 +441,8 @@ static void native_kernels_go_by_format(void **state)
 
 static void native_products_may_decline(void **state)
 {
-    hal_gemm_description product = {
-        .size = sizeof product,
-        .type_a = HAL_TYPE_F32,
-        .type_b = HAL_TYPE_F32,
-        .type_c = HAL_TYPE_F32,
-        .beta_is_zero = 1,
-        .batch = 1,
-        .m = 4,
-        .n = 4,
-        .k = 4,
-        .lda = 4,
-        .ldb = 4,
-        .ldc = 4,
-    };
+    hal_gemm_description product = mock_product();
+    product.beta_is_zero = 1;
     hal_kernel *made = NULL;
     uint64_t workspace = 0;
     assert_int_equal(hal_kernel_create_gemm(device, &product, &made, &workspace), HAL_OK);

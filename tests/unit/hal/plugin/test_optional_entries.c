@@ -92,17 +92,7 @@ static void without_native_code_no_format_is_taken(void **state)
 static void without_gemm_there_is_no_native_product(void **state)
 {
     hal_device *device = mock_open("mock");
-    const hal_gemm_description product = {.size = sizeof product,
-                                          .type_a = HAL_TYPE_F32,
-                                          .type_b = HAL_TYPE_F32,
-                                          .type_c = HAL_TYPE_F32,
-                                          .batch = 1,
-                                          .m = 4,
-                                          .n = 4,
-                                          .k = 4,
-                                          .lda = 4,
-                                          .ldb = 4,
-                                          .ldc = 4};
+    const hal_gemm_description product = mock_product();
     hal_kernel *kernel = NULL;
     uint64_t workspace = 0;
     assert_int_equal(hal_kernel_create_gemm(device, &product, &kernel, &workspace), HAL_OK);

@@ -75,17 +75,7 @@ static void expect_entries(const char *plugin, int has_elapsed)
     /* None of them has these, however their tables end. */
     hal_kernel *kernel = NULL;
     uint64_t workspace = 0;
-    const hal_gemm_description product = {.size = sizeof product,
-                                          .type_a = HAL_TYPE_F32,
-                                          .type_b = HAL_TYPE_F32,
-                                          .type_c = HAL_TYPE_F32,
-                                          .batch = 1,
-                                          .m = 4,
-                                          .n = 4,
-                                          .k = 4,
-                                          .lda = 4,
-                                          .ldb = 4,
-                                          .ldc = 4};
+    const hal_gemm_description product = mock_product();
     assert_int_equal(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
                      HAL_ERROR_UNSUPPORTED);
     hal_device_release(device);

@@ -333,6 +333,25 @@ static void problem_free(struct problem *p)
     }
 }
 
+/* Number i of those that go through all types and transpositions. */
+static struct problem typed_problem(int isa, int64_t largest, int i)
+{
+    struct problem p = random_problem((enum cpu_gemm_isa)isa, largest);
+    memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
+    p.desc.transpose_a = i / TYPE_SETS & 1;
+    p.desc.transpose_b = i / TYPE_SETS & 2;
+    return p;
+}
+
+static void problem_try(struct problem *p, cpu_thread_pool *pool)
+{
+    problem_make(p);
+    const struct cpu_gemm_plan plan = plan_of(p);
+    run_plan(&plan, p, pool, NULL);
+    problem_check(p);
+    problem_free(p);
+}
+
 static void test_odd_sizes(void **state)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
@@ -340,20 +359,13 @@ static void test_odd_sizes(void **state)
             continue;
         }
         for (int i = 0; i < rounds(TYPE_SETS * 4 * 25); i++) {
-            struct problem p = random_problem((enum cpu_gemm_isa)isa, 70);
-            memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
-            p.desc.transpose_a = i / TYPE_SETS & 1;
-            p.desc.transpose_b = i / TYPE_SETS & 2;
+            struct problem p = typed_problem(isa, 70, i);
             if (i & 1) {
                 p.desc.m = i / 2 % 70 + 1;
             } else {
                 p.desc.n = i / 2 % 70 + 1;
             }
-            problem_make(&p);
-            struct cpu_gemm_plan plan = plan_of(&p);
-            run_plan(&plan, &p, i % 5 == 0 ? pool_of_two : NULL, NULL);
-            problem_check(&p);
-            problem_free(&p);
+            problem_try(&p, i % 5 == 0 ? pool_of_two : NULL);
         }
     }
 }
@@ -366,17 +378,10 @@ static void test_blocks(void **state)
             continue;
         }
         for (int i = 0; i < rounds(TYPE_SETS * 4 * 3); i++) {
-            struct problem p = random_problem((enum cpu_gemm_isa)isa, 100);
-            memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
-            p.desc.transpose_a = i / TYPE_SETS & 1;
-            p.desc.transpose_b = i / TYPE_SETS & 2;
+            struct problem p = typed_problem(isa, 100, i);
             p.desc.k = pick(400, 1100);
             p.small_blocks = i % 3 != 0;
-            problem_make(&p);
-            struct cpu_gemm_plan plan = plan_of(&p);
-            run_plan(&plan, &p, i % 2 ? pool_of_two : NULL, NULL);
-            problem_check(&p);
-            problem_free(&p);
+            problem_try(&p, i % 2 ? pool_of_two : NULL);
         }
     }
 }
@@ -389,10 +394,7 @@ static void test_skinny(void **state)
             continue;
         }
         for (int i = 0; i < rounds(TYPE_SETS * 8 * 4); i++) {
-            struct problem p = random_problem((enum cpu_gemm_isa)isa, 70);
-            memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
-            p.desc.transpose_a = i / TYPE_SETS & 1;
-            p.desc.transpose_b = i / TYPE_SETS & 2;
+            struct problem p = typed_problem(isa, 70, i);
             int64_t shorter = i < TYPE_SETS * 8 ? 1 : pick(1, CPU_GEMM_SKINNY);
             int64_t longer = pick(64, 700);
             p.desc.m = i / TYPE_SETS & 4 ? shorter : longer;
@@ -417,19 +419,12 @@ static void test_integers(void **state)
             continue;
         }
         for (int i = 0; i < rounds(TYPE_SETS * 4 * 10); i++) {
-            struct problem p = random_problem((enum cpu_gemm_isa)isa, 90);
-            memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
-            p.desc.transpose_a = i / TYPE_SETS & 1;
-            p.desc.transpose_b = i / TYPE_SETS & 2;
+            struct problem p = typed_problem(isa, 90, i);
             p.desc.k = pick(1, 60); /* sums stay below 256, exact in bf16 */
             p.integers = true;
             p.alpha = 1;
             p.beta = i % 2;
-            problem_make(&p);
-            struct cpu_gemm_plan plan = plan_of(&p);
-            run_plan(&plan, &p, NULL, NULL);
-            problem_check(&p);
-            problem_free(&p);
+            problem_try(&p, NULL);
         }
     }
 }
