@@ -35,11 +35,7 @@ static int fills(const hal_device_info *info, const ops_gemm_plan *plan, const o
     return !t->unroll && !t->matrix && rows * columns >= info->compute_units;
 }
 
-<<<<<<< HEAD
 /* Throughput of a full device with such tiles, in the unit of the table of staged tiles. */
-=======
-/* Relative throughput of a full device with such tiles, in the unit of the staged tiles' table. */
->>>>>>> a68fba1 (ops: comments within 100 columns)
 static double speed_of(const ops_gemm_tiles *t, uint32_t width)
 {
     if (t->matrix) {

@@ -1,11 +1,5 @@
-<<<<<<< HEAD
 /* What the files that emit the portable matrix product share: kernel.c (scalars, places of
  * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c and emit_direct.c (the sums). */
-=======
-/* What the parts of the portable matrix product's builder share while a kernel is emitted:
- * gemm/kernel.c (scalars, places, the result), gemm/emit_staged.c, gemm/emit_matrix.c,
- * gemm/emit_intra_group.c and gemm/emit_direct.c (the sums). */
->>>>>>> a68fba1 (ops: comments within 100 columns)
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 

@@ -53,13 +53,8 @@ typedef struct ops_gemm_plan {
     uint8_t beta_is_zero;
     uint8_t scale_only; /* k is 0: C = epilogue(beta C), neither A nor B is read */
     uint8_t split_k;    /* batch i takes the i-th k steps of k_all, the last one perhaps fewer */
-<<<<<<< HEAD
     /* B holds partial sums of k parts, which are added; A is the same, and its stride that from row
      * to row. */
-=======
-    /* B holds partial sums, k per element of C, which are added. A aliases B; its row stride is the
-     * one between rows of C. */
->>>>>>> a68fba1 (ops: comments within 100 columns)
     uint8_t reduce_partials;
     uint8_t swapped;     /* the caller's rows are the columns here */
     uint8_t width_c;     /* elements of one access to C: 1 or strip_n */

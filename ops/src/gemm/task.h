@@ -6,13 +6,8 @@
 #include "product.h"
 
 /* A product on its way through the portable implementation, perhaps with rows and columns
-<<<<<<< HEAD
  * exchanged. The caller sets the product, plan.swapped, plan.reduce_partials and k_all, which is
  * more than the product's k where its batches are parts of k. */
-=======
- * exchanged. The caller sets the product, plan.swapped and plan.reduce_partials, and k_all, which
- * is more than the product's k where its batches are parts of k. */
->>>>>>> a68fba1 (ops: comments within 100 columns)
 typedef struct ops_gemm_task {
     ops_product product;
     uint32_t k_all;

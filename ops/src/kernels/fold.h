@@ -43,11 +43,7 @@ typedef struct ops_reduce_lane {
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
                               const ops_axis *axis, uint32_t lead, ops_reduce_layout *team);
 
-<<<<<<< HEAD
 /* Groups that cover the outputs, in x and y of the grid; z is free for slices where
-=======
-/* Groups that cover the outputs, in x and y of the grid; z is left to slices where
->>>>>>> a68fba1 (ops: comments within 100 columns)
  * team->grid_may_overrun is not set. */
 hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
                                   const ops_space *space, ops_reduce_layout *team,
