@@ -3,6 +3,7 @@
 
 #include "kernel.h"
 #include "tiles.h"
+#include "tensor/dispatch.h"
 
 typedef ops_gemm_task task;
 

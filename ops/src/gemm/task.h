@@ -4,6 +4,7 @@
 #define OPS_SRC_GEMM_TASK_H
 
 #include "product.h"
+#include "tensor/dispatch.h"
 
 /* A product on its way through the portable implementation, perhaps with rows and columns
  * exchanged. The caller sets the product, plan.swapped, plan.reduce_partials and k_all, which is

@@ -2,6 +2,7 @@
 #include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
+#include "tensor/dispatch.h"
 
 #include <ops/index.h>
 

@@ -4,6 +4,7 @@
 #include "functions.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
+#include "tensor/dispatch.h"
 
 #include <string.h>
 

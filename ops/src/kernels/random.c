@@ -2,6 +2,7 @@
  * (i / 2 for F64, which needs two words) under the seed as key. */
 #include "tensor/indexing.h"
 #include "philox.h"
+#include "tensor/dispatch.h"
 
 #include <ops/index.h>
 #include <ops/random.h>

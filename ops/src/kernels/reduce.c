@@ -1,6 +1,7 @@
 /* Reductions along an axis: checks, one pass or two, and how each is spread over the device. */
 #include "tensor/overlap.h"
 #include "reduce.h"
+#include "tensor/dispatch.h"
 
 #include <string.h>
 

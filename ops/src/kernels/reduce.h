@@ -4,6 +4,7 @@
 
 #include "fold.h"
 #include "tensor/expression.h"
+#include "tensor/dispatch.h"
 
 #define OPS_REDUCE_MAX_IN OPS_MAX_INPUTS
 

@@ -3,6 +3,7 @@
 #include "tensor/overlap.h"
 #include "tensor/context.h"
 #include "fold.h"
+#include "tensor/dispatch.h"
 
 /* Elements of a row that a work-item holds at most. */
 #define MOST_RESIDENT 8u

@@ -15,19 +15,6 @@ hal_status ops_check_size(const char *function, const char *argument, uint32_t s
                                 function, argument, expected, size);
 }
 
-const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
-{
-    const char *name = hal_type_name(tensor->type);
-    int used = snprintf(text, OPS_TEXT_BYTES, "%s[", name ? name : "?");
-    for (uint32_t i = 0; i < tensor->rank && i < OPS_MAX_RANK && used < (int)OPS_TEXT_BYTES - 24;
-         i++) {
-        used += snprintf(text + used, OPS_TEXT_BYTES - (size_t)used, i ? ", %lld" : "%lld",
-                         (long long)tensor->shape[i]);
-    }
-    snprintf(text + used, OPS_TEXT_BYTES - (size_t)used, "]");
-    return text;
-}
-
 hal_status ops_check_tensor(const ops_context *context, const char *function, const char *argument,
                             const ops_tensor *tensor)
 {
@@ -111,58 +98,4 @@ hal_status ops_check_storage(const ops_context *context, const char *function, c
     }
     return hal_status_set(HAL_ERROR_UNSUPPORTED, "%s: %s is of %s, which %s cannot store", function,
                           argument, hal_type_name(type), context->info->name);
-}
-
-void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
-                           int64_t *strides)
-{
-    uint32_t missing = rank - tensor->rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        int stretched = i < missing || (tensor->shape[i - missing] == 1 && shape[i] != 1);
-        strides[i] = stretched ? 0 : tensor->stride[i - missing];
-    }
-}
-
-int ops_same_shape(const ops_tensor *x, const ops_tensor *y)
-{
-    if (x->rank != y->rank) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < x->rank; i++) {
-        if (x->shape[i] != y->shape[i]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
-{
-    int64_t low = tensor->offset, high = tensor->offset;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        int64_t reach = (tensor->shape[i] - 1) * tensor->stride[i];
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
-    }
-    *first = low;
-    *end = high + 1;
-}
-
-int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count)
-{
-    int64_t low = tensor->offset, high = tensor->offset;
-    int empty = 0;
-    *count = 1;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        const int64_t length = tensor->shape[i] ? tensor->shape[i] : 1;
-        int64_t reach;
-        empty |= tensor->shape[i] == 0;
-        if (length < 0 || __builtin_mul_overflow(*count, length, count) ||
-            __builtin_mul_overflow(length - 1, tensor->stride[i], &reach) ||
-            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
-            return 0;
-        }
-    }
-    *first = empty ? 0 : low;
-    return !__builtin_add_overflow(empty ? -1 : high, 1, end);
 }

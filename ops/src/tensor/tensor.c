@@ -73,43 +73,6 @@ void ops_tensor_release(ops_tensor *tensor)
     }
 }
 
-int64_t ops_tensor_get_element_count(const ops_tensor *tensor)
-{
-    if (!tensor) {
-        return 0;
-    }
-    int64_t count = 1;
-    for (uint32_t i = 0; i < tensor->rank && i < OPS_MAX_RANK; i++) {
-        if (tensor->shape[i] == 0) {
-            return 0;
-        }
-        if (__builtin_mul_overflow(count, tensor->shape[i], &count)) {
-            count = INT64_MAX;
-        }
-    }
-    return count;
-}
-
-int ops_tensor_is_contiguous(const ops_tensor *tensor)
-{
-    if (!tensor || tensor->rank > OPS_MAX_RANK) {
-        return 0;
-    }
-    int64_t stride = 1;
-    for (uint32_t i = tensor->rank; i-- > 0;) {
-        if (tensor->shape[i] == 0) {
-            return 1;
-        }
-        if (tensor->shape[i] != 1 && tensor->stride[i] != stride) {
-            return 0;
-        }
-        if (__builtin_mul_overflow(stride, tensor->shape[i], &stride)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
 hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_t start,
                             int64_t count, int64_t step, ops_tensor *view)
 {

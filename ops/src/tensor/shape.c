@@ -1,0 +1,108 @@
+/* Shapes, strides and spans of tensors, see shape.h. */
+#include "shape.h"
+
+#include <stdio.h>
+
+const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
+{
+    const char *name = hal_type_name(tensor->type);
+    int used = snprintf(text, OPS_TEXT_BYTES, "%s[", name ? name : "?");
+    for (uint32_t i = 0; i < tensor->rank && i < OPS_MAX_RANK && used < (int)OPS_TEXT_BYTES - 24;
+         i++) {
+        used += snprintf(text + used, OPS_TEXT_BYTES - (size_t)used, i ? ", %lld" : "%lld",
+                         (long long)tensor->shape[i]);
+    }
+    snprintf(text + used, OPS_TEXT_BYTES - (size_t)used, "]");
+    return text;
+}
+
+void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
+                           int64_t *strides)
+{
+    uint32_t missing = rank - tensor->rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        int stretched = i < missing || (tensor->shape[i - missing] == 1 && shape[i] != 1);
+        strides[i] = stretched ? 0 : tensor->stride[i - missing];
+    }
+}
+
+int ops_same_shape(const ops_tensor *x, const ops_tensor *y)
+{
+    if (x->rank != y->rank) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < x->rank; i++) {
+        if (x->shape[i] != y->shape[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
+{
+    int64_t low = tensor->offset, high = tensor->offset;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t reach = (tensor->shape[i] - 1) * tensor->stride[i];
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+    }
+    *first = low;
+    *end = high + 1;
+}
+
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count)
+{
+    int64_t low = tensor->offset, high = tensor->offset;
+    int empty = 0;
+    *count = 1;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        const int64_t length = tensor->shape[i] ? tensor->shape[i] : 1;
+        int64_t reach;
+        empty |= tensor->shape[i] == 0;
+        if (length < 0 || __builtin_mul_overflow(*count, length, count) ||
+            __builtin_mul_overflow(length - 1, tensor->stride[i], &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
+            return 0;
+        }
+    }
+    *first = empty ? 0 : low;
+    return !__builtin_add_overflow(empty ? -1 : high, 1, end);
+}
+
+int64_t ops_tensor_get_element_count(const ops_tensor *tensor)
+{
+    if (!tensor) {
+        return 0;
+    }
+    int64_t count = 1;
+    for (uint32_t i = 0; i < tensor->rank && i < OPS_MAX_RANK; i++) {
+        if (tensor->shape[i] == 0) {
+            return 0;
+        }
+        if (__builtin_mul_overflow(count, tensor->shape[i], &count)) {
+            count = INT64_MAX;
+        }
+    }
+    return count;
+}
+
+int ops_tensor_is_contiguous(const ops_tensor *tensor)
+{
+    if (!tensor || tensor->rank > OPS_MAX_RANK) {
+        return 0;
+    }
+    int64_t stride = 1;
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        if (tensor->shape[i] == 0) {
+            return 1;
+        }
+        if (tensor->shape[i] != 1 && tensor->stride[i] != stride) {
+            return 0;
+        }
+        if (__builtin_mul_overflow(stride, tensor->shape[i], &stride)) {
+            return 0;
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,34 @@
+/* Shapes, strides and spans of tensors, without a context. Used by every family. */
+#ifndef OPS_SRC_TENSOR_SHAPE_H
+#define OPS_SRC_TENSOR_SHAPE_H
+
+#include <ops/tensor.h>
+
+#define OPS_TEXT_BYTES 160u
+
+/* "f32[3, 4]" into `text`, which is returned. */
+const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES]);
+
+/* An axis of a tensor of that rank, counted from the end where it is negative. UINT32_MAX where it
+ * is out of range. */
+static inline uint32_t ops_axis_number(int32_t axis, uint32_t rank)
+{
+    const int64_t number = axis < 0 ? (int64_t)axis + rank : axis;
+    return number >= 0 && number < rank ? (uint32_t)number : UINT32_MAX;
+}
+
+/* The strides of a tensor broadcast to a shape that it fits. */
+void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
+                           int64_t *strides);
+
+int ops_same_shape(const ops_tensor *x, const ops_tensor *y);
+
+/* The lowest and one beyond the highest element that a tensor touches, in elements. */
+void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
+
+/* The same for tensors that come from outside. False for a negative length, and where elements or
+ * places are beyond what 63 bits count, even if other axes have a length of 0; a tensor without
+ * elements spans nothing. `count`: the product of the lengths, 0 taken for 1. */
+int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count);
+
+#endif
