@@ -239,7 +239,7 @@ HAL_API hal_type hal_ir_type_of(const hal_ir_builder *builder, hal_ir_value valu
 HAL_API hal_status hal_ir_verify(const hal_ir_kernel *kernel);
 
 /* A 128-bit hash of all that a verified kernel means; names do not count. Stable between processes
- * and versions of hal with the same HAL_IR_VERSION.
+ * and versions of hal, unless the meaning of existing records changes.
  * Threads: any. Errors: none. */
 HAL_API void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2]);
 

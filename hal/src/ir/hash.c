@@ -6,6 +6,9 @@
 #endif
 #include <xxhash.h>
 
+/* Raised when what is hashed changes, or what a record means. Appended opcodes do not raise it. */
+#define HASH_VERSION 2u
+
 /* Words that are hashed at once. */
 #define BATCH_WORDS 512u
 
@@ -48,7 +51,7 @@ void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2])
     h.count = 0;
     XXH3_INITSTATE(&h.state);
     XXH3_128bits_reset(&h.state);
-    put(&h, HAL_IR_VERSION); /* kernels of older makers mean the same */
+    put(&h, HASH_VERSION);
     put(&h, kernel->flags);
     put(&h, kernel->group_size[0]);
     put(&h, kernel->group_size[1]);

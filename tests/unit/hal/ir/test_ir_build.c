@@ -510,11 +510,9 @@ static void copies_stand_alone(void **state)
 
 static void names_are_there_for_every_opcode_and_type(void **state)
 {
-    uint32_t opcodes = 0;
-    for (uint32_t i = 0; i < HAL_IR_OPCODE_COUNT; i++) {
-        opcodes += hal_ir_opcode_name(i) != NULL;
-    }
-    assert_int_equal(opcodes, 71);
+#define ROW(NAME, number, since, name, ...) assert_string_equal(hal_ir_opcode_name(number), #name);
+    HAL_IR_OPCODE_TABLE(ROW)
+#undef ROW
     assert_string_equal(hal_ir_opcode_name(HAL_IR_SUBGROUP_REDUCE), "subgroup_reduce");
     assert_null(hal_ir_opcode_name(0));
     assert_null(hal_ir_opcode_name(HAL_IR_OPCODE_COUNT));

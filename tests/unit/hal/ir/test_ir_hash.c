@@ -85,7 +85,7 @@ static void it_is_the_same_in_every_process(void **state)
 {
     uint64_t hash[2];
     hash_of(PLAIN BODY, hash);
-    /* Changes only when HAL_IR_VERSION does: caches on disk go by it. */
+    /* Appended opcodes do not change it: caches on disk go by it. */
     assert_int_equal(hash[0], UINT64_C(0xad799c1a085d9565));
     assert_int_equal(hash[1], UINT64_C(0xe047205c5a45a952));
 }

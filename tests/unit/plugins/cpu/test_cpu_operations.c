@@ -131,50 +131,25 @@ static void check_operation(const operation *o, uint32_t uniform)
     hal_ir_kernel_destroy(kernel);
 }
 
-/* Whether an opcode takes operands of a type; the table that ir.h's comments are. */
+/* The types and the letters of the operands of each opcode. */
+static const struct {
+    uint32_t types;
+    const char *letters;
+} rules[HAL_IR_OPCODE_COUNT] = {
+#define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result) \
+    [number] = {HAL_TYPES_##TYPES, operands},
+    HAL_IR_OPCODE_TABLE(ROW)
+#undef ROW
+};
+
 static int takes(uint32_t opcode, hal_type type)
 {
-    const int is_float = hal_type_is_float(type), is_integer = hal_type_is_integer(type);
-    switch (opcode) {
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-    case HAL_IR_FMA:
-        return is_float;
-    case HAL_IR_MULHI:
-    case HAL_IR_SHL:
-    case HAL_IR_SHR:
-        return is_integer;
-    case HAL_IR_AND:
-    case HAL_IR_OR:
-    case HAL_IR_XOR:
-    case HAL_IR_NOT:
-        return !is_float;
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-        return 1;
-    default:
-        return hal_ir_is_math(opcode) ? is_float : is_float || is_integer;
-    }
+    return (rules[opcode].types & HAL_TYPE_BIT(type)) != 0;
 }
 
 static uint32_t operands_of(uint32_t opcode)
 {
-    switch (opcode) {
-    case HAL_IR_NEG:
-    case HAL_IR_ABS:
-    case HAL_IR_SQRT:
-    case HAL_IR_FLOOR:
-    case HAL_IR_TRUNC:
-    case HAL_IR_RINT:
-    case HAL_IR_NOT:
-        return 1;
-    case HAL_IR_FMA:
-        return 3;
-    default:
-        return hal_ir_is_math(opcode) && opcode != HAL_IR_POW ? 1 : 2;
-    }
+    return (uint32_t)strcspn(rules[opcode].letters, "-");
 }
 
 static void check_range(uint32_t first, uint32_t last)
