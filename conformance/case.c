@@ -97,24 +97,20 @@ void case_claim_or_rewrite(case_run *run, bool claimed, const char *what)
 
 void case_claim_arithmetic(case_run *run, hal_type type)
 {
-    static const char *const texts[HAL_TYPE_COUNT] = {
-        [HAL_TYPE_BOOL] = "arithmetic of bool", [HAL_TYPE_I32] = "arithmetic of i32",
-        [HAL_TYPE_U32] = "arithmetic of u32",   [HAL_TYPE_I64] = "arithmetic of i64",
-        [HAL_TYPE_U64] = "arithmetic of u64",   [HAL_TYPE_F32] = "arithmetic of f32",
-        [HAL_TYPE_F64] = "arithmetic of f64",
-    };
+#define ROW(NAME, number, since, name, ...) [number] = "arithmetic of " #name,
+    static const char *const texts[HAL_TYPE_COUNT] = {HAL_TYPE_TABLE(ROW)};
+#undef ROW
     const hal_type value = hal_type_of_value(type);
     case_claim(run, (run->info->arithmetic_types & HAL_TYPE_BIT(value)) != 0, texts[value]);
 }
 
 void case_claim_storage(case_run *run, hal_type type)
 {
-    static const char *const texts[HAL_TYPE_COUNT] = {
-        "storage",        "storage of bool", "storage of i8",  "storage of u8",  "storage of i16",
-        "storage of u16", "storage of i32",  "storage of u32", "storage of i64", "storage of u64",
-        "storage of f16", "storage of bf16", "storage of f32", "storage of f64"};
+#define ROW(NAME, number, since, name, ...) [number] = "storage of " #name,
+    static const char *const texts[HAL_TYPE_COUNT] = {"storage", HAL_TYPE_TABLE(ROW)};
+#undef ROW
     const bool claimed = (run->info->storage_types & HAL_TYPE_BIT(type)) != 0;
-    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16 || type == HAL_TYPE_BOOL) {
+    if (hal_type_is_narrow_float(type) || type == HAL_TYPE_BOOL) {
         case_claim_or_rewrite(run, claimed, texts[type]);
     } else {
         case_claim(run, claimed, texts[type]);

@@ -175,7 +175,7 @@ uint64_t number_widen(hal_type type, uint64_t bits)
 
 uint64_t number_narrow(hal_type type, uint64_t bits)
 {
-    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16) {
+    if (hal_type_is_narrow_float(type)) {
         return number_bits(type, number_f32(bits));
     }
     return bits & number_mask(type);
@@ -224,12 +224,4 @@ uint64_t number_of_f64(double value)
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
-}
-
-const char *number_type_name(hal_type type)
-{
-    static const char *const names[HAL_TYPE_COUNT] = {"none", "bool", "i8",  "u8",  "i16",
-                                                      "u16",  "i32",  "u32", "i64", "u64",
-                                                      "f16",  "bf16", "f32", "f64"};
-    return type < HAL_TYPE_COUNT ? names[type] : "?";
 }

@@ -41,7 +41,4 @@ double number_f64(uint64_t bits);
 uint64_t number_of_f32(float value);
 uint64_t number_of_f64(double value);
 
-/* The name of a type as in case names, such as "bf16". */
-const char *number_type_name(hal_type type);
-
 #endif

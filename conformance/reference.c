@@ -9,12 +9,13 @@
 #include "redzone.h"
 #include "ulp.h"
 
-/* As ulp.h, for the 16-bit floats: 10 or 7 bits of mantissa. */
+/* As ulp.h, for floats that exist in memory only. */
 static double small_float_ulps(hal_type type, uint64_t actual, long double expected)
 {
-    const int mantissa = type == HAL_TYPE_F16 ? 10 : 7;
-    const int lowest = type == HAL_TYPE_F16 ? -14 : -126;
-    const int highest = type == HAL_TYPE_F16 ? 15 : 127;
+    const hal_float_format format = hal_type_float_format(type);
+    const int mantissa = format.digits - 1;
+    const int lowest = format.least + mantissa;
+    const int highest = format.highest;
     const double value = number_value(type, actual);
     if (isnan(value) || isnan(expected)) {
         return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
@@ -78,14 +79,14 @@ static bool needs_bits(hal_type type)
 
 double reference_ulps(hal_type type, uint64_t actual, long double expected)
 {
+    if (hal_type_is_narrow_float(type)) {
+        return small_float_ulps(type, actual, expected);
+    }
     switch (type) {
     case HAL_TYPE_F32:
         return ulp_distance_f32(number_f32(actual), (double)expected);
     case HAL_TYPE_F64:
         return ulp_distance_f64(number_f64(actual), expected);
-    case HAL_TYPE_F16:
-    case HAL_TYPE_BF16:
-        return small_float_ulps(type, actual, expected);
     default:
         return number_long_value(type, actual) == expected ? 0.0 : (double)INFINITY;
     }

@@ -286,8 +286,7 @@ static void unclaimed_storage(case_run *run, const void *parameters)
             const hal_status status = hal_kernel_create(run->device, ir, &kernel);
             const bool claimed = (storage & HAL_TYPE_BIT(type)) != 0 &&
                                  (arithmetic & HAL_TYPE_BIT(hal_type_of_value(type))) != 0;
-            const bool rewritten =
-                type == HAL_TYPE_F16 || type == HAL_TYPE_BF16 || type == HAL_TYPE_BOOL;
+            const bool rewritten = hal_type_is_narrow_float(type) || type == HAL_TYPE_BOOL;
             case_check(run,
                        claimed ? status == HAL_OK
                                : status == HAL_ERROR_UNSUPPORTED || (rewritten && status == HAL_OK),

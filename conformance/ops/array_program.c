@@ -202,7 +202,7 @@ static void print_program(const void *parameters, uint64_t seed, char *name, siz
 {
     const program_case *tested = parameters;
     snprintf(name, bytes, "ops/array_program(type=%s,part=%d,steps=%d,seed=%llu)",
-             number_type_name(tested->type), tested->part, tested->steps, (unsigned long long)seed);
+             hal_type_name(tested->type), tested->part, tested->steps, (unsigned long long)seed);
 }
 
 static const case_family programs = {.function = run_program,

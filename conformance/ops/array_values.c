@@ -149,7 +149,7 @@ void cases_ops_array_values(case_list *list)
         for (int is_tree = 0; is_tree < (t < 2 ? 2 : 1); is_tree++) {
             const values_case tested = {types[t], is_tree != 0};
             case_add(list, run_values, &tested, sizeof tested,
-                     "ops/array_values(type=%s,program=%s,seed=%llu)", number_type_name(types[t]),
+                     "ops/array_values(type=%s,program=%s,seed=%llu)", hal_type_name(types[t]),
                      is_tree ? "tree" : "chain", (unsigned long long)list->seed);
         }
     }

@@ -8,9 +8,6 @@
 #include "ir/ir_case.h"
 #include "number.h"
 
-#define ALL_FLOATS (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPES_FLOATS)
-#define ALL_INTEGERS (HAL_STORAGE_TYPES & ~ALL_FLOATS & ~HAL_TYPES_BOOL)
-
 static long double smaller(long double x, long double y, bool least)
 {
     if (isnan(x) || isnan(y)) {
@@ -42,26 +39,21 @@ static long double special_unary(ops_unary_function function, long double x)
     }
 }
 
-static bool is_small(hal_type type)
-{
-    return type == HAL_TYPE_F16 || type == HAL_TYPE_BF16;
-}
-
 uint32_t function_unary_types(ops_unary_function function)
 {
     switch (function) {
     case OPS_IDENTITY:
         return HAL_STORAGE_TYPES;
     case OPS_NOT:
-        return ALL_INTEGERS | HAL_TYPES_BOOL;
+        return HAL_STORAGE_INTEGERS | HAL_TYPES_BOOL;
     case OPS_NEG:
     case OPS_ABS:
     case OPS_SIGN:
     case OPS_SQUARE:
     case OPS_RELU:
-        return ALL_FLOATS | ALL_INTEGERS;
+        return HAL_STORAGE_FLOATS | HAL_STORAGE_INTEGERS;
     default:
-        return ALL_FLOATS;
+        return HAL_STORAGE_FLOATS;
     }
 }
 
@@ -70,19 +62,19 @@ uint32_t function_binary_types(ops_binary_function function)
     switch (function) {
     case OPS_POW:
     case OPS_ATAN2:
-        return ALL_FLOATS;
+        return HAL_STORAGE_FLOATS;
     case OPS_AND:
     case OPS_OR:
     case OPS_XOR:
-        return ALL_INTEGERS | HAL_TYPES_BOOL;
+        return HAL_STORAGE_INTEGERS | HAL_TYPES_BOOL;
     case OPS_SHL:
     case OPS_SHR:
-        return ALL_INTEGERS;
+        return HAL_STORAGE_INTEGERS;
     case OPS_EQ:
     case OPS_NE:
         return HAL_STORAGE_TYPES;
     default:
-        return ALL_FLOATS | ALL_INTEGERS;
+        return HAL_STORAGE_FLOATS | HAL_STORAGE_INTEGERS;
     }
 }
 
@@ -185,7 +177,7 @@ long double function_binary(ops_binary_function function, hal_type type, long do
 /* The 16-bit types compute in f32 and round once: 0.5 and the little that f32 was off. */
 double function_unary_bound(const case_run *run, ops_unary_function function, hal_type type)
 {
-    const bool small = is_small(type);
+    const bool small = hal_type_is_narrow_float(type);
     const uint32_t exactness = run->info->exactness;
     switch (function) {
     case OPS_EXP:
@@ -225,7 +217,7 @@ double function_unary_bound(const case_run *run, ops_unary_function function, ha
 
 double function_binary_bound(const case_run *run, ops_binary_function function, hal_type type)
 {
-    const bool small = is_small(type);
+    const bool small = hal_type_is_narrow_float(type);
     switch (function) {
     case OPS_POW:
         return small ? 4.0 : 16.0;

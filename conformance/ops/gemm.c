@@ -77,14 +77,14 @@ static void print_product(const void *parameters, uint64_t seed, char *name, siz
     }
     if (tested->type_c != tested->type) {
         used += (size_t)snprintf(more + used, sizeof more - used, ",c=%s",
-                                 number_type_name(tested->type_c));
+                                 hal_type_name(tested->type_c));
     }
     if (tested->precision != HAL_GEMM_STRICT) {
         snprintf(more + used, sizeof more - used, ",precision=%s",
                  tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
     }
     snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,impl=%s,seed=%llu)",
-             number_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
+             hal_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
              tested->transpose_b, more, impl_name(tested->impl), (unsigned long long)seed);
 }
 
@@ -163,7 +163,7 @@ static void add_variants(case_list *list, hal_type type, ops_gemm_impl impl)
     tested.k = 0;
     tested.beta = 2.0;
     add_product(list, &tested);
-    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16) {
+    if (hal_type_is_narrow_float(type)) {
         tested = plain;
         tested.type_c = HAL_TYPE_F32;
         add_product(list, &tested);
@@ -228,7 +228,7 @@ static void add_scales(case_list *list, hal_type type)
                                    .alpha = n[1],
                                    .beta = n[2]};
         case_add(list, run_scale, &tested, sizeof tested,
-                 "gemm(type=%s,scale,k=%d,alpha=%g,beta=%g,impl=%s)", number_type_name(type),
+                 "gemm(type=%s,scale,k=%d,alpha=%g,beta=%g,impl=%s)", hal_type_name(type),
                  tested.k, tested.alpha, tested.beta, impl_name(tested.impl));
     }
 }

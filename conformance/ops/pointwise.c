@@ -90,9 +90,9 @@ static bool judge_product(case_run *run, double units, const operand *x, const o
     const hal_type value = hal_type_of_value(z->type);
     const double u = number_roundoff(value), out = number_roundoff(z->type);
     const double smallest = value == HAL_TYPE_F64 ? 0x1p-1074 : 0x1p-149;
-    const double smallest_out = z->type == HAL_TYPE_F16    ? 0x1p-24
-                                : z->type == HAL_TYPE_BF16 ? 0x1p-133
-                                                           : smallest;
+    const double smallest_out = hal_type_is_narrow_float(z->type)
+                                    ? ldexp(1.0, hal_type_float_format(z->type).least)
+                                    : smallest;
     for (size_t i = 0; i < z->count; i++) {
         const double size = fabs((double)expected[i]), far = fabs(operand_get(x, i));
         bounds[i] =

@@ -77,7 +77,7 @@ static void run_numbers(case_run *run, const void *parameters)
         comparison found;
         if (make_numbers(run, type, key, COUNT, &y) &&
             !compare_bits(type, y.elements, expected, COUNT, false, &found)) {
-            ops_report(run, &found, number_type_name(type));
+            ops_report(run, &found, hal_type_name(type));
         }
         operand_release(&y);
     }

@@ -148,7 +148,7 @@ static void print_reduce(const void *parameters, uint64_t seed, char *name, size
     const reduce_case *tested = parameters;
     snprintf(name, bytes,
              "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,keeps_axis=%d,layout=%s,seed=%llu)",
-             reduction_names[tested->reduction], number_type_name(tested->type),
+             reduction_names[tested->reduction], hal_type_name(tested->type),
              (long long)tested->shape[0], (long long)tested->shape[1],
              (long long)(tested->rank == 3 ? tested->shape[2] : 1), tested->axis,
              tested->keeps_axis, layout_name(tested->layout), (unsigned long long)seed);

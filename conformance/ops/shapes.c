@@ -70,7 +70,7 @@ static void print_shape(const void *parameters, uint64_t seed, char *name, size_
                                  (long long)tested->shape[d]);
     }
     snprintf(name, bytes, "ops/shape(type=%s,shape=%s,x=%s,y=%s,out=%s)",
-             number_type_name(tested->type), tested->rank == 0 ? "scalar" : text,
+             hal_type_name(tested->type), tested->rank == 0 ? "scalar" : text,
              layout_name(tested->x), layout_name(tested->y), layout_name(tested->z));
 }
 
@@ -173,7 +173,7 @@ static void run_outputs(case_run *run, const void *parameters)
         comparison found;
         well = operand_download(run, &outputs[i], "output") &&
                (compare_bits(types[i], outputs[i].elements, expected[i], COUNT, false, &found) ||
-                ops_report(run, &found, number_type_name(types[i])));
+                ops_report(run, &found, hal_type_name(types[i])));
     }
     ops_expression_destroy(expression);
     for (int i = 0; i < 3; i++) {

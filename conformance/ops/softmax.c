@@ -118,7 +118,7 @@ static void print_softmax(const void *parameters, uint64_t seed, char *name, siz
     snprintf(
         name, bytes,
         "ops/%s(type=%s,shape=%lldx%lldx%lld,axis=%u,layout=%s,scale=%g,in_place=%d,seed=%llu)",
-        tested->logarithm ? "log_softmax" : "softmax", number_type_name(tested->type),
+        tested->logarithm ? "log_softmax" : "softmax", hal_type_name(tested->type),
         (long long)tested->shape[0], (long long)tested->shape[1], (long long)tested->shape[2],
         tested->axis, layout_name(tested->layout), tested->scale, tested->in_place,
         (unsigned long long)seed);

@@ -67,7 +67,7 @@ static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
  * be off by its last bits. */
 static uint64_t bits_to_flip(const spoil_cell *cell)
 {
-    const int small = cell->type == HAL_TYPE_F16 || cell->type == HAL_TYPE_BF16;
+    const int small = hal_type_is_narrow_float(cell->type);
     const int becomes = cell->opcode == HAL_IR_STORE || cell->opcode == HAL_IR_NARROW ||
                         cell->opcode == HAL_IR_ASYNC_COPY;
     return (small && becomes) || cell->opcode == HAL_IR_MATRIX_MULTIPLY ? UINT64_C(1) << 16 : 1;

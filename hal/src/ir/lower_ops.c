@@ -159,8 +159,8 @@ hal_type hal_ir_lower_storage(const hal_device_info *info, hal_type type)
     if (info->storage_types & HAL_TYPE_BIT(type)) {
         return type;
     }
-    if (type == HAL_TYPE_F16 || type == HAL_TYPE_BF16) {
-        return HAL_TYPE_U16;
+    if (hal_type_is_narrow_float(type)) {
+        return hal_type_size(type) == 1 ? HAL_TYPE_U8 : HAL_TYPE_U16;
     }
     return type == HAL_TYPE_BOOL ? HAL_TYPE_U8 : type;
 }
