@@ -1,4 +1,5 @@
-/* What the files of the C-family lowering share. */
+/* State of one C-family lowering, and what its files offer to each other: c_text_write.c is at the
+ * bottom, c_text_value.c and c_text_memory.c use it, and c_text.c uses all of them. */
 #ifndef KIT_C_TEXT_STATE_H
 #define KIT_C_TEXT_STATE_H
 
@@ -12,7 +13,7 @@ typedef struct kit_c_state {
     uint32_t bindings_meet; /* a barrier has to order accesses to bindings too */
 } kit_c_state;
 
-/* What the letters of a pattern stand for. */
+/* The meaning of the letters of a pattern. */
 typedef struct kit_c_words {
     char operands[4][40];
     hal_type type, from; /* of the result, of operand a */
@@ -21,7 +22,7 @@ typedef struct kit_c_words {
     const char *place, *space, *element, *value, *operation;
 } kit_c_words;
 
-/* c_text.c */
+/* c_text_write.c */
 void kit_c_put(kit_c_state *state, const char *bytes);
 void kit_c_put_number(kit_c_state *state, uint64_t number);
 void kit_c_expand(kit_c_state *state, const char *pattern, const kit_c_words *words);
@@ -33,7 +34,7 @@ void kit_c_put_type(kit_c_state *state, hal_type type, uint32_t width);
 void kit_c_declare(kit_c_state *state, hal_ir_value value, const char *qualifier);
 void kit_c_new_line(kit_c_state *state);
 
-/* c_text_value.c: the pattern of a pure operation; null for one that there is none of. */
+/* c_text_value.c: the pattern of a pure operation; null where there is none. */
 const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record);
 /* A value rounded to BF16, as 16 bits. */
 extern const char kit_c_bits_of_bf16[];
