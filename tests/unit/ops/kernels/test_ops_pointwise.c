@@ -301,7 +301,7 @@ static void casts_round_once(void **state)
         for (int i = 0; i < COUNT; i++) {
             const int half = y_type == HAL_TYPE_F16 ? 11 : 8; /* bits below the first one */
             const int last = x_type == HAL_TYPE_F64 ? 52 : next_random() % (8 * size);
-            uint64_t significand = (next_random() & 0xfff) << (52 - half);
+            uint64_t significand = (uint64_t)(next_random() & 0xfff) << (52 - half);
             significand = (significand & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << (52 - half);
             significand |= i % 3 == 2 ? 0 : UINT64_C(1) << (next_random() % (i % 5 ? 24 : 52));
             significand -= i % 7 == 0;
