@@ -1,4 +1,4 @@
-/* case.h: what a case is, what it may ask of its run, and the list that all cases are put in.
+/* case.h: a case, the services of its run, and the list that all cases are put in.
  * Every folder of cases includes this; runner.c walks the list.
  *
  * A case is a function over a copy of its parameters. It reports by case_fail, case_unsupported
@@ -90,12 +90,12 @@ typedef struct case_cover {
  * and a name with other sizes can be run ---- */
 
 /* A whole number in a case's parameters, not negative, that its name shows as "key=VALUE", or in
- * the n-th place of "key=1x2x3". What a name leaves out has its least value. */
+ * the n-th place of "key=1x2x3". Omitted values are least values. */
 typedef struct case_size {
     const char *key;
     uint32_t place;
     uint32_t offset, bytes; /* in the parameters; of 1 byte, which is a bool, 4 or 8 */
-    int64_t least;          /* that shrinking goes down to */
+    int64_t least;          /* lower limit of shrinking */
 } case_size;
 
 #define CASE_SIZE(parameters, field, key, place, least)                                \
@@ -121,7 +121,7 @@ typedef struct case_entry {
     const char *group; /* cases of a group share a process */
     unsigned level;
     case_function function;
-    const case_family *family; /* null: it stands alone */
+    const case_family *family; /* null: not a member of a family */
     void *parameters;
     case_cover *covers;
     size_t cover_count;
@@ -163,7 +163,7 @@ void case_covers(case_list *list, hal_type type, case_memory memory, const char 
  * the text says, as in HAL_FAULT. Its run has no device: the case opens what it needs. */
 void case_has_faults(case_list *list, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* Adds all cases there are (cases.c); case_list_free frees them. */
+/* Adds all cases (cases.c); case_list_free frees them. */
 void case_list_fill(case_list *list);
 void case_list_free(case_list *list);
 

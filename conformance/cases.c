@@ -45,7 +45,7 @@ static const struct {
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
 };
 
-/* The context may keep memory of its own, so it goes first and is made again for the fixture. */
+/* The context may hold memory, so it is destroyed first and recreated for the fixture. */
 static void check_leaks(case_run *run, const void *parameters)
 {
     (void)parameters;

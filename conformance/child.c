@@ -18,7 +18,7 @@
 static bool catching;
 static off_t told;
 
-/* What is printed shall neither mix with the program's own output nor stay unseen. */
+/* Output of the child goes to standard error, apart from the program's own output. */
 static void catch_output(void)
 {
     const int file = memfd_create("stdout", MFD_CLOEXEC);
@@ -71,7 +71,7 @@ bool child_start(child *started, child_body body, void *user)
         close(ends[1]);
         exit(0);
     }
-    setpgid(pid, pid); /* whoever comes first */
+    setpgid(pid, pid); /* parent and child both call it; the first one wins */
     close(ends[1]);
     *started = (child){.pid = pid, .fd = ends[0]};
     return true;

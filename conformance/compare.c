@@ -1,4 +1,4 @@
-/* compare.c: a run beside an earlier one; compare.h says who calls it. */
+/* compare.c: comparison of a run with an earlier one. */
 #include "compare.h"
 
 #include <errno.h>

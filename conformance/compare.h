@@ -14,7 +14,7 @@ typedef struct compare_counts {
     size_t newly_failing, newly_passing, newly_unsupported, added, gone, not_run, slower;
 } compare_counts;
 
-/* Prints what differs, cases without regard to their seeds, and gives the counts. A case that
+/* Prints differences, ignoring seeds, and returns their counts. A case that
  * `all` does not have any more is gone; one that was only not chosen is not run. Slower is one that
  * passed both times and takes more than twice as long and 50 ms longer. */
 compare_counts compare_print(FILE *file, compare_report *earlier, const run_report *made,

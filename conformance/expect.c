@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cuts the name off and gives the reason; null without one. */
+/* Splits the line after the name and returns the reason, or null. */
 static char *reason_of(char *line)
 {
     char *gap = strstr(line, "  ");

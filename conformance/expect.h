@@ -1,4 +1,4 @@
-/* expect.h: the known failures of a plugin, from the expect.txt beside it. Called by main.c and
+/* expect.h: the known failures of a plugin, from the expect.txt next to it. Called by main.c and
  * report.c.
  *
  * One line for each: the case's name, at least two spaces or a tab, and the reason. The name may
@@ -25,7 +25,7 @@ typedef struct expect_list {
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes);
 void expect_free(expect_list *list);
 
-/* The expectation for a case, null when there is none. */
+/* The expectation for a case, or null. */
 const expectation *expect_find(const expect_list *list, const char *name);
 
 /* Whether an expectation is about a case of that name. */

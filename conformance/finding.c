@@ -9,7 +9,7 @@
 #define BEGINS_WITH "validate: "
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char first[1024]; /* since the last look; "" when there is none */
+static char first[1024]; /* since the last query; "": none */
 static uint64_t counted;
 
 /* From any thread. */

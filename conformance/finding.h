@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Before the device is opened: the log goes by here, on its way to standard error. */
+/* Installs a log callback that records findings and prints to standard error. Call it before the
+ * device is opened. */
 void finding_listen(void);
 
 /* Whether something was found since the last call; then `text` has the words of the first. */

@@ -6,7 +6,7 @@
 
 #include "child.h"
 
-/* What the child sends: first `found`, then the device, then the same with the plugin's report. */
+/* The child's messages: `found`, then the device, then the same with the plugin's report. */
 typedef struct inspection {
     const char *selection;
     const char *plugin_path;

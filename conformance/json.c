@@ -66,7 +66,7 @@ static char *put_utf8(char *out, uint32_t point)
     return out;
 }
 
-/* An escape is never shorter than what it stands for. */
+/* An escape is never shorter than its character. */
 static bool read_escape(reader *r, char **out)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";

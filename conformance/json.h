@@ -29,10 +29,10 @@ typedef struct json_value {
 json_value *json_read(const char *text, char *message, size_t bytes);
 void json_free(json_value *value);
 
-/* Null when `object` is none (null is fine) or has no such key. */
+/* Null when `object` is null or no object, or has no such key. */
 const json_value *json_find(const json_value *object, const char *key);
 
-/* The text behind a key; "" when there is none. */
+/* The text of a key; "": none. */
 const char *json_text_of(const json_value *object, const char *key);
 
 #endif

@@ -112,7 +112,7 @@ static void print_selected(const program_options *options, const case_list *list
     free(results);
 }
 
-/* Puts a file in front of HAL_PLUGIN_PATH. False with errno when there is none. */
+/* Prepends a file to HAL_PLUGIN_PATH. False, with errno, when it does not exist. */
 static bool look_there_first(const char *file)
 {
     const char *others = getenv("HAL_PLUGIN_PATH");
@@ -140,8 +140,8 @@ static bool read_earlier(const program_options *options, compare_report **earlie
     return true;
 }
 
-/* Without --expect: hal_NAME.expect.txt beside hal_NAME.so, else expect.txt in its folder; neither
- * need be there. */
+/* Without --expect: hal_NAME.expect.txt next to hal_NAME.so, else expect.txt in its folder. Both
+ * are optional. */
 static bool read_expectations(const program_options *options, const report_device *device,
                               expect_list *expected)
 {
@@ -181,7 +181,7 @@ static FILE *output_for_people(const program_options *options)
     return stdout;
 }
 
-/* Known failures of cases that there are not: a name that was changed excuses nothing. */
+/* Reports known failures whose case does not exist, such as a renamed case. */
 static bool print_unknown(FILE *file, const expect_list *expected, const case_list *list)
 {
     bool well = true;

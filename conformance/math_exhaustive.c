@@ -92,7 +92,7 @@ static const command_line line = {
     .option_count = sizeof rows / sizeof rows[0],
 };
 
-/* Where the first name stands that is no function's; null when there is none. */
+/* Position of the first unknown function's name, or null. */
 static const char *unknown_function(const char *names)
 {
     for (const char *name = names; strcmp(names, "all") != 0;) {

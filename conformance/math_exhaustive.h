@@ -36,14 +36,14 @@ typedef struct math_case {
     int has_two_arguments;
 } math_case;
 
-/* What is asked of the results of somebody with certain exactness bits. */
+/* Requirements on a device's results, from its exactness bits. */
 typedef struct math_demand {
     double bound;        /* in ULP */
     int is_rounded;      /* the one correctly rounded result, bit for bit */
     int keeps_denormals; /* else inputs and results that are denormal are not judged */
 } math_demand;
 
-/* The input that came out worst so far; a distance below 0 says that there was none. */
+/* The input with the largest error so far; distance < 0: none. */
 typedef struct math_worst {
     double distance;
     double x, y;

@@ -109,7 +109,7 @@ static size_t size_of(const math_case *function)
     return function->is_double ? sizeof(double) : sizeof(float);
 }
 
-/* The results come to the front of the memory; samples are made behind them. */
+/* Results go to the start of the memory, samples after them. */
 static hal_status compute(const check_options *options, math_device *device, uint64_t first,
                           size_t count, char *memory)
 {

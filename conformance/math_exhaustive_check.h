@@ -20,7 +20,7 @@ typedef struct check_options {
     unsigned threads; /* that judge */
 } check_options;
 
-/* What came of one function. */
+/* Result for one function. */
 typedef struct check_result {
     const math_case *function;
     math_demand demand;

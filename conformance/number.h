@@ -1,5 +1,5 @@
 /* number.h: elements of every type as the host sees them: bits, and values as doubles. Written
- * from ir.h alone, so that nothing of hal takes part in what hal is checked against. */
+ * from ir.h alone, so that the references are independent of hal. */
 #ifndef HAL_CONFORMANCE_NUMBER_H
 #define HAL_CONFORMANCE_NUMBER_H
 
@@ -14,7 +14,7 @@ uint64_t number_mask(hal_type type);
 uint64_t number_load(hal_type type, const void *elements, size_t index);
 void number_store(hal_type type, void *elements, size_t index, uint64_t bits);
 
-/* What bits of a type stand for. 64-bit integers beyond 2^53 need the long double form. */
+/* Value of the bits of a type. 64-bit integers beyond 2^53 need the long double form. */
 double number_value(hal_type type, uint64_t bits);
 long double number_long_value(hal_type type, uint64_t bits);
 

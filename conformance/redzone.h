@@ -1,7 +1,7 @@
-/* redzone.h: buffers with canaries before and behind what a case works on, and poison in what it
- * is to write. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so
- * that what reads outside, or leaves an output unwritten, shows in the result too.
- * Called by the cases; canary_first_broken also by the unit test. */
+/* redzone.h: buffers with canaries before and after the range that a case uses, and poison in what
+ * it is to write. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so
+ * that what reads outside, or leaves an output unwritten, shows in the result too. Called by the
+ * cases; canary_first_broken also by the unit test. */
 #ifndef HAL_CONFORMANCE_REDZONE_H
 #define HAL_CONFORMANCE_REDZONE_H
 
@@ -9,7 +9,7 @@
 
 #define REDZONE_BYTES 256u
 
-/* A range of a buffer. The range begins `lead` bytes behind an aligned offset. */
+/* A range of a buffer. The range starts `lead` bytes after an aligned offset. */
 typedef struct red_zone {
     hal_buffer *buffer;
     uint64_t offset; /* of the range */
@@ -32,7 +32,7 @@ bool zone_read(case_run *run, const red_zone *zone, void *data, const char *what
 /* Releases the buffer; a zone of zeros is allowed. */
 void zone_release(red_zone *zone);
 
-/* Fills memory with canary, and finds the first byte that is none: `bytes` when all are. */
+/* Fills memory with the canary; finds the first byte that differs, or `bytes`. */
 void canary_fill(void *memory, uint64_t bytes);
 uint64_t canary_first_broken(const void *memory, uint64_t bytes);
 

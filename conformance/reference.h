@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a comparison found. `worst` is in the unit of the comparison: ULP, or parts of the bound. */
+/* Result of a comparison. `worst` is in its unit: ULP, or a fraction of the bound. */
 typedef struct comparison {
     hal_type type;
     const char *unit;

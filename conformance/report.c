@@ -216,7 +216,7 @@ static void print_again(FILE *file, const run_report *made, const char *program,
     fprintf(file, " --filter '%s'\n", name);
 }
 
-/* What a stranger with failures should know. */
+/* Advice printed after failures. */
 static void print_next_steps(FILE *file, const run_report *made)
 {
     const report_summary sum = report_count(made->results, made->count);

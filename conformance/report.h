@@ -1,4 +1,4 @@
-/* report.h: what came out: for people, as JSON, JUnit XML and TAP, and beside an earlier report.
+/* report.h: results as text, JSON, JUnit XML and TAP, and compared with an earlier report.
  * Called by main.c and runner.c; report.c has the first, report_file.c those for machines and
  * compare.c the last. */
 #ifndef HAL_CONFORMANCE_REPORT_H
@@ -24,7 +24,7 @@ typedef struct report_result {
     const case_entry *entry;
     case_status status;
     double seconds;
-    char *detail;                     /* "" when there is nothing to say */
+    char *detail;                     /* "": none */
     char *smallest, *smallest_detail; /* the name with the smallest sizes that fails; null: none */
     bool done;
 } report_result;

@@ -19,9 +19,9 @@ typedef struct group_job {
     worker_task task;
     report_result *results;
     size_t first;   /* of the group's */
-    size_t current; /* the case under way; SIZE_MAX: none */
+    size_t current; /* the running case; SIZE_MAX: none */
     double deadline;
-    bool trying; /* the sizes in task.search.tried are under way */
+    bool trying; /* the sizes in task.search.tried are being run */
     bool closed; /* the child has no more to say and is about to end */
     bool hung;
 } group_job;
@@ -196,7 +196,7 @@ static int milliseconds_to_look(const group_job *jobs, unsigned count)
     return nearest < 0 ? 0 : (int)(nearest * 1000) + 1;
 }
 
-/* The case under way takes the blame; behind the last one, that does, as for a leak at exit. */
+/* The running case fails; after the last one, the last case (for example a leak at exit). */
 static void end_of_child(group_job *job, const char *end)
 {
     worker_task *task = &job->task;

@@ -1,5 +1,5 @@
 /* runner.h: runs cases in child processes, one for each group, so that a crash or a hang is the
- * result of one case and the run goes on behind it; then tries failed cases of families with
+ * result of one case and the run goes on after it; then tries failed cases of families with
  * smaller sizes. Called by main.c. */
 #ifndef HAL_CONFORMANCE_RUNNER_H
 #define HAL_CONFORMANCE_RUNNER_H
@@ -18,7 +18,7 @@ typedef struct runner_options {
     bool to_terminal; /* draw a line of progress */
 } runner_options;
 
-/* Runs every result's case and fills the results in. Those of one group lie together. False when
+/* Runs every result's case and fills in the results. Cases of one group are adjacent. False when
  * no process could be started. */
 bool runner_run(const runner_options *options, report_result *results, size_t count);
 

@@ -16,7 +16,7 @@ static void next_size(shrink *search)
     search->step = 0;
 }
 
-/* 0: there is none. */
+/* 0: none */
 static int64_t next_step(int64_t step, int64_t most)
 {
     int64_t power = 1;

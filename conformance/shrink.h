@@ -1,6 +1,6 @@
 /* shrink.h: looks for smaller sizes with which a case of a family still fails. It only proposes:
  * runner.c runs what it proposes, in the child, and tells both the child's copy and its own what
- * came of it, so that a crash is an answer like any other and the search goes on behind it. */
+ * came of it, so that a crash is an answer like any other and the search goes on after it. */
 #ifndef HAL_CONFORMANCE_SHRINK_H
 #define HAL_CONFORMANCE_SHRINK_H
 
@@ -21,7 +21,7 @@ void shrink_begin(shrink *search, const case_entry *failed);
  * more. */
 bool shrink_next(shrink *search);
 
-/* What came of them. */
+/* Their results. */
 void shrink_tell(shrink *search, bool failed);
 
 #endif

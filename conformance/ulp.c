@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What both types need decided before any arithmetic: true when distance holds the answer. */
+/* Special cases of both types; true when `distance` is final. */
 static bool is_decided(long double actual, long double reference, double *distance)
 {
     if (isnan(actual) || isnan(reference)) {

@@ -19,7 +19,7 @@ typedef struct worker {
     pid_t owner; /* who may send */
     bool opened;
     bool alone;     /* the case opens what it needs */
-    bool is_late;   /* it needs a process of its own and has none */
+    bool is_late;   /* it needs its own process and has none */
     bool found;     /* the case failed by a finding, which is told once: no smaller one has it */
     char why[1024]; /* it is not open */
 } worker;
@@ -108,7 +108,7 @@ static void notice_output(case_run *run)
     }
 }
 
-/* What a case before it left under way is found late, and told of this one. */
+/* A fault in work left by an earlier case is found late, and reported for this one. */
 static bool notice_finding(case_run *run)
 {
     char words[1024];
@@ -145,7 +145,7 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
     send_message(w, sent, run->detail);
 }
 
-/* What a failed case left recorded must not reach the next one. */
+/* Commands recorded by a failed case must not reach the next one. */
 static void reopen_after_failure(worker *w)
 {
     close_fixture(&w->run);

@@ -29,7 +29,7 @@ typedef struct worker_task {
     const report_result *results;
     size_t next, end;
     size_t shrunk;                     /* the result that `search` is about */
-    shrink search;                     /* without a family: none is under way */
+    shrink search;                     /* without a family: inactive */
     double shrink_began, shrink_until; /* by child_now */
     double shrink_spent;               /* on earlier cases of the group, in seconds */
 } worker_task;

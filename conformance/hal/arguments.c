@@ -9,7 +9,7 @@
 
 #define COUNT 600u
 
-/* What a case may spoil before the command is recorded. */
+/* Arguments that a case may break before the command is recorded. */
 typedef struct attempt {
     hal_queue *queue;
     hal_kernel *kernel;

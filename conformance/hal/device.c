@@ -123,7 +123,7 @@ static void info_limits(case_run *run, const void *parameters)
                "subgroups of %u lanes", info->subgroup_width);
 }
 
-/* What is computed with can be stored; 32-bit integers and f32 are everywhere. */
+/* Every arithmetic type can be stored; all devices have 32-bit integers and f32. */
 static void info_types(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -220,7 +220,7 @@ static void statuses(case_run *run, const void *parameters)
                    "status %d is called %s", status, hal_status_name(status));
     }
     case_check(run, strcmp(hal_status_name(HAL_STATUS_COUNT), "HAL_STATUS_?") == 0,
-               "a status that is none is called %s", hal_status_name(HAL_STATUS_COUNT));
+               "an unknown status is called %s", hal_status_name(HAL_STATUS_COUNT));
     snprintf(version, sizeof version, "%d.%d.%d", HAL_VERSION_MAJOR, HAL_VERSION_MINOR,
              HAL_VERSION_PATCH);
     case_check(run, strcmp(hal_version(), version) == 0, "version %s instead of %s", hal_version(),

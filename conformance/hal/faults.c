@@ -97,12 +97,12 @@ static void run_fault(case_run *run, const void *parameters)
     }
     end_program(&first);
     if (tested->status == HAL_ERROR_OUT_OF_MEMORY || !case_is_well(run)) {
-        return; /* there is no memory for a second one */
+        return; /* no memory for a second one */
     }
     begin_program(&second, run);
     run_program(&second);
     end_program(&second);
-    /* What the first did not reach fails the second. */
+    /* A fault that the first did not reach hits the second. */
     if (failed && !case_is_well(&second.run)) {
         case_fail(run, "a second program, after '%s' number %d failed in the first: %s",
                   tested->kind, tested->number, second.run.detail);

@@ -139,7 +139,7 @@ static void refusals(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Buffers and kernel are released before the launch; new ones must not take their memory. */
+/* Buffers and kernel are released before the launch; new ones must not reuse their memory. */
 static void keeps_alive(case_run *run, const void *parameters)
 {
     (void)parameters;

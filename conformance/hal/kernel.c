@@ -104,7 +104,7 @@ static void ill_typed(case_run *run, const void *parameters)
     hal_ir_kernel_destroy(ir);
 }
 
-/* out[i] = 1000 + i * 11, but 999 for the one `changed`; each a constant of its own. */
+/* out[i] = 1000 + i * 11, but 999 for the one `changed`; each a separate constant. */
 static hal_kernel *kernel_of_constants(case_run *run, uint32_t count, uint32_t changed)
 {
     hal_ir_builder *b = NULL;
@@ -158,7 +158,7 @@ static void other_constants(case_run *run, const void *parameters)
     hal_buffer_release(out);
 }
 
-/* out[global id] = local id + 100 * groups: all that depends on the group's size comes from it. */
+/* out[global id] = local id + 100 * groups: depends on the group's size only. */
 static hal_kernel *kernel_of_group(case_run *run, uint32_t items)
 {
     hal_ir_builder *b = NULL;
@@ -315,7 +315,7 @@ static void native_unknown(case_run *run, const void *parameters)
     hal_ir_kernel_destroy(ir);
 }
 
-/* What is printed is read back to the same kernel. */
+/* The printed text parses to the same kernel. */
 static void text(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -360,7 +360,7 @@ static void fragment(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Fast functions are asked for; a device without any of its own gives the exact ones. */
+/* Fast functions are requested; a device without them uses the exact ones. */
 static void fast_math(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -8,7 +8,7 @@
 #include "hal/hal_case.h"
 
 #define FOUR_GIB (UINT64_C(1) << 32)
-#define BEYOND 65536u /* bytes behind it */
+#define BEYOND 65536u /* bytes after it */
 enum { COUNT = 1000 };
 
 /* out[base + i] = out[base + i] * 3 + i, for i < count. */
@@ -39,7 +39,8 @@ static hal_kernel *index_kernel(case_run *run)
 }
 
 /* Words are written beyond 4 GiB, copied on, worked on by a kernel - through a binding that begins
- * there, or through one of the whole buffer - and read; what has the same low 32 bits stays. */
+ * there, or through one of the whole buffer - and read; bytes at offsets with equal low 32 bits
+ * stay. */
 static void beyond_4_gib(case_run *run, const void *parameters)
 {
     const bool whole = parameters != NULL;

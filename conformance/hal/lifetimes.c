@@ -1,4 +1,4 @@
-/* lifetimes.c: what is released in any order, and while work is under way. */
+/* lifetimes.c: objects released in any order, and while work is in flight. */
 #include <hal/hal.h>
 
 #include "cases.h"
@@ -107,7 +107,7 @@ static void reuse_under_way(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Bytes of the process's memory that are there, 0 where the system does not say. */
+/* Resident bytes of the process; 0: unknown. */
 static uint64_t resident_bytes(void)
 {
     unsigned long long pages = 0;

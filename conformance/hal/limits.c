@@ -36,7 +36,7 @@ static void many_groups(case_run *run, const void *parameters)
 }
 
 /* Kernels write and read words at offsets that need more and more bits; copies, which are checked
- * elsewhere, bring them out and in. What lies at the low bits of an offset stays as it was. */
+ * elsewhere, bring them out and in. Memory at the low bits of an offset does not change. */
 static void far_bindings(case_run *run, const void *parameters)
 {
     (void)parameters;

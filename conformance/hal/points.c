@@ -203,7 +203,7 @@ static void elapsed(case_run *run, const void *parameters)
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
     case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
-    /* What was written may have gone through mapped memory: time is counted from a batch. */
+    /* The write may have used mapped memory, so time is measured from a batch. */
     if (kernel != NULL && x != NULL && y != NULL &&
         case_ok(run, hal_queue_fill(run->queue, (hal_range){y, 0, HAL_WHOLE}, 0), "fill") &&
         case_ok(run, hal_queue_flush(run->queue, &first), "flush")) {
@@ -231,7 +231,7 @@ static uint64_t host_time(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Parts of a time give the whole, which is no longer than the host's. */
+/* Partial times add up to the whole, which is at most the host's time. */
 static void elapsed_adds_up(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -1,4 +1,4 @@
-/* queue.c: what is recorded takes effect in order, whatever overlaps; batches of every size. */
+/* queue.c: commands take effect in order, also when they overlap; batches of every size. */
 #include <hal/queue.h>
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 #define WORDS 512u /* of each buffer of a random sequence */
 #define BUFFERS 4u
-#define LARGE 10000u /* words of a write that takes memory of its own */
+#define LARGE 10000u /* words of a write with dedicated memory */
 
-/* What a word of a buffer has to be, and what put it there. */
+/* Expected value of a buffer's word, and the command that wrote it. */
 typedef struct model_word {
     uint32_t value, command;
     const char *kind;
@@ -145,8 +145,8 @@ static bool check_model(case_run *run, const sequence_model *model, hal_buffer *
     return well;
 }
 
-/* Kernels, copies, fills and writes on parts of four buffers, with now and then a flush, beside the
- * same on the host. */
+/* Kernels, copies, fills and writes on parts of four buffers, with now and then a flush, next to
+ * the same on the host. */
 static void random_order(case_run *run, const void *parameters)
 {
     const uint32_t commands = ((const sequence_case *)parameters)->commands;
@@ -224,7 +224,7 @@ static void written_data_is_copied(case_run *run, const void *parameters)
     hal_buffer_release(x);
 }
 
-/* Odd offsets and lengths; what lies beside them stays. */
+/* Odd offsets and lengths; adjacent bytes stay. */
 static void partial_writes(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -258,7 +258,7 @@ static void partial_writes(case_run *run, const void *parameters)
     hal_buffer_release(buffer);
 }
 
-/* A large write takes memory that an earlier one has used, when that is known to be over. */
+/* A large write reuses the memory of an earlier one that has completed. */
 static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal_point *point)
 {
     static uint32_t data[LARGE];

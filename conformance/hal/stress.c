@@ -7,8 +7,8 @@
 #include "hal/hal_case.h"
 #include "random.h"
 
-/* Takes large buffers until there are no more; says so, and works on when they are given back.
- * On the processor itself memory that nobody touches is free, so this stops at 64 buffers. */
+/* Allocates large buffers until memory is out, releases them and continues. On a processor
+ * untouched memory is free, so this stops at 64 buffers. */
 static void out_of_memory(case_run *run, const void *parameters)
 {
     (void)parameters;
@@ -90,7 +90,7 @@ static void many_kernels(case_run *run, const void *parameters)
     hal_buffer_release(out);
 }
 
-/* Buffers of random sizes come and go while their words are in use. */
+/* Buffers of random sizes are created and released while their words are in use. */
 static void pool_churn(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -10,7 +10,7 @@
 
 #define THREADS 4u
 
-/* A thread reports to a run of its own, whose first failure goes to the case's. */
+/* Each thread has its own run; the first failure is copied to the case's run. */
 typedef struct worker {
     case_run run;
     pthread_t thread;
@@ -19,7 +19,7 @@ typedef struct worker {
     void (*work)(struct worker *worker);
 } worker;
 
-/* Each thread records, flushes and reads on a queue of its own. */
+/* Each thread records, flushes and reads on its own queue. */
 static void own_queues(worker *self)
 {
     case_run *run = &self->run;
@@ -152,7 +152,7 @@ static void *wait_for_point(void *argument)
     return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
 }
 
-/* Threads wait for points of a queue that another thread goes on recording on. */
+/* Threads wait for points of a queue while another thread records on it. */
 static void points(case_run *run, const void *parameters)
 {
     (void)parameters;

@@ -16,7 +16,7 @@ typedef struct kinds {
     uint32_t from, to; /* HAL_MEMORY_* */
 } kinds;
 
-/* False after saying why there is none. */
+/* False, with the reason reported, if there is none. */
 static bool open_other(case_run *run, other_side *other)
 {
     char selection[96];
@@ -37,7 +37,7 @@ static void close_other(other_side *other)
     hal_device_release(other->device);
 }
 
-/* A part at odd offsets, with what lies around it. */
+/* A part at odd offsets; bytes around it stay. */
 static void between_kinds(case_run *run, const void *parameters)
 {
     const kinds *pair = parameters;
@@ -115,7 +115,7 @@ static void back_and_forth(case_run *run, const void *parameters)
                                           BYTES),
                        "hal_queue_transfer") &&
                case_ok(run, hal_queue_fill(queues[here], (hal_range){y[here], 0, HAL_WHOLE}, 9),
-                       "hal_queue_fill"); /* behind the copy */
+                       "hal_queue_fill"); /* after the copy */
         start = start * 3 + 7;
         step *= 3;
     }
@@ -130,7 +130,7 @@ static void back_and_forth(case_run *run, const void *parameters)
     close_other(&other);
 }
 
-/* Buffers, queue and device are given up while copies may be under way. */
+/* Buffers, queue and device are released while copies may be in flight. */
 static void sides_go_at_once(case_run *run, const void *parameters)
 {
     (void)parameters;

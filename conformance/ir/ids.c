@@ -63,7 +63,7 @@ static void run_constants(case_run *run, const void *parameters)
     zone_release(&zones[0]);
 }
 
-/* A scalar behind one of 4 bytes, so that the layout's padding counts. */
+/* A scalar after one of 4 bytes, so that the layout's padding counts. */
 static void run_scalar(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;

@@ -16,7 +16,7 @@ typedef struct tile {
     double a[16][16], b[16][8], c[16][8];
 } tile;
 
-/* Whole numbers from -8 to 8; what lies beyond the depth is not used. */
+/* Whole numbers from -8 to 8; memory beyond the depth is not used. */
 static void make_tile(tile *made, random_state *random, uint32_t depth)
 {
     memset(made, 0, sizeof *made);

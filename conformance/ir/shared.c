@@ -128,7 +128,7 @@ static void expect_scan(const uint32_t *x, uint32_t *out, uint32_t items)
     }
 }
 
-/* Two arrays of different types; values computed before the barrier are used behind it. */
+/* Two arrays of different types; values computed before the barrier are used after it. */
 static void build_two_arrays(hal_ir_builder *b, hal_ir_memory_id x, hal_ir_memory_id out,
                              uint32_t items)
 {
@@ -326,7 +326,7 @@ static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width,
     return b;
 }
 
-/* Two sets of vectors are copied, the first waited for while the second is under way; every fifth
+/* Two sets of vectors are copied, the first waited for while the second is in flight; every fifth
  * vector is guarded off and reads as zero. */
 static void run_async(case_run *run, const void *parameters)
 {

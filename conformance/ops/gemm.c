@@ -318,7 +318,7 @@ static void run_refusals(case_run *run, const void *parameters)
         ops_gemm_options options = {
             .size = sizeof(ops_gemm_options), .alpha = 1.0, .precision = 99};
         case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,
-                   "a precision that is none was taken");
+                   "an unknown precision was accepted");
         options.precision = HAL_GEMM_STRICT;
         options.impl = (ops_gemm_impl)9;
         case_check(run, ops_gemm(run->ops, &options, &a, &b, &c) != HAL_OK,

@@ -9,7 +9,7 @@
 #define MAX_INPUTS 2
 
 /* A batch of matrices in a zone: element (b, i, j) at b * steps[0] + i * steps[1] + j * steps[2];
- * what lies between them holds canary. */
+ * memory between them holds the canary. */
 typedef struct matrix {
     hal_type type;
     int batch, rows, columns;

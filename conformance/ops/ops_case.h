@@ -11,7 +11,7 @@
 
 typedef enum operand_layout {
     LAYOUT_PLAIN,     /* row-major, without gaps */
-    LAYOUT_OFFSET,    /* the same, one element behind an aligned address */
+    LAYOUT_OFFSET,    /* the same, one element after an aligned address */
     LAYOUT_PERMUTED,  /* the first axis fastest */
     LAYOUT_STRIDED,   /* every second element */
     LAYOUT_REVERSED,  /* the last axis backwards */

@@ -315,13 +315,13 @@ static void run_refusals(case_run *run, const void *parameters)
                 "an empty tensor")) {
         float zeros[4] = {1, 1, 1, 1};
         case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, NULL, &y), wrong, NULL,
-                    "an axis that is none");
+                    "an axis out of range");
         case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, NULL, &y), wrong, NULL,
                     "an output that does not fit");
         case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, NULL, &y), wrong, NULL,
                     "a null input");
         case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, NULL, &y) != HAL_OK,
-                   "a reduction that is none was taken");
+                   "an unknown reduction was accepted");
         case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, NULL, &y) != HAL_OK,
                    "places as f32 were taken");
         case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,

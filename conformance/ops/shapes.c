@@ -377,7 +377,7 @@ static void run_refusals(case_run *run, const void *parameters)
                        "exp of i32 was taken");
             case_check(run,
                        ops_unary(run->ops, (ops_unary_function)999, &x.tensor, &z.tensor) != HAL_OK,
-                       "a function that is none was taken");
+                       "an unknown function was accepted");
             ops_tensor shifted = x.tensor;
             shifted.offset += 1;
             shifted.shape[0] = 5;

@@ -34,7 +34,7 @@ static hal_ir_kernel *build(void)
 
     /* A C loop while the kernel is built: the kernel has its seven steps one after the other. */
     for (uint32_t half = GROUP / 2; half > 0; half /= 2) {
-        hal_ir_barrier(b); /* what the others stored in the step before is seen behind it */
+        hal_ir_barrier(b); /* what the others stored in the step before is seen after it */
         hal_ir_value adds = hal_ir_lt(b, local, hal_ir_u32(b, half));
         hal_ir_value other = hal_ir_load_wide(b, part, local, (int32_t)half, 1, adds);
         hal_ir_value own = hal_ir_load(b, part, local);

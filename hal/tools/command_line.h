@@ -29,7 +29,7 @@ typedef enum command_kind {
 
 typedef struct command_option {
     const char *name;     /* without the dashes */
-    const char *argument; /* what the usage calls its value; null where there is none */
+    const char *argument; /* what the usage calls its value; null: none */
     const char *help;     /* a line, which the usage wraps */
     command_kind kind;
     size_t offset;        /* of the value in the structure of options */
@@ -72,7 +72,7 @@ bool command_read_u64(const char *text, uint64_t *number);
 
 /* ---- Lists: words with commas between them, of which none is empty ---- */
 
-/* Copies the next word, of at most bytes - 1 characters, and moves `rest` behind it. 0 at the end,
+/* Copies the next word, of at most bytes - 1 characters, and moves `rest` after it. 0 at the end,
  * -1 for a word that is too long. */
 int command_list_next(const char **rest, char *word, size_t bytes);
 

@@ -21,7 +21,7 @@ typedef struct replay_comparison {
     uint64_t ulps;
 } replay_comparison;
 
-/* Elements of `type` from two places; NONE stands for bytes. Bytes behind the last whole element
+/* Elements of `type` from two places; NONE stands for bytes. Bytes after the last whole element
  * are compared as bytes. */
 void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded, uint64_t bytes,
                     const replay_bound *bound, replay_comparison *result);

@@ -1,4 +1,4 @@
-/* main.c: hal-bench: what a device does with the op library's work, beside other libraries that
+/* main.c: hal-bench: what a device does with the op library's work, next to other libraries that
  * take turns with it in the same run. Results are checked before they are timed. */
 #include <sched.h>
 #include <stdio.h>

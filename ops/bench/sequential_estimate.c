@@ -66,7 +66,7 @@ estimate estimate_exact(double value)
 }
 
 /* The functions are monotonic between x - error and x + error, or turn round there, where the
- * square of the error covers what lies beyond both ends. */
+ * square of the error covers the range beyond both ends. */
 estimate estimate_unary(ops_unary_function function, estimate x)
 {
     const double value = apply(function, x.value);

@@ -1,5 +1,5 @@
 /* Checks of accesses, where validation is on: a step before each one that touches memory, whose
- * result takes the place of the access's guard. What lies outside is reported and not touched. */
+ * result takes the place of the access's guard. Memory outside is reported and not touched. */
 
 /* The least and the greatest index that an access may have before its offset is added. */
 static inline void bounds_of(const cpu_worker *worker, const cpu_access *access, int64_t bounds[2])

@@ -43,7 +43,7 @@ typedef struct kit_c_dialect {
     const char *lane_id, *lane_count; /* work-items of the own subgroup */
     const char *shuffle, *shuffle_xor;
     uint32_t subgroup_width;
-    const char *fast_math[HAL_IR_MATH_COUNT]; /* for HAL_IR_FAST; null where there is none */
+    const char *fast_math[HAL_IR_MATH_COUNT]; /* for HAL_IR_FAST; null: none */
 } kit_c_dialect;
 
 /* Appends the statements of a verified and legalised kernel, indented by one level.

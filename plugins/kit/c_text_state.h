@@ -34,7 +34,7 @@ void kit_c_put_type(kit_c_state *state, hal_type type, uint32_t width);
 void kit_c_declare(kit_c_state *state, hal_ir_value value, const char *qualifier);
 void kit_c_new_line(kit_c_state *state);
 
-/* c_text_value.c: the pattern of a pure operation; null where there is none. */
+/* c_text_value.c: the pattern of a pure operation; null: none. */
 const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record);
 /* A value rounded to BF16, as 16 bits. */
 extern const char kit_c_bits_of_bf16[];

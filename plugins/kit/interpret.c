@@ -191,7 +191,7 @@ static hal_status step_control(run *r, item *w, const hal_ir_record *record)
     case HAL_IR_FOR:
         return enter_loop(r, w, record);
     case HAL_IR_IF:
-        /* To the records behind ELSE, or to END itself. */
+        /* To the records after ELSE, or to END itself. */
         if (seen(r, record, w->values[r->slots[record->a]])) {
             w->at++;
         } else if (other->opcode == HAL_IR_ELSE) {

@@ -1,4 +1,4 @@
-/* The arrays of a kernel behind its head, each at a multiple of 8 bytes. See kernel_copy.h. */
+/* The arrays of a kernel after its head, each at a multiple of 8 bytes. See kernel_copy.h. */
 #include "kernel_copy.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <hal/plugin.h>
 
-/* A copy in one piece of memory; null when there is none.
+/* A copy in one piece of memory; null: none.
  * Ownership: the caller's; host->release frees it. Threads: any. */
 hal_ir_kernel *kit_kernel_copy(const hal_host *host, const hal_ir_kernel *kernel);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for `more` bytes and the null byte behind them. */
+/* Room for `more` bytes and the null byte after them. */
 static int reserve(kit_text *text, uint64_t more)
 {
     const uint64_t needed = text->length + more + 1;

@@ -124,7 +124,7 @@ static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
     return made;
 }
 
-/* A small number, a power of two, one beside it, or all bits. */
+/* A small number, a power of two, one next to it, or all bits. */
 static uint64_t next_number(source *from)
 {
     const uint32_t byte = next(from);

@@ -170,7 +170,7 @@ static void open_one(const char *selection, const reach *reached, int by_variabl
     } else if (status != HAL_OK) {
         must(device == NULL && hal_status_message()[0] != 0);
     } else {
-        /* Only what is beside the library, of which the model knows nothing. */
+        /* Only what is next to the library, of which the model knows nothing. */
         must(strncmp(hal_device_get_plugin_name(device), "mock", 4) != 0);
     }
     hal_device_release(device);

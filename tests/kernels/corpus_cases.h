@@ -13,7 +13,7 @@ typedef struct corpus {
     ops_context *ops;
     const hal_device_info *info;
     bool all;       /* or some of every family */
-    char label[64]; /* of the case under way */
+    char label[64]; /* of the case in flight */
     int made;       /* kernels of that case so far */
     ops_tensor tensors[CORPUS_TENSORS];
     int tensor_count;

@@ -22,7 +22,7 @@ static void none(wrap_batch *batch)
     (void)batch;
 }
 
-/* A copy works in pieces of 16 bytes and takes the bytes behind the last one for whole words. */
+/* A copy works in pieces of 16 bytes and takes the bytes after the last one for whole words. */
 static void copy_tail(wrap_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.command_count; i++) {
@@ -70,7 +70,7 @@ static void binding_far(wrap_batch *batch)
     }
 }
 
-/* The device has room for 256 bytes of scalars; what lies behind them comes as zero. */
+/* The device has room for 256 bytes of scalars; later scalars are zero. */
 static void scalars_256(wrap_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.command_count; i++) {

@@ -1,6 +1,6 @@
 /* order.c: faults between batches and queues. The cpu plugin runs a batch inside `submit`; here it
- * runs when it is waited for, as on a device that works beside the host, and only then can a lost
- * wait be seen. */
+ * runs when it is waited for, as on a device that works in parallel with the host, and only then
+ * can a lost wait be seen. */
 #include "mutant.h"
 
 #include <pthread.h>

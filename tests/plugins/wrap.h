@@ -83,7 +83,7 @@ hal_ir_value wrap_ir_operation(wrap_ir *copy, uint32_t at, uint16_t opcode, hal_
  * call; null without host memory. Objects' addresses come back: drop it when the object goes. */
 void *wrap_keep(const void *object, size_t bytes);
 
-/* The record, null when there is none. */
+/* The record, or null. */
 void *wrap_find(const void *object);
 void wrap_drop(const void *object);
 

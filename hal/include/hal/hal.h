@@ -39,7 +39,7 @@ typedef void (*hal_log_callback)(void *user, hal_log_level level, const char *me
 
 /* Sends the log to a callback instead of standard error; null goes back to that. `level` is the
  * most talkative level wanted, 0 for what HAL_LOG says (error, warn, info, debug; unset: nothing).
- * Threads: any; calls under way may still use the earlier callback. Errors: none. */
+ * Threads: any; calls in flight may still use the earlier callback. Errors: none. */
 HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, hal_log_level level);
 
 /* Writes a line to the log, formatted as printf does, when its level is wanted: how libraries that

@@ -75,7 +75,7 @@
 #include <hal/ir_math_pow_f64.h>
 #include <hal/ir_math_trig_f64.h>
 
-/* A table of the functions of one operand, those of f32 beside those of f64, by the opcode less
+/* A table of the functions of one operand, those of f32 next to those of f64, by the opcode less
  * HAL_IR_MATH_FIRST (hal/ir.h). POW has two operands and no entry. */
 #define MATH_UNARY_ENTRY(OPCODE, name)                                                             \
     [HAL_IR_##OPCODE - HAL_IR_MATH_FIRST] = {math_##name##_f32, math_##name##_f64}

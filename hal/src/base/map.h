@@ -4,7 +4,7 @@
  * the whole key and a function compares it:
  *
  *     hal_map kernels = {0};
- *     kernel = hal_map_find(&kernels, hash, kernel_has_source, source);   null when there is none
+ *     kernel = hal_map_find(&kernels, hash, kernel_has_source, source); null: none
  *     hal_map_add(&kernels, hash, kernel);                                keeps those of equal hash
  *     hal_map_remove(&kernels, hash, kernel);
  *     hal_map_free(&kernels);                                             frees no values
@@ -33,7 +33,7 @@ static inline uint64_t hal_map_key(const void *address)
     return (uint64_t)(uintptr_t)address;
 }
 
-/* The first value of a key that `match` accepts, null when there is none. A null `match` accepts
+/* The first value of a key that `match` accepts, or null. A null `match` accepts
  * every value. */
 void *hal_map_find(const hal_map *map, uint64_t key, hal_map_match match, const void *wanted);
 

@@ -13,7 +13,7 @@ static size_t array_bytes(uint32_t count, size_t size)
     return (count * size + 7) / 8 * 8;
 }
 
-/* Copies an array to *at and moves *at behind it. */
+/* Copies an array to *at and moves *at after it. */
 static void *take(char **at, const void *source, uint32_t count, size_t size)
 {
     void *target = *at;

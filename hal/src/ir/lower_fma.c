@@ -132,7 +132,7 @@ hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_valu
     const hal_ir_value special =
         hal_ir_or(b, is_one_of(b, of_x, 0, TOP), is_one_of(b, of_y, 0, TOP));
     const hal_ir_value moved = hal_ir_sub(b, hal_ir_add(b, of_x, of_y), hal_ir_i64(b, 2 * BIAS));
-    const hal_ir_value near_z = hal_ir_sub(b, of_z, moved); /* its exponent beside the product */
+    const hal_ir_value near_z = hal_ir_sub(b, of_z, moved); /* its exponent next to the product */
     const hal_ir_value large = hal_ir_gt(b, near_z, hal_ir_i64(b, BIAS + FAR));
     const hal_ir_value small = hal_ir_max(b, near_z, hal_ir_i64(b, BIAS - FAR));
     const hal_ir_value no_z = hal_ir_eq(b, of_z, zero);

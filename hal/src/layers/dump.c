@@ -76,7 +76,7 @@ typedef struct dump {
     shadow *shadows;
     hal_map shadow_of; /* by id of the memory */
     hal_map kernels;   /* whose record is written, by id */
-    spans written;             /* by the batch under way */
+    spans written;             /* by the batch in flight */
     int under_way;
     hal_status failed; /* nothing is written any more */
     char *message;

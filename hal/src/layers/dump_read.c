@@ -8,7 +8,7 @@
 #define STAGING (UINT64_C(4) << 20)
 #define COPIES 32u /* of one batch */
 
-/* Copies under way: what each brings lies in the staging memory in their order. */
+/* Copies in flight: what each brings lies in the staging memory in their order. */
 typedef struct load {
     hal_command commands[COPIES];
     hal_binding bindings[2 * COPIES];

@@ -1,5 +1,6 @@
-/* Reads a device's memory beside the program's own queues, by copies on a queue that the program
- * does not see. Calls the plugin directly: no layer hears of it. Called by layers/dump.c. */
+/* Reads a device's memory independently of the program's queues, by copies on a queue that the
+ * program does not see. Calls the plugin directly: no layer hears of it. Called by layers/dump.c.
+ * */
 #ifndef HAL_SRC_LAYERS_DUMP_READ_H
 #define HAL_SRC_LAYERS_DUMP_READ_H
 

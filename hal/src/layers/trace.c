@@ -5,7 +5,7 @@
  *
  * While it is on, every command is a batch of its own, except those of graphs, which stay together.
  * A device that counts time (HAL_ABILITY_TIMESTAMPS) is asked for the time between the ends of
- * batches; its clock is laid beside the host's where the host waits. For others each command is
+ * batches; its clock is aligned with the host's where the host waits. For others each command is
  * waited for, and the host's clock counts.
  *
  * Called by layer.c, and by core through its table of hooks. */

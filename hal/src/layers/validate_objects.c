@@ -1,5 +1,5 @@
 /* The lives of a program's objects, as the validate layer keeps them: who holds references, which
- * call is under way, what was released but is kept in quarantine, and what is left at exit. Called
+ * call is in flight, what was released but is kept in quarantine, and what is left at exit. Called
  * by the functions of hal that programs call. */
 #include "validate_state.h"
 

@@ -75,7 +75,7 @@ struct hal_object {
     uint64_t bytes;
     char device[48];
     char name[64];
-    /* The call that is under way on a queue or graph. */
+    /* The call that is in flight on a queue or graph. */
     const char *call;
     uint32_t depth;
     pthread_t thread;
@@ -103,7 +103,7 @@ void hal_validate_unlink(hal_object *object);
 /* Frees the object of an address, if there is one. */
 void hal_validate_forget(const void *address);
 
-/* An object by its address, null when there is none of the kind. Needs the lock. */
+/* An object by its address, or null of the kind. Needs the lock. */
 hal_object *hal_validate_find(uint32_t kind, const void *address);
 
 /* The first object that is not retired; the others follow by `next`. Needs the lock. */

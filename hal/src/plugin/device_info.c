@@ -46,7 +46,7 @@ static hal_status check_size(const hal_plugin *plugin, const char *record, uint3
 static const char *fault_of(const hal_device_info *info)
 {
     if (info->kind < HAL_DEVICE_DISCRETE || info->kind > HAL_DEVICE_CPU) {
-        return "kind is none of HAL_DEVICE_*";
+        return "kind: expected one of HAL_DEVICE_*";
     }
     if (info->binding_alignment == 0 || info->binding_alignment > 256 ||
         (info->binding_alignment & (info->binding_alignment - 1)) != 0) {

@@ -18,7 +18,7 @@ hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes)
 void hal_strings_free(hal_strings *strings);
 
 /* The folders and files to search, in order: those of HAL_PLUGIN_PATH, unless the process runs
- * set-uid, then the folder beside the library. Errors: OUT_OF_MEMORY. */
+ * set-uid, then the folder next to the library. Errors: OUT_OF_MEMORY. */
 hal_status hal_search_paths(hal_strings *paths);
 
 /* The plugin files there, in order: of a folder hal_<name>.so, or for a null name every

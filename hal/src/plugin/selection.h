@@ -23,7 +23,7 @@ typedef struct hal_candidates {
  * words for messages. */
 const char *hal_selection_text(const char *selection, const char **origin);
 
-/* Takes the next item of a comma list, without spaces around it, and moves *rest behind it. At the
+/* Takes the next item of a comma list, without spaces around it, and moves *rest after it. At the
  * end `item` is empty. Errors: INVALID_ARGUMENT for an empty list or item, or one too long. */
 hal_status hal_selection_next(const char **rest, char item[HAL_SELECTION_ITEM_BYTES]);
 

@@ -10,7 +10,7 @@
 #include "emitter.h"
 #include "tiles.h"
 
-#define MAX_VALUES 192u /* of one operand that a work-item has under way */
+#define MAX_VALUES 192u /* of one operand that a work-item has in flight */
 #define MAX_SHARED_SUMS 256u
 
 /* Elements of C that the work-item finishes: number, number + items, and so on of the block. */
@@ -106,7 +106,7 @@ static uint32_t parts_of(const slices *s)
     return parts > 1 ? parts : count;
 }
 
-/* Which elements of C the work-item finishes, and what it needs for them beside the sum. */
+/* Which elements of C the work-item finishes, and what it needs for them in addition to the sum. */
 static void place_results(slices *s)
 {
     ops_gemm_emitter *e = s->e;

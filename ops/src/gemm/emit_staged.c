@@ -13,7 +13,7 @@ typedef struct access {
     hal_ir_value from; /* element of the matrix at k = 0, or how far behind the first access's */
     hal_ir_value
         step;    /* of the tile; beyond every k where there is nothing to read; none: there is */
-    uint32_t to; /* elements behind the first access's in shared memory */
+    uint32_t to; /* elements after the first access's in shared memory */
 } access;
 
 /* A or B on its way. */
@@ -150,7 +150,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     }
 }
 
-/* Sets out the tile of A and B at step k; what lies outside of the matrices is zero. */
+/* Sets out the tile of A and B at step k; memory outside of the matrices is zero. */
 static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 {
     begin_stream(p, &p->a, k, stage);

@@ -36,7 +36,7 @@ typedef struct ops_gemm_emitter {
     hal_ir_value present[OPS_GEMM_MAX_SUMS]; /* their values inside a loop body */
 } ops_gemm_emitter;
 
-/* An element of C on its way: what its result needs beside the sum. */
+/* An element of C on its way: what its result needs in addition to the sum. */
 typedef struct ops_gemm_element {
     hal_ir_value row, column, guard; /* none: it is there */
     hal_ir_value place, old;         /* in C, and what stands there where beta is not 0 */
@@ -67,7 +67,7 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
 /* Element (line, k) of A or B. */
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
                               hal_ir_value k);
-/* The work-item's line `number` lies so many lines behind its first. */
+/* The work-item's line `number` lies so many lines after its first. */
 uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number);
 /* The matrix's line that is the work-item's line `number`. */
 hal_ir_value ops_gemm_own_line(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t number);

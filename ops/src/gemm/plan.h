@@ -18,7 +18,7 @@
  * with 2 through registers, with more by asynchronous copies. `slices` parts of the group each sum
  * their share of every tile's steps; they meet in shared memory at the end.
  * `unroll` (with stages 0): slices of k that meet in shared memory, without staging. Each takes
- * block_k steps of k in turn, and has the loads of so many turns under way at once. */
+ * block_k steps of k in turn, and has the loads of so many turns in flight at once. */
 typedef struct ops_gemm_tiles {
     uint16_t block_m, block_n, block_k;
     uint8_t thread_m, thread_n;

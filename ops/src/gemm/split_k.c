@@ -43,7 +43,7 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
 }
 
 /* The kernels are there before the first is recorded: a failure, or a kernel that is not made now,
- * leaves nothing behind. */
+ * leaves nothing. */
 static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *adding)
 {
     ops_entry *entry;

@@ -234,7 +234,7 @@ static const ops_gemm_tiles units_f32[UNIT_TILES] = {{.block_m = 128,
 /* Limits of slices of k. A product is for them when it has so few rows or columns that every
  * element of A or B is used a few times only, or when its elements are so few for each unit that
  * staged tiles would leave units idle, or wait for one tile of k after another. Values: what a
- * work-item has under way, in registers, beside its sums. */
+ * work-item has in flight, in registers, in addition to its sums. */
 enum {
     SLICED_SIDE = 16,
     SLICED_ELEMENTS = 512,
@@ -244,8 +244,8 @@ enum {
 };
 
 /* Where the device says how many registers a work-item has: the part of them that sums may take
- * beside two sets of operands and what is on its way to shared memory, and the part for the values
- * that slices have under way. Intel's compiler spills nothing with these, and does with more. */
+ * next to two sets of operands and what is on its way to shared memory, and the part for the values
+ * that slices have in flight. Intel's compiler spills nothing with these, and does with more. */
 enum { SUMS_SHARE = 4, VALUES_SHARE = 2 };
 
 /* Loads of the kernel that reduces partial sums that are in flight at once. */
@@ -405,7 +405,7 @@ int ops_gemm_choose_intra_group_tiles(const hal_device_info *info, int64_t m, in
         t.intra_group_split_k /= 2;
     }
     t.min_groups_per_unit =
-        1; /* registers for all loads under way: a compiler would rather wait for some */
+        1; /* registers for all loads in flight: a compiler would rather wait for some */
     const uint32_t most =
         info->item_register_bytes ? info->item_register_bytes / (4 * VALUES_SHARE) : SLICED_VALUES;
     const uint32_t values = (uint32_t)(t.thread_m + t.thread_n) * t.block_k * wide;
@@ -446,7 +446,7 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
     return 1;
 }
 
-/* Work-items of a group add the parts of four neighbours each, all loads of a turn under way at
+/* Work-items of a group add the parts of four neighbours each, all loads of a turn in flight at
  * once; where there are more parts than a turn takes, slices of the group share them. */
 void ops_gemm_choose_reduce_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,
                                   uint32_t width, ops_gemm_tiles *tiles)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A call under way: what to compute, on what, and how to name it in messages. */
+/* A call in flight: what to compute, on what, and how to name it in messages. */
 typedef struct call {
     const char *function;
     const ops_expression *expression;
@@ -243,7 +243,8 @@ static hal_status need(const char *function, const ops_context *context, const o
     if (context && x && y && z) {
         hal_type type = hal_type_of_value(x->type);
         return type ? HAL_OK
-                    : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type %u of x is none",
+                    : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                     "%s: x: expected a hal_type, got %u",
                                      function, x->type);
     }
     return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
@@ -408,7 +409,8 @@ hal_status ops_unary_expression(ops_context *context, const char *caller,
                                 ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_UNARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: function %d is none", caller,
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: function: expected one of the enum, got %d", caller,
                               (int)function);
     }
     type = hal_type_of_value(type);
@@ -427,7 +429,8 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
                                  ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_BINARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: function %d is none", caller,
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: function: expected one of the enum, got %d", caller,
                               (int)function);
     }
     type = hal_type_of_value(type);

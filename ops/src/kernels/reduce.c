@@ -179,7 +179,8 @@ static hal_status check(const ops_context *context, call *c)
         status = ops_check_output(context, "ops_reduce", "y", c->y);
     }
     if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_reduce: reduction %d is none",
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                "ops_reduce: kind: expected an ops_reduction, got %d",
                                 (int)c->kind);
     }
     if (!status) {

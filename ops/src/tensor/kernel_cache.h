@@ -69,7 +69,7 @@ typedef struct ops_kernel_cache {
 hal_status ops_kernel_cache_init(ops_kernel_cache *cache);
 void ops_kernel_cache_deinit(ops_kernel_cache *cache);
 
-/* The entry of a key, null when there is none yet. `hash` gets the key's hash. */
+/* The entry of a key, or null yet. `hash` gets the key's hash. */
 ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *key, uint64_t hash[2]);
 
 /* Keeps a kernel, whose reference passes to the cache in any case.

@@ -239,7 +239,8 @@ hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, c
                            uint64_t *bytes)
 {
     if (hal_type_size(type) == 0) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type %u is none", function, type);
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type: expected a hal_type, got %u",
+                              function, type);
     }
     if (rank > OPS_MAX_RANK || (rank > 0 && !shape)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s", function,

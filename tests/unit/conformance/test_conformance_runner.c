@@ -1,5 +1,5 @@
 /* The runner of hal-conformance: cases that crash, hang, print, fork or end their process are
- * results, the run goes on behind them, what a device claims counts, and what fails is shrunk. On
+ * results, the run goes on after them, what a device claims counts, and what fails is shrunk. On
  * the cpu plugin. */
 
 #include "unit.h"

@@ -164,7 +164,8 @@ int main(int argc, char **argv)
 {
     cycles = argc > 1 ? atoi(argv[1]) : cycles;
     const struct CMUnitTest tests[] = {
-/* Neither the thread sanitizer nor an emulator allows threads after a fork beside threads. */
+/* Neither the thread sanitizer nor an emulator allows threads after a fork in a process with
+ * threads. */
 #if !defined(__SANITIZE_THREAD__) && !defined(HAL_TEST_EMULATED)
         cmocka_unit_test(forked_children_are_told),
 #endif

@@ -119,7 +119,7 @@ static void graphs_keep_memory_and_kernels(void **state)
                          mock->logged[last - 1].bindings[0].memory);
     assert_ptr_not_equal(mock->logged[last].bindings[1].memory,
                          mock->logged[last - 1].bindings[0].memory);
-    hal_graph_destroy(graph); /* the launch under way is not touched */
+    hal_graph_destroy(graph); /* the launch in flight is not touched */
     hal_device_trim(device);
     mock->hold = 0;
     assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);

@@ -156,7 +156,7 @@ static void forced_hazards_mark_the_next_command(void **state)
     assert_int_equal(touch(&hazards, &memory, 0, HAL_ACCESS_READ), 0);
 }
 
-/* One range at a time beside a plain list, for as long as the ranges move through their room. */
+/* One range at a time next to a plain list, for as long as the ranges move through their room. */
 static void random_ranges_are_marked_as_a_plain_list_says(void **state)
 {
     enum { BLOCKS = 40, STEPS = 100000 };

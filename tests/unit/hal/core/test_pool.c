@@ -185,7 +185,7 @@ static void a_dropped_batch_holds_no_memory(void **state)
     hal_buffer_release(one);
 }
 
-/* Much that two queues have under way does not keep a third from the memory that it uses again. */
+/* Much that two queues have in flight does not keep a third from the memory that it uses again. */
 static void queues_that_lag_cost_others_no_memory(void **state)
 {
     enum { LARGE = 64 << 10, LAGGING = 100, WRITES = 1000 };

@@ -72,7 +72,7 @@ static void writes_are_in_the_order_of_the_queue(void **state)
     hal_buffer_release(copy);
 }
 
-/* On a device that maps its memory the host writes it, but never under work that is under way. */
+/* On a device that maps its memory the host writes it, but never under work that is in flight. */
 static void mapped_devices_are_written_directly(void **state)
 {
     hal_device *mapped = mock_open("mock:1");
@@ -330,7 +330,7 @@ static void lost_devices_stay_lost_until_opened_anew(void **state)
     hal_device_release(anew);
 }
 
-/* What was handed over before the loss may still be under way, and uses memory and kernels. */
+/* What was handed over before the loss may still be in flight, and uses memory and kernels. */
 static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
 {
     hal_device *lost = mock_open("mock:1");

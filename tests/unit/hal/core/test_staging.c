@@ -61,7 +61,7 @@ static void idle_they_take_none(void **state)
     assert_int_equal(now.in_use_bytes, BYTES);
 }
 
-/* All lengths about the limit, and odd ones; beside them nothing changes. */
+/* All lengths about the limit, and odd ones; next to them nothing changes. */
 static void lengths(void **state)
 {
     static const uint64_t sizes[] = {1, 3, 255, 256, 257, 4096, MOST - 1, MOST, MOST + 1, 100000};
@@ -226,7 +226,7 @@ static void a_dropped_batch_is_told(void **state)
 }
 
 /* Blocks that the host touches are taken again in the order in which they were given back, so that
- * large writes in a loop find one that is idle: no more are made than two rounds have under way. */
+ * large writes in a loop find one that is idle: no more are made than two rounds have in flight. */
 static void large_writes_find_idle_memory(void **state)
 {
     enum { LARGE = 64 << 10, IN_FLIGHT = 40, ROUNDS = 40 };
@@ -240,7 +240,7 @@ static void large_writes_find_idle_memory(void **state)
         }
         assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
         assert_int_equal(hal_point_wait(before, HAL_WAIT_FOREVER), HAL_OK);
-        before = point; /* under way while the next round is written */
+        before = point; /* in flight while the next round is written */
     }
     assert_true(mock->calls[MOCK_ALLOCATE] <= 1 + 2 * IN_FLIGHT);
     assert_true(mock->calls[MOCK_WAIT] <= 3 * ROUNDS); /* the oldest is found without asking */

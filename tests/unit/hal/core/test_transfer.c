@@ -50,7 +50,7 @@ static void devices_that_reach_each_other_copy_themselves(void **state)
     end_side(&other);
 }
 
-/* After what both queues did before, before what either does later, while all is under way. */
+/* After what both queues did before, before what either does later, while all is in flight. */
 static void order_holds_on_both_queues(void **state)
 {
     side one = make_side("mock:0");
@@ -82,7 +82,7 @@ static void order_holds_on_both_queues(void **state)
     end_side(&other);
 }
 
-/* What either queue waits for, though it has recorded nothing behind it yet. */
+/* What either queue waits for, though it has recorded nothing after it yet. */
 static void the_copy_comes_after_the_waits_of_both_queues(void **state)
 {
     side one = make_side("mock:0");

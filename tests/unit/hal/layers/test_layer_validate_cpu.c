@@ -67,7 +67,7 @@ static void run(const char *name, body *write_body, int32_t result[ITEMS])
     hal_ir_builder_destroy(b);
 }
 
-/* One finding with these words; what lies outside reads as 0. */
+/* One finding with these words; memory outside reads as 0. */
 static void astray(const char *name, body *write_body, const char *first, const char *second,
                    int32_t result[ITEMS])
 {

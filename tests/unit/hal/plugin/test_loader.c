@@ -9,7 +9,7 @@
 
 static char folder[SCRATCH_BYTES];
 
-/* The one plugin of the path that is not beside the library. */
+/* The one plugin of the path that is not next to the library. */
 static const hal_plugin_report *look(const char *path, hal_registry_report **report)
 {
     setenv("HAL_PLUGIN_PATH", path, 1);
@@ -208,7 +208,7 @@ static void older_minors_work_and_their_tails_are_not_read(void **state)
     expect(TEST_PLUGINS "/old_minor", HAL_OK, "");
 }
 
-/* Promise 9: files and tables of every bad kind in front, and the good plugin behind them works. */
+/* Promise 9: files and tables of every bad kind in front, and the good plugin after them works. */
 static void bad_plugins_hide_no_other(void **state)
 {
     static const char *const bad[] = {"no_symbol", "no_table", "newer", "other_major", "short",

@@ -65,7 +65,7 @@ static void shapes_beyond_counting_are_refused(void **state)
     assert_int_equal(statistics().arrays, before);
 }
 
-/* Lengths of 0 beside lengths whose product overflows. */
+/* Lengths of 0 next to lengths whose product overflows. */
 static void empty_shapes_do_not_overflow(void **state)
 {
     static const int64_t shapes[][4] = {{0, FAR, FAR, FAR}, {FAR, FAR, FAR, 0}, {FAR, 0, FAR, FAR}};

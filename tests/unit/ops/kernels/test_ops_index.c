@@ -67,7 +67,7 @@ static void bad_tensors(void **state)
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, NULL), bad, "tensor is null");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 9, shape, &t), bad, "rank");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 2, NULL, &t), bad, "shape is null");
-    refused(ops_tensor_create(test_context, 0, 2, shape, &t), bad, "type 0");
+    refused(ops_tensor_create(test_context, 0, 2, shape, &t), bad, "got 0");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 1, negative, &t), bad, "length -2");
     refused(ops_tensor_create(test_context, HAL_TYPE_F32, 3, huge, &t), bad, "63 bits");
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &t));

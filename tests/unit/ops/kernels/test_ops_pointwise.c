@@ -286,7 +286,7 @@ static double rounded_once(hal_type from, uint64_t bits, hal_type to)
                                                              : rounded;
 }
 
-/* Halfway between two numbers of F16 or BF16, and a little beside, less than F32 can tell. */
+/* Halfway between two numbers of F16 or BF16, and a little off, less than F32 can tell. */
 static void casts_round_once(void **state)
 {
     const hal_type from[] = {HAL_TYPE_F64, HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64};
@@ -430,7 +430,7 @@ static void bad_arguments(void **state)
     three[1] = x.t;
     refused(ops_pointwise(test_context, e, three, 3, &i.t, 1), bad, "outputs[0], i32[4, 6]");
     refused(ops_unary(test_context, OPS_EXP, &i.t, &i.t), bad, "exp does not take i32");
-    refused(ops_unary(test_context, (ops_unary_function)999, &x.t, &out.t), bad, "function 999");
+    refused(ops_unary(test_context, (ops_unary_function)999, &x.t, &out.t), bad, "got 999");
     refused(ops_unary(test_context, OPS_EXP, NULL, &out.t), bad, "x is null");
     refused(ops_binary(test_context, OPS_ADD, &x.t, &i.t, &out.t), bad, "y, i32[4, 6]");
     refused(ops_binary(test_context, OPS_SHL, &x.t, &x.t, &out.t), bad, "shl does not take f32");
@@ -448,7 +448,7 @@ static void bad_arguments(void **state)
     refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "reaches beyond");
     beyond = x.t;
     beyond.type = 77;
-    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "type 77");
+    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "got 77");
     beyond = x.t;
     beyond.buffer = NULL;
     refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "x has no buffer");

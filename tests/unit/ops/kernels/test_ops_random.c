@@ -39,7 +39,7 @@ static void device_words(void **state)
     }
 }
 
-/* A part of a buffer gets its numbers, and nothing beside it is touched. */
+/* A part of a buffer gets its numbers, and nothing next to it is touched. */
 static void ranges_and_borders(void **state)
 {
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64,

@@ -349,7 +349,7 @@ static void bad_arguments(void **state)
     refused(ops_reduce(NULL, OPS_REDUCE_SUM, 1, &x.t, NULL, &y.t), bad, "context");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, NULL, NULL, &y.t), bad, "x is null");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, NULL), bad, "y is null");
-    refused(ops_reduce(test_context, (ops_reduction)9, 1, &x.t, NULL, &y.t), bad, "reduction 9");
+    refused(ops_reduce(test_context, (ops_reduction)9, 1, &x.t, NULL, &y.t), bad, "got 9");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 2, &x.t, NULL, &y.t), bad, "axis 2");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, &z.t), bad, "y f32[5]");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &i.t, NULL, &y.t), bad, "y is of f32");

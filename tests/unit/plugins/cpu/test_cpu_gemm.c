@@ -1,5 +1,5 @@
 /* The cpu plugin's matrix product against a plain product in double (long double for f64): every
- * instruction set of this machine, all transposes and types, with guard pages behind the matrices,
+ * instruction set of this machine, all transposes and types, with guard pages after the matrices,
  * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
 #include "cpu/gemm.h"
 

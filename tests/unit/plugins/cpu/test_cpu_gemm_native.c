@@ -7,7 +7,7 @@
 
 enum { BINDINGS = 8 };
 
-/* One product: what lies behind the bindings, and the description. */
+/* One product: memory after the bindings, and the description. */
 typedef struct product {
     hal_gemm_description d;
     double scalars[2];

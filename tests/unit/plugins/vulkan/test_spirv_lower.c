@@ -55,7 +55,7 @@ static void write_text(void *file, const char *line)
     fprintf(file, "%s\n", line);
 }
 
-/* The module as text, read back by the assembler, has the same words behind the header. */
+/* The module as text, read back by the assembler, has the same words after the header. */
 static void assemble(const spirv_module *module)
 {
     char path[SCRATCH_BYTES + 8], command[2 * SCRATCH_BYTES + 128];
