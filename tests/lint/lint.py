@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from architecture import LIBRARIES
+
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
 MAX_COLUMNS = 100
@@ -25,9 +27,6 @@ BACKENDS = re.compile("cuda|opencl|vulkan|metal|ptx|spir-?v", re.IGNORECASE)
 # A set-uid process heeds no variable but these; tests/secure looks at the files that read others.
 VARIABLE = re.compile(r"\bgetenv\((?!\"HAL_(BACKEND|LOG)\")")
 VARIABLES_CHECKED = ("hal/src/plugin/cache.c", "hal/src/plugin/search.c", "plugins/vulkan/quirks.c")
-# The folders of each library from the bottom up: a file includes its own folder and those before it.
-LAYERS = {"hal/src": ("base", "ir", "plugin", "core", "layers"),
-          "ops/src": ("tensor", "kernels", "gemm", "array")}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
@@ -131,7 +130,7 @@ def include_direction(root, name, lines):
 
 
 def is_upward(name, target):
-    for library, folders in LAYERS.items():
+    for library, folders in LIBRARIES.items():
         if name.startswith(library) and target.startswith(library):
             level = [folders.index(path.split("/")[2]) for path in (name, target)]
             return level[1] > level[0]

@@ -104,21 +104,6 @@ void ops_cache_key_fold(ops_cache_key *key)
     key->count = 2;
 }
 
-void ops_cache_key_append_bytes(ops_cache_key *key, const void *bytes, size_t count)
-{
-    const char *from = bytes;
-    for (; count >= sizeof(uint64_t); count -= sizeof(uint64_t), from += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, from, sizeof word);
-        ops_cache_key_append(key, word);
-    }
-    if (count) {
-        uint64_t word = 0;
-        memcpy(&word, from, count);
-        ops_cache_key_append(key, word);
-    }
-}
-
 ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *key, uint64_t hash[2])
 {
     const ops_kernel_cache *cache = &context->kernels;

@@ -27,12 +27,6 @@ typedef struct ops_cache_key {
     uint64_t words[OPS_CACHE_KEY_WORDS];
 } ops_cache_key;
 
-static inline void ops_cache_key_begin(ops_cache_key *key, uint64_t family)
-{
-    key->count = 1;
-    key->words[0] = family;
-}
-
 /* Replaces the words by two of their hash. */
 void ops_cache_key_fold(ops_cache_key *key);
 
@@ -43,9 +37,6 @@ static inline void ops_cache_key_append(ops_cache_key *key, uint64_t word)
     }
     key->words[key->count++] = word;
 }
-
-/* Appends the bytes of a structure, all of which are set: padding would make equal keys differ. */
-void ops_cache_key_append_bytes(ops_cache_key *key, const void *bytes, size_t count);
 
 /* A kernel that was made for a key. A null kernel is a product that the plugin declined. */
 typedef struct ops_entry {
