@@ -29,6 +29,8 @@ static inline int device_reset(void **state)
     return status != HAL_OK;
 }
 
+#define DEVICE_TEST(name) TEST_WITH(name, device_reset, NULL)
+
 static inline int device_end(void **state)
 {
     hal_kernel_release(kernel);

@@ -15,19 +15,28 @@ typedef struct side {
     hal_buffer *buffer; /* of SIDE_BYTES */
 } side;
 
-static inline side make_side(const char *selection)
+/* The sides of a test that are open. */
+static side sides[4];
+
+static inline side *side_open(const char *selection)
 {
-    side made = {.device = mock_open(selection)};
-    made.queue = mock_queue(made.device);
-    made.buffer = mock_buffer(made.device, SIDE_BYTES);
+    side *made = sides;
+    while (made->device) {
+        made++;
+        assert_true(made < sides + sizeof sides / sizeof *sides);
+    }
+    made->device = mock_open(selection);
+    made->queue = mock_queue(made->device);
+    made->buffer = mock_buffer(made->device, SIDE_BYTES);
     return made;
 }
 
-static inline void end_side(side *made)
+static inline void side_close(side *open)
 {
-    hal_buffer_release(made->buffer);
-    hal_queue_destroy(made->queue);
-    hal_device_release(made->device);
+    hal_buffer_release(open->buffer);
+    hal_queue_destroy(open->queue);
+    hal_device_release(open->device);
+    *open = (side){0};
 }
 
 static inline int sides_begin(void **state)
@@ -46,12 +55,16 @@ static inline int sides_reset(void **state)
 
 static inline int sides_end(void **state)
 {
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        side_close(&sides[i]);
+    }
     mock_is_clean(mock);
     mock_is_clean(two);
     return 0;
 }
 
-/* A test after which nothing may be left in either plugin. */
-#define SIDES_TEST(test) cmocka_unit_test_setup_teardown(test, sides_reset, sides_end)
+/* A test whose open sides are closed at its end, and after which nothing may be left in either
+ * plugin. */
+#define SIDES_TEST(name) TEST_WITH(name, sides_reset, sides_end)
 
 #endif

@@ -35,7 +35,7 @@ static void expect_no_arrays(void)
 static void hal_opens_a_device(void **state)
 {
 #include "example_hal.h"
-    assert_int_equal(status, HAL_OK);
+    assert_ok(status);
     hal_device_release(device);
 }
 
@@ -63,7 +63,7 @@ static void a_graph_repeats_a_step(void **unused)
     ops_graph *graph = NULL;
     ops_array *state = some(first), *w = unit();
 #include "example_graph.h"
-    assert_int_equal(ops_array_read(state, numbers, sizeof numbers), HAL_OK);
+    assert_ok(ops_array_read(state, numbers, sizeof numbers));
     for (int i = 0; i < 4; i++) {
         assert_true(fabs((double)numbers[i] - tanh(tanh(tanh((double)first[i])))) < 1e-6);
     }
@@ -82,9 +82,9 @@ static void an_expression_is_built(void **state)
 #include "example_pointwise.h"
     assert_int_equal(ops_tensor_from_host(context, HAL_TYPE_F32, 1, shape, first, &inputs[0]), 0);
     assert_int_equal(ops_tensor_from_host(context, HAL_TYPE_F32, 1, shape, second, &inputs[1]), 0);
-    assert_int_equal(ops_tensor_create(context, HAL_TYPE_F32, 1, shape, &result), HAL_OK);
-    assert_int_equal(ops_pointwise(context, chain, inputs, 2, &result, 1), HAL_OK);
-    assert_int_equal(ops_tensor_read(context, &result, numbers, sizeof numbers), HAL_OK);
+    assert_ok(ops_tensor_create(context, HAL_TYPE_F32, 1, shape, &result));
+    assert_ok(ops_pointwise(context, chain, inputs, 2, &result, 1));
+    assert_ok(ops_tensor_read(context, &result, numbers, sizeof numbers));
     for (int i = 0; i < 4; i++) {
         const double relu = fmax((double)first[i] * (double)second[i] + (double)first[i], 0.0);
         assert_true(fabs((double)numbers[i] - 1.0 / (1.0 + exp(-relu))) < 1e-6);

@@ -79,7 +79,7 @@ static void read_page(page_rows *rows)
     fclose(file);
 }
 
-static void each_opcode_and_type_has_one_row(void **state)
+TEST(each_opcode_and_type_has_one_row)
 {
     page_rows rows = {0};
     read_page(&rows);
@@ -96,10 +96,4 @@ static void each_opcode_and_type_has_one_row(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_opcode_and_type_has_one_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -14,16 +14,14 @@
 static hal_ir_builder *begin(void)
 {
     hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create("page", &b), HAL_OK);
+    assert_ok(hal_ir_builder_create("page", &b));
     return b;
 }
 
 static hal_ir_kernel *finish(hal_ir_builder *b)
 {
     hal_ir_kernel *kernel = NULL;
-    if (hal_ir_builder_finish(b, &kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    assert_ok(hal_ir_builder_finish(b, &kernel));
     hal_ir_builder_destroy(b);
     return kernel;
 }
@@ -51,16 +49,16 @@ static char *read_page(void)
     return text;
 }
 
-static void scaling(void **state)
+TEST(scaling)
 {
     hal_ir_kernel *kernel = NULL;
     float x[100], y[100] = {0};
     for (int i = 0; i < 100; i++) {
         x[i] = (float)i;
     }
-    assert_int_equal(build_scale(&kernel), HAL_OK);
+    assert_ok(build_scale(&kernel));
     char *text = NULL, *page = read_page();
-    assert_int_equal(hal_ir_print(kernel, &text), HAL_OK);
+    assert_ok(hal_ir_print(kernel, &text));
     if (strstr(page, text) == NULL) {
         fail_msg("the page does not show\n%s", text);
     }
@@ -76,7 +74,7 @@ static void scaling(void **state)
     }
 }
 
-static void pointwise_kernels(void **state)
+TEST(pointwise_kernels)
 {
     hal_ir_builder *b = begin();
     float x[64], y[64], sum[64];
@@ -108,7 +106,7 @@ static void pointwise_kernels(void **state)
         assert_true(wide[i] == (i < 100 ? 0 : (float)(i - 100)));
     }
     hal_ir_kernel *swish = NULL;
-    assert_int_equal(build_swish(&swish), HAL_OK);
+    assert_ok(build_swish(&swish));
     b = begin();
     apply(b, swish);
     hal_ir_kernel_destroy(swish);
@@ -116,7 +114,7 @@ static void pointwise_kernels(void **state)
     assert_true(fabsf(x[21] - 0.7310586f) < 1e-6f);
 }
 
-static void sums_and_blocks(void **state)
+TEST(sums_and_blocks)
 {
     hal_ir_builder *b = begin();
     float x[192], y[192] = {0}, sums[3];
@@ -153,7 +151,7 @@ static void sums_and_blocks(void **state)
     assert_memory_equal(sums, expected, sizeof sums);
 }
 
-static void counting(void **state)
+TEST(counting)
 {
     hal_ir_builder *b = begin();
     uint8_t bytes[128];
@@ -235,7 +233,7 @@ static void mistake(hal_ir_builder *b, int which)
     }
 }
 
-static void messages_are_as_the_page_says(void **state)
+TEST(messages_are_as_the_page_says)
 {
     char *page = read_page();
     char *row = strstr(page, "| the mistake | the message |");
@@ -257,23 +255,11 @@ static void messages_are_as_the_page_says(void **state)
         mistake(b, which);
         assert_int_not_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
         hal_ir_builder_destroy(b);
-        if (strstr(hal_status_message(), message) == NULL) {
-            fail_msg("row %d: `%s` lacks `%s`", which, hal_status_message(), message);
-        }
+        assert_message(message);
         row = end + 1;
     }
     assert_int_equal(which, 15);
     free(page);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scaling),
-        cmocka_unit_test(pointwise_kernels),
-        cmocka_unit_test(sums_and_blocks),
-        cmocka_unit_test(counting),
-        cmocka_unit_test(messages_are_as_the_page_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -38,9 +38,9 @@ static void the_arrays_become_one_kernel(void **state)
     hal_device *device = NULL;
     hal_queue *queue = NULL;
     ops_context *context = NULL;
-    assert_int_equal(hal_device_open("cpu", &device), HAL_OK);
-    assert_int_equal(hal_queue_create(device, &queue), HAL_OK);
-    assert_int_equal(ops_context_create(queue, &context), HAL_OK);
+    assert_ok(hal_device_open("cpu", &device));
+    assert_ok(hal_queue_create(device, &queue));
+    assert_ok(ops_context_create(queue, &context));
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, first);
     ops_array *w = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, ones);
     ops_array *b = ops_array_scalar(context, HAL_TYPE_F32, 0.25);

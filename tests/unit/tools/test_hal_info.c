@@ -30,7 +30,7 @@ static void expect(const char *words)
     }
 }
 
-static void devices_and_failures_are_listed(void **state)
+TEST(devices_and_failures_are_listed)
 {
     assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/no_driver:" TEST_PLUGINS "/needy",
                          ""),
@@ -105,7 +105,7 @@ static const char *json_value(const char *at)
     return json_space(at + digits);
 }
 
-static void json_is_json(void **state)
+TEST(json_is_json)
 {
     assert_int_equal(run(TEST_PLUGINS "/mock:" TEST_PLUGINS "/bad_name:" TEST_PLUGINS "/short",
                          "--json"),
@@ -118,7 +118,7 @@ static void json_is_json(void **state)
     expect("\"in_use_bytes\": 0");
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
     assert_int_equal(run("", "--wrong"), 2);
     expect("hal-info: expected an option of those below, got --wrong");
@@ -127,7 +127,7 @@ static void bad_arguments_are_refused(void **state)
     expect("hal-info [--json]");
 }
 
-static void a_selection_that_fits_nothing_is_no_failure(void **state)
+TEST(a_selection_that_fits_nothing_is_no_failure)
 {
     setenv("HAL_BACKEND", "nobody", 1);
     assert_int_equal(run(TEST_PLUGINS "/mock", ""), 0);
@@ -143,13 +143,4 @@ static int begin(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_and_failures_are_listed),
-        cmocka_unit_test(json_is_json),
-        cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(a_selection_that_fits_nothing_is_no_failure),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

@@ -21,7 +21,7 @@ static replay_comparison compare(hal_type type, const void *here, const void *re
     return result;
 }
 
-static void floats_are_measured(void **state)
+TEST(floats_are_measured)
 {
     const float recorded[4] = {1.0f, 100.0f, 0.0f, -2.0f};
     float here[4] = {1.0f, 100.0f, 0.0f, -2.0f};
@@ -46,7 +46,7 @@ static void floats_are_measured(void **state)
     assert_int_equal(c.ulps, 1);
 }
 
-static void special_numbers_are_measured(void **state)
+TEST(special_numbers_are_measured)
 {
     const replay_bound wide = {1e30, UINT64_MAX - 1};
     const uint32_t nan = 0x7fc00000, other_nan = 0xffc00001, infinity = 0x7f800000;
@@ -60,7 +60,7 @@ static void special_numbers_are_measured(void **state)
     assert_int_equal(c.ulps, 1);
 }
 
-static void other_types_are_measured(void **state)
+TEST(other_types_are_measured)
 {
     const uint16_t half[2] = {0x3c00, 0x4900}, half_here[2] = {0x3c01, 0x4900}; /* 1, 10 */
     replay_comparison c = compare(HAL_TYPE_F16, half_here, half, 4, by_type);
@@ -91,19 +91,19 @@ static void expect_type(const replay_memory *memory, uint64_t at, hal_type type,
     assert_int_equal(found, end);
 }
 
-static void types_lie_where_they_were_put(void **state)
+TEST(types_lie_where_they_were_put)
 {
     replay_memory memory = {0};
     expect_type(&memory, 0, HAL_TYPE_NONE, 1000);
-    assert_int_equal(replay_memory_set_type(&memory, 100, 200, HAL_TYPE_F32, 0), HAL_OK);
-    assert_int_equal(replay_memory_set_type(&memory, 120, 140, HAL_TYPE_I32, 0), HAL_OK);
-    assert_int_equal(replay_memory_set_type(&memory, 190, 300, HAL_TYPE_F64, 1), HAL_OK);
+    assert_ok(replay_memory_set_type(&memory, 100, 200, HAL_TYPE_F32, 0));
+    assert_ok(replay_memory_set_type(&memory, 120, 140, HAL_TYPE_I32, 0));
+    assert_ok(replay_memory_set_type(&memory, 190, 300, HAL_TYPE_F64, 1));
     expect_type(&memory, 0, HAL_TYPE_NONE, 100);
     expect_type(&memory, 100, HAL_TYPE_F32, 120);
     expect_type(&memory, 130, HAL_TYPE_I32, 140);
     expect_type(&memory, 140, HAL_TYPE_F32, 200);
     expect_type(&memory, 200, HAL_TYPE_F64, 300);
-    assert_int_equal(replay_memory_set_type(&memory, 110, 250, HAL_TYPE_U8, 0), HAL_OK);
+    assert_ok(replay_memory_set_type(&memory, 110, 250, HAL_TYPE_U8, 0));
     expect_type(&memory, 100, HAL_TYPE_F32, 110);
     expect_type(&memory, 110, HAL_TYPE_U8, 250);
     expect_type(&memory, 250, HAL_TYPE_F64, 300);
@@ -132,7 +132,7 @@ static hal_ir_kernel *make_lanes(uint32_t items)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_builder_create("lanes", &b), HAL_OK);
+    assert_ok(hal_ir_builder_create("lanes", &b));
     hal_ir_group_size(b, items, 2, 1);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_F32, HAL_ACCESS_WRITE);
     const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
@@ -151,13 +151,13 @@ static hal_ir_kernel *make_lanes(uint32_t items)
             hal_ir_add(b, hal_ir_mul(b, item, hal_ir_u32(b, 5)), hal_ir_u32(b, i));
         hal_ir_store(b, out, at, results[i]);
     }
-    assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &kernel));
     hal_ir_builder_destroy(b);
     return kernel;
 }
 
 /* What a kernel does with the lanes it was written for, its rewritten form does with others. */
-static void lanes_are_made_through_shared_memory(void **state)
+TEST(lanes_are_made_through_shared_memory)
 {
     static const uint32_t widths[] = {8, 16, 32}, sizes[] = {32, 20};
     const uint32_t grid[3] = {1, 1, 1};
@@ -171,7 +171,7 @@ static void lanes_are_made_through_shared_memory(void **state)
             interpret(kernel, widths[w], &to_wanted, NULL, grid);
             assert_false(replay_lanes_fit(kernel, widths[w], 64));
             assert_true(replay_lanes_fit(kernel, widths[w], widths[w]));
-            assert_int_equal(replay_fix_lanes(kernel, widths[w], &fixed), HAL_OK);
+            assert_ok(replay_fix_lanes(kernel, widths[w], &fixed));
             interpret(fixed, 4, &to_found, NULL, grid);
             assert_memory_equal(wanted, found, sizeof wanted);
             hal_ir_kernel_destroy(fixed);
@@ -183,15 +183,15 @@ static void lanes_are_made_through_shared_memory(void **state)
 enum { M = 5, N = 7, K = 6, BATCH = 2 };
 
 /* C = max(2 A B - 3 C + row, 0) with A or B stored the other way, against sums in double. */
-static void plain_products_are_right(void **state)
+TEST(plain_products_are_right)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *epilogue = NULL;
-    assert_int_equal(hal_ir_builder_create_fragment("after", &b), HAL_OK);
+    assert_ok(hal_ir_builder_create_fragment("after", &b));
     const hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
     const hal_ir_value row = hal_ir_cast(b, HAL_TYPE_F32, hal_ir_input(b, 1, HAL_TYPE_U32));
     hal_ir_output(b, 0, hal_ir_max(b, hal_ir_add(b, value, row), hal_ir_f32(b, 0.0f)));
-    assert_int_equal(hal_ir_builder_finish(b, &epilogue), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &epilogue));
     hal_ir_builder_destroy(b);
     for (int turned = 0; turned < 4; turned++) {
         const int64_t ta = turned & 1, tb = turned >> 1;
@@ -212,7 +212,7 @@ static void plain_products_are_right(void **state)
         hal_ir_kernel *ir = NULL;
         uint32_t grid[3];
         replay_plain_grid(&gemm, grid);
-        assert_int_equal(replay_plain_gemm(&gemm, epilogue, &ir), HAL_OK);
+        assert_ok(replay_plain_gemm(&gemm, epilogue, &ir));
         interpret(ir, 0, spans, scale, grid);
         hal_ir_kernel_destroy(ir);
         for (int64_t i = 0; i < 100; i++) {
@@ -232,7 +232,7 @@ static void plain_products_are_right(void **state)
     hal_ir_kernel_destroy(epilogue);
 }
 
-static void products_without_a_plain_kernel_are_refused(void **state)
+TEST(products_without_a_plain_kernel_are_refused)
 {
     hal_gemm_description gemm = {.size = sizeof gemm, .type_a = HAL_TYPE_I8, .type_b = HAL_TYPE_I8,
                                  .type_c = HAL_TYPE_I32, .batch = 1, .m = 4, .n = 4, .k = 4,
@@ -252,16 +252,4 @@ static void products_without_a_plain_kernel_are_refused(void **state)
     assert_int_equal(replay_plain_gemm(&gemm, NULL, &ir), HAL_ERROR_UNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_are_measured),
-        cmocka_unit_test(special_numbers_are_measured),
-        cmocka_unit_test(other_types_are_measured),
-        cmocka_unit_test(types_lie_where_they_were_put),
-        cmocka_unit_test(lanes_are_made_through_shared_memory),
-        cmocka_unit_test(plain_products_are_right),
-        cmocka_unit_test(products_without_a_plain_kernel_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

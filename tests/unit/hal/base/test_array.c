@@ -3,7 +3,7 @@
 #include "unit.h"
 #include "base/array.h"
 
-static void contents_stay(void **state)
+TEST(contents_stay)
 {
     uint64_t *items = NULL;
     uint32_t capacity = 0;
@@ -24,7 +24,7 @@ static void contents_stay(void **state)
     free(items);
 }
 
-static void too_many(void **state)
+TEST(too_many)
 {
     char *items = NULL;
     uint32_t capacity = 0;
@@ -44,11 +44,4 @@ static void too_many(void **state)
     free(items);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contents_stay),
-        cmocka_unit_test(too_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

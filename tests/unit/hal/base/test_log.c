@@ -18,7 +18,7 @@ static void collect(void *user, hal_log_level level, const char *message)
     strcat(seen, "\n");
 }
 
-static void levels_are_kept(void **state)
+TEST(levels_are_kept)
 {
     seen[0] = 0;
     hal_log_set_callback(collect, seen, HAL_LOG_WARN);
@@ -31,7 +31,7 @@ static void levels_are_kept(void **state)
     assert_int_equal(seen_level, HAL_LOG_WARN);
 }
 
-static void the_variable_counts_without_a_level(void **state)
+TEST(the_variable_counts_without_a_level)
 {
     setenv("HAL_LOG", "debug", 1);
     hal_log_set_callback(collect, seen, 0);
@@ -44,7 +44,7 @@ static void the_variable_counts_without_a_level(void **state)
     assert_false(hal_log_wants(HAL_LOG_ERROR));
 }
 
-static void plugins_log_through_hal(void **state)
+TEST(plugins_log_through_hal)
 {
     seen[0] = 0;
     hal_log_set_callback(collect, seen, HAL_LOG_DEBUG);
@@ -60,7 +60,7 @@ static void plugins_log_through_hal(void **state)
     hal_log_set_callback(NULL, NULL, 0);
 }
 
-static void dumps_show_both_sides_whatever_the_level(void **state)
+TEST(dumps_show_both_sides_whatever_the_level)
 {
     seen[0] = 0;
     hal_device *device = mock_open("mock");
@@ -78,7 +78,7 @@ static void dumps_show_both_sides_whatever_the_level(void **state)
 }
 
 /* Promise 4: the library prints nothing by itself. */
-static void nothing_is_printed_unless_asked(void **state)
+TEST(nothing_is_printed_unless_asked)
 {
     char path[SCRATCH_BYTES];
     const int file = scratch_file(path, "log");
@@ -111,14 +111,4 @@ static int begin(void **state)
     return mock_begin(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_printed_unless_asked),
-        cmocka_unit_test(levels_are_kept),
-        cmocka_unit_test(the_variable_counts_without_a_level),
-        cmocka_unit_test(plugins_log_through_hal),
-        cmocka_unit_test(dumps_show_both_sides_whatever_the_level),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

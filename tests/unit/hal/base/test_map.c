@@ -6,7 +6,7 @@
 enum { KEYS = 700 };
 static char objects[KEYS][16];
 
-static void random_puts_and_takes(void **state)
+TEST(random_puts_and_takes)
 {
     hal_map map = {0};
     void *values[KEYS] = {0};
@@ -46,7 +46,7 @@ static int is_address(const void *value, const void *wanted)
 }
 
 /* Values of one key are kept apart by the match, whatever is removed between them. */
-static void equal_hashes(void **state)
+TEST(equal_hashes)
 {
     enum { EACH = 100 };
     hal_map map = {0};
@@ -68,11 +68,4 @@ static void equal_hashes(void **state)
     hal_map_free(&map);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_puts_and_takes),
-        cmocka_unit_test(equal_hashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

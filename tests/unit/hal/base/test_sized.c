@@ -27,7 +27,7 @@ static void *block_of(const void *what, size_t bytes)
     return memcpy(block, what, bytes);
 }
 
-static void a_shorter_one_is_filled_up_with_zeros(void **state)
+TEST(a_shorter_one_is_filled_up_with_zeros)
 {
     struct {
         first old;
@@ -41,7 +41,7 @@ static void a_shorter_one_is_filled_up_with_zeros(void **state)
     assert_int_equal(own.two, 0);
 }
 
-static void a_longer_one_is_taken_when_its_rest_is_zeros(void **state)
+TEST(a_longer_one_is_taken_when_its_rest_is_zeros)
 {
     third *later = block_of(&(third){sizeof *later, 7, 8, 0}, sizeof *later);
     second own;
@@ -53,7 +53,7 @@ static void a_longer_one_is_taken_when_its_rest_is_zeros(void **state)
     free(later);
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+TEST(sizes_that_cannot_be_are_refused)
 {
     static const uint32_t sizes[] = {0, 4, sizeof(first) - 1, HAL_SIZED_MAX_BYTES + 1, UINT32_MAX};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -64,15 +64,15 @@ static void sizes_that_cannot_be_are_refused(void **state)
 }
 
 /* A kernel as a program of minor 0 writes it, and with sizes and versions that cannot be. */
-static void kernels_of_minor_0_are_read(void **state)
+TEST(kernels_of_minor_0_are_read)
 {
     hal_ir_kernel *copy = NULL, kernel = {.size = (uint32_t)HAL_IR_KERNEL_LEAST_BYTES,
                                           .version = HAL_IR_LEAST_VERSION,
                                           .group_size = {1, 1, 1},
                                           .name_bytes = 2,
                                           .names = "k"};
-    assert_int_equal(hal_ir_verify(&kernel), HAL_OK);
-    assert_int_equal(hal_ir_kernel_copy(&kernel, &copy), HAL_OK);
+    assert_ok(hal_ir_verify(&kernel));
+    assert_ok(hal_ir_kernel_copy(&kernel, &copy));
     assert_int_equal(copy->size, sizeof *copy);
     hal_ir_kernel_destroy(copy);
     kernel.version = HAL_IR_VERSION + 1;
@@ -86,13 +86,4 @@ static void kernels_of_minor_0_are_read(void **state)
     assert_null(copy);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shorter_one_is_filled_up_with_zeros),
-        cmocka_unit_test(a_longer_one_is_taken_when_its_rest_is_zeros),
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(kernels_of_minor_0_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

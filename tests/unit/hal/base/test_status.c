@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-static void every_status_has_its_own_name(void **state)
+TEST(every_status_has_its_own_name)
 {
     for (hal_status i = 0; i < HAL_STATUS_COUNT; i++) {
         assert_non_null(hal_status_name(i));
@@ -20,14 +20,14 @@ static void every_status_has_its_own_name(void **state)
     assert_string_equal(hal_status_name(HAL_ERROR_TIMEOUT), "HAL_ERROR_TIMEOUT");
 }
 
-static void numbers_that_are_no_status_have_a_name_too(void **state)
+TEST(numbers_that_are_no_status_have_a_name_too)
 {
     assert_string_equal(hal_status_name(-1), "HAL_STATUS_?");
     assert_string_equal(hal_status_name(HAL_STATUS_COUNT), "HAL_STATUS_?");
     assert_string_equal(hal_status_name(INT32_MIN), "HAL_STATUS_?");
 }
 
-static void fail_keeps_the_sentence_and_gives_the_status(void **state)
+TEST(fail_keeps_the_sentence_and_gives_the_status)
 {
     assert_int_equal(hal_fail(HAL_ERROR_IO, "reading %s: line %d", "x", 7), HAL_ERROR_IO);
     assert_string_equal(hal_status_message(), "reading x: line 7");
@@ -35,7 +35,7 @@ static void fail_keeps_the_sentence_and_gives_the_status(void **state)
     assert_string_equal(hal_status_message(), "loading: reading x: line 7");
 }
 
-static void long_sentences_end_in_dots(void **state)
+TEST(long_sentences_end_in_dots)
 {
     char text[3 * HAL_MESSAGE_BYTES];
     memset(text, 'a', sizeof text);
@@ -54,7 +54,7 @@ static void *fail_elsewhere(void *argument)
     return empty && strcmp(hal_status_message(), "elsewhere") == 0 ? argument : NULL;
 }
 
-static void messages_are_per_thread(void **state)
+TEST(messages_are_per_thread)
 {
     pthread_t thread;
     void *result = NULL;
@@ -66,14 +66,4 @@ static void messages_are_per_thread(void **state)
     assert_string_equal(hal_status_message(), "here");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_its_own_name),
-        cmocka_unit_test(numbers_that_are_no_status_have_a_name_too),
-        cmocka_unit_test(fail_keeps_the_sentence_and_gives_the_status),
-        cmocka_unit_test(long_sentences_end_in_dots),
-        cmocka_unit_test(messages_are_per_thread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/text.h"
 
-static void text_grows_by_what_is_added(void **state)
+TEST(text_grows_by_what_is_added)
 {
     hal_text text = {0};
     assert_string_equal(hal_text_get(&text), "");
@@ -39,7 +39,7 @@ static const char *words_of(const char *list)
     return words;
 }
 
-static void a_list_gives_its_words_and_no_empty_ones(void **state)
+TEST(a_list_gives_its_words_and_no_empty_ones)
 {
     assert_string_equal(words_of("one"), "one");
     assert_string_equal(words_of("one,two"), "one|two");
@@ -50,7 +50,7 @@ static void a_list_gives_its_words_and_no_empty_ones(void **state)
     assert_string_equal(words_of(" , "), "");
 }
 
-static void a_list_has_whole_words_only(void **state)
+TEST(a_list_has_whole_words_only)
 {
     const char *list = "native, ir,batches,,end";
     assert_true(hal_list_has(list, "native"));
@@ -65,12 +65,4 @@ static void a_list_has_whole_words_only(void **state)
     assert_false(hal_list_has("", ""));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_grows_by_what_is_added),
-        cmocka_unit_test(a_list_gives_its_words_and_no_empty_ones),
-        cmocka_unit_test(a_list_has_whole_words_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -6,37 +6,33 @@ static hal_graph *fill_and_copy(hal_buffer *a, hal_buffer *b, uint32_t pattern, 
 {
     hal_buffer *const both[2] = {a, b};
     hal_graph *graph = NULL;
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, pattern), HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE},
-                                    (hal_range){b, 0, HAL_WHOLE}),
-                     HAL_OK);
-    if (hal_graph_end(queue, both, (uint32_t)slots, &graph) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    assert_ok(hal_graph_begin(queue));
+    assert_ok(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, pattern));
+    assert_ok(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}));
+    assert_ok(hal_graph_end(queue, both, (uint32_t)slots, &graph));
     return graph;
 }
 
 static uint32_t first_word(hal_buffer *buffer)
 {
     uint32_t word = 0;
-    assert_int_equal(hal_queue_read(queue, buffer, 0, sizeof word, &word), HAL_OK);
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof word, &word));
     return word;
 }
 
-static void graphs_run_when_launched(void **state)
+DEVICE_TEST(graphs_run_when_launched)
 {
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1));
     hal_graph *graph = fill_and_copy(a, b, 7, 0);
     assert_int_equal(hal_graph_get_command_count(graph), 2);
     assert_int_equal(first_word(b), 1);
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     assert_int_equal(first_word(b), 7);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1), HAL_OK);
-        assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+        assert_ok(hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1));
+        assert_ok(hal_graph_launch(queue, graph, NULL, 0));
         assert_int_equal(first_word(b), 7);
     }
     hal_graph_destroy(graph);
@@ -44,7 +40,7 @@ static void graphs_run_when_launched(void **state)
     hal_buffer_release(b);
 }
 
-static void slots_take_other_buffers(void **state)
+DEVICE_TEST(slots_take_other_buffers)
 {
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
@@ -53,7 +49,7 @@ static void slots_take_other_buffers(void **state)
     hal_graph *graph = fill_and_copy(a, b, 9, 2);
     hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 1);
     hal_buffer *given[2] = {NULL, c};
-    assert_int_equal(hal_graph_launch(queue, graph, given, 2), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, given, 2));
     assert_int_equal(first_word(c), 9);
     assert_int_equal(first_word(b), 1);
     given[0] = c;
@@ -76,7 +72,7 @@ static void slots_take_other_buffers(void **state)
     hal_buffer_release(small);
 }
 
-static void launches_are_ordered_with_what_is_around_them(void **state)
+DEVICE_TEST(launches_are_ordered_with_what_is_around_them)
 {
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
@@ -97,22 +93,22 @@ static void launches_are_ordered_with_what_is_around_them(void **state)
     hal_buffer_release(b);
 }
 
-static void graphs_keep_memory_and_kernels(void **state)
+DEVICE_TEST(graphs_keep_memory_and_kernels)
 {
     hal_buffer *a = mock_buffer(device, 1 << 20);
     hal_buffer *b = mock_buffer(device, 1 << 20);
     hal_kernel *own = mock_kernel(device, 33);
     hal_graph *graph = NULL;
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
-    assert_int_equal(mock_dispatch(queue, own, a, b), HAL_OK);
-    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
+    assert_ok(hal_graph_begin(queue));
+    assert_ok(mock_dispatch(queue, own, a, b));
+    assert_ok(hal_graph_end(queue, NULL, 0, &graph));
     hal_kernel_release(own);
     hal_buffer_release(a);
     hal_buffer_release(b);
     hal_buffer *fresh = mock_buffer(device, 1 << 20); /* not the graph's memory */
     hal_queue_fill(queue, (hal_range){fresh, 0, 4}, 1);
     mock->hold = 1;
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     hal_queue_flush(queue, NULL);
     const uint32_t last = mock->logged_count - 1;
     assert_ptr_not_equal(mock->logged[last].bindings[0].memory,
@@ -122,12 +118,12 @@ static void graphs_keep_memory_and_kernels(void **state)
     hal_graph_destroy(graph); /* the launch in flight is not touched */
     hal_device_trim(device);
     mock->hold = 0;
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     assert_int_equal(mock->misuses, 0);
     hal_buffer_release(fresh);
 }
 
-static void what_is_not_a_command_is_refused_in_between(void **state)
+DEVICE_TEST(what_is_not_a_command_is_refused_in_between)
 {
     hal_buffer *a = mock_buffer(device, 64);
     hal_graph *graph = NULL;
@@ -135,7 +131,7 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
     hal_queue *other = mock_queue(device);
     assert_fails(hal_graph_end(queue, NULL, 0, &graph), HAL_ERROR_INVALID_STATE,
                  "queue: expected a graph in recording");
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_ok(hal_graph_begin(queue));
     assert_fails(hal_graph_begin(queue), HAL_ERROR_INVALID_STATE,
                  "queue: expected no graph in recording");
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INVALID_STATE);
@@ -148,32 +144,32 @@ static void what_is_not_a_command_is_refused_in_between(void **state)
                  "slots[0]: expected a buffer that a command of the graph uses, got one that none "
                  "uses");
     assert_null(graph);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK); /* the recording was dropped */
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL)); /* the recording was dropped */
+    assert_ok(hal_graph_begin(queue));
     hal_queue_fill(queue, (hal_range){a, 0, 4}, 1);
     hal_buffer *const twice[2] = {a, a};
     assert_fails(hal_graph_end(queue, twice, 2, &graph), HAL_ERROR_INVALID_ARGUMENT,
                  "slots[1]: expected a buffer that is in one slot only, got that of slots[0]");
-    assert_int_equal(hal_graph_begin(other), HAL_OK);
+    assert_ok(hal_graph_begin(other));
     hal_queue_fill(other, (hal_range){a, 0, 4}, 1);
     hal_queue_destroy(other); /* with a recording that was never ended */
     hal_buffer_release(a);
 }
 
-static void graphs_larger_than_a_batch_are_one_piece(void **state)
+DEVICE_TEST(graphs_larger_than_a_batch_are_one_piece)
 {
     enum { COUNT = HAL_QUEUE_BATCH_COMMANDS + 100 };
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
     hal_graph *graph = NULL;
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_ok(hal_graph_begin(queue));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+        assert_ok(mock_dispatch(queue, kernel, a, b));
     }
-    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
+    assert_ok(hal_graph_end(queue, NULL, 0, &graph));
     hal_queue_fill(queue, (hal_range){a, 0, 4}, 1);
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     assert_int_equal(mock->calls[MOCK_SUBMIT], 2);
     assert_int_equal(mock->logged_count, COUNT + 1);
     hal_graph_destroy(graph);
@@ -181,15 +177,4 @@ static void graphs_larger_than_a_batch_are_one_piece(void **state)
     hal_buffer_release(b);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(graphs_run_when_launched, device_reset),
-        cmocka_unit_test_setup(slots_take_other_buffers, device_reset),
-        cmocka_unit_test_setup(launches_are_ordered_with_what_is_around_them, device_reset),
-        cmocka_unit_test_setup(graphs_keep_memory_and_kernels, device_reset),
-        cmocka_unit_test_setup(what_is_not_a_command_is_refused_in_between, device_reset),
-        cmocka_unit_test_setup(graphs_larger_than_a_batch_are_one_piece, device_reset),
-    };
-    return cmocka_run_group_tests(tests, device_begin, device_end);
-}
+UNIT_MAIN(device_begin, device_end)

@@ -6,7 +6,7 @@
 /* The marks of all commands flushed since, as a text of '|' (after) and '.'. */
 static void expect_marks(const char *marks)
 {
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     char seen[MOCK_LOGGED + 1] = {0};
     for (uint32_t i = 0; i < mock->logged_count; i++) {
         seen[i] = mock->logged[i].command.flags & HAL_COMMAND_BARRIER ? '|' : '.';
@@ -15,19 +15,19 @@ static void expect_marks(const char *marks)
     mock->logged_count = 0;
 }
 
-static void independent_work_may_overlap(void **state)
+DEVICE_TEST(independent_work_may_overlap)
 {
     hal_buffer *buffers[8];
     for (int i = 0; i < 8; i++) {
         buffers[i] = mock_buffer(device, 1024);
     }
     for (int i = 0; i < 8; i += 2) {
-        assert_int_equal(mock_dispatch(queue, kernel, buffers[i], buffers[i + 1]), HAL_OK);
+        assert_ok(mock_dispatch(queue, kernel, buffers[i], buffers[i + 1]));
     }
     expect_marks("....");
     /* Reading together is no conflict. */
     for (int i = 1; i < 4; i++) {
-        assert_int_equal(mock_dispatch(queue, kernel, buffers[0], buffers[i]), HAL_OK);
+        assert_ok(mock_dispatch(queue, kernel, buffers[0], buffers[i]));
     }
     expect_marks("...");
     for (int i = 0; i < 8; i++) {
@@ -35,7 +35,7 @@ static void independent_work_may_overlap(void **state)
     }
 }
 
-static void each_kind_of_conflict_is_marked(void **state)
+DEVICE_TEST(each_kind_of_conflict_is_marked)
 {
     hal_buffer *a = mock_buffer(device, 1024);
     hal_buffer *b = mock_buffer(device, 1024);
@@ -53,40 +53,39 @@ static void each_kind_of_conflict_is_marked(void **state)
     hal_buffer_release(c);
 }
 
-static void ranges_count_not_buffers(void **state)
+DEVICE_TEST(ranges_count_not_buffers)
 {
     hal_buffer *a = mock_buffer(device, 1024);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, 512}, 1), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 512, 512}, 2), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 508, 4}, 3), HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 512, 64}, (hal_range){a, 576, 64}),
-                     HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){a, 576, 4}, (hal_range){a, 0, 4}), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){a, 0, 512}, 1));
+    assert_ok(hal_queue_fill(queue, (hal_range){a, 512, 512}, 2));
+    assert_ok(hal_queue_fill(queue, (hal_range){a, 508, 4}, 3));
+    assert_ok(hal_queue_copy(queue, (hal_range){a, 512, 64}, (hal_range){a, 576, 64}));
+    assert_ok(hal_queue_copy(queue, (hal_range){a, 576, 4}, (hal_range){a, 0, 4}));
     expect_marks("..|.|");
     hal_buffer_release(a);
 }
 
-static void memory_used_again_is_marked(void **state)
+DEVICE_TEST(memory_used_again_is_marked)
 {
     hal_buffer *a = mock_buffer(device, 1024);
     hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 1);
     hal_buffer_release(a);
     hal_buffer *b = mock_buffer(device, 1024);
     hal_queue_fill(queue, (hal_range){b, 0, HAL_WHOLE}, 2);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_ptr_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
     expect_marks(".|");
     hal_buffer_release(b);
 }
 
-static void a_full_list_forces_a_barrier(void **state)
+DEVICE_TEST(a_full_list_forces_a_barrier)
 {
     enum { COUNT = HAL_HAZARD_RANGES + 2 };
     hal_buffer *buffers[COUNT];
     char marks[COUNT + 1] = {0};
     for (int i = 0; i < COUNT; i++) {
         buffers[i] = mock_buffer(device, 256);
-        assert_int_equal(hal_queue_fill(queue, (hal_range){buffers[i], 0, HAL_WHOLE}, 1), HAL_OK);
+        assert_ok(hal_queue_fill(queue, (hal_range){buffers[i], 0, HAL_WHOLE}, 1));
         marks[i] = i == HAL_HAZARD_RANGES ? '|' : '.';
     }
     expect_marks(marks);
@@ -97,7 +96,7 @@ static void a_full_list_forces_a_barrier(void **state)
 
 /* A pair conflicts by the plain rule, told by looking at every earlier command since the last
  * mark, and the commands that hal marks are a superset of those. */
-static void no_conflict_is_missed(void **state)
+DEVICE_TEST(no_conflict_is_missed)
 {
     enum { COMMANDS = 300, BUFFERS = 5 };
     static struct {
@@ -116,9 +115,9 @@ static void no_conflict_is_missed(void **state)
         ranges[i].end = ranges[i].begin + 4 + (random >> 11) % 30 * 4;
         const hal_range range = {buffers[ranges[i].buffer], ranges[i].begin,
                                  ranges[i].end - ranges[i].begin};
-        assert_int_equal(hal_queue_fill(queue, range, 0), HAL_OK);
+        assert_ok(hal_queue_fill(queue, range, 0));
     }
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     int last = 0;
     int marks = 0;
     for (int i = 0; i < COMMANDS; i++) {
@@ -144,7 +143,7 @@ static int touch(hal_hazards *hazards, const hal_memory *memory, uint64_t begin,
     return hal_hazards_note(hazards, 1);
 }
 
-static void forced_hazards_mark_the_next_command(void **state)
+DEVICE_TEST(forced_hazards_mark_the_next_command)
 {
     static hal_hazards hazards;
     static hal_memory memory;
@@ -157,7 +156,7 @@ static void forced_hazards_mark_the_next_command(void **state)
 }
 
 /* One range at a time next to a plain list, for as long as the ranges move through their room. */
-static void random_ranges_are_marked_as_a_plain_list_says(void **state)
+TEST(random_ranges_are_marked_as_a_plain_list_says)
 {
     enum { BLOCKS = 40, STEPS = 100000 };
     static hal_hazards hazards;
@@ -186,17 +185,4 @@ static int begin(void **state)
     return hal_queue_set_batch(queue, HAL_QUEUE_BATCH_COMMANDS, 0) != HAL_OK;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(independent_work_may_overlap, device_reset),
-        cmocka_unit_test_setup(each_kind_of_conflict_is_marked, device_reset),
-        cmocka_unit_test_setup(ranges_count_not_buffers, device_reset),
-        cmocka_unit_test_setup(memory_used_again_is_marked, device_reset),
-        cmocka_unit_test_setup(a_full_list_forces_a_barrier, device_reset),
-        cmocka_unit_test_setup(no_conflict_is_missed, device_reset),
-        cmocka_unit_test(random_ranges_are_marked_as_a_plain_list_says),
-        cmocka_unit_test_setup(forced_hazards_mark_the_next_command, device_reset),
-    };
-    return cmocka_run_group_tests(tests, begin, device_end);
-}
+UNIT_MAIN(begin, device_end)

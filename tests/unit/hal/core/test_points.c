@@ -8,193 +8,175 @@
 static hal_point fill(side *at, uint32_t pattern)
 {
     hal_point point = {0};
-    assert_int_equal(hal_queue_fill(at->queue, (hal_range){at->buffer, 0, HAL_WHOLE}, pattern),
-                     HAL_OK);
-    assert_int_equal(hal_queue_flush(at->queue, &point), HAL_OK);
+    assert_ok(hal_queue_fill(at->queue, (hal_range){at->buffer, 0, HAL_WHOLE}, pattern));
+    assert_ok(hal_queue_flush(at->queue, &point));
     return point;
 }
 
-static void points_are_reached_in_order(void **state)
+SIDES_TEST(points_are_reached_in_order)
 {
-    side one = make_side("mock");
+    side *one = side_open("mock");
     mock->hold = 1;
-    const hal_point first = fill(&one, 1);
-    const hal_point second = fill(&one, 2);
+    const hal_point first = fill(one, 1);
+    const hal_point second = fill(one, 2);
     hal_point again;
     assert_int_equal(second.value, first.value + 1);
-    assert_int_equal(hal_queue_flush(one.queue, &again), HAL_OK);
+    assert_ok(hal_queue_flush(one->queue, &again));
     assert_int_equal(again.value, second.value);
     assert_fails(hal_point_wait(first, 0), HAL_ERROR_TIMEOUT, "not reached within 0 ns");
-    assert_fails(hal_queue_wait(one.queue, 2000000), HAL_ERROR_TIMEOUT, "2000000 ns");
+    assert_fails(hal_queue_wait(one->queue, 2000000), HAL_ERROR_TIMEOUT, "2000000 ns");
     mock->fail_with = HAL_ERROR_TIMEOUT;
     mock->fail_in[MOCK_WAIT] = 1;
     assert_fails(hal_point_wait(first, HAL_WAIT_FOREVER), HAL_ERROR_TIMEOUT,
                  "ended a wait without a time limit");
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_wait(first, 0), HAL_OK);
-    assert_int_equal(hal_point_wait((hal_point){0}, 0), HAL_OK);
-    end_side(&one);
+    assert_ok(hal_point_wait(second, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(first, 0));
+    assert_ok(hal_point_wait((hal_point){0}, 0));
 }
 
-static void points_that_were_never_given_out_are_refused(void **state)
+SIDES_TEST(points_that_were_never_given_out_are_refused)
 {
-    side one = make_side("mock");
-    side other = make_side("mock");
-    const hal_point point = fill(&one, 1);
-    const hal_point later = {one.queue, point.value + 1};
+    side *one = side_open("mock");
+    side *other = side_open("mock");
+    const hal_point point = fill(one, 1);
+    const hal_point later = {one->queue, point.value + 1};
     assert_fails(hal_point_wait(later, 0), HAL_ERROR_INVALID_ARGUMENT,
                  "hal_point_wait: point: expected a value up to ");
-    assert_fails(hal_queue_wait_point(other.queue, later), HAL_ERROR_INVALID_ARGUMENT,
+    assert_fails(hal_queue_wait_point(other->queue, later), HAL_ERROR_INVALID_ARGUMENT,
                  "hal_queue_wait_point: point: expected a value up to ");
     assert_fails(hal_point_wait((hal_point){NULL, 3}, 0), HAL_ERROR_INVALID_ARGUMENT,
                  "expected value 0 without a queue, got 3");
-    end_side(&one);
-    end_side(&other);
 }
 
-static void queues_of_a_device_wait_in_the_plugin(void **state)
+SIDES_TEST(queues_of_a_device_wait_in_the_plugin)
 {
-    side one = make_side("mock");
-    side other = make_side("mock");
+    side *one = side_open("mock");
+    side *other = side_open("mock");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
+    const hal_point point = fill(one, 7);
     const uint32_t before = mock->calls[MOCK_SUBMIT];
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point behind = fill(&other, 8);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point behind = fill(other, 8);
     assert_int_equal(mock->calls[MOCK_SUBMIT], before + 1);
     assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
-    end_side(&one);
-    end_side(&other);
+    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(point, 0));
 }
 
 /* Of memory that the host sees, too, where nothing has to be recorded to read it. */
-static void reading_comes_after_what_the_queue_waits_for(void **state)
+SIDES_TEST(reading_comes_after_what_the_queue_waits_for)
 {
-    side one = make_side("mock:2");
-    side other = make_side("mock:2");
+    side *one = side_open("mock:2");
+    side *other = side_open("mock:2");
     uint32_t seen = 0;
     mock->slow = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    assert_int_equal(hal_queue_read(other.queue, one.buffer, 0, sizeof seen, &seen), HAL_OK);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    assert_ok(hal_queue_read(other->queue, one->buffer, 0, sizeof seen, &seen));
     assert_int_equal(seen, 7);
-    end_side(&one);
-    end_side(&other);
 }
 
 /* Also where the host could write at once, as nothing uses the memory: the point behind the write
- * is behind what its queue waits for. */
-static void a_write_comes_after_what_the_queue_waits_for(void **state)
+ * is after what its queue waits for. */
+SIDES_TEST(a_write_comes_after_what_the_queue_waits_for)
 {
-    side one = make_side("mock");
-    side other = make_side("mock");
+    side *one = side_open("mock");
+    side *other = side_open("mock");
     const uint32_t word = 5;
     hal_buffer *unused = NULL;
     hal_point behind;
-    assert_int_equal(hal_buffer_create(other.device, HAL_MEMORY_SHARED, 64, &unused), HAL_OK);
+    assert_ok(hal_buffer_create(other->device, HAL_MEMORY_SHARED, 64, &unused));
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    assert_int_equal(hal_queue_write(other.queue, unused, 0, &word, sizeof word), HAL_OK);
-    assert_int_equal(hal_queue_flush(other.queue, &behind), HAL_OK);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    assert_ok(hal_queue_write(other->queue, unused, 0, &word, sizeof word));
+    assert_ok(hal_queue_flush(other->queue, &behind));
     assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
     uint32_t seen = 0;
-    assert_int_equal(hal_queue_read(other.queue, unused, 0, sizeof seen, &seen), HAL_OK);
+    assert_ok(hal_queue_read(other->queue, unused, 0, sizeof seen, &seen));
     assert_int_equal(seen, word);
     hal_buffer_release(unused);
-    end_side(&one);
-    end_side(&other);
 }
 
-static void other_plugins_are_waited_for_by_hal(void **state)
+SIDES_TEST(other_plugins_are_waited_for_by_hal)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
     const uint32_t before = two->calls[MOCK_SUBMIT];
-    const hal_point held = fill(&other, 1);
-    const hal_point held_too = fill(&other, 2);
+    const hal_point held = fill(other, 1);
+    const hal_point held_too = fill(other, 2);
     assert_int_equal(two->calls[MOCK_SUBMIT], before);
     assert_int_equal(hal_point_wait(held, 0), HAL_ERROR_TIMEOUT);
     assert_int_equal(hal_point_wait(held_too, 1000000), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
     /* The next call on either queue moves it on. */
-    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_queue_flush(one.queue, NULL), HAL_OK);
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_flush(one->queue, NULL));
     assert_int_equal(two->calls[MOCK_SUBMIT], before + 2);
-    assert_int_equal(hal_point_wait(held_too, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_point_wait(held_too, HAL_WAIT_FOREVER));
     uint32_t value;
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
+    assert_ok(hal_queue_read(other->queue, other->buffer, 0, sizeof value, &value));
     assert_int_equal(value, 2);
-    end_side(&one);
-    end_side(&other);
 }
 
-static void waiting_for_a_held_batch_waits_for_what_holds_it(void **state)
+SIDES_TEST(waiting_for_a_held_batch_waits_for_what_holds_it)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
-    side third = make_side("mock:1");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
+    side *third = side_open("mock:1");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point held = fill(&other, 1);
-    assert_int_equal(hal_queue_wait_point(third.queue, held), HAL_OK);
-    const hal_point held_twice = fill(&third, 2);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
+    assert_ok(hal_queue_wait_point(third->queue, held));
+    const hal_point held_twice = fill(third, 2);
     assert_int_equal(hal_point_wait(held_twice, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(held_twice, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
-    assert_int_equal(hal_point_wait(held, 0), HAL_OK);
-    end_side(&third);
-    end_side(&one);
-    end_side(&other);
+    assert_ok(hal_point_wait(held_twice, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(point, 0));
+    assert_ok(hal_point_wait(held, 0));
 }
 
-static void a_queue_of_the_device_behind_a_held_one_is_held_too(void **state)
+SIDES_TEST(a_queue_of_the_device_behind_a_held_one_is_held_too)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
-    side beside = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
+    side *next = side_open("mock_two");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point held = fill(&other, 1);
-    assert_int_equal(hal_queue_wait_point(beside.queue, held), HAL_OK);
-    const hal_point behind = fill(&beside, 2);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
+    assert_ok(hal_queue_wait_point(next->queue, held));
+    const hal_point behind = fill(next, 2);
     assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
-    end_side(&beside);
-    end_side(&one);
-    end_side(&other);
+    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
 }
 
-static void destroying_either_queue_ends_well(void **state)
+SIDES_TEST(destroying_either_queue_ends_well)
 {
     for (int round = 0; round < 2; round++) {
-        side one = make_side("mock");
-        side other = make_side("mock_two");
+        side *one = side_open("mock");
+        side *other = side_open("mock_two");
         mock->hold = 1;
-        const hal_point point = fill(&one, 7);
-        assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-        const hal_point held = fill(&other, 9);
+        const hal_point point = fill(one, 7);
+        assert_ok(hal_queue_wait_point(other->queue, point));
+        const hal_point held = fill(other, 9);
         mock->hold = 0;
         if (round == 0) {
-            end_side(&one);
-            assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
-            end_side(&other);
+            side_close(one);
+            assert_ok(hal_point_wait(held, HAL_WAIT_FOREVER));
+            side_close(other);
         } else {
-            end_side(&other);
-            end_side(&one);
+            side_close(other);
+            side_close(one);
         }
         mock_is_clean(mock);
         mock_is_clean(two);
@@ -202,147 +184,132 @@ static void destroying_either_queue_ends_well(void **state)
 }
 
 /* The wait outlives the device that it names. */
-static void a_wait_for_a_closed_device_is_over(void **state)
+SIDES_TEST(a_wait_for_a_closed_device_is_over)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
     mock->hold = 0;
-    end_side(&one);
-    assert_int_equal(hal_point_wait(point, 0), HAL_OK);
-    const hal_point behind = fill(&other, 3);
-    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
-    end_side(&other);
+    side_close(one);
+    assert_ok(hal_point_wait(point, 0));
+    const hal_point behind = fill(other, 3);
+    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
 }
 
-static void a_queue_stays_as_long_as_batches_name_it(void **state)
+SIDES_TEST(a_queue_stays_as_long_as_batches_name_it)
 {
-    side one = make_side("mock");
-    side other = make_side("mock");
+    side *one = side_open("mock");
+    side *other = side_open("mock");
     mock->slow = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point behind = fill(&other, 8);
-    end_side(&one);
-    assert_int_equal(hal_point_wait(behind, HAL_WAIT_FOREVER), HAL_OK);
-    end_side(&other);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point behind = fill(other, 8);
+    side_close(one);
+    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
 }
 
-static void a_held_batch_that_fails_is_reported_once(void **state)
+SIDES_TEST(a_held_batch_that_fails_is_reported_once)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point held = fill(&other, 1);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
     two->fail_in[MOCK_SUBMIT] = 1;
     two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
-    assert_fails(hal_queue_flush(other.queue, NULL), HAL_ERROR_OUT_OF_MEMORY,
+    assert_ok(hal_point_wait(held, HAL_WAIT_FOREVER));
+    assert_fails(hal_queue_flush(other->queue, NULL), HAL_ERROR_OUT_OF_MEMORY,
                  "waited for another device was dropped");
-    assert_int_equal(hal_queue_flush(other.queue, NULL), HAL_OK);
-    const hal_point later = fill(&other, 2);
+    assert_ok(hal_queue_flush(other->queue, NULL));
+    const hal_point later = fill(other, 2);
     assert_int_equal(later.value, held.value + 1);
-    assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
-    end_side(&one);
-    end_side(&other);
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
 /* What was recorded, not flushed, behind a held batch that failed runs before the queue ends. */
-static void a_failure_of_a_held_batch_ends_no_work(void **state)
+SIDES_TEST(a_failure_of_a_held_batch_ends_no_work)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point held = fill(&other, 1);
-    assert_int_equal(hal_queue_fill(other.queue, (hal_range){other.buffer, 0, HAL_WHOLE}, 2),
-                     HAL_OK);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
+    assert_ok(hal_queue_fill(other->queue, (hal_range){other->buffer, 0, HAL_WHOLE}, 2));
     two->fail_in[MOCK_SUBMIT] = 1;
     two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_OK);
-    hal_queue_destroy(other.queue); /* the log has the failure */
-    other.queue = mock_queue(other.device);
+    assert_ok(hal_point_wait(held, HAL_WAIT_FOREVER));
+    hal_queue_destroy(other->queue); /* the log has the failure */
+    other->queue = mock_queue(other->device);
     uint32_t value = 0;
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
+    assert_ok(hal_queue_read(other->queue, other->buffer, 0, sizeof value, &value));
     assert_int_equal(value, 2);
-    end_side(&one);
-    end_side(&other);
 }
 
 /* A queue whose device is lost takes what is held of it along, whatever it waits for. */
-static void a_held_batch_goes_with_its_lost_device(void **state)
+SIDES_TEST(a_held_batch_goes_with_its_lost_device)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
-    side beside = {
-        .device = other.device, .queue = mock_queue(other.device), .buffer = other.buffer};
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
+    hal_queue *second = mock_queue(other->device);
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    fill(&other, 1);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    fill(other, 1);
     two->fail_in[MOCK_SUBMIT] = 1;
     two->fail_with = HAL_ERROR_DEVICE_LOST;
-    assert_int_equal(hal_queue_fill(beside.queue, (hal_range){other.buffer, 0, HAL_WHOLE}, 3),
-                     HAL_OK);
-    assert_int_equal(hal_queue_flush(beside.queue, NULL), HAL_ERROR_DEVICE_LOST);
-    hal_queue_destroy(beside.queue);
-    end_side(&other);
+    assert_ok(hal_queue_fill(second, (hal_range){other->buffer, 0, HAL_WHOLE}, 3));
+    assert_int_equal(hal_queue_flush(second, NULL), HAL_ERROR_DEVICE_LOST);
+    hal_queue_destroy(second);
+    side_close(other);
     mock->hold = 0;
-    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    const hal_point later = fill(&one, 8);
-    assert_int_equal(hal_point_wait(later, HAL_WAIT_FOREVER), HAL_OK);
-    end_side(&one);
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    const hal_point later = fill(one, 8);
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
-static void transfers_cross_plugins(void **state)
+SIDES_TEST(transfers_cross_plugins)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two:1");
-    fill(&one, 0x01020304);
-    assert_int_equal(hal_queue_transfer(one.queue, one.buffer, 4, other.queue, other.buffer, 1,
-                                        4000),
-                     HAL_OK);
+    side *one = side_open("mock");
+    side *other = side_open("mock_two:1");
+    fill(one, 0x01020304);
+    assert_ok(hal_queue_transfer(one->queue, one->buffer, 4, other->queue, other->buffer, 1, 4000));
     uint8_t bytes[4001];
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof bytes, bytes), HAL_OK);
+    assert_ok(hal_queue_read(other->queue, other->buffer, 0, sizeof bytes, bytes));
     assert_int_equal(bytes[1], 4);
     assert_int_equal(bytes[4000], 1);
-    end_side(&one);
-    end_side(&other);
 }
 
-static void time_between_points(void **state)
+SIDES_TEST(time_between_points)
 {
-    side one = make_side("mock");
+    side *one = side_open("mock");
     uint64_t nanoseconds = 0;
-    const hal_point first = fill(&one, 1);
-    const hal_point second = fill(&one, 2);
-    assert_int_equal(hal_queue_wait(one.queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_get_elapsed(first, second, &nanoseconds), HAL_OK);
+    const hal_point first = fill(one, 1);
+    const hal_point second = fill(one, 2);
+    assert_ok(hal_queue_wait(one->queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_get_elapsed(first, second, &nanoseconds));
     assert_int_equal(nanoseconds, 1000);
     assert_fails(hal_point_get_elapsed(second, first, &nanoseconds), HAL_ERROR_INVALID_ARGUMENT,
                  "not before first");
     assert_fails(hal_point_get_elapsed(first, second, NULL), HAL_ERROR_INVALID_ARGUMENT,
                  "nanoseconds: expected a valid pointer, got null");
-    assert_fails(hal_point_get_elapsed((hal_point){one.queue, 0}, second, &nanoseconds),
+    assert_fails(hal_point_get_elapsed((hal_point){one->queue, 0}, second, &nanoseconds),
                  HAL_ERROR_INVALID_ARGUMENT, "expected the point of a batch, got 0");
     mock->hold = 1;
-    const hal_point third = fill(&one, 3);
+    const hal_point third = fill(one, 3);
     assert_fails(hal_point_get_elapsed(first, third, &nanoseconds), HAL_ERROR_INVALID_STATE,
                  "second: expected a reached point");
     mock->hold = 0;
-    end_side(&one);
-    one = make_side("mock:1");
-    const hal_point fourth = fill(&one, 4);
+    side_close(one);
+    one = side_open("mock:1");
+    const hal_point fourth = fill(one, 4);
     assert_fails(hal_point_get_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
                  "does not support HAL_ABILITY_TIMESTAMPS");
-    end_side(&one);
 }
 
 static void *release_later(void *argument)
@@ -352,20 +319,18 @@ static void *release_later(void *argument)
     return argument;
 }
 
-static void points_may_be_waited_for_from_any_thread(void **state)
+SIDES_TEST(points_may_be_waited_for_from_any_thread)
 {
-    side one = make_side("mock");
-    side other = make_side("mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
     pthread_t thread;
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    const hal_point held = fill(&other, 1);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
     assert_int_equal(pthread_create(&thread, NULL, release_later, NULL), 0);
-    assert_int_equal(hal_point_wait(held, 5000000000u), HAL_OK);
+    assert_ok(hal_point_wait(held, 5000000000u));
     pthread_join(thread, NULL);
-    end_side(&one);
-    end_side(&other);
 }
 
 static _Atomic int progress;
@@ -423,15 +388,15 @@ static int progresses_during(_Atomic int *stalled, void *(*function)(void *), vo
 static void a_stalled_advance_stalls_no_other_queue(enum mock_entry entry)
 {
     mock_state *stalled = entry == MOCK_SUBMIT ? two : mock;
-    side one = make_side("mock");
-    side other = make_side("mock_two");
-    side third = make_side(entry == MOCK_SUBMIT ? "mock" : "mock_two");
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
+    side *third = side_open(entry == MOCK_SUBMIT ? "mock" : "mock_two");
     pthread_t waiter;
     void *result = NULL;
     mock->hold = 1;
-    const hal_point point = fill(&one, 7);
-    assert_int_equal(hal_queue_wait_point(other.queue, point), HAL_OK);
-    hal_point held = fill(&other, 1);
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    hal_point held = fill(other, 1);
     const uint32_t before = stalled->calls[entry];
     stalled->stall[entry] = 1;
     mock->hold = 0;
@@ -439,7 +404,7 @@ static void a_stalled_advance_stalls_no_other_queue(enum mock_entry entry)
     while (stalled->calls[entry] == before) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    const int flushes = progresses_during(&stalled->stall[entry], flush_and_wait, &third);
+    const int flushes = progresses_during(&stalled->stall[entry], flush_and_wait, third);
     const int times_out =
         flushes && progresses_during(&stalled->stall[entry], wait_for_held_briefly, &held);
     stalled->stall[entry] = 0;
@@ -448,20 +413,17 @@ static void a_stalled_advance_stalls_no_other_queue(enum mock_entry entry)
     assert_int_equal(flushes, 1);
     assert_int_equal(times_out, 1);
     uint32_t value = 0;
-    assert_int_equal(hal_queue_read(other.queue, other.buffer, 0, sizeof value, &value), HAL_OK);
+    assert_ok(hal_queue_read(other->queue, other->buffer, 0, sizeof value, &value));
     assert_int_equal(value, 1);
-    end_side(&third);
-    end_side(&other);
-    end_side(&one);
 }
 
-static void submitting_a_held_batch_stalls_no_other_queue(void **state)
+SIDES_TEST(submitting_a_held_batch_stalls_no_other_queue)
 {
     (void)state;
     a_stalled_advance_stalls_no_other_queue(MOCK_SUBMIT);
 }
 
-static void polling_for_a_held_batch_stalls_no_other_queue(void **state)
+SIDES_TEST(polling_for_a_held_batch_stalls_no_other_queue)
 {
     (void)state;
     a_stalled_advance_stalls_no_other_queue(MOCK_WAIT);
@@ -476,28 +438,4 @@ static int begin(void **state)
     return failed;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SIDES_TEST(points_are_reached_in_order),
-        SIDES_TEST(points_that_were_never_given_out_are_refused),
-        SIDES_TEST(queues_of_a_device_wait_in_the_plugin),
-        SIDES_TEST(reading_comes_after_what_the_queue_waits_for),
-        SIDES_TEST(a_write_comes_after_what_the_queue_waits_for),
-        SIDES_TEST(other_plugins_are_waited_for_by_hal),
-        SIDES_TEST(waiting_for_a_held_batch_waits_for_what_holds_it),
-        SIDES_TEST(a_queue_of_the_device_behind_a_held_one_is_held_too),
-        SIDES_TEST(destroying_either_queue_ends_well),
-        SIDES_TEST(a_wait_for_a_closed_device_is_over),
-        SIDES_TEST(a_queue_stays_as_long_as_batches_name_it),
-        SIDES_TEST(a_held_batch_that_fails_is_reported_once),
-        SIDES_TEST(a_failure_of_a_held_batch_ends_no_work),
-        SIDES_TEST(a_held_batch_goes_with_its_lost_device),
-        SIDES_TEST(transfers_cross_plugins),
-        SIDES_TEST(time_between_points),
-        SIDES_TEST(points_may_be_waited_for_from_any_thread),
-        SIDES_TEST(submitting_a_held_batch_stalls_no_other_queue),
-        SIDES_TEST(polling_for_a_held_batch_stalls_no_other_queue),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

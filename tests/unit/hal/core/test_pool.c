@@ -7,16 +7,24 @@
 static hal_memory_statistics memory_now(void)
 {
     hal_memory_statistics now;
-    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
+    assert_ok(hal_device_get_memory(device, &now));
     return now;
 }
 
 static void touch(hal_queue *on, hal_buffer *buffer)
 {
-    assert_int_equal(hal_queue_fill(on, (hal_range){buffer, 0, 4}, 1), HAL_OK);
+    assert_ok(hal_queue_fill(on, (hal_range){buffer, 0, 4}, 1));
 }
 
-static void released_memory_comes_back_without_the_driver(void **state)
+static int reset(void **state)
+{
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    hal_device_trim(device);
+    mock_reset(mock);
+    return 0;
+}
+
+TEST_WITH(released_memory_comes_back_without_the_driver, reset, NULL)
 {
     hal_buffer_release(mock_buffer(device, 4 << 20));
     const uint32_t before = mock->calls[MOCK_ALLOCATE];
@@ -31,7 +39,7 @@ static void released_memory_comes_back_without_the_driver(void **state)
     assert_true(memory_now().reuse_count >= 1000);
 }
 
-static void the_best_fit_is_taken(void **state)
+TEST_WITH(the_best_fit_is_taken, reset, NULL)
 {
     static const uint64_t sizes[] = {10u << 20, 8u << 20, 12u << 20};
     hal_buffer *buffers[3];
@@ -54,7 +62,7 @@ static void the_best_fit_is_taken(void **state)
     hal_buffer_release(buffer);
 }
 
-static void little_is_wasted(void **state)
+TEST_WITH(little_is_wasted, reset, NULL)
 {
     for (uint64_t bytes = 1; bytes < UINT64_C(1) << 28; bytes = bytes * 5 / 4 + 1) {
         hal_device_trim(device);
@@ -69,7 +77,7 @@ static void little_is_wasted(void **state)
     }
 }
 
-static void another_queue_waits_for_the_last_use(void **state)
+TEST_WITH(another_queue_waits_for_the_last_use, reset, NULL)
 {
     hal_queue *other = mock_queue(device);
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
@@ -85,13 +93,13 @@ static void another_queue_waits_for_the_last_use(void **state)
     assert_ptr_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
     mock->hold = 0;
     /* The mock runs a queue only behind its waits: reaching the second means the first is. */
-    assert_int_equal(hal_point_wait(second, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_wait(first, 0), HAL_OK);
+    assert_ok(hal_point_wait(second, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(first, 0));
     hal_buffer_release(buffer);
     hal_queue_destroy(other);
 }
 
-static void work_not_yet_flushed_is_never_waited_for(void **state)
+TEST_WITH(work_not_yet_flushed_is_never_waited_for, reset, NULL)
 {
     hal_queue *other = mock_queue(device);
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
@@ -100,15 +108,15 @@ static void work_not_yet_flushed_is_never_waited_for(void **state)
     buffer = mock_buffer(device, 1 << 20); /* the same block, as this thread used it last */
     touch(other, buffer);                  /* but the other queue cannot wait for that */
     hal_point point;
-    assert_int_equal(hal_queue_flush(other, &point), HAL_OK);
-    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(other, &point));
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_ptr_not_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
     hal_buffer_release(buffer);
     hal_queue_destroy(other);
 }
 
-static void mapping_never_meets_work_under_way(void **state)
+TEST_WITH(mapping_never_meets_work_under_way, reset, NULL)
 {
     hal_buffer *buffer = NULL;
     hal_buffer *target = mock_buffer(device, 4096);
@@ -116,28 +124,27 @@ static void mapping_never_meets_work_under_way(void **state)
     mock->hold = 1;
     void *seen[8];
     for (int i = 0; i < 8; i++) {
-        assert_int_equal(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 4096, &buffer), HAL_OK);
-        assert_int_equal(hal_buffer_map_begin(buffer, &pointer), HAL_OK);
+        assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 4096, &buffer));
+        assert_ok(hal_buffer_map_begin(buffer, &pointer));
         assert_fails(hal_buffer_map_begin(buffer, &pointer), HAL_ERROR_INVALID_STATE,
                      "is mapped already");
         assert_null(pointer);
-        assert_int_equal(hal_buffer_map_end(buffer), HAL_OK);
-        assert_int_equal(hal_buffer_map_begin(buffer, &pointer), HAL_OK);
+        assert_ok(hal_buffer_map_end(buffer));
+        assert_ok(hal_buffer_map_begin(buffer, &pointer));
         seen[i] = pointer;
         memset(pointer, i, 4096);
-        assert_int_equal(hal_buffer_map_end(buffer), HAL_OK);
+        assert_ok(hal_buffer_map_end(buffer));
         assert_fails(hal_buffer_map_end(buffer), HAL_ERROR_INVALID_STATE, "is not mapped");
         for (int j = 0; j < i; j++) {
             assert_ptr_not_equal(seen[i], seen[j]);
         }
-        assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 512},
-                                        (hal_range){target, (uint64_t)i * 512, 512}),
-                         HAL_OK);
+        assert_ok(hal_queue_copy(queue, (hal_range){buffer, 0, 512},
+                                 (hal_range){target, (uint64_t)i * 512, 512}));
         hal_buffer_release(buffer);
     }
     mock->hold = 0;
     uint8_t bytes[4096];
-    assert_int_equal(hal_queue_read(queue, target, 0, sizeof bytes, bytes), HAL_OK);
+    assert_ok(hal_queue_read(queue, target, 0, sizeof bytes, bytes));
     for (int i = 0; i < 4096; i++) {
         assert_int_equal(bytes[i], i / 512);
     }
@@ -147,7 +154,7 @@ static void mapping_never_meets_work_under_way(void **state)
 }
 
 /* Promise 22. */
-static void out_of_memory_trims_and_tries_again(void **state)
+TEST_WITH(out_of_memory_trims_and_tries_again, reset, NULL)
 {
     mock->memory_limit = UINT64_C(256) << 20;
     hal_buffer *one = mock_buffer(device, 100 << 20);
@@ -172,7 +179,7 @@ static void out_of_memory_trims_and_tries_again(void **state)
 }
 
 /* A batch that the device did not take has used nothing: what it named goes back like all else. */
-static void a_dropped_batch_holds_no_memory(void **state)
+TEST_WITH(a_dropped_batch_holds_no_memory, reset, NULL)
 {
     mock->memory_limit = UINT64_C(256) << 20;
     hal_buffer *one = mock_buffer(device, 100 << 20);
@@ -186,7 +193,7 @@ static void a_dropped_batch_holds_no_memory(void **state)
 }
 
 /* Much that two queues have in flight does not keep a third from the memory that it uses again. */
-static void queues_that_lag_cost_others_no_memory(void **state)
+TEST_WITH(queues_that_lag_cost_others_no_memory, reset, NULL)
 {
     enum { LARGE = 64 << 10, LAGGING = 100, WRITES = 1000 };
     static uint8_t data[LARGE];
@@ -194,15 +201,15 @@ static void queues_that_lag_cost_others_no_memory(void **state)
     hal_buffer *buffer = mock_buffer(device, LARGE);
     hal_buffer *beside = mock_buffer(device, LARGE);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(hal_queue_set_batch(others[i], LAGGING, LAGGING), HAL_OK);
+        assert_ok(hal_queue_set_batch(others[i], LAGGING, LAGGING));
     }
     for (int i = 0; i < 2 * LAGGING; i++) {
-        assert_int_equal(hal_queue_write(others[i % 2], beside, 0, data, LARGE), HAL_OK);
+        assert_ok(hal_queue_write(others[i % 2], beside, 0, data, LARGE));
     }
     const uint32_t before = mock->calls[MOCK_ALLOCATE];
     for (int i = 0; i < WRITES; i++) {
-        assert_int_equal(hal_queue_write(queue, buffer, 0, data, LARGE), HAL_OK);
-        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+        assert_ok(hal_queue_write(queue, buffer, 0, data, LARGE));
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     }
     assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
     hal_buffer_release(buffer);
@@ -233,7 +240,7 @@ static void *create_small(void *argument)
 }
 
 /* A thread without memory waits for the device; other threads allocate and release meanwhile. */
-static void a_trim_that_waits_stalls_no_other_thread(void **state)
+TEST_WITH(a_trim_that_waits_stalls_no_other_thread, reset, NULL)
 {
     (void)state;
     enum { PATIENCE_MS = 2000 };
@@ -242,7 +249,7 @@ static void a_trim_that_waits_stalls_no_other_thread(void **state)
     hal_buffer *busy = mock_buffer(device, 100 << 20);
     mock->hold = 1;
     touch(queue, busy);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     hal_buffer_release(busy);
     pthread_t threads[2];
     void *results[2];
@@ -264,14 +271,14 @@ static void a_trim_that_waits_stalls_no_other_thread(void **state)
     assert_int_equal(progress_while_waiting, 1);
 }
 
-static void exact_sizes_are_tried_when_memory_is_short(void **state)
+TEST_WITH(exact_sizes_are_tried_when_memory_is_short, reset, NULL)
 {
     mock->memory_limit = (1 << 20) + 300000;
     hal_buffer *buffer = mock_buffer(device, (1 << 20) + 299000);
     hal_buffer_release(buffer);
 }
 
-static void the_pool_keeps_a_part_of_the_memory_at_most(void **state)
+TEST_WITH(the_pool_keeps_a_part_of_the_memory_at_most, reset, NULL)
 {
     hal_buffer *buffers[9];
     for (int i = 0; i < 9; i++) {
@@ -283,57 +290,29 @@ static void the_pool_keeps_a_part_of_the_memory_at_most(void **state)
     }
 }
 
-static void trimming_gives_all_back(void **state)
+TEST_WITH(trimming_gives_all_back, reset, NULL)
 {
     for (int i = 1; i < 40; i++) {
         hal_buffer_release(mock_buffer(device, (uint64_t)i * 77777));
     }
     assert_true(memory_now().pooled_bytes > 0);
-    assert_int_equal(hal_device_trim(device), HAL_OK);
+    assert_ok(hal_device_trim(device));
     assert_int_equal(memory_now().pooled_bytes, 0);
     assert_int_equal(mock->live_memories, 0);
 }
 
 /* Promise 22: 100,000 calls. */
-static void processes_do_not_grow(void **state)
+TEST_WITH(processes_do_not_grow, reset, NULL)
 {
     hal_buffer *source = mock_buffer(device, 1000);
     for (int i = 0; i < 100000; i++) {
         hal_buffer *buffer = mock_buffer(device, 1000 + (uint64_t)(i % 50) * 100);
-        assert_int_equal(hal_queue_copy(queue, (hal_range){source, 0, 1000},
-                                        (hal_range){buffer, 0, 1000}),
-                         HAL_OK);
+        assert_ok(hal_queue_copy(queue, (hal_range){source, 0, 1000},
+                                 (hal_range){buffer, 0, 1000}));
         hal_buffer_release(buffer);
     }
     assert_true(mock->live_memories < 60);
     hal_buffer_release(source);
 }
 
-static int reset(void **state)
-{
-    hal_queue_wait(queue, HAL_WAIT_FOREVER);
-    hal_device_trim(device);
-    mock_reset(mock);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(released_memory_comes_back_without_the_driver, reset),
-        cmocka_unit_test_setup(the_best_fit_is_taken, reset),
-        cmocka_unit_test_setup(little_is_wasted, reset),
-        cmocka_unit_test_setup(another_queue_waits_for_the_last_use, reset),
-        cmocka_unit_test_setup(work_not_yet_flushed_is_never_waited_for, reset),
-        cmocka_unit_test_setup(mapping_never_meets_work_under_way, reset),
-        cmocka_unit_test_setup(out_of_memory_trims_and_tries_again, reset),
-        cmocka_unit_test_setup(a_dropped_batch_holds_no_memory, reset),
-        cmocka_unit_test_setup(queues_that_lag_cost_others_no_memory, reset),
-        cmocka_unit_test_setup(a_trim_that_waits_stalls_no_other_thread, reset),
-        cmocka_unit_test_setup(exact_sizes_are_tried_when_memory_is_short, reset),
-        cmocka_unit_test_setup(the_pool_keeps_a_part_of_the_memory_at_most, reset),
-        cmocka_unit_test_setup(trimming_gives_all_back, reset),
-        cmocka_unit_test_setup(processes_do_not_grow, reset),
-    };
-    return cmocka_run_group_tests(tests, device_begin, device_end);
-}
+UNIT_MAIN(device_begin, device_end)

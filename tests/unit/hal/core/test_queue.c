@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-static void writes_come_back(void **state)
+DEVICE_TEST(writes_come_back)
 {
     hal_buffer *buffer = mock_buffer(device, 1000);
     char in[1000];
@@ -11,26 +11,26 @@ static void writes_come_back(void **state)
     for (size_t i = 0; i < sizeof in; i++) {
         in[i] = (char)(i * 7);
     }
-    assert_int_equal(hal_queue_write(queue, buffer, 0, in, sizeof in), HAL_OK);
+    assert_ok(hal_queue_write(queue, buffer, 0, in, sizeof in));
     memset(in, 1, 10); /* the data was copied */
-    assert_int_equal(hal_queue_read(queue, buffer, 0, sizeof out, out), HAL_OK);
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof out, out));
     assert_int_equal(out[1], 7);
     assert_memory_equal(in + 10, out + 10, sizeof out - 10);
     hal_buffer_release(buffer);
 }
 
-static void odd_bytes_are_written_and_read(void **state)
+DEVICE_TEST(odd_bytes_are_written_and_read)
 {
     hal_buffer *buffer = mock_buffer(device, 64);
     char out[64];
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0), HAL_OK);
-    assert_int_equal(hal_queue_write(queue, buffer, 3, "abcde", 5), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, buffer, 0, sizeof out, out), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0));
+    assert_ok(hal_queue_write(queue, buffer, 3, "abcde", 5));
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof out, out));
     assert_memory_equal(out, "\0\0\0abcde\0", 9);
     hal_buffer_release(buffer);
 }
 
-static void large_data_goes_in_pieces(void **state)
+DEVICE_TEST(large_data_goes_in_pieces)
 {
     enum { BYTES = (70 << 20) + 12345 };
     hal_buffer *buffer = mock_buffer(device, BYTES);
@@ -39,41 +39,40 @@ static void large_data_goes_in_pieces(void **state)
     for (uint32_t i = 0; i < BYTES / 4 + 1; i++) {
         data[i] = i * 2654435761u;
     }
-    assert_int_equal(hal_queue_write(queue, buffer, 0, data, BYTES), HAL_OK);
+    assert_ok(hal_queue_write(queue, buffer, 0, data, BYTES));
     uint8_t *out = calloc(1, BYTES);
     assert_non_null(out);
-    assert_int_equal(hal_queue_read(queue, buffer, 0, BYTES, out), HAL_OK);
+    assert_ok(hal_queue_read(queue, buffer, 0, BYTES, out));
     assert_int_equal(memcmp(out, data, BYTES), 0);
     /* A few pieces of staging memory, not a second copy of it all. */
     hal_memory_statistics now;
-    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
+    assert_ok(hal_device_get_memory(device, &now));
     assert_true(now.pooled_bytes <= (uint64_t)100 << 20);
     free(out);
     free(data);
     hal_buffer_release(buffer);
 }
 
-static void writes_are_in_the_order_of_the_queue(void **state)
+DEVICE_TEST(writes_are_in_the_order_of_the_queue)
 {
     hal_buffer *buffer = mock_buffer(device, 16);
     hal_buffer *copy = mock_buffer(device, 16);
     uint32_t out[4];
     mock->hold = 1;
-    assert_int_equal(hal_queue_write(queue, buffer, 0, "1111111111111111", 16), HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 16}, (hal_range){copy, 0, 16}),
-                     HAL_OK);
-    assert_int_equal(hal_queue_write(queue, buffer, 0, "2222222222222222", 16), HAL_OK);
+    assert_ok(hal_queue_write(queue, buffer, 0, "1111111111111111", 16));
+    assert_ok(hal_queue_copy(queue, (hal_range){buffer, 0, 16}, (hal_range){copy, 0, 16}));
+    assert_ok(hal_queue_write(queue, buffer, 0, "2222222222222222", 16));
     mock->hold = 0;
-    assert_int_equal(hal_queue_read(queue, copy, 0, sizeof out, out), HAL_OK);
+    assert_ok(hal_queue_read(queue, copy, 0, sizeof out, out));
     assert_memory_equal(out, "1111111111111111", 16);
-    assert_int_equal(hal_queue_read(queue, buffer, 0, sizeof out, out), HAL_OK);
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof out, out));
     assert_memory_equal(out, "2222222222222222", 16);
     hal_buffer_release(buffer);
     hal_buffer_release(copy);
 }
 
 /* On a device that maps its memory the host writes it, but never under work that is in flight. */
-static void mapped_devices_are_written_directly(void **state)
+DEVICE_TEST(mapped_devices_are_written_directly)
 {
     hal_device *mapped = mock_open("mock:1");
     hal_queue *other = mock_queue(mapped);
@@ -81,19 +80,19 @@ static void mapped_devices_are_written_directly(void **state)
     hal_buffer *copy = mock_buffer(mapped, 16);
     char out[16];
     const uint32_t before = mock->calls[MOCK_SUBMIT];
-    assert_int_equal(hal_queue_write(other, buffer, 0, "1111111111111111", 16), HAL_OK);
-    assert_int_equal(hal_queue_read(other, buffer, 0, 16, out), HAL_OK);
+    assert_ok(hal_queue_write(other, buffer, 0, "1111111111111111", 16));
+    assert_ok(hal_queue_read(other, buffer, 0, 16, out));
     assert_memory_equal(out, "1111111111111111", 16);
     assert_int_equal(mock->calls[MOCK_SUBMIT], before);
     mock->hold = 1;
     hal_queue_copy(other, (hal_range){buffer, 0, 16}, (hal_range){copy, 0, 16});
-    assert_int_equal(hal_queue_write(other, buffer, 0, "2222222222222222", 16), HAL_OK);
+    assert_ok(hal_queue_write(other, buffer, 0, "2222222222222222", 16));
     hal_queue_flush(other, NULL);
-    assert_int_equal(hal_queue_write(other, buffer, 4, "3333", 4), HAL_OK);
+    assert_ok(hal_queue_write(other, buffer, 4, "3333", 4));
     mock->hold = 0;
-    assert_int_equal(hal_queue_read(other, copy, 0, 16, out), HAL_OK);
+    assert_ok(hal_queue_read(other, copy, 0, 16, out));
     assert_memory_equal(out, "1111111111111111", 16);
-    assert_int_equal(hal_queue_read(other, buffer, 0, 16, out), HAL_OK);
+    assert_ok(hal_queue_read(other, buffer, 0, 16, out));
     assert_memory_equal(out, "2222333322222222", 16);
     hal_buffer_release(buffer);
     hal_buffer_release(copy);
@@ -101,17 +100,17 @@ static void mapped_devices_are_written_directly(void **state)
     hal_device_release(mapped);
 }
 
-static void commands_reach_the_plugin_as_recorded(void **state)
+DEVICE_TEST(commands_reach_the_plugin_as_recorded)
 {
     hal_buffer *in = mock_buffer(device, 1024);
     hal_buffer *out = mock_buffer(device, 1024);
     const uint32_t grid[3] = {3, 4, 5};
     const int32_t scalar = 42;
     const hal_range bindings[2] = {{in, 256, 512}, {NULL, 0, 0}};
-    assert_int_equal(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){out, 16, 32}, 0xabcd), HAL_OK);
+    assert_ok(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4));
+    assert_ok(hal_queue_fill(queue, (hal_range){out, 16, 32}, 0xabcd));
     hal_point point;
-    assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
+    assert_ok(hal_queue_flush(queue, &point));
     assert_int_equal(mock->logged_count, 2);
     const mock_logged *dispatch = &mock->logged[0];
     assert_int_equal(dispatch->command.kind, HAL_COMMAND_DISPATCH);
@@ -130,7 +129,7 @@ static void commands_reach_the_plugin_as_recorded(void **state)
     hal_buffer_release(out);
 }
 
-static void kernels_compute(void **state)
+DEVICE_TEST(kernels_compute)
 {
     int32_t data[64];
     int32_t out[64];
@@ -139,9 +138,9 @@ static void kernels_compute(void **state)
     }
     hal_buffer *a = mock_buffer(device, sizeof data);
     hal_buffer *b = mock_buffer(device, sizeof data);
-    assert_int_equal(hal_queue_write(queue, a, 0, data, sizeof data), HAL_OK);
-    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, b, 0, sizeof out, out), HAL_OK);
+    assert_ok(hal_queue_write(queue, a, 0, data, sizeof data));
+    assert_ok(mock_dispatch(queue, kernel, a, b));
+    assert_ok(hal_queue_read(queue, b, 0, sizeof out, out));
     for (int i = 0; i < 64; i++) {
         assert_int_equal(out[i], i * i + 1);
     }
@@ -149,24 +148,23 @@ static void kernels_compute(void **state)
     hal_buffer_release(b);
 }
 
-static void nothing_is_recorded_for_nothing(void **state)
+DEVICE_TEST(nothing_is_recorded_for_nothing)
 {
     hal_buffer *buffer = mock_buffer(device, 64);
     const uint32_t grid[3] = {1, 0, 1};
     const hal_range bindings[2] = {{buffer, 0, 0}, {buffer, 64, HAL_WHOLE}};
     const int32_t scalar = 0;
-    assert_int_equal(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 64, 0}, 1), HAL_OK);
-    assert_int_equal(hal_queue_copy(queue, (hal_range){buffer, 0, 0}, (hal_range){buffer, 0, 0}),
-                     HAL_OK);
-    assert_int_equal(hal_queue_write(queue, buffer, 64, NULL, 0), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, buffer, 64, 0, NULL), HAL_OK);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &scalar, 4));
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 64, 0}, 1));
+    assert_ok(hal_queue_copy(queue, (hal_range){buffer, 0, 0}, (hal_range){buffer, 0, 0}));
+    assert_ok(hal_queue_write(queue, buffer, 64, NULL, 0));
+    assert_ok(hal_queue_read(queue, buffer, 64, 0, NULL));
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_int_equal(mock->logged_count, 0);
     hal_buffer_release(buffer);
 }
 
-static void long_batches_flush_by_themselves(void **state)
+DEVICE_TEST(long_batches_flush_by_themselves)
 {
     hal_buffer *a = mock_buffer(device, 64);
     hal_buffer *b = mock_buffer(device, 64);
@@ -175,56 +173,56 @@ static void long_batches_flush_by_themselves(void **state)
         uint32_t limit = HAL_QUEUE_BATCH_FIRST, submits = mock->calls[MOCK_SUBMIT];
         for (uint32_t batch = 0; batch < 8; batch++) {
             for (uint32_t i = batch ? 1 : 0; i < limit; i++) {
-                assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+                assert_ok(mock_dispatch(queue, kernel, a, b));
                 assert_int_equal(mock->calls[MOCK_SUBMIT], submits);
             }
-            assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+            assert_ok(mock_dispatch(queue, kernel, a, b));
             assert_int_equal(mock->calls[MOCK_SUBMIT], ++submits);
             limit = 2 * limit < HAL_QUEUE_BATCH_COMMANDS ? 2 * limit : HAL_QUEUE_BATCH_COMMANDS;
         }
-        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
         assert_int_equal(mock->calls[MOCK_SUBMIT], submits + 1);
     }
     hal_buffer_release(a);
     hal_buffer_release(b);
 }
 
-static void batches_take_the_length_that_was_set(void **state)
+DEVICE_TEST(batches_take_the_length_that_was_set)
 {
     hal_buffer *a = mock_buffer(device, 64);
     assert_int_equal(hal_queue_set_batch(queue, 3, 2), HAL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(hal_queue_set_batch(NULL, 2, 4), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_queue_set_batch(queue, 2, 4), HAL_OK);
+    assert_ok(hal_queue_set_batch(queue, 2, 4));
     for (uint32_t i = 0; i < 2 + 4 + 4 + 1; i++) {
-        assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, 4}, i), HAL_OK);
+        assert_ok(hal_queue_fill(queue, (hal_range){a, 0, 4}, i));
     }
     assert_int_equal(mock->calls[MOCK_SUBMIT], 3);
-    assert_int_equal(hal_queue_set_batch(queue, 0, 0), HAL_OK);
+    assert_ok(hal_queue_set_batch(queue, 0, 0));
     hal_buffer_release(a);
 }
 
 /* Memory that only a batch in recording keeps cannot be trimmed, so its share is bounded. */
-static void batches_that_use_much_memory_flush_by_themselves(void **state)
+DEVICE_TEST(batches_that_use_much_memory_flush_by_themselves)
 {
     const uint64_t part = UINT64_C(60) << 20;
     for (int i = 0; i < 6; i++) {
         hal_buffer *buffer = mock_buffer(device, part + ((uint64_t)i << 24) * 2);
-        assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1), HAL_OK);
+        assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1));
         hal_buffer_release(buffer);
     }
     assert_true(mock->calls[MOCK_SUBMIT] >= 1);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
 }
 
 /* A device that does not say how much memory it has is no device without memory. */
-static void batches_grow_where_memory_is_not_known(void **state)
+DEVICE_TEST(batches_grow_where_memory_is_not_known)
 {
     hal_device *other = mock_open("mock:1");
     hal_queue *own = mock_queue(other);
     hal_buffer *buffer = mock_buffer(other, 64);
     assert_int_equal(hal_device_get_info(other)->memory_bytes, 0);
     for (uint32_t i = 0; i < 8; i++) {
-        assert_int_equal(hal_queue_fill(own, (hal_range){buffer, 0, 4}, i), HAL_OK);
+        assert_ok(hal_queue_fill(own, (hal_range){buffer, 0, 4}, i));
     }
     assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
     hal_queue_destroy(own);
@@ -232,14 +230,14 @@ static void batches_grow_where_memory_is_not_known(void **state)
     hal_device_release(other);
 }
 
-static void buffers_and_kernels_may_go_at_once(void **state)
+DEVICE_TEST(buffers_and_kernels_may_go_at_once)
 {
     mock->hold = 1;
     for (int i = 0; i < 20; i++) {
         hal_kernel *own = mock_kernel(device, 1000 + i);
         hal_buffer *a = mock_buffer(device, 5000);
         hal_buffer *b = mock_buffer(device, 5000);
-        assert_int_equal(mock_dispatch(queue, own, a, b), HAL_OK);
+        assert_ok(mock_dispatch(queue, own, a, b));
         hal_buffer_release(a);
         hal_buffer_release(b);
         hal_kernel_release(own);
@@ -250,34 +248,34 @@ static void buffers_and_kernels_may_go_at_once(void **state)
     }
     assert_int_equal(mock->live_kernels, 21);
     mock->hold = 0;
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_int_equal(mock->live_kernels, 1);
     assert_int_equal(mock->misuses, 0);
 }
 
-static void failed_batches_are_dropped_and_the_queue_goes_on(void **state)
+DEVICE_TEST(failed_batches_are_dropped_and_the_queue_goes_on)
 {
     hal_buffer *buffer = mock_buffer(device, 4);
     uint32_t value = 0;
     hal_point point;
     hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 2);
     mock->fail_in[MOCK_SUBMIT] = 1;
     mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     assert_fails(hal_queue_flush(queue, &point), HAL_ERROR_OUT_OF_MEMORY, "1 commands (mock:0)");
     assert_non_null(strstr(hal_status_message(), "the mock was told to fail"));
-    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, buffer, 0, 4, &value), HAL_OK);
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_read(queue, buffer, 0, 4, &value));
     assert_int_equal(value, 1);
     hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 3);
-    assert_int_equal(hal_queue_read(queue, buffer, 0, 4, &value), HAL_OK);
+    assert_ok(hal_queue_read(queue, buffer, 0, 4, &value));
     assert_int_equal(value, 3);
     hal_buffer_release(buffer);
 }
 
-static void failures_without_words_have_the_status_name(void **state)
+DEVICE_TEST(failures_without_words_have_the_status_name)
 {
     hal_buffer *buffer = mock_buffer(device, 4);
     mock->no_words = 1;
@@ -299,7 +297,7 @@ static void failures_without_words_have_the_status_name(void **state)
     hal_buffer_release(buffer);
 }
 
-static void lost_devices_stay_lost_until_opened_anew(void **state)
+DEVICE_TEST(lost_devices_stay_lost_until_opened_anew)
 {
     hal_device *lost = mock_open("mock:1");
     hal_queue *other = mock_queue(lost);
@@ -331,15 +329,15 @@ static void lost_devices_stay_lost_until_opened_anew(void **state)
 }
 
 /* What was handed over before the loss may still be in flight, and uses memory and kernels. */
-static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
+DEVICE_TEST(work_of_a_lost_device_ends_before_what_it_uses_goes)
 {
     hal_device *lost = mock_open("mock:1");
     hal_queue *first = mock_queue(lost), *second = mock_queue(lost);
     hal_buffer *a = mock_buffer(lost, 64 * 4), *b = mock_buffer(lost, 64 * 4);
     hal_kernel *own = mock_kernel(lost, 5);
     mock->slow = 1; /* works when it is waited for */
-    assert_int_equal(mock_dispatch(first, own, a, b), HAL_OK);
-    assert_int_equal(hal_queue_flush(first, NULL), HAL_OK);
+    assert_ok(mock_dispatch(first, own, a, b));
+    assert_ok(hal_queue_flush(first, NULL));
     mock->fail_in[MOCK_SUBMIT] = 1;
     mock->fail_with = HAL_ERROR_DEVICE_LOST;
     hal_queue_fill(second, (hal_range){a, 0, 4}, 2);
@@ -356,7 +354,7 @@ static void work_of_a_lost_device_ends_before_what_it_uses_goes(void **state)
     }
 }
 
-static void kernels_are_made_once(void **state)
+DEVICE_TEST(kernels_are_made_once)
 {
     const uint32_t before = mock->calls[MOCK_KERNEL];
     hal_kernel *one = mock_kernel(device, 77);
@@ -374,13 +372,13 @@ static void kernels_are_made_once(void **state)
     hal_ir_kernel *ir = mock_ir(77);
     assert_fails(hal_kernel_create(device, ir, &one), HAL_ERROR_COMPILE, "creating kernel shift");
     assert_null(one);
-    assert_int_equal(hal_kernel_create(device, ir, &one), HAL_OK);
+    assert_ok(hal_kernel_create(device, ir, &one));
     hal_kernel_release(one);
     hal_ir_kernel_destroy(ir);
 }
 
 /* Two sources may come to the same legalised kernel: one dead operation more, and names. */
-static void kernels_are_one_by_what_they_do(void **state)
+DEVICE_TEST(kernels_are_one_by_what_they_do)
 {
     hal_kernel *made[3];
     const uint32_t before = mock->calls[MOCK_KERNEL];
@@ -394,8 +392,8 @@ static void kernels_are_one_by_what_they_do(void **state)
             hal_ir_sqrt(b, x);
         }
         hal_ir_store(b, out, hal_ir_u32(b, 0), x);
-        assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
-        assert_int_equal(hal_kernel_create(device, ir, &made[i]), HAL_OK);
+        assert_ok(hal_ir_builder_finish(b, &ir));
+        assert_ok(hal_kernel_create(device, ir, &made[i]));
         hal_ir_builder_destroy(b);
         hal_ir_kernel_destroy(ir);
     }
@@ -408,7 +406,7 @@ static void kernels_are_one_by_what_they_do(void **state)
     assert_int_equal(mock->live_kernels, 1);
 }
 
-static void native_kernels_go_by_format(void **state)
+DEVICE_TEST(native_kernels_go_by_format)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *signature = NULL;
@@ -416,19 +414,14 @@ static void native_kernels_go_by_format(void **state)
     hal_kernel *other = NULL;
     hal_ir_builder_create("native", &b);
     hal_ir_binding(b, "data", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
-    assert_int_equal(hal_ir_builder_finish(b, &signature), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &signature));
     hal_ir_builder_destroy(b);
-    assert_int_equal(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature,
-                                              &one),
-                     HAL_OK);
-    assert_int_equal(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature,
-                                              &other),
-                     HAL_OK);
+    assert_ok(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature, &one));
+    assert_ok(hal_kernel_create_native(device, "mock-text", "code", 4, "main", signature, &other));
     assert_ptr_equal(one, other);
     hal_kernel_release(other);
-    assert_int_equal(hal_kernel_create_native(device, "mock-binary", "code", 4, "main", signature,
-                                              &other),
-                     HAL_OK);
+    assert_ok(hal_kernel_create_native(device, "mock-binary", "code", 4, "main", signature,
+                                       &other));
     assert_ptr_not_equal(one, other);
     hal_kernel_release(other);
     assert_fails(hal_kernel_create_native(device, "mock", "code", 4, "main", signature, &other),
@@ -439,20 +432,20 @@ static void native_kernels_go_by_format(void **state)
     hal_ir_kernel_destroy(signature);
 }
 
-static void native_products_may_decline(void **state)
+DEVICE_TEST(native_products_may_decline)
 {
     hal_gemm_description product = mock_product();
     product.beta_is_zero = 1;
     hal_kernel *made = NULL;
     uint64_t workspace = 0;
-    assert_int_equal(hal_kernel_create_gemm(device, &product, &made, &workspace), HAL_OK);
+    assert_ok(hal_kernel_create_gemm(device, &product, &made, &workspace));
     assert_int_equal(workspace, 4096);
     hal_buffer *buffer = mock_buffer(device, 8192);
     const double scalars[2] = {1.0, 0.0};
     const uint32_t grid[3] = {1, 1, 1};
     hal_range ranges[4] = {
         {buffer, 0, 64}, {buffer, 64, 64}, {buffer, 128, 64}, {buffer, 4096, 4096}};
-    assert_int_equal(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16), HAL_OK);
+    assert_ok(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16));
     ranges[2].offset = 64;
     assert_fails(hal_queue_dispatch(queue, made, grid, ranges, 4, scalars, 16),
                  HAL_ERROR_INVALID_ARGUMENT, "got one with bindings[1] (\"b\")");
@@ -477,13 +470,13 @@ static void native_products_may_decline(void **state)
     } later = {.known = product};
     later.known.size = sizeof later;
     later.known.m = 4;
-    assert_int_equal(hal_kernel_create_gemm(device, &later.known, &made, &workspace), HAL_OK);
+    assert_ok(hal_kernel_create_gemm(device, &later.known, &made, &workspace));
     hal_kernel_release(made);
     later.more = 1;
     assert_fails(hal_kernel_create_gemm(device, &later.known, &made, &workspace),
                  HAL_ERROR_INVALID_ARGUMENT,
                  "with zeros in the fields that this hal does not know");
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     hal_buffer_release(buffer);
 }
 
@@ -495,30 +488,4 @@ static int begin(void **state)
     return device_begin(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(writes_come_back, device_reset),
-        cmocka_unit_test_setup(odd_bytes_are_written_and_read, device_reset),
-        cmocka_unit_test_setup(large_data_goes_in_pieces, device_reset),
-        cmocka_unit_test_setup(writes_are_in_the_order_of_the_queue, device_reset),
-        cmocka_unit_test_setup(mapped_devices_are_written_directly, device_reset),
-        cmocka_unit_test_setup(commands_reach_the_plugin_as_recorded, device_reset),
-        cmocka_unit_test_setup(kernels_compute, device_reset),
-        cmocka_unit_test_setup(nothing_is_recorded_for_nothing, device_reset),
-        cmocka_unit_test_setup(long_batches_flush_by_themselves, device_reset),
-        cmocka_unit_test_setup(batches_take_the_length_that_was_set, device_reset),
-        cmocka_unit_test_setup(batches_that_use_much_memory_flush_by_themselves, device_reset),
-        cmocka_unit_test_setup(batches_grow_where_memory_is_not_known, device_reset),
-        cmocka_unit_test_setup(buffers_and_kernels_may_go_at_once, device_reset),
-        cmocka_unit_test_setup(failed_batches_are_dropped_and_the_queue_goes_on, device_reset),
-        cmocka_unit_test_setup(failures_without_words_have_the_status_name, device_reset),
-        cmocka_unit_test_setup(lost_devices_stay_lost_until_opened_anew, device_reset),
-        cmocka_unit_test_setup(work_of_a_lost_device_ends_before_what_it_uses_goes, device_reset),
-        cmocka_unit_test_setup(kernels_are_made_once, device_reset),
-        cmocka_unit_test_setup(kernels_are_one_by_what_they_do, device_reset),
-        cmocka_unit_test_setup(native_kernels_go_by_format, device_reset),
-        cmocka_unit_test_setup(native_products_may_decline, device_reset),
-    };
-    return cmocka_run_group_tests(tests, begin, device_end);
-}
+UNIT_MAIN(begin, device_end)

@@ -10,7 +10,7 @@ static hal_buffer *buffer;
 static hal_buffer *foreign;
 
 /* A plugin that reports success and gives no object: an error, and nothing is left behind. */
-static void success_without_an_object(void **state)
+DEVICE_TEST(success_without_an_object)
 {
     const char *const words = "the plugin reports success and gives nothing";
     const hal_status status = HAL_ERROR_INTERNAL;
@@ -34,20 +34,25 @@ static void success_without_an_object(void **state)
     hal_ir_kernel *ir = mock_ir(4711);
     assert_fails(hal_kernel_create(device, ir, &made_kernel), status, words);
     assert_null(made_kernel);
-    assert_int_equal(hal_kernel_create(device, ir, &made_kernel), HAL_OK);
+    assert_ok(hal_kernel_create(device, ir, &made_kernel));
     hal_kernel_release(made_kernel);
     hal_ir_kernel_destroy(ir);
-    assert_int_equal(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 3 << 20, &made_buffer), HAL_OK);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 3 << 20, &made_buffer));
     mock->fail_in[MOCK_MAP] = 1;
     assert_fails(hal_buffer_map_begin(made_buffer, &pointer), status, words);
     assert_null(pointer);
-    assert_int_equal(hal_buffer_map_begin(made_buffer, &pointer), HAL_OK);
-    assert_int_equal(hal_buffer_map_end(made_buffer), HAL_OK);
+    assert_ok(hal_buffer_map_begin(made_buffer, &pointer));
+    assert_ok(hal_buffer_map_end(made_buffer));
     hal_buffer_release(made_buffer);
     mock_reset(mock);
 }
 
-static void null_handles_are_named(void **state)
+/* A call with a null argument, which the message names. */
+#define null_is_named(call, argument)                  \
+    assert_fails(call, HAL_ERROR_INVALID_ARGUMENT,     \
+                 ": " argument ": expected a valid pointer, got null")
+
+DEVICE_TEST(null_handles_are_named)
 {
     hal_buffer *made_buffer = (hal_buffer *)1;
     hal_queue *made_queue = (hal_queue *)1;
@@ -58,74 +63,48 @@ static void null_handles_are_named(void **state)
     const uint32_t grid[3] = {1, 1, 1};
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     assert_fails(hal_registry_report_create(NULL), bad, "report is null");
-    assert_fails(hal_device_get_memory(NULL, &now), bad,
-                 ": device: expected a valid pointer, got null");
-    assert_fails(hal_device_get_memory(device, NULL), bad,
-                 ": statistics: expected a valid pointer, got null");
-    assert_fails(hal_device_trim(NULL), bad, ": device: expected a valid pointer, got null");
-    assert_fails(hal_buffer_create(NULL, 0, 4, &made_buffer), bad,
-                 ": device: expected a valid pointer, got null");
+    null_is_named(hal_device_get_memory(NULL, &now), "device");
+    null_is_named(hal_device_get_memory(device, NULL), "statistics");
+    null_is_named(hal_device_trim(NULL), "device");
+    null_is_named(hal_buffer_create(NULL, 0, 4, &made_buffer), "device");
     assert_null(made_buffer);
-    assert_fails(hal_buffer_create(device, 0, 4, NULL), bad,
-                 ": buffer: expected a valid pointer, got null");
-    assert_fails(hal_buffer_map_begin(NULL, &pointer), bad,
-                 ": buffer: expected a valid pointer, got null");
-    assert_fails(hal_buffer_map_begin(buffer, NULL), bad,
-                 ": pointer: expected a valid pointer, got null");
-    assert_fails(hal_buffer_map_end(NULL), bad, ": buffer: expected a valid pointer, got null");
-    assert_fails(hal_queue_create(NULL, &made_queue), bad,
-                 ": device: expected a valid pointer, got null");
+    null_is_named(hal_buffer_create(device, 0, 4, NULL), "buffer");
+    null_is_named(hal_buffer_map_begin(NULL, &pointer), "buffer");
+    null_is_named(hal_buffer_map_begin(buffer, NULL), "pointer");
+    null_is_named(hal_buffer_map_end(NULL), "buffer");
+    null_is_named(hal_queue_create(NULL, &made_queue), "device");
     assert_null(made_queue);
-    assert_fails(hal_queue_create(device, NULL), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_flush(NULL, NULL), bad, ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_wait(NULL, 0), bad, ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_wait_point(NULL, (hal_point){0}), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_dispatch(NULL, kernel, grid, NULL, 0, NULL, 0), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_dispatch(queue, NULL, grid, NULL, 0, NULL, 0), bad,
-                 ": kernel: expected a valid pointer, got null");
-    assert_fails(hal_queue_dispatch(queue, kernel, NULL, NULL, 0, NULL, 0), bad,
-                 ": grid: expected a valid pointer, got null");
-    assert_fails(hal_queue_copy(NULL, (hal_range){0}, (hal_range){0}), bad,
-                 ": queue: expected a valid pointer, got null");
+    null_is_named(hal_queue_create(device, NULL), "queue");
+    null_is_named(hal_queue_flush(NULL, NULL), "queue");
+    null_is_named(hal_queue_wait(NULL, 0), "queue");
+    null_is_named(hal_queue_wait_point(NULL, (hal_point){0}), "queue");
+    null_is_named(hal_queue_dispatch(NULL, kernel, grid, NULL, 0, NULL, 0), "queue");
+    null_is_named(hal_queue_dispatch(queue, NULL, grid, NULL, 0, NULL, 0), "kernel");
+    null_is_named(hal_queue_dispatch(queue, kernel, NULL, NULL, 0, NULL, 0), "grid");
+    null_is_named(hal_queue_copy(NULL, (hal_range){0}, (hal_range){0}), "queue");
     assert_fails(hal_queue_copy(queue, (hal_range){0}, (hal_range){buffer, 0, 4}), bad,
                  ": source: expected a buffer, got null");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){0}), bad,
                  ": target: expected a buffer, got null");
     assert_fails(hal_queue_fill(queue, (hal_range){0}, 0), bad,
                  ": target: expected a buffer, got null");
-    assert_fails(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_queue_write(queue, NULL, 0, "", 1), bad,
-                 ": buffer: expected a valid pointer, got null");
-    assert_fails(hal_queue_write(queue, buffer, 0, NULL, 1), bad,
-                 ": data: expected a valid pointer, got null");
-    assert_fails(hal_queue_read(queue, buffer, 0, 1, NULL), bad,
-                 ": data: expected a valid pointer, got null");
-    assert_fails(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), bad,
-                 ": source: expected a valid pointer, got null");
-    assert_fails(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), bad,
-                 ": target: expected a valid pointer, got null");
-    assert_fails(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_kernel_create(device, NULL, &made_kernel), bad,
-                 ": ir: expected a valid pointer, got null");
-    assert_fails(hal_kernel_create(device, NULL, NULL), bad,
-                 ": kernel: expected a valid pointer, got null");
-    assert_fails(hal_kernel_create_native(device, NULL, "", 0, "", NULL, &made_kernel), bad,
-                 ": format: expected a valid pointer, got null");
-    assert_fails(hal_kernel_create_gemm(device, NULL, &made_kernel, NULL), bad,
-                 ": description: expected a valid pointer, got null");
-    assert_fails(hal_graph_begin(NULL), bad, ": queue: expected a valid pointer, got null");
-    assert_fails(hal_graph_end(NULL, NULL, 0, &graph), bad,
-                 ": queue: expected a valid pointer, got null");
-    assert_fails(hal_graph_launch(NULL, NULL, NULL, 0), bad,
-                 ": queue: expected a valid pointer, got null");
+    null_is_named(hal_queue_fill(NULL, (hal_range){buffer, 0, 4}, 0), "queue");
+    null_is_named(hal_queue_write(queue, NULL, 0, "", 1), "buffer");
+    null_is_named(hal_queue_write(queue, buffer, 0, NULL, 1), "data");
+    null_is_named(hal_queue_read(queue, buffer, 0, 1, NULL), "data");
+    null_is_named(hal_queue_transfer(queue, NULL, 0, queue, buffer, 0, 1), "source");
+    null_is_named(hal_queue_transfer(queue, buffer, 0, queue, NULL, 0, 1), "target");
+    null_is_named(hal_queue_transfer(queue, buffer, 0, NULL, buffer, 0, 1), "queue");
+    null_is_named(hal_kernel_create(device, NULL, &made_kernel), "ir");
+    null_is_named(hal_kernel_create(device, NULL, NULL), "kernel");
+    null_is_named(hal_kernel_create_native(device, NULL, "", 0, "", NULL, &made_kernel), "format");
+    null_is_named(hal_kernel_create_gemm(device, NULL, &made_kernel, NULL), "description");
+    null_is_named(hal_graph_begin(NULL), "queue");
+    null_is_named(hal_graph_end(NULL, NULL, 0, &graph), "queue");
+    null_is_named(hal_graph_launch(NULL, NULL, NULL, 0), "queue");
 }
 
-static void null_is_released_and_asked(void **state)
+DEVICE_TEST(null_is_released_and_asked)
 {
     hal_device_release(NULL);
     hal_buffer_release(NULL);
@@ -147,7 +126,7 @@ static void null_is_released_and_asked(void **state)
                      0);
 }
 
-static void sizes_of_buffers(void **state)
+DEVICE_TEST(sizes_of_buffers)
 {
     hal_buffer *made = NULL;
     assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 4, &made),
@@ -160,33 +139,33 @@ static void sizes_of_buffers(void **state)
 }
 
 /* An empty buffer is used like any other: all of it is an empty range. */
-static void empty_buffers(void **state)
+DEVICE_TEST(empty_buffers)
 {
     for (uint32_t kind = 0; kind < HAL_MEMORY_KIND_COUNT; kind++) {
         hal_buffer *empty = NULL;
-        assert_int_equal(hal_buffer_create(device, (hal_memory_kind)kind, 0, &empty), HAL_OK);
+        assert_ok(hal_buffer_create(device, (hal_memory_kind)kind, 0, &empty));
         assert_int_equal(hal_buffer_get_bytes(empty), 0);
         assert_int_equal(hal_buffer_get_kind(empty), kind);
         const hal_range whole = {empty, 0, HAL_WHOLE};
         uint32_t word = 7;
-        assert_int_equal(hal_queue_fill(queue, whole, 1), HAL_OK);
-        assert_int_equal(hal_queue_copy(queue, whole, whole), HAL_OK);
-        assert_int_equal(hal_queue_write(queue, empty, 0, &word, 0), HAL_OK);
-        assert_int_equal(hal_queue_read(queue, empty, 0, 0, &word), HAL_OK);
+        assert_ok(hal_queue_fill(queue, whole, 1));
+        assert_ok(hal_queue_copy(queue, whole, whole));
+        assert_ok(hal_queue_write(queue, empty, 0, &word, 0));
+        assert_ok(hal_queue_read(queue, empty, 0, 0, &word));
         assert_int_equal(word, 7);
         assert_fails(hal_queue_write(queue, empty, 0, &word, 1), HAL_ERROR_INVALID_ARGUMENT,
                      "expected a range within the 0 bytes");
         if (kind != HAL_MEMORY_DEVICE) {
             void *pointer = NULL;
-            assert_int_equal(hal_buffer_map_begin(empty, &pointer), HAL_OK);
+            assert_ok(hal_buffer_map_begin(empty, &pointer));
             assert_non_null(pointer);
-            assert_int_equal(hal_buffer_map_end(empty), HAL_OK);
+            assert_ok(hal_buffer_map_end(empty));
         }
         hal_buffer_release(empty);
     }
 }
 
-static void ranges_that_do_not_fit(void **state)
+DEVICE_TEST(ranges_that_do_not_fit)
 {
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     hal_buffer_set_label(buffer, "weights");
@@ -227,11 +206,11 @@ static void ranges_that_do_not_fit(void **state)
                  "source: expected a range within");
     assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad,
                  "target: expected no overlap with source");
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
 }
 
-static void dispatches_that_do_not_fit(void **state)
+DEVICE_TEST(dispatches_that_do_not_fit)
 {
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const uint32_t grid[3] = {1, 1, 1};
@@ -271,11 +250,11 @@ static void dispatches_that_do_not_fit(void **state)
                  "kernel: expected one of mock:0, the queue's device, got shift of mock:1");
     hal_kernel_release(of_other);
     hal_buffer_release(huge);
-    assert_int_equal(hal_queue_flush(queue, NULL), HAL_OK);
+    assert_ok(hal_queue_flush(queue, NULL));
     assert_int_equal(mock->calls[MOCK_SUBMIT], 0);
 }
 
-static void kernels_beyond_the_device(void **state)
+DEVICE_TEST(kernels_beyond_the_device)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
@@ -284,7 +263,7 @@ static void kernels_beyond_the_device(void **state)
     hal_ir_group_size(b, 16, 32, 1);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
     hal_ir_store(b, out, hal_ir_u32(b, 0), hal_ir_u32(b, 1));
-    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &ir));
     hal_ir_builder_destroy(b);
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "wide");
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "512");
@@ -296,7 +275,7 @@ static void kernels_beyond_the_device(void **state)
     const hal_ir_memory_id shared = hal_ir_shared(b, "shared", HAL_TYPE_U32, 9000);
     hal_ir_store(b, shared, hal_ir_u32(b, 0), hal_ir_u32(b, 1));
     hal_ir_store(b, more, hal_ir_u32(b, 0), hal_ir_load(b, shared, hal_ir_u32(b, 0)));
-    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &ir));
     hal_ir_builder_destroy(b);
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "greedy");
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_UNSUPPORTED, "36000");
@@ -304,14 +283,14 @@ static void kernels_beyond_the_device(void **state)
 
     hal_ir_builder_create_fragment("piece", &b);
     hal_ir_output(b, 0, hal_ir_input(b, 0, HAL_TYPE_F32));
-    assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &ir));
     hal_ir_builder_destroy(b);
     assert_fails(hal_kernel_create(device, ir, &made), HAL_ERROR_INVALID_ARGUMENT,
                  "ir: expected a kernel, got fragment piece");
     hal_ir_kernel_destroy(ir);
 }
 
-static void labels_are_cut(void **state)
+DEVICE_TEST(labels_are_cut)
 {
     char text[100];
     memset(text, 'x', sizeof text);
@@ -332,7 +311,7 @@ static void labels_are_cut(void **state)
 }
 
 /* Promise 4: everything of the plugin that can fail does, at each place, and leaves nothing. */
-static void failures_leave_nothing_behind(void **state)
+DEVICE_TEST(failures_leave_nothing_behind)
 {
     for (int entry = 0; entry < MOCK_ENTRIES; entry++) {
         if (entry == MOCK_ENUMERATE || entry == MOCK_DEVICE_OPEN) {
@@ -377,7 +356,7 @@ static void failures_leave_nothing_behind(void **state)
             hal_ir_kernel_destroy(ir);
         }
     }
-    assert_int_equal(hal_device_trim(device), HAL_OK);
+    assert_ok(hal_device_trim(device));
     assert_int_equal(mock->live_queues, 1);
     assert_int_equal(mock->live_kernels, 1);
     assert_int_equal(mock->live_memories, 2);
@@ -385,7 +364,7 @@ static void failures_leave_nothing_behind(void **state)
 }
 
 /* Promise 25. */
-static void a_forked_child_is_told(void **state)
+DEVICE_TEST(a_forked_child_is_told)
 {
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -408,25 +387,25 @@ static void a_forked_child_is_told(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1), HAL_OK);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
 }
 
-static void opened_and_closed_a_thousand_times(void **state)
+DEVICE_TEST(opened_and_closed_a_thousand_times)
 {
     for (int i = 0; i < 1000; i++) {
         hal_device *again = mock_open("mock_two");
         hal_queue *own = mock_queue(again);
         hal_buffer *own_buffer = mock_buffer(again, 64);
         hal_device_release(again); /* the order of releases is free */
-        assert_int_equal(hal_queue_fill(own, (hal_range){own_buffer, 0, 64}, 1), HAL_OK);
+        assert_ok(hal_queue_fill(own, (hal_range){own_buffer, 0, 64}, 1));
         hal_queue_destroy(own);
         hal_buffer_release(own_buffer);
     }
     mock_is_clean(mock_find("mock_two"));
 }
 
-static void the_version_is_told(void **state)
+DEVICE_TEST(the_version_is_told)
 {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", HAL_VERSION_MAJOR, HAL_VERSION_MINOR,
@@ -456,22 +435,4 @@ static int end(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(success_without_an_object, device_reset),
-        cmocka_unit_test_setup(null_handles_are_named, device_reset),
-        cmocka_unit_test_setup(null_is_released_and_asked, device_reset),
-        cmocka_unit_test_setup(sizes_of_buffers, device_reset),
-        cmocka_unit_test_setup(empty_buffers, device_reset),
-        cmocka_unit_test_setup(ranges_that_do_not_fit, device_reset),
-        cmocka_unit_test_setup(dispatches_that_do_not_fit, device_reset),
-        cmocka_unit_test_setup(kernels_beyond_the_device, device_reset),
-        cmocka_unit_test_setup(labels_are_cut, device_reset),
-        cmocka_unit_test_setup(failures_leave_nothing_behind, device_reset),
-        cmocka_unit_test_setup(a_forked_child_is_told, device_reset),
-        cmocka_unit_test_setup(opened_and_closed_a_thousand_times, device_reset),
-        cmocka_unit_test_setup(the_version_is_told, device_reset),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -311,7 +311,7 @@ static void random_work(uint32_t seed, void (*one)(void))
     mock_is_clean(two);
 }
 
-static void random_work_is_right(void **state)
+TEST(random_work_is_right)
 {
     for (uint32_t seed = 1; seed <= 8; seed++) {
         mock->reach = seed % 2 == 0; /* devices of the plugin copy into each other's memory */
@@ -319,7 +319,7 @@ static void random_work_is_right(void **state)
     }
 }
 
-static void small_writes_keep_their_data(void **state)
+TEST(small_writes_keep_their_data)
 {
     for (uint32_t seed = 1; seed <= 4; seed++) {
         mock->reach = seed % 2 == 0;
@@ -327,7 +327,7 @@ static void small_writes_keep_their_data(void **state)
     }
 }
 
-static void dropped_batches_are_all_that_is_lost(void **state)
+TEST(dropped_batches_are_all_that_is_lost)
 {
     faults = 1;
     for (uint32_t seed = 1; seed <= 4; seed++) {
@@ -344,12 +344,4 @@ static int begin(void **state)
     return failed;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_work_is_right),
-        cmocka_unit_test(small_writes_keep_their_data),
-        cmocka_unit_test(dropped_batches_are_all_that_is_lost),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

@@ -189,74 +189,6 @@ static void run_threads(void *(*function)(void *))
     }
 }
 
-static void the_registry_is_anybodys(void **state)
-{
-    run_threads(open_and_close);
-    mock_is_clean(mock);
-    mock_is_clean(two);
-}
-
-static void queues_on_threads_of_their_own(void **state)
-{
-    run_threads(use_a_queue);
-    mock_is_clean(mock);
-}
-
-static void queues_whose_work_runs_late(void **state)
-{
-    mock->slow = 1;
-    run_threads(use_a_queue);
-    mock->slow = 0;
-    mock_is_clean(mock);
-}
-
-static void waits_cross_threads_and_plugins(void **state)
-{
-    mock->slow = 1;
-    hal_device *devices[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        devices[i] = mock_open(i % 2 ? "mock" : "mock_two");
-        ring.queues[i] = mock_queue(devices[i]);
-        ring.points[i] = (hal_point){0};
-    }
-    run_threads(wait_for_the_one_before);
-    for (int i = 0; i < THREADS; i++) {
-        hal_queue_destroy(ring.queues[i]);
-        hal_device_release(devices[i]);
-    }
-    mock->slow = 0;
-    mock_is_clean(mock);
-    mock_is_clean(two);
-}
-
-static void buffers_and_kernels_are_shared(void **state)
-{
-    shared_device = mock_open("mock");
-    shared_buffer = mock_buffer(shared_device, 64);
-    shared_kernel = mock_kernel(shared_device, 1);
-    run_threads(share_a_buffer);
-    hal_buffer_release(shared_buffer);
-    hal_kernel_release(shared_kernel);
-    hal_device_release(shared_device);
-    mock_is_clean(mock);
-}
-
-static void writes_share_the_pool(void **state)
-{
-    shared_device = mock_open("mock");
-    pthread_barrier_init(&all_begun, NULL, THREADS);
-    mock->slow = 1;
-    run_threads(write_much);
-    assert_int_equal(hal_device_trim(shared_device), HAL_OK);
-    mock->memory_limit = mock->memory_bytes + (THREADS + 1) * 41984; /* buffers, and one more */
-    run_threads(write_much);
-    mock->memory_limit = UINT64_C(1) << 30;
-    mock->slow = 0;
-    pthread_barrier_destroy(&all_begun);
-    hal_device_release(shared_device);
-    mock_is_clean(mock);
-}
-
 static void *work_for_ever(void *argument)
 {
     for (;;) {
@@ -265,8 +197,10 @@ static void *work_for_ever(void *argument)
     return NULL;
 }
 
-/* A program may end while its threads are at work: nothing is torn down under them. Promise 5. */
-static void processes_end_with_live_threads(void **state)
+/* A program may end while its threads are at work: nothing is torn down under them. Promise 5.
+ * First, while the process has one thread: drivers that the registry opens leave threads behind,
+ * and thread sanitizers allow no threads after such a fork. */
+TEST(processes_end_with_live_threads)
 {
     for (int i = 0; i < 20; i++) {
         const pid_t child = fork();
@@ -288,18 +222,72 @@ static void processes_end_with_live_threads(void **state)
     }
 }
 
-int main(void)
+TEST(the_registry_is_anybodys)
 {
-    const struct CMUnitTest tests[] = {
-        /* First, while the process has one thread: drivers that a look at the registry opens leave
-         * theirs behind, and thread sanitizers allow no threads after such a fork. */
-        cmocka_unit_test(processes_end_with_live_threads),
-        cmocka_unit_test(the_registry_is_anybodys),
-        cmocka_unit_test(queues_on_threads_of_their_own),
-        cmocka_unit_test(queues_whose_work_runs_late),
-        cmocka_unit_test(waits_cross_threads_and_plugins),
-        cmocka_unit_test(buffers_and_kernels_are_shared),
-        cmocka_unit_test(writes_share_the_pool),
-    };
-    return cmocka_run_group_tests(tests, sides_begin, NULL);
+    run_threads(open_and_close);
+    mock_is_clean(mock);
+    mock_is_clean(two);
 }
+
+TEST(queues_on_threads_of_their_own)
+{
+    run_threads(use_a_queue);
+    mock_is_clean(mock);
+}
+
+TEST(queues_whose_work_runs_late)
+{
+    mock->slow = 1;
+    run_threads(use_a_queue);
+    mock->slow = 0;
+    mock_is_clean(mock);
+}
+
+TEST(waits_cross_threads_and_plugins)
+{
+    mock->slow = 1;
+    hal_device *devices[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        devices[i] = mock_open(i % 2 ? "mock" : "mock_two");
+        ring.queues[i] = mock_queue(devices[i]);
+        ring.points[i] = (hal_point){0};
+    }
+    run_threads(wait_for_the_one_before);
+    for (int i = 0; i < THREADS; i++) {
+        hal_queue_destroy(ring.queues[i]);
+        hal_device_release(devices[i]);
+    }
+    mock->slow = 0;
+    mock_is_clean(mock);
+    mock_is_clean(two);
+}
+
+TEST(buffers_and_kernels_are_shared)
+{
+    shared_device = mock_open("mock");
+    shared_buffer = mock_buffer(shared_device, 64);
+    shared_kernel = mock_kernel(shared_device, 1);
+    run_threads(share_a_buffer);
+    hal_buffer_release(shared_buffer);
+    hal_kernel_release(shared_kernel);
+    hal_device_release(shared_device);
+    mock_is_clean(mock);
+}
+
+TEST(writes_share_the_pool)
+{
+    shared_device = mock_open("mock");
+    pthread_barrier_init(&all_begun, NULL, THREADS);
+    mock->slow = 1;
+    run_threads(write_much);
+    assert_ok(hal_device_trim(shared_device));
+    mock->memory_limit = mock->memory_bytes + (THREADS + 1) * 41984; /* buffers, and one more */
+    run_threads(write_much);
+    mock->memory_limit = UINT64_C(1) << 30;
+    mock->slow = 0;
+    pthread_barrier_destroy(&all_begun);
+    hal_device_release(shared_device);
+    mock_is_clean(mock);
+}
+
+UNIT_MAIN(sides_begin, NULL)

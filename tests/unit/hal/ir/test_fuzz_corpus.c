@@ -55,17 +55,17 @@ static void run_folder(target *run, const char *folder)
     assert_true(files > 0);
 }
 
-static void text(void **state)
+TEST(text)
 {
     run_folder(run_fuzz_ir_text, FUZZ_CORPUS "/fuzz_ir_text");
 }
 
-static void legalise(void **state)
+TEST(legalise)
 {
     run_folder(run_fuzz_ir_legalise, FUZZ_CORPUS "/fuzz_ir_legalise");
 }
 
-static void records(void **state)
+TEST(records)
 {
     /* An input is a list of changes of three bytes: record, field, value. Every field of every
      * record once, with several values. */
@@ -80,7 +80,7 @@ static void records(void **state)
     }
 }
 
-static void arrays(void **state)
+TEST(arrays)
 {
     run_folder(run_fuzz_ops_array, FUZZ_CORPUS "/fuzz_ops_array");
     /* Every call with every byte behind it. */
@@ -94,19 +94,9 @@ static void arrays(void **state)
     }
 }
 
-static void replays(void **state)
+TEST(replays)
 {
     run_folder(run_fuzz_replay_file, FUZZ_CORPUS "/fuzz_replay_file");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text),
-        cmocka_unit_test(legalise),
-        cmocka_unit_test(records),
-        cmocka_unit_test(arrays),
-        cmocka_unit_test(replays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

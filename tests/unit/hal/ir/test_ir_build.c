@@ -1,66 +1,27 @@
 /* The IR builder: what it makes, where it puts it, and the sentence of every refusal. */
 
-#include "unit.h"
-#include <hal/ir_build.h>
+#include "ir_fixture.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static hal_ir_builder *begin(void)
-{
-    hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
-    return b;
-}
-
-static hal_ir_kernel *finish(hal_ir_builder *b)
-{
-    hal_ir_kernel *kernel = NULL;
-    const hal_status status = hal_ir_builder_finish(b, &kernel);
-    if (status != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    hal_ir_builder_destroy(b);
-    return kernel;
-}
-
-/* The builder has failed with this status, and says so in a sentence with these words. */
-static void refused(hal_ir_builder *b, hal_status expected, const char *words)
-{
-    hal_ir_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_builder_get_status(b), expected);
-    assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
-    assert_null(kernel);
-    if (strstr(hal_status_message(), words) == NULL) {
-        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
-    }
-    hal_ir_builder_destroy(b);
-}
-
+/* Finishing fails with this status and these words. */
 static void refused_at_finish(hal_ir_builder *b, hal_status expected, const char *words)
 {
     hal_ir_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_builder_get_status(b), HAL_OK);
-    assert_int_equal(hal_ir_builder_finish(b, &kernel), expected);
+    assert_fails(hal_ir_builder_finish(b, &kernel), expected, words);
     assert_null(kernel);
-    if (strstr(hal_status_message(), words) == NULL) {
-        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
-    }
     hal_ir_builder_destroy(b);
 }
 
-static uint32_t count_of(const hal_ir_kernel *kernel, uint32_t opcode)
+/* The builder has failed already. */
+static void refused(hal_ir_builder *b, hal_status expected, const char *words)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < kernel->record_count; i++) {
-        count += kernel->records[i].opcode == opcode;
-    }
-    return count;
+    assert_int_equal(hal_ir_builder_get_status(b), expected);
+    refused_at_finish(b, expected, words);
 }
 
-static void a_kernel_has_what_was_declared(void **state)
+TEST(a_kernel_has_what_was_declared)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_group_size(b, 8, 4, 2);
     hal_ir_groups_per_unit(b, 3);
     const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F16, HAL_ACCESS_READ);
@@ -73,7 +34,7 @@ static void a_kernel_has_what_was_declared(void **state)
     const hal_ir_value v = hal_ir_load(b, x, i);
     assert_int_equal(hal_ir_type_of(b, v), HAL_TYPE_F32);
     hal_ir_store(b, y, i, v);
-    hal_ir_kernel *k = finish(b);
+    hal_ir_kernel *k = ir_finish(b);
     assert_int_equal(k->size, sizeof *k);
     assert_int_equal(k->version, HAL_IR_VERSION);
     assert_string_equal(k->names + k->name, "k");
@@ -87,18 +48,18 @@ static void a_kernel_has_what_was_declared(void **state)
     hal_ir_kernel_destroy(k);
 }
 
-static void scalars_lie_as_in_a_c_struct(void **state)
+TEST(scalars_lie_as_in_a_c_struct)
 {
     struct {
         uint32_t n;
         double alpha;
         float beta;
     } like;
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_scalar_value(b, "n", HAL_TYPE_U32);
     hal_ir_scalar_value(b, "alpha", HAL_TYPE_F64);
     hal_ir_scalar_value(b, "beta", HAL_TYPE_F32);
-    hal_ir_kernel *k = finish(b);
+    hal_ir_kernel *k = ir_finish(b);
     assert_int_equal(k->scalars[0].offset, (char *)&like.n - (char *)&like);
     assert_int_equal(k->scalars[1].offset, (char *)&like.alpha - (char *)&like);
     assert_int_equal(k->scalars[2].offset, (char *)&like.beta - (char *)&like);
@@ -106,9 +67,9 @@ static void scalars_lie_as_in_a_c_struct(void **state)
     hal_ir_kernel_destroy(k);
 }
 
-static void constants_and_ids_are_made_once_at_the_front(void **state)
+TEST(constants_and_ids_are_made_once_at_the_front)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
     hal_ir_value i = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     hal_ir_if(b, hal_ir_lt(b, i, hal_ir_u32(b, 5)));
@@ -120,8 +81,8 @@ static void constants_and_ids_are_made_once_at_the_front(void **state)
     assert_int_not_equal(i, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
     hal_ir_store(b, y, i, one); /* made inside of the if, and seen here */
     assert_int_not_equal(hal_ir_u32(b, 0x3f800000), one); /* same bits, other type */
-    hal_ir_kernel *k = finish(b);
-    assert_int_equal(count_of(k, HAL_IR_CONSTANT), 3);
+    hal_ir_kernel *k = ir_finish(b);
+    assert_int_equal(ir_count(k, HAL_IR_CONSTANT), 3);
     assert_int_equal(k->constant_count, 2);
     for (uint32_t n = 0; n < 5; n++) {
         assert_true(k->records[n].opcode <= HAL_IR_LANE_ID);
@@ -129,9 +90,9 @@ static void constants_and_ids_are_made_once_at_the_front(void **state)
     hal_ir_kernel_destroy(k);
 }
 
-static void many_constants_keep_their_values(void **state)
+TEST(many_constants_keep_their_values)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_value first[1000];
     for (uint32_t i = 0; i < 1000; i++) {
         first[i] = hal_ir_u64(b, (uint64_t)i << 32 | i);
@@ -139,13 +100,13 @@ static void many_constants_keep_their_values(void **state)
     for (uint32_t i = 0; i < 1000; i++) {
         assert_int_equal(hal_ir_u64(b, (uint64_t)i << 32 | i), first[i]);
     }
-    hal_ir_kernel *k = finish(b);
+    hal_ir_kernel *k = ir_finish(b);
     assert_int_equal(k->record_count, 1000);
     assert_int_equal(k->constants[k->records[777].aux], (uint64_t)777 << 32 | 777);
     hal_ir_kernel_destroy(k);
 }
 
-static void numbers_round_once_and_saturate(void **state)
+TEST(numbers_round_once_and_saturate)
 {
     const struct {
         hal_type type;
@@ -167,21 +128,21 @@ static void numbers_round_once_and_saturate(void **state)
         {HAL_TYPE_U64, 7, 7},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        hal_ir_builder *b = begin();
+        hal_ir_builder *b = ir_kernel_begin();
         hal_ir_number(b, cases[i].type, cases[i].value);
-        hal_ir_kernel *k = finish(b);
+        hal_ir_kernel *k = ir_finish(b);
         assert_int_equal(k->records[0].type, cases[i].type);
         assert_int_equal(k->constants[0], cases[i].bits);
         hal_ir_kernel_destroy(k);
     }
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_number(b, HAL_TYPE_F16, 1);
     refused(b, HAL_ERROR_INVALID_IR, "f16");
 }
 
-static void results_have_the_types_of_the_table(void **state)
+TEST(results_have_the_types_of_the_table)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     const hal_ir_value f = hal_ir_f32(b, 1), d = hal_ir_f64(b, 1), u = hal_ir_u32(b, 1);
     const hal_ir_value t = hal_ir_bool(b, 1);
     assert_int_equal(hal_ir_type_of(b, hal_ir_add(b, d, d)), HAL_TYPE_F64);
@@ -198,12 +159,12 @@ static void results_have_the_types_of_the_table(void **state)
     assert_int_equal(hal_ir_cast(b, HAL_TYPE_F32, f), f);
     assert_int_equal(hal_ir_bitcast(b, HAL_TYPE_F32, f), f);
     assert_int_equal(hal_ir_narrow(b, HAL_TYPE_F32, f), f);
-    hal_ir_kernel_destroy(finish(b));
+    hal_ir_kernel_destroy(ir_finish(b));
 }
 
-static void packs_of_eight_are_two_of_four(void **state)
+TEST(packs_of_eight_are_two_of_four)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
     hal_ir_value e[8];
     for (int i = 0; i < 8; i++) {
@@ -212,8 +173,8 @@ static void packs_of_eight_are_two_of_four(void **state)
     const hal_ir_value v = hal_ir_pack(b, 8, e);
     hal_ir_store_wide(b, y, hal_ir_u32(b, 0), 8, hal_ir_bool(b, 1), v);
     assert_int_equal(hal_ir_type_of(b, hal_ir_extract(b, v, 7)), HAL_TYPE_F32);
-    hal_ir_kernel *k = finish(b);
-    assert_int_equal(count_of(k, HAL_IR_PACK), 3);
+    hal_ir_kernel *k = ir_finish(b);
+    assert_int_equal(ir_count(k, HAL_IR_PACK), 3);
     for (uint32_t i = 0; i < k->record_count; i++) {
         if (k->records[i].opcode == HAL_IR_STORE) {
             assert_int_equal(k->records[i].width, 8);
@@ -224,9 +185,9 @@ static void packs_of_eight_are_two_of_four(void **state)
     hal_ir_kernel_destroy(k);
 }
 
-static void the_first_error_sticks(void **state)
+TEST(the_first_error_sticks)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
     assert_int_equal(hal_ir_add(b, f, u), HAL_IR_NONE);
     assert_int_equal(hal_ir_f32(b, 2), HAL_IR_NONE);
@@ -236,7 +197,7 @@ static void the_first_error_sticks(void **state)
             "kernel k, record 2: add: operands have types f32 and u32, they must be the same");
 }
 
-static void types_that_do_not_fit_are_refused(void **state)
+TEST(types_that_do_not_fit_are_refused)
 {
     for (int i = 0; i < 12; i++) {
         static const char *const words[] = {
@@ -252,7 +213,7 @@ static void types_that_do_not_fit_are_refused(void **state)
             "element 2 of a vector of width 2",
             "is a vector; take its elements with extract",
             "which is no value; read it with get"};
-        hal_ir_builder *b = begin();
+        hal_ir_builder *b = ir_kernel_begin();
         const hal_ir_memory_id m = hal_ir_binding(b, "m", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
         const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
         const hal_ir_value pair = hal_ir_pack(b, 2, (hal_ir_value[]){f, f});
@@ -299,7 +260,7 @@ static void types_that_do_not_fit_are_refused(void **state)
     }
 }
 
-static void arguments_that_do_not_fit_are_refused(void **state)
+TEST(arguments_that_do_not_fit_are_refused)
 {
     for (int i = 0; i < 14; i++) {
         static const char *const words[] = {
@@ -318,7 +279,7 @@ static void arguments_that_do_not_fit_are_refused(void **state)
             "opcode 16 is no id",
             "`(null)` is not"};
         const hal_ir_memory_id none = HAL_IR_NONE;
-        hal_ir_builder *b = begin();
+        hal_ir_builder *b = ir_kernel_begin();
         hal_ir_binding(b, "x", HAL_TYPE_I32, HAL_ACCESS_READ);
         switch (i) {
         case 0:
@@ -373,7 +334,7 @@ static void arguments_that_do_not_fit_are_refused(void **state)
     }
 }
 
-static void null_and_misuse_give_values(void **state)
+TEST(null_and_misuse_give_values)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *k = NULL;
@@ -390,47 +351,47 @@ static void null_and_misuse_give_values(void **state)
     hal_ir_builder_destroy(NULL);
     hal_ir_kernel_destroy(NULL);
 
-    b = begin();
+    b = ir_kernel_begin();
     assert_int_equal(hal_ir_builder_finish(b, NULL), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_ir_builder_finish(b, &k), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &k));
     hal_ir_kernel_destroy(k);
     assert_int_equal(hal_ir_builder_finish(b, &k), HAL_ERROR_INVALID_STATE);
     assert_int_equal(hal_ir_u32(b, 1), HAL_IR_NONE);
     hal_ir_builder_destroy(b);
 }
 
-static void blocks_have_to_fit(void **state)
+TEST(blocks_have_to_fit)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_if(b, hal_ir_bool(b, 1));
     refused_at_finish(b, HAL_ERROR_INVALID_IR, "if has no end");
-    b = begin();
+    b = ir_kernel_begin();
     hal_ir_end(b);
     refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
-    b = begin();
+    b = ir_kernel_begin();
     hal_ir_else(b);
     refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
-    b = begin();
+    b = ir_kernel_begin();
     hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 9), hal_ir_u32(b, 1));
     hal_ir_else(b);
     refused(b, HAL_ERROR_INVALID_IR, "block is of for, not of if");
-    b = begin();
+    b = ir_kernel_begin();
     for (uint32_t i = 0; i <= HAL_IR_MAX_DEPTH; i++) {
         hal_ir_if(b, hal_ir_bool(b, 1));
     }
     refused(b, HAL_ERROR_INVALID_IR, "more than 64 blocks");
 }
 
-static void values_of_closed_blocks_are_refused(void **state)
+TEST(values_of_closed_blocks_are_refused)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     const hal_ir_value u = hal_ir_u32(b, 1);
     const hal_ir_value i = hal_ir_for(b, u, u, u);
     hal_ir_add(b, i, u);
     hal_ir_end(b);
     hal_ir_add(b, i, u);
     refused(b, HAL_ERROR_INVALID_IR, "made in a block that has ended; carry it out in a var");
-    b = begin();
+    b = ir_kernel_begin();
     hal_ir_if(b, hal_ir_bool(b, 1));
     const hal_ir_value v = hal_ir_add(b, hal_ir_u32(b, 1), hal_ir_u32(b, 2));
     hal_ir_else(b);
@@ -442,73 +403,72 @@ static hal_ir_kernel *relu_plus(void)
 {
     hal_ir_builder *b = NULL;
     hal_ir_kernel *k = NULL;
-    assert_int_equal(hal_ir_builder_create_fragment("relu_plus", &b), HAL_OK);
+    assert_ok(hal_ir_builder_create_fragment("relu_plus", &b));
     const hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32), y = hal_ir_input(b, 1, HAL_TYPE_F32);
     hal_ir_output(b, 1, hal_ir_add(b, x, y));
     hal_ir_output(b, 0, hal_ir_max(b, x, hal_ir_f32(b, 0)));
-    assert_int_equal(hal_ir_builder_finish(b, &k), HAL_OK);
+    assert_ok(hal_ir_builder_finish(b, &k));
     hal_ir_builder_destroy(b);
     return k;
 }
 
-static void fragments_splice_into_kernels(void **state)
+TEST(fragments_splice_into_kernels)
 {
     hal_ir_kernel *fragment = relu_plus();
     assert_int_equal(fragment->input_count, 2);
     assert_int_equal(fragment->output_count, 2);
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     const hal_ir_value in[2] = {hal_ir_f32(b, 3), hal_ir_f32(b, 4)};
     hal_ir_value out[2];
     hal_ir_splice(b, fragment, in, 2, out, 2);
     assert_int_equal(hal_ir_type_of(b, out[0]), HAL_TYPE_F32);
     assert_int_not_equal(out[0], out[1]);
-    hal_ir_kernel *k = finish(b);
-    assert_int_equal(count_of(k, HAL_IR_MAX), 1);
-    assert_int_equal(count_of(k, HAL_IR_ADD), 1);
+    hal_ir_kernel *k = ir_finish(b);
+    assert_int_equal(ir_count(k, HAL_IR_MAX), 1);
+    assert_int_equal(ir_count(k, HAL_IR_ADD), 1);
     hal_ir_kernel_destroy(k);
 
-    b = begin();
+    b = ir_kernel_begin();
     hal_ir_splice(b, fragment, in, 1, out, 2);
     assert_int_equal(out[0], HAL_IR_NONE);
     refused(b, HAL_ERROR_INVALID_ARGUMENT, "1 inputs and 2 outputs, it has 2 and 2");
-    b = begin();
+    b = ir_kernel_begin();
     const hal_ir_value bad[2] = {hal_ir_f32(b, 3), hal_ir_u32(b, 4)};
     hal_ir_splice(b, fragment, bad, 2, out, 2);
     refused(b, HAL_ERROR_INVALID_ARGUMENT, "input 1 of fragment relu_plus has type f32, not u32");
     hal_ir_kernel_destroy(fragment);
 }
 
-static void fragments_are_expressions_only(void **state)
+TEST(fragments_are_expressions_only)
 {
-    hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    hal_ir_builder *b = ir_fragment_begin();
     hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
     refused(b, HAL_ERROR_INVALID_ARGUMENT, "a fragment has no memory");
-    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    b = ir_fragment_begin();
     hal_ir_var(b, hal_ir_f32(b, 1));
     refused(b, HAL_ERROR_INVALID_IR, "not allowed in a fragment");
-    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    b = ir_fragment_begin();
     hal_ir_output(b, 1, hal_ir_input(b, 0, HAL_TYPE_F32));
     refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 outputs 1 are given");
-    assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+    b = ir_fragment_begin();
     hal_ir_output(b, 0, hal_ir_input(b, 1, HAL_TYPE_F32));
     refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 inputs 1 are declared");
 }
 
-static void copies_stand_alone(void **state)
+TEST(copies_stand_alone)
 {
     hal_ir_kernel *k = relu_plus();
     hal_ir_kernel *copy = NULL;
-    assert_int_equal(hal_ir_kernel_copy(k, &copy), HAL_OK);
+    assert_ok(hal_ir_kernel_copy(k, &copy));
     assert_ptr_not_equal(copy->records, k->records);
     assert_memory_equal(copy->records, k->records, k->record_count * sizeof *k->records);
     hal_ir_kernel_destroy(k);
-    assert_int_equal(hal_ir_verify(copy), HAL_OK);
+    assert_ok(hal_ir_verify(copy));
     hal_ir_kernel_destroy(copy);
     assert_int_equal(hal_ir_kernel_copy(NULL, &copy), HAL_ERROR_INVALID_ARGUMENT);
 }
 
-static void names_are_there_for_every_opcode_and_type(void **state)
+TEST(names_are_there_for_every_opcode_and_type)
 {
 #define ROW(NAME, number, since, name, ...) assert_string_equal(hal_ir_opcode_name(number), #name);
     HAL_IR_OPCODE_TABLE(ROW)
@@ -523,26 +483,4 @@ static void names_are_there_for_every_opcode_and_type(void **state)
     assert_null(hal_type_name(HAL_TYPE_COUNT));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_has_what_was_declared),
-        cmocka_unit_test(scalars_lie_as_in_a_c_struct),
-        cmocka_unit_test(constants_and_ids_are_made_once_at_the_front),
-        cmocka_unit_test(many_constants_keep_their_values),
-        cmocka_unit_test(numbers_round_once_and_saturate),
-        cmocka_unit_test(results_have_the_types_of_the_table),
-        cmocka_unit_test(packs_of_eight_are_two_of_four),
-        cmocka_unit_test(the_first_error_sticks),
-        cmocka_unit_test(types_that_do_not_fit_are_refused),
-        cmocka_unit_test(arguments_that_do_not_fit_are_refused),
-        cmocka_unit_test(null_and_misuse_give_values),
-        cmocka_unit_test(blocks_have_to_fit),
-        cmocka_unit_test(values_of_closed_blocks_are_refused),
-        cmocka_unit_test(fragments_splice_into_kernels),
-        cmocka_unit_test(fragments_are_expressions_only),
-        cmocka_unit_test(copies_stand_alone),
-        cmocka_unit_test(names_are_there_for_every_opcode_and_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

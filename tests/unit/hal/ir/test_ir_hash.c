@@ -1,9 +1,5 @@
 /* The hash of kernels: all that a kernel means counts, and nothing else. */
-
-#include "unit.h"
-#include <hal/ir_build.h>
-#include <stdlib.h>
-#include <string.h>
+#include "ir_fixture.h"
 
 #define HEAD(group, units, binding, shared, scalar)                                                \
     "kernel k\ngroup " group "\ngroups_per_unit " units "\nbinding x " binding                     \
@@ -13,15 +9,12 @@
 
 static void hash_of(const char *text, uint64_t hash[2])
 {
-    hal_ir_kernel *kernel = NULL;
-    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    hal_ir_kernel *kernel = ir_read(text);
     hal_ir_hash(kernel, hash);
     hal_ir_kernel_destroy(kernel);
 }
 
-static void all_that_is_meant_counts(void **state)
+TEST(all_that_is_meant_counts)
 {
     static const char *const texts[] = {
         PLAIN BODY,
@@ -55,7 +48,7 @@ static void all_that_is_meant_counts(void **state)
     }
 }
 
-static void names_do_not_count(void **state)
+TEST(names_do_not_count)
 {
     uint64_t one[2], two[2];
     hash_of("kernel a\nbinding x f32 read\nscalar n u32 0\n%0 = scalar u32 n\n", one);
@@ -63,12 +56,10 @@ static void names_do_not_count(void **state)
     assert_memory_equal(one, two, sizeof one);
 }
 
-static void the_place_in_the_pool_does_not_count(void **state)
+TEST(the_place_in_the_pool_does_not_count)
 {
-    static const char text[] = "kernel k\n%0 = constant u32 5\n%1 = constant u32 6\n";
-    hal_ir_kernel *kernel = NULL;
+    hal_ir_kernel *kernel = ir_read("kernel k\n%0 = constant u32 5\n%1 = constant u32 6\n");
     uint64_t one[2], two[2];
-    assert_int_equal(hal_ir_parse(text, sizeof text - 1, &kernel), HAL_OK);
     hal_ir_hash(kernel, one);
     hal_ir_record records[2] = {kernel->records[0], kernel->records[1]};
     const uint64_t constants[3] = {1, 6, 5};
@@ -81,7 +72,7 @@ static void the_place_in_the_pool_does_not_count(void **state)
     hal_ir_kernel_destroy(kernel);
 }
 
-static void it_is_the_same_in_every_process(void **state)
+TEST(it_is_the_same_in_every_process)
 {
     uint64_t hash[2];
     hash_of(PLAIN BODY, hash);
@@ -90,33 +81,20 @@ static void it_is_the_same_in_every_process(void **state)
     assert_int_equal(hash[1], UINT64_C(0xe047205c5a45a952));
 }
 
-static void long_kernels_hash_to_their_end(void **state)
+TEST(long_kernels_hash_to_their_end)
 {
     uint64_t one[2], two[2];
     for (int last = 0; last < 2; last++) {
-        hal_ir_builder *b = NULL;
-        hal_ir_kernel *kernel = NULL;
-        assert_int_equal(hal_ir_builder_create("long", &b), HAL_OK);
+        hal_ir_builder *b = ir_kernel_begin();
         for (uint32_t i = 0; i < 3000; i++) {
             hal_ir_u32(b, i);
         }
         hal_ir_u32(b, 5000 + (uint32_t)last);
-        assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
+        hal_ir_kernel *kernel = ir_finish(b);
         hal_ir_hash(kernel, last ? two : one);
         hal_ir_kernel_destroy(kernel);
-        hal_ir_builder_destroy(b);
     }
     assert_memory_not_equal(one, two, sizeof one);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_is_meant_counts),
-        cmocka_unit_test(names_do_not_count),
-        cmocka_unit_test(the_place_in_the_pool_does_not_count),
-        cmocka_unit_test(it_is_the_same_in_every_process),
-        cmocka_unit_test(long_kernels_hash_to_their_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,13 +1,9 @@
 /* The legaliser: kernels are run in the reference interpreter before and after, and have to write
  * the same bytes; what had to go is gone; what cannot be had is refused in a sentence. */
-
-#include "unit.h"
-#include <hal/ir_build.h>
+#include "ir_fixture.h"
 #include <kit/interpret.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ir/legalise.h"
 
@@ -30,33 +26,13 @@ static hal_device_info full(void)
                              .abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64};
 }
 
-static hal_ir_kernel *read_text(const char *text)
-{
-    hal_ir_kernel *kernel = NULL;
-    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
-        fail_msg("%s\n%s", hal_status_message(), text);
-    }
-    return kernel;
-}
-
 static hal_ir_kernel *legalised(const char *text, const hal_device_info *info)
 {
-    hal_ir_kernel *kernel = read_text(text), *legal = NULL;
-    if (hal_ir_legalise(kernel, info, HAL_PLUGIN_ABI_MINOR, &legal) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    assert_int_equal(hal_ir_verify(legal), HAL_OK);
+    hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
+    assert_ok(hal_ir_legalise(kernel, info, HAL_PLUGIN_ABI_MINOR, &legal));
+    assert_ok(hal_ir_verify(legal));
     hal_ir_kernel_destroy(kernel);
     return legal;
-}
-
-static uint32_t count_of(const hal_ir_kernel *kernel, uint32_t opcode)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < kernel->record_count; i++) {
-        count += kernel->records[i].opcode == opcode;
-    }
-    return count;
 }
 
 #define BYTES 4096u
@@ -91,12 +67,12 @@ static int differ(const uint8_t *before, const uint8_t *after, uint32_t i)
 static void same(const char *text, const hal_device_info *info, uint32_t gone)
 {
     static uint8_t before[BYTES], after[BYTES];
-    hal_ir_kernel *kernel = read_text(text), *legal = legalised(text, info);
+    hal_ir_kernel *kernel = ir_read(text), *legal = legalised(text, info);
     run(kernel, before);
     run(legal, after);
     if (gone != 0) {
-        assert_int_not_equal(count_of(kernel, gone), 0);
-        assert_int_equal(count_of(legal, gone), 0);
+        assert_int_not_equal(ir_count(kernel, gone), 0);
+        assert_int_equal(ir_count(legal, gone), 0);
     }
     for (uint32_t i = 0; i < BYTES; i++) {
         if (differ(before, after, i)) {
@@ -112,12 +88,10 @@ static void same(const char *text, const hal_device_info *info, uint32_t gone)
 static void refused_at(const char *text, const hal_device_info *info, uint32_t minor,
                        const char *words)
 {
-    hal_ir_kernel *kernel = read_text(text), *legal = NULL;
+    hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
     assert_int_equal(hal_ir_legalise(kernel, info, minor, &legal), HAL_ERROR_UNSUPPORTED);
     assert_null(legal);
-    if (strstr(hal_status_message(), words) == NULL) {
-        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
-    }
+    assert_message(words);
     hal_ir_kernel_destroy(kernel);
 }
 
@@ -154,18 +128,18 @@ static void fill_with_bits(void)
 #define ID "%l = local_id u32 x\n"
 #define ID_FORMAT "%%l = local_id u32 x\n" /* for snprintf */
 
-static void what_the_device_has_is_left_alone(void **state)
+TEST(what_the_device_has_is_left_alone)
 {
     hal_device_info info = full();
     info.math_f32 = UINT32_MAX;
     hal_ir_kernel *kernel =
-        read_text(HEAD("64 1 1", "f16") "shared s f16 64\nscalar n u32\n" ID
+        ir_read(HEAD("64 1 1", "f16") "shared s f16 64\nscalar n u32\n" ID
                   "%n = scalar u32 n\n%t = lt bool %l, %n\n%x = load f32x2 x[%l + 2] if %t\n"
                   "%a = extract f32 %x, 0\n%b = fma f32 %a, %a, %a\n%c = exp f32 %b\n"
                   "async_copy 1 s[%l], x[%l]\nasync_commit\nasync_wait 0\n"
                   "%r = subgroup_reduce add f32 %c\n%p = pack f32x2 %r, %a\nstore y[%l], %p\n");
     hal_ir_kernel *legal = NULL;
-    assert_int_equal(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal), HAL_OK);
+    assert_ok(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal));
     assert_int_equal(legal->record_count, kernel->record_count);
     assert_memory_equal(legal->records, kernel->records,
                         kernel->record_count * sizeof *kernel->records);
@@ -175,7 +149,7 @@ static void what_the_device_has_is_left_alone(void **state)
     hal_ir_kernel_destroy(legal);
 }
 
-static void transcendental_functions_are_expanded(void **state)
+TEST(transcendental_functions_are_expanded)
 {
     static const char *const names[] = {"exp", "exp2", "expm1", "log",  "log2", "log1p", "sin",
                                         "cos", "tan",  "atan",  "tanh", "erf",  "rsqrt"};
@@ -209,7 +183,7 @@ static void transcendental_functions_are_expanded(void **state)
     any_nan = 0;
 }
 
-static void claims_and_fast_versions_are_kept(void **state)
+TEST(claims_and_fast_versions_are_kept)
 {
     static const char text[] = HEAD("1 1 1", "f32") "%i = constant u32 0\n%a = load f32 x[%i]\n"
                                                     "%b = exp.fast f32 %a\n%c = log f32 %b\n"
@@ -218,8 +192,8 @@ static void claims_and_fast_versions_are_kept(void **state)
     hal_device_info info = full();
     info.abilities |= HAL_ABILITY_FAST_MATH;
     hal_ir_kernel *legal = legalised(text, &info);
-    assert_int_equal(count_of(legal, HAL_IR_EXP), 1); /* the fast one of f32 alone */
-    assert_int_equal(count_of(legal, HAL_IR_LOG), 0);
+    assert_int_equal(ir_count(legal, HAL_IR_EXP), 1); /* the fast one of f32 alone */
+    assert_int_equal(ir_count(legal, HAL_IR_LOG), 0);
     for (uint32_t i = 0; i < legal->record_count; i++) {
         if (legal->records[i].opcode == HAL_IR_EXP) {
             assert_int_equal(legal->records[i].flags, HAL_IR_FAST);
@@ -232,15 +206,15 @@ static void claims_and_fast_versions_are_kept(void **state)
     info.math_f32 |= 1u << (HAL_IR_LOG - HAL_IR_MATH_FIRST);
     info.math_f64 = 1u << (HAL_IR_SIN - HAL_IR_MATH_FIRST);
     legal = legalised(text, &info);
-    assert_int_equal(count_of(legal, HAL_IR_EXP), 1);
-    assert_int_equal(count_of(legal, HAL_IR_LOG), 1);
+    assert_int_equal(ir_count(legal, HAL_IR_EXP), 1);
+    assert_int_equal(ir_count(legal, HAL_IR_LOG), 1);
     for (uint32_t i = 0; i < legal->record_count; i++) {
         assert_int_equal(legal->records[i].flags, 0);
     }
     hal_ir_kernel_destroy(legal);
 }
 
-static void asynchronous_copies_become_plain_ones(void **state)
+TEST(asynchronous_copies_become_plain_ones)
 {
     static const char text[] =
         HEAD("64 1 1", "u32") "shared s u32 512\n" ID
@@ -261,11 +235,11 @@ static void asynchronous_copies_become_plain_ones(void **state)
     info.abilities = HAL_ABILITY_ASYNC_COPY;
     same(text, &info, 0);
     hal_ir_kernel *legal = legalised(text, &info);
-    assert_int_equal(count_of(legal, HAL_IR_ASYNC_COPY), 2);
+    assert_int_equal(ir_count(legal, HAL_IR_ASYNC_COPY), 2);
     hal_ir_kernel_destroy(legal);
 }
 
-static void subgroups_go_through_shared_memory(void **state)
+TEST(subgroups_go_through_shared_memory)
 {
     static const char *const groups[] = {"64 1 1", "44 1 1", "7 1 1", "1 1 1", "8 3 3", "32 1 1"};
     static const char *const types[] = {"f32", "u32", "i32", "f64", "u64", "i64"};
@@ -314,7 +288,7 @@ static void subgroups_go_through_shared_memory(void **state)
          &info, HAL_IR_SHUFFLE);
 }
 
-static void wide_accesses_are_split(void **state)
+TEST(wide_accesses_are_split)
 {
     static const char *const types[] = {"u8", "u16", "u32", "f64"};
     static const char *const values[] = {"u32", "u32", "u32", "f64"};
@@ -354,7 +328,7 @@ static void wide_accesses_are_split(void **state)
             &info, "cannot be split");
 }
 
-static void halves_and_bools_are_stored_as_integers(void **state)
+TEST(halves_and_bools_are_stored_as_integers)
 {
     static const char *const types[] = {"f16", "bf16", "bool"};
     hal_device_info info = full();
@@ -383,7 +357,7 @@ static void halves_and_bools_are_stored_as_integers(void **state)
     }
 }
 
-static void narrowing_is_computed(void **state)
+TEST(narrowing_is_computed)
 {
     static const char *const floats[] = {"f16", "bf16"}, *const unsigneds[] = {"u8", "u16"},
                       *const signeds[] = {"i8", "i16"};
@@ -434,7 +408,7 @@ static void put_float(uint32_t place, float value)
     memcpy(inputs + 4 * place, &value, 4);
 }
 
-static void fma_is_computed_in_f64(void **state)
+TEST(fma_is_computed_in_f64)
 {
     static const uint32_t corners[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff,
                                        0x00800000, 0x3f800000, 0xbf800000, 0x3f800001, 0x7f7fffff,
@@ -498,7 +472,7 @@ static double some_double(int exponent)
     return any & 64 ? size : -size;
 }
 
-static void fma_of_f64_is_computed(void **state)
+TEST(fma_of_f64_is_computed)
 {
     static const int spread[] = {0,   -1,  1,    -26,  -27,  27,   -52,  -53, -54, 52,  53,  54,
                                  105, 106, -105, -106, -119, -120, -121, 119, 120, 121, 200, -200};
@@ -529,7 +503,7 @@ static void fma_of_f64_is_computed(void **state)
     any_nan = 0;
 }
 
-static void limits_are_held(void **state)
+TEST(limits_are_held)
 {
     hal_device_info info = full();
     info.max_group_items = 256;
@@ -567,7 +541,7 @@ static void limits_are_held(void **state)
             &info, "needs 128 bytes of shared memory");
 }
 
-static void what_nobody_uses_is_dropped(void **state)
+TEST(what_nobody_uses_is_dropped)
 {
     const hal_device_info info = full();
     static const char text[] =
@@ -583,14 +557,14 @@ static void what_nobody_uses_is_dropped(void **state)
     same(text, &info, HAL_IR_MUL);
     same(text, &info, HAL_IR_SUB);
     hal_ir_kernel *legal = legalised(text, &info);
-    assert_int_equal(count_of(legal, HAL_IR_VAR), 1);
-    assert_int_equal(count_of(legal, HAL_IR_SET), 1);
-    assert_int_equal(count_of(legal, HAL_IR_GET), 2);
+    assert_int_equal(ir_count(legal, HAL_IR_VAR), 1);
+    assert_int_equal(ir_count(legal, HAL_IR_SET), 1);
+    assert_int_equal(ir_count(legal, HAL_IR_GET), 2);
     assert_int_equal(legal->constant_count, 3);
     hal_ir_kernel_destroy(legal);
 }
 
-static void fragments_are_legalised_too(void **state)
+TEST(fragments_are_legalised_too)
 {
     static const char text[] = "fragment f\n%x = input f32 0\n%unused = input u32 1\n"
                                "%e = exp f32 %x\n%n = narrow f32 bf16 %e\noutput 0, %n\n"
@@ -598,16 +572,16 @@ static void fragments_are_legalised_too(void **state)
     hal_device_info info = full();
     info.exactness = 0;
     info.storage_types = HAL_TYPE_BIT(HAL_TYPE_F32);
-    hal_ir_kernel *fragment = read_text(text), *legal = legalised(text, &info);
+    hal_ir_kernel *fragment = ir_read(text), *legal = legalised(text, &info);
     assert_int_equal(legal->input_count, 2);
-    assert_int_equal(count_of(legal, HAL_IR_EXP) + count_of(legal, HAL_IR_LOG) +
-                         count_of(legal, HAL_IR_FMA) + count_of(legal, HAL_IR_NARROW),
+    assert_int_equal(ir_count(legal, HAL_IR_EXP) + ir_count(legal, HAL_IR_LOG) +
+                         ir_count(legal, HAL_IR_FMA) + ir_count(legal, HAL_IR_NARROW),
                      0);
     for (int i = 0; i < 2000; i++) {
         const uint64_t in[2] = {(uint32_t)next_random(), 0};
         uint64_t before[2], after[2];
-        assert_int_equal(kit_evaluate(fragment, in, before), HAL_OK);
-        assert_int_equal(kit_evaluate(legal, in, after), HAL_OK);
+        assert_ok(kit_evaluate(fragment, in, before));
+        assert_ok(kit_evaluate(legal, in, after));
         for (int k = 0; k < 2; k++) {
             const int both_nan = (before[k] & 0x7fffffff) > 0x7f800000 &&
                                  (after[k] & 0x7fffffff) > 0x7f800000;
@@ -624,18 +598,18 @@ static void fragments_are_legalised_too(void **state)
     "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"                                \
     "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n"
 
-static void newer_opcodes_without_an_expansion_are_refused(void **state)
+TEST(newer_opcodes_without_an_expansion_are_refused)
 {
     hal_device_info info = full();
     info.matrix_types = HAL_TYPES_MATRIX;
     refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 0.0");
     refused_at(MATRICES, &info, 0, "got one of 0.1");
     hal_ir_kernel *legal = legalised(MATRICES, &info);
-    assert_int_equal(count_of(legal, HAL_IR_MATRIX_MULTIPLY), 1);
+    assert_int_equal(ir_count(legal, HAL_IR_MATRIX_MULTIPLY), 1);
     hal_ir_kernel_destroy(legal);
 }
 
-static void all_rewrites_work_together(void **state)
+TEST(all_rewrites_work_together)
 {
     /* The poorest device: 32-bit integers, f32 and f64 to compute with, 32 bits in memory. */
     hal_device_info info = full();
@@ -657,24 +631,4 @@ static void all_rewrites_work_together(void **state)
          &info, HAL_IR_TANH);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_device_has_is_left_alone),
-        cmocka_unit_test(transcendental_functions_are_expanded),
-        cmocka_unit_test(claims_and_fast_versions_are_kept),
-        cmocka_unit_test(asynchronous_copies_become_plain_ones),
-        cmocka_unit_test(subgroups_go_through_shared_memory),
-        cmocka_unit_test(wide_accesses_are_split),
-        cmocka_unit_test(halves_and_bools_are_stored_as_integers),
-        cmocka_unit_test(narrowing_is_computed),
-        cmocka_unit_test(fma_is_computed_in_f64),
-        cmocka_unit_test(fma_of_f64_is_computed),
-        cmocka_unit_test(limits_are_held),
-        cmocka_unit_test(what_nobody_uses_is_dropped),
-        cmocka_unit_test(fragments_are_legalised_too),
-        cmocka_unit_test(newer_opcodes_without_an_expansion_are_refused),
-        cmocka_unit_test(all_rewrites_work_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

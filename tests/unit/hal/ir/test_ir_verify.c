@@ -1,11 +1,7 @@
 /* The verifier: every rule accepts what keeps it and names what breaks it. Kernels are made by the
  * builder and then broken in one place. */
-
-#include "unit.h"
-#include <hal/ir_build.h>
+#include "ir_fixture.h"
 #include <hal/ir_uniform.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A kernel that is open to changes. */
 typedef struct open_kernel {
@@ -30,21 +26,10 @@ static open_kernel open_up(hal_ir_kernel *kernel)
     return open;
 }
 
-static hal_ir_kernel *finish(hal_ir_builder *b)
-{
-    hal_ir_kernel *kernel = NULL;
-    if (hal_ir_builder_finish(b, &kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    hal_ir_builder_destroy(b);
-    return kernel;
-}
-
 /* Two bindings, a shared array, two scalars; load, var, for, store. */
 static open_kernel sample(void)
 {
-    hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create("sample", &b), HAL_OK);
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_group_size(b, 64, 1, 1);
     const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
     const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
@@ -60,7 +45,7 @@ static open_kernel sample(void)
     hal_ir_store(b, tile, i, hal_ir_get(b, sum));
     hal_ir_barrier(b);
     hal_ir_store(b, y, i, hal_ir_load(b, tile, i));
-    return open_up(finish(b));
+    return open_up(ir_finish(b));
 }
 
 static hal_ir_record *record_of(open_kernel *open, uint32_t opcode)
@@ -76,18 +61,14 @@ static hal_ir_record *record_of(open_kernel *open, uint32_t opcode)
 
 static void accepted(open_kernel *open)
 {
-    if (hal_ir_verify(&open->kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    assert_ok(hal_ir_verify(&open->kernel));
     hal_ir_kernel_destroy(open->owner);
 }
 
 static void rejected(open_kernel *open, const char *words)
 {
     assert_int_equal(hal_ir_verify(&open->kernel), HAL_ERROR_INVALID_IR);
-    if (strstr(hal_status_message(), words) == NULL) {
-        fail_msg("`%s` lacks `%s`", hal_status_message(), words);
-    }
+    assert_message(words);
     hal_ir_kernel_destroy(open->owner);
 }
 
@@ -101,14 +82,14 @@ static void rejected(open_kernel *open, const char *words)
         rejected(&s, words);         \
     } while (0)
 
-static void the_sample_is_good(void **state)
+TEST(the_sample_is_good)
 {
     open_kernel s = sample();
     accepted(&s);
     assert_int_equal(hal_ir_verify(NULL), HAL_ERROR_INVALID_ARGUMENT);
 }
 
-static void headers_are_checked(void **state)
+TEST(headers_are_checked)
 {
     BROKEN("size 8", s.kernel.size = 8);
     BROKEN("version 0", s.kernel.version = 0);
@@ -137,7 +118,7 @@ static void headers_are_checked(void **state)
     accepted(&s);
 }
 
-static void names_are_checked(void **state)
+TEST(names_are_checked)
 {
     BROKEN("do not end in a zero", s.names[s.kernel.name_bytes - 1] = 'x');
     BROKEN("do not end in a zero", s.kernel.name_bytes = 0);
@@ -150,7 +131,7 @@ static void names_are_checked(void **state)
     BROKEN("name n is given twice", s.names[s.memories[0].name] = 'n');
 }
 
-static void memories_are_checked(void **state)
+TEST(memories_are_checked)
 {
     BROKEN("memory x: 0 is no type", s.memories[0].type = HAL_TYPE_NONE);
     BROKEN("memory x: 200 is no type", s.memories[0].type = 200);
@@ -163,7 +144,7 @@ static void memories_are_checked(void **state)
     BROKEN("17179869180 bytes", s.memories[2].count = UINT32_MAX);
 }
 
-static void scalars_are_checked(void **state)
+TEST(scalars_are_checked)
 {
     BROKEN("scalar n: type 1", s.scalars[0].type = HAL_TYPE_BOOL);
     BROKEN("scalar n: type 10", s.scalars[0].type = HAL_TYPE_F16);
@@ -175,7 +156,7 @@ static void scalars_are_checked(void **state)
     BROKEN("scalars end at byte 65536", s.scalars[1].offset = 65528);
 }
 
-static void records_follow_the_table(void **state)
+TEST(records_follow_the_table)
 {
     BROKEN("there is no opcode 0", r->opcode = 0);
     BROKEN("there is no opcode 9", r->opcode = 9);
@@ -209,18 +190,17 @@ static void records_follow_the_table(void **state)
            record_of(&s, HAL_IR_FOR)->c = record_of(&s, HAL_IR_FOR)->a);
 }
 
-static void constants_fit_their_types(void **state)
+TEST(constants_fit_their_types)
 {
     BROKEN("bits beyond its type u32", s.constants[0] = UINT64_C(1) << 32);
-    hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create("k", &b), HAL_OK);
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_bool(b, 1);
-    open_kernel s = open_up(finish(b));
+    open_kernel s = open_up(ir_finish(b));
     s.constants[0] = 2;
     rejected(&s, "bits beyond its type bool");
 }
 
-static void blocks_nest(void **state)
+TEST(blocks_nest)
 {
     BROKEN("no open block", record_of(&s, HAL_IR_BARRIER)->opcode = HAL_IR_END);
     BROKEN("block is of for, not of if", {
@@ -230,7 +210,7 @@ static void blocks_nest(void **state)
     BROKEN("(for): the block has no end", record_of(&s, HAL_IR_END)->opcode = HAL_IR_ASYNC_COMMIT);
 }
 
-static void values_are_seen_in_their_block_only(void **state)
+TEST(values_are_seen_in_their_block_only)
 {
     BROKEN("made in a block that has ended", {
         hal_ir_record *loop = record_of(&s, HAL_IR_FOR);
@@ -247,8 +227,7 @@ static void values_are_seen_in_their_block_only(void **state)
 /* A kernel with one thing of each kind that the sample lacks. */
 static open_kernel others(void)
 {
-    hal_ir_builder *b = NULL;
-    assert_int_equal(hal_ir_builder_create("others", &b), HAL_OK);
+    hal_ir_builder *b = ir_kernel_begin();
     hal_ir_group_size(b, 64, 1, 1);
     const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
     const hal_ir_memory_id f = hal_ir_binding(b, "f", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
@@ -269,7 +248,7 @@ static open_kernel others(void)
                        second = hal_ir_pack(b, 2, (hal_ir_value[]){u, u}),
                        sums = hal_ir_pack(b, 4, (hal_ir_value[]){y, y, y, y});
     hal_ir_matrix_multiply(b, HAL_TYPE_BF16, first, second, sums);
-    return open_up(finish(b));
+    return open_up(ir_finish(b));
 }
 
 #define BROKEN_OTHER(words, opcode_, statement)           \
@@ -280,7 +259,7 @@ static open_kernel others(void)
         rejected(&s, words);                              \
     } while (0)
 
-static void fields_of_the_rarer_opcodes_are_checked(void **state)
+TEST(fields_of_the_rarer_opcodes_are_checked)
 {
     open_kernel good = others();
     accepted(&good);
@@ -315,16 +294,15 @@ static void fields_of_the_rarer_opcodes_are_checked(void **state)
     BROKEN_OTHER("operands a to b", PACK, r->width = 8);
 }
 
-static void fragments_are_checked(void **state)
+TEST(fragments_are_checked)
 {
     static const uint64_t zero = 0;
     for (int i = 0; i < 5; i++) {
         static const char *const words[] = {NULL, "number 5", "of 1 inputs 0", "of 1 outputs 0",
                                             "at most 64"};
-        hal_ir_builder *b = NULL;
-        assert_int_equal(hal_ir_builder_create_fragment("f", &b), HAL_OK);
+        hal_ir_builder *b = ir_fragment_begin();
         hal_ir_output(b, 0, hal_ir_neg(b, hal_ir_input(b, 0, HAL_TYPE_F32)));
-        open_kernel s = open_up(finish(b));
+        open_kernel s = open_up(ir_finish(b));
         hal_ir_record *r = record_of(&s, i == 3 ? HAL_IR_OUTPUT : HAL_IR_INPUT);
         if (i == 1) {
             r->aux = 5;
@@ -486,7 +464,7 @@ static uint32_t enter(scene *s, int where)
 static scene set_up(void)
 {
     scene s = {0};
-    assert_int_equal(hal_ir_builder_create("scene", &s.b), HAL_OK);
+    assert_ok(hal_ir_builder_create("scene", &s.b));
     hal_ir_group_size(s.b, 64, 1, 1);
     s.read = hal_ir_binding(s.b, "read", HAL_TYPE_U32, HAL_ACCESS_READ);
     s.both = hal_ir_binding(s.b, "both", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
@@ -499,7 +477,7 @@ static scene set_up(void)
     return s;
 }
 
-static void barriers_stand_where_control_is_uniform(void **state)
+TEST(barriers_stand_where_control_is_uniform)
 {
     for (int where = 0; where < PLACE_COUNT; where++) {
         scene s = set_up();
@@ -522,7 +500,7 @@ static void barriers_stand_where_control_is_uniform(void **state)
     }
 }
 
-static void so_do_subgroup_operations_and_waits(void **state)
+TEST(so_do_subgroup_operations_and_waits)
 {
     for (int which = 0; which < 4; which++) {
         for (int where = TOP; where <= IF_LOCAL; where++) {
@@ -549,7 +527,7 @@ static void so_do_subgroup_operations_and_waits(void **state)
     }
 }
 
-static void uniform_values_are_told_from_others(void **state)
+TEST(uniform_values_are_told_from_others)
 {
     open_kernel s = sample();
     const uint32_t count = s.kernel.record_count;
@@ -573,23 +551,4 @@ static void uniform_values_are_told_from_others(void **state)
     hal_ir_kernel_destroy(s.owner);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_sample_is_good),
-        cmocka_unit_test(headers_are_checked),
-        cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(memories_are_checked),
-        cmocka_unit_test(scalars_are_checked),
-        cmocka_unit_test(records_follow_the_table),
-        cmocka_unit_test(constants_fit_their_types),
-        cmocka_unit_test(blocks_nest),
-        cmocka_unit_test(values_are_seen_in_their_block_only),
-        cmocka_unit_test(fields_of_the_rarer_opcodes_are_checked),
-        cmocka_unit_test(fragments_are_checked),
-        cmocka_unit_test(barriers_stand_where_control_is_uniform),
-        cmocka_unit_test(so_do_subgroup_operations_and_waits),
-        cmocka_unit_test(uniform_values_are_told_from_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -99,7 +99,7 @@ static const double pow_arguments[] = {
     33554433.0, 7.0,
 };
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
     assert_true(ulp_distance_f32(1.0f, 1.0) == 0.0);
     assert_true(ulp_distance_f32(1.0f, 1.0 + 0x1p-24) == 0.5);
@@ -127,7 +127,7 @@ static void check_special(math_function function, double x, double expected, dou
     }
 }
 
-static void test_specials(void **state)
+TEST(test_specials)
 {
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
         const special *s = &specials[i];
@@ -156,7 +156,7 @@ static void test_specials(void **state)
     }
 }
 
-static void test_pow(void **state)
+TEST(test_pow)
 {
     const size_t count = sizeof pow_arguments / sizeof pow_arguments[0];
     for (size_t i = 0; i < count; i++) {
@@ -206,7 +206,7 @@ static void check_samples(const math_case *function)
     }
 }
 
-static void test_samples(void **state)
+TEST(test_samples)
 {
     for (size_t i = 0; i < math_case_count; i++) {
         check_samples(&math_cases[i]);
@@ -215,7 +215,7 @@ static void test_samples(void **state)
 
 /* The doubles that come closest to a multiple of pi/2, by the continued fractions of 2^e * 2/pi:
  * the first is 2^-60.9 away. And the ends of what each reduction takes. */
-static void test_hard_angles(void **state)
+TEST(test_hard_angles)
 {
     static const double hard[] = {0x1.6ac5b262ca1ffp849,  0x1.6ac5b262ca1ffp850,
                                   0x1.b951f1572eba5p23,   0x1.504cac51f1eafp131,
@@ -290,7 +290,7 @@ static void check_parts_f64(double x)
 }
 
 /* The composed function takes the fast path or the rare one, each bit for bit. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
     for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 999983) {
         check_parts_f32(scalar_float_f32((uint32_t)i));
@@ -298,12 +298,4 @@ static void test_parts(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance),    cmocka_unit_test(test_specials),
-        cmocka_unit_test(test_pow),         cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_hard_angles), cmocka_unit_test(test_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

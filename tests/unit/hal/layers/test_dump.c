@@ -223,7 +223,7 @@ static void find_file(void)
     globfree(&found);
 }
 
-static void a_folder_that_is_not_there_is_an_error(void **state)
+TEST(a_folder_that_is_not_there_is_an_error)
 {
     hal_device *device = NULL;
     setenv("HAL_DUMP", "ir_not,batch", 1);
@@ -233,7 +233,7 @@ static void a_folder_that_is_not_there_is_an_error(void **state)
     setenv("HAL_DUMP_DIR", folder, 1);
 }
 
-static void work_is_recorded(void **state)
+TEST(work_is_recorded)
 {
     mock_state *mock = mock_find("mock");
     hal_device *cpu = mock_open("cpu"), *device = mock_open("mock:0"), *other = mock_open("mock:1");
@@ -308,7 +308,7 @@ static void expect(int wanted, int is_there, const char *words)
     }
 }
 
-static void the_same_device_gives_the_same_bits(void **state)
+TEST(the_same_device_gives_the_same_bits)
 {
     expect(0, replay(file_of[0], "--device cpu --ulps 0"), "within the bound: 0, different: 0");
     expect(0, replay(file_of[1], "--device mock --ulps 0"), "within the bound: 0, different: 0");
@@ -316,13 +316,13 @@ static void the_same_device_gives_the_same_bits(void **state)
 }
 
 /* This one has no product of its own. */
-static void another_device_stays_within_the_bound(void **state)
+TEST(another_device_stays_within_the_bound)
 {
     expect(0, replay(file_of[0], "--device template"), "different: 0; batches not run: 0");
     expect(0, replay(file_of[1], "--device cpu --ulps 0"), "different: 0; batches not run: 0");
 }
 
-static void held_and_failed_batches_are_there(void **state)
+TEST(held_and_failed_batches_are_there)
 {
     expect(0, replay(file_of[2], "--device cpu --ulps 0"), "failed where it was recorded");
     expect(0, replay(file_of[2], "--list"), "ended: HAL_ERROR_INTERNAL");
@@ -330,7 +330,7 @@ static void held_and_failed_batches_are_there(void **state)
     expect(0, replay(file_of[0], "--list"), "gemm, the plugin's matrix product");
 }
 
-static void a_spoiled_kernel_is_named(void **state)
+TEST(a_spoiled_kernel_is_named)
 {
     expect(1, replay(file_of[0], "--device spoiled"),
            "command 0, spoiled: y (memory ");
@@ -343,7 +343,7 @@ static void a_spoiled_kernel_is_named(void **state)
     expect(0, replay(file_of[0], "--device spoiled --tolerance 1"), "different: 0");
 }
 
-static void json_names_it_too(void **state)
+TEST(json_names_it_too)
 {
     char path[300], arguments[400];
     snprintf(path, sizeof path, "%s/report.json", folder);
@@ -360,7 +360,7 @@ static void json_names_it_too(void **state)
 }
 
 /* Every length of the front of a file, many of the rest; and bytes that are no file. */
-static void cut_and_foreign_files_are_refused(void **state)
+TEST(cut_and_foreign_files_are_refused)
 {
     static char bytes[1 << 16];
     char path[300];
@@ -409,7 +409,7 @@ static void *run_thread(void *argument)
 }
 
 /* Each has a file of its own, and the pool hands memory from one to another. */
-static void queues_of_several_threads_are_recorded(void **state)
+TEST(queues_of_several_threads_are_recorded)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
@@ -438,7 +438,7 @@ static void queues_of_several_threads_are_recorded(void **state)
     assert_int_equal(more, THREADS);
 }
 
-static void wrong_usage_is_told(void **state)
+TEST(wrong_usage_is_told)
 {
     static const char *const wrong[] = {"--ulps", "--ulps x",      "--tolerance -1", "--wrong 1",
                                         "second", "--tolerance 1x"};
@@ -463,19 +463,4 @@ static int end(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_that_is_not_there_is_an_error),
-        cmocka_unit_test(work_is_recorded),
-        cmocka_unit_test(the_same_device_gives_the_same_bits),
-        cmocka_unit_test(another_device_stays_within_the_bound),
-        cmocka_unit_test(held_and_failed_batches_are_there),
-        cmocka_unit_test(a_spoiled_kernel_is_named),
-        cmocka_unit_test(json_names_it_too),
-        cmocka_unit_test(cut_and_foreign_files_are_refused),
-        cmocka_unit_test(wrong_usage_is_told),
-        cmocka_unit_test(queues_of_several_threads_are_recorded),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -14,7 +14,7 @@ static void opening_fails(const char *layers, const char *faults, const char *wo
 }
 
 /* Before any device is open the variables are read again at each call. */
-static void what_cannot_be_read_is_refused(void **state)
+TEST(what_cannot_be_read_is_refused)
 {
     opening_fails("speed", "", "there is no layer \"speed\"");
     opening_fails("fault,faul", "wait:1", "there is no layer \"faul\"");
@@ -27,7 +27,7 @@ static void what_cannot_be_read_is_refused(void **state)
 }
 
 /* Promise 13: a device that is lost stays lost, and everything can be destroyed. */
-static void named_calls_fail(void **state)
+TEST(named_calls_fail)
 {
     setenv("HAL_LAYERS", " fault,", 1);
     setenv("HAL_FAULT", "allocation:3,compile:2,submit:2,wait:4,lost:11+", 1);
@@ -45,19 +45,19 @@ static void named_calls_fail(void **state)
     assert_fails(hal_kernel_create(device, ir, &none), HAL_ERROR_COMPILE,
                  "number 2 of its kind, which HAL_FAULT compile:2 lets fail");
     assert_int_equal(mock->calls[MOCK_KERNEL], made); /* the plugin was not asked */
-    assert_int_equal(hal_kernel_create(device, ir, &none), HAL_OK);
+    assert_ok(hal_kernel_create(device, ir, &none));
     hal_kernel_release(none);
     hal_ir_kernel_destroy(ir);
 
-    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* submit 1, wait 1 */
-    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_ok(mock_dispatch(queue, kernel, a, b));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER)); /* submit 1, wait 1 */
+    assert_ok(mock_dispatch(queue, kernel, a, b));
     assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "submitting 1 commands");
     for (int i = 2; i <= 3; i++) { /* submit 3 was an empty batch in the place of the second */
-        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
-        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK); /* 4 and 5, 2 and 3 */
+        assert_ok(mock_dispatch(queue, kernel, a, b));
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER)); /* 4 and 5, 2 and 3 */
     }
-    assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+    assert_ok(mock_dispatch(queue, kernel, a, b));
     assert_fails(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_ERROR_INTERNAL, "wait:4");
 
     /* Six submits and four waits have been asked for: the device is lost, and stays so. */
@@ -82,11 +82,4 @@ static int begin(void **state)
     return failed;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_read_is_refused),
-        cmocka_unit_test(named_calls_fail),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

@@ -14,7 +14,7 @@ static char text[1 << 18];
 
 static const char *value_end(const char *at);
 
-static void files_that_cannot_be_written_are_errors(void **state)
+TEST(files_that_cannot_be_written_are_errors)
 {
     hal_device *device;
     setenv("HAL_TRACE", "/nowhere/trace.json", 1);
@@ -109,7 +109,7 @@ static int count(const char *one, const char *other)
     return found;
 }
 
-static void what_is_done_is_written(void **state)
+TEST(what_is_done_is_written)
 {
     setenv("HAL_TRACE", path, 1);
     hal_device *device = mock_open("mock");
@@ -118,26 +118,25 @@ static void what_is_done_is_written(void **state)
     hal_kernel *kernel = mock_kernel(device, 1);
     hal_graph *graph;
     for (int i = 0; i < 300; i++) { /* more than are kept waiting */
-        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+        assert_ok(mock_dispatch(queue, kernel, a, b));
     }
-    assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 7), HAL_OK);
-    assert_int_equal(
-        hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}), HAL_OK);
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){a, 0, HAL_WHOLE}, 7));
+    assert_ok(hal_queue_copy(queue, (hal_range){a, 0, HAL_WHOLE}, (hal_range){b, 0, HAL_WHOLE}));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_graph_begin(queue));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mock_dispatch(queue, kernel, a, b), HAL_OK);
+        assert_ok(mock_dispatch(queue, kernel, a, b));
     }
-    assert_int_equal(hal_graph_end(queue, NULL, 0, &graph), HAL_OK);
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_end(queue, NULL, 0, &graph));
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL);
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     pthread_t thread;
     void *answer;
     assert_int_equal(pthread_create(&thread, NULL, use_from_another_thread, queue), 0);
     assert_int_equal(pthread_join(thread, &answer), 0);
-    assert_int_equal((intptr_t)answer, HAL_OK);
+    assert_ok((intptr_t)answer);
     hal_graph_destroy(graph);
     hal_kernel_release(kernel);
     hal_buffer_release(a);
@@ -173,11 +172,4 @@ static int begin(void **state)
     return failed || scratch_file(path, "trace") < 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_cannot_be_written_are_errors),
-        cmocka_unit_test(what_is_done_is_written),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -58,7 +58,7 @@ static hal_buffer *labelled(hal_device *device, const char *label, uint64_t byte
 static hal_buffer *filled(hal_device *device, hal_queue *queue, const char *label, uint64_t bytes)
 {
     hal_buffer *buffer = labelled(device, label, bytes);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 7), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 7));
     return buffer;
 }
 
@@ -67,13 +67,13 @@ static hal_graph *graph_of_one(hal_queue *queue, hal_kernel *kernel, hal_buffer 
 {
     hal_graph *graph = NULL;
     hal_buffer *slots[] = {in, out};
-    assert_int_equal(hal_graph_begin(queue), HAL_OK);
-    assert_int_equal(mock_dispatch(queue, kernel, in, out), HAL_OK);
-    assert_int_equal(hal_graph_end(queue, slots, 2, &graph), HAL_OK);
+    assert_ok(hal_graph_begin(queue));
+    assert_ok(mock_dispatch(queue, kernel, in, out));
+    assert_ok(hal_graph_end(queue, slots, 2, &graph));
     return graph;
 }
 
-static void right_programs_have_no_findings(void **state)
+TEST(right_programs_have_no_findings)
 {
     const uint64_t before = hal_validate_get_finding_count();
     hal_device *device = mock_open("mock"), *other = mock_open("mock:1");
@@ -82,23 +82,23 @@ static void right_programs_have_no_findings(void **state)
     int32_t data[1024] = {0};
     hal_buffer *a = mock_buffer(device, sizeof data), *b = mock_buffer(device, sizeof data);
     hal_buffer *c = mock_buffer(other, sizeof data);
-    assert_int_equal(hal_queue_write(one, a, 0, data, sizeof data), HAL_OK);
+    assert_ok(hal_queue_write(one, a, 0, data, sizeof data));
     for (int i = 0; i < 3; i++) { /* by points, there and back */
         hal_point point;
-        assert_int_equal(mock_dispatch(one, kernel, a, b), HAL_OK);
-        assert_int_equal(hal_queue_flush(one, &point), HAL_OK);
-        assert_int_equal(hal_queue_wait_point(two, point), HAL_OK);
-        assert_int_equal(mock_dispatch(two, kernel, b, a), HAL_OK);
-        assert_int_equal(hal_queue_flush(two, &point), HAL_OK);
-        assert_int_equal(hal_queue_wait_point(one, point), HAL_OK);
+        assert_ok(mock_dispatch(one, kernel, a, b));
+        assert_ok(hal_queue_flush(one, &point));
+        assert_ok(hal_queue_wait_point(two, point));
+        assert_ok(mock_dispatch(two, kernel, b, a));
+        assert_ok(hal_queue_flush(two, &point));
+        assert_ok(hal_queue_wait_point(one, point));
     }
-    assert_int_equal(hal_queue_transfer(one, a, 0, far, c, 0, sizeof data), HAL_OK);
-    assert_int_equal(hal_queue_read(far, c, 0, sizeof data, data), HAL_OK);
-    assert_int_equal(hal_queue_read(two, b, 0, sizeof data, data), HAL_OK);
+    assert_ok(hal_queue_transfer(one, a, 0, far, c, 0, sizeof data));
+    assert_ok(hal_queue_read(far, c, 0, sizeof data, data));
+    assert_ok(hal_queue_read(two, b, 0, sizeof data, data));
     hal_graph *graph = graph_of_one(one, kernel, a, b);
     hal_buffer_release(a);
     hal_buffer_release(b); /* the graph keeps both */
-    assert_int_equal(hal_graph_launch(one, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_launch(one, graph, NULL, 0));
     hal_device_release(device);
     hal_kernel_release(kernel);
     hal_kernel_release(same);
@@ -117,14 +117,14 @@ static void right_programs_have_no_findings(void **state)
 static hal_buffer *shared(hal_device *device, hal_queue *queue, uint64_t bytes)
 {
     hal_buffer *buffer = NULL;
-    assert_int_equal(hal_buffer_create(device, HAL_MEMORY_SHARED, bytes, &buffer), HAL_OK);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 7), HAL_OK);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_SHARED, bytes, &buffer));
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 7));
     return buffer;
 }
 
 /* What a queue waits for may be reached by then, and the host may read and write memory itself: who
  * comes after that comes after what was waited for. */
-static void what_the_host_does_at_once(void **state)
+TEST(what_the_host_does_at_once)
 {
     hal_device *device = mock_open("mock");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *three = mock_queue(device);
@@ -132,17 +132,17 @@ static void what_the_host_does_at_once(void **state)
     uint32_t word = 1;
     void *seen;
     hal_point point;
-    assert_int_equal(hal_queue_flush(one, &point), HAL_OK);
+    assert_ok(hal_queue_flush(one, &point));
     /* Nothing uses the memory any more: so it is known that the point is reached. */
     assert_silent(assert_int_equal(hal_queue_write(one, a, 0, &word, sizeof word), HAL_OK));
-    assert_int_equal(hal_queue_wait_point(two, point), HAL_OK);
+    assert_ok(hal_queue_wait_point(two, point));
     assert_silent(assert_int_equal(hal_queue_write(two, a, 0, &word, sizeof word), HAL_OK));
-    assert_int_equal(hal_queue_flush(two, &point), HAL_OK);
-    assert_int_equal(hal_queue_wait_point(three, point), HAL_OK);
+    assert_ok(hal_queue_flush(two, &point));
+    assert_ok(hal_queue_wait_point(three, point));
     assert_silent(hal_queue_fill(three, (hal_range){a, 0, HAL_WHOLE}, 0));
     assert_silent(assert_int_equal(hal_queue_read(two, b, 0, sizeof word, &word), HAL_OK));
     assert_silent(assert_int_equal(hal_buffer_map_begin(b, &seen), HAL_OK));
-    assert_int_equal(hal_buffer_map_end(b), HAL_OK);
+    assert_ok(hal_buffer_map_end(b));
     hal_queue_destroy(three);
     hal_queue_destroy(two);
     hal_queue_destroy(one);
@@ -152,7 +152,7 @@ static void what_the_host_does_at_once(void **state)
     mock_is_clean(mock);
 }
 
-static void use_after_release(void **state)
+TEST(use_after_release)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device), *gone = mock_queue(device);
@@ -160,9 +160,9 @@ static void use_after_release(void **state)
     hal_buffer *a = filled(device, queue, "kept", 256), *b = filled(device, queue, "given up", 256);
     hal_graph *graph = graph_of_one(queue, late, a, b);
     hal_point point;
-    assert_int_equal(hal_queue_fill(gone, (hal_range){a, 0, 4}, 0), HAL_OK);
-    assert_int_equal(hal_queue_wait(gone, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_queue_flush(gone, &point), HAL_OK);
+    assert_ok(hal_queue_fill(gone, (hal_range){a, 0, 4}, 0));
+    assert_ok(hal_queue_wait(gone, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_flush(gone, &point));
     hal_buffer_release(b);
     hal_kernel_release(late); /* the graph keeps both, and the program has no reference any more */
     hal_queue_destroy(gone);
@@ -193,7 +193,7 @@ static void use_after_release(void **state)
     mock_is_clean(mock);
 }
 
-static void too_many_releases(void **state)
+TEST(too_many_releases)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
@@ -208,7 +208,7 @@ static void too_many_releases(void **state)
                  "once more than it was made and retained");
     assert_silent(hal_kernel_release(kernel));
     assert_found(hal_kernel_release(kernel), "hal_kernel_release: kernel shift", "once more");
-    assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_OK);
+    assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     hal_graph_destroy(graph);
     assert_found(hal_graph_destroy(graph), "hal_graph_destroy: graph", "after it was released");
     hal_device_release(device);
@@ -217,7 +217,7 @@ static void too_many_releases(void **state)
     assert_found(hal_queue_destroy(queue), "hal_queue_destroy: queue", "after it was released");
 }
 
-static void what_nobody_wrote(void **state)
+TEST(what_nobody_wrote)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
@@ -270,7 +270,7 @@ static void no_use_of_queues_that_are_gone(void)
     }
 }
 
-static void missing_waits(void **state)
+TEST(missing_waits)
 {
     hal_device *device = mock_open("mock");
     hal_queue *one = mock_queue(device), *two = mock_queue(device), *three = mock_queue(device);
@@ -328,13 +328,13 @@ static void missing_waits(void **state)
     hal_buffer_release(b);
 }
 
-static void mapped_buffers(void **state)
+TEST(mapped_buffers)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
     hal_buffer *up = NULL, *out = labelled(device, "target", 256);
     void *view = NULL;
-    assert_int_equal(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 256, &up), HAL_OK);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 256, &up));
     hal_buffer_set_label(up, "upload");
     assert_silent(hal_buffer_map_begin(up, &view));
     assert_silent(hal_buffer_map_end(up));
@@ -353,7 +353,7 @@ static void mapped_buffers(void **state)
     hal_queue_destroy(queue);
 }
 
-static void products_too_large(void **state)
+TEST(products_too_large)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
@@ -363,7 +363,7 @@ static void products_too_large(void **state)
         .stride_a = 40, .stride_b = 0, .stride_c = 12, .transpose_b = 0};
     hal_kernel *kernel = NULL;
     uint64_t workspace = 0;
-    assert_int_equal(hal_kernel_create_gemm(device, &gemm, &kernel, &workspace), HAL_OK);
+    assert_ok(hal_kernel_create_gemm(device, &gemm, &kernel, &workspace));
     /* The last element of A is that of row 3, column 4 of matrix 1; those of C are 24. */
     const uint64_t a_bytes = (40 + 3 * 8 + 5) * 4, b_bytes = 15 * 4, c_bytes = 24 * 4;
     hal_buffer *a = filled(device, queue, "A", 512), *b = filled(device, queue, "B", 512);
@@ -397,7 +397,7 @@ static void *wait_for_ever(void *queue)
     return NULL;
 }
 
-static void two_threads(void **state)
+TEST(two_threads)
 {
     hal_device *device = mock_open("mock");
     hal_queue *queue = mock_queue(device);
@@ -421,7 +421,7 @@ static void two_threads(void **state)
 }
 
 /* The quarantine is bounded, and what has left it is still told from what is alive. */
-static void quarantine_is_bounded(void **state)
+TEST(quarantine_is_bounded)
 {
     hal_device *device = mock_open("mock");
     hal_buffer *first = mock_buffer(device, 64);
@@ -438,7 +438,7 @@ static void quarantine_is_bounded(void **state)
 }
 
 /* A plugin's report is a finding: the same words once. */
-static void plugins_report(void **state)
+TEST(plugins_report)
 {
     assert_non_null(mock->host);
     assert_int_equal(mock->host->flags, HAL_HOST_VALIDATE);
@@ -448,7 +448,7 @@ static void plugins_report(void **state)
 }
 
 /* At exit what is left is told, on standard error, though HAL_LOG is not set. */
-static void leaks_at_exit(void **state)
+TEST(leaks_at_exit)
 {
     int ends[2];
     char text[4096] = "";
@@ -492,21 +492,4 @@ static int begin(void **state)
     return failed;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_programs_have_no_findings),
-        cmocka_unit_test(what_the_host_does_at_once),
-        cmocka_unit_test(use_after_release),
-        cmocka_unit_test(too_many_releases),
-        cmocka_unit_test(what_nobody_wrote),
-        cmocka_unit_test(missing_waits),
-        cmocka_unit_test(mapped_buffers),
-        cmocka_unit_test(products_too_large),
-        cmocka_unit_test(two_threads),
-        cmocka_unit_test(quarantine_is_bounded),
-        cmocka_unit_test(plugins_report),
-        cmocka_unit_test(leaks_at_exit),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

@@ -34,27 +34,24 @@ static void run(const char *name, body *write_body, int32_t result[ITEMS])
     hal_buffer *buffers[2];
     int32_t data[3 * ITEMS];
     hal_range ranges[2];
-    assert_int_equal(hal_ir_builder_create(name, &b), HAL_OK);
+    assert_ok(hal_ir_builder_create(name, &b));
     hal_ir_group_size(b, ITEMS, 1, 1);
     const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_I32, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
     write_body(b, in, out, hal_ir_global_id(b, 0));
-    if (hal_ir_builder_finish(b, &ir) != HAL_OK ||
-        hal_kernel_create(device, ir, &kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    assert_ok(hal_ir_builder_finish(b, &ir));
+    assert_ok(hal_kernel_create(device, ir, &kernel));
     for (uint32_t k = 0; k < 2; k++) {
         for (int32_t i = 0; i < 3 * ITEMS; i++) {
             data[i] = i < ITEMS || i >= 2 * ITEMS ? 777 : k == 0 ? 100 + i - ITEMS : -1;
         }
-        assert_int_equal(hal_buffer_create(device, HAL_MEMORY_DEVICE, sizeof data, &buffers[k]),
-                         HAL_OK);
-        assert_int_equal(hal_queue_write(queue, buffers[k], 0, data, sizeof data), HAL_OK);
+        assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, sizeof data, &buffers[k]));
+        assert_ok(hal_queue_write(queue, buffers[k], 0, data, sizeof data));
         ranges[k] = (hal_range){buffers[k], BYTES, BYTES};
     }
     const uint32_t grid[3] = {1, 1, 1};
-    assert_int_equal(hal_queue_dispatch(queue, kernel, grid, ranges, 2, NULL, 0), HAL_OK);
-    assert_int_equal(hal_queue_read(queue, buffers[1], 0, sizeof data, data), HAL_OK);
+    assert_ok(hal_queue_dispatch(queue, kernel, grid, ranges, 2, NULL, 0));
+    assert_ok(hal_queue_read(queue, buffers[1], 0, sizeof data, data));
     for (int32_t i = 0; i < ITEMS; i++) {
         assert_int_equal(data[i], 777);
         assert_int_equal(data[2 * ITEMS + i], 777);
@@ -124,7 +121,7 @@ static void within(hal_ir_builder *b, hal_ir_memory_id in, hal_ir_memory_id out,
     hal_ir_end(b);
 }
 
-static void accesses_outside_are_reported(void **state)
+TEST(accesses_outside_are_reported)
 {
     int32_t result[ITEMS];
     astray("behind", load_behind, "kernel behind: instruction ",
@@ -150,7 +147,7 @@ static void accesses_outside_are_reported(void **state)
     assert_int_equal(result[62], 163);
 }
 
-static void accesses_within_are_not(void **state)
+TEST(accesses_within_are_not)
 {
     int32_t result[ITEMS];
     const uint64_t before = hal_validate_get_finding_count();
@@ -178,11 +175,4 @@ static int end(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accesses_outside_are_reported),
-        cmocka_unit_test(accesses_within_are_not),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -31,7 +31,7 @@ static void expect(const uint64_t with[2], const char *text)
         assert_null(data);
         return;
     }
-    assert_int_equal(status, HAL_OK);
+    assert_ok(status);
     assert_int_equal(bytes, strlen(text));
     assert_memory_equal(data, text, bytes);
     free(data);
@@ -60,24 +60,32 @@ static void empty_folder(void)
     assert_int_equal(system(command), 0);
 }
 
-static void entries_come_back(void **state)
+static int reset(void **state)
+{
+    setenv("HAL_CACHE_DIR", folder, 1);
+    hal_cache_enter(&device->cache);
+    empty_folder();
+    return 0;
+}
+
+TEST_WITH(entries_come_back, reset, NULL)
 {
     const uint64_t other[2] = {0x1234, 0x5679};
     expect(key, NULL);
-    assert_int_equal(store(key, "machine code"), HAL_OK);
+    assert_ok(store(key, "machine code"));
     expect(key, "machine code");
     expect(other, NULL);
-    assert_int_equal(store(other, ""), HAL_OK);
+    assert_ok(store(other, ""));
     expect(other, "");
-    assert_int_equal(store(key, "better machine code"), HAL_OK);
+    assert_ok(store(key, "better machine code"));
     expect(key, "better machine code");
 }
 
-static void only_the_device_at_work_has_entries(void **state)
+TEST_WITH(only_the_device_at_work_has_entries, reset, NULL)
 {
     void *data;
     uint64_t bytes;
-    assert_int_equal(store(key, "x"), HAL_OK);
+    assert_ok(store(key, "x"));
     assert_int_equal(hal_cache_load("mock-id-1", key, &data, &bytes), HAL_ERROR_NOT_FOUND);
     hal_cache_enter(NULL);
     expect(key, NULL);
@@ -87,9 +95,9 @@ static void only_the_device_at_work_has_entries(void **state)
     assert_int_equal(hal_cache_store("mock-id-0", key, NULL, 4), HAL_ERROR_INVALID_ARGUMENT);
 }
 
-static void another_driver_or_build_has_its_own(void **state)
+TEST_WITH(another_driver_or_build_has_its_own, reset, NULL)
 {
-    assert_int_equal(store(key, "of the old driver"), HAL_OK);
+    assert_ok(store(key, "of the old driver"));
     char identity[sizeof device->cache.identity];
     memcpy(identity, device->cache.identity, sizeof identity);
     assert_non_null(strstr(identity, "mock mock-1 mock 1.0 host"));
@@ -99,13 +107,13 @@ static void another_driver_or_build_has_its_own(void **state)
     expect(key, "of the old driver");
 }
 
-static void torn_entries_are_dropped(void **state)
+TEST_WITH(torn_entries_are_dropped, reset, NULL)
 {
     char path[512];
     static const long cuts[] = {0, 1, 100, -1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct stat what;
-        assert_int_equal(store(key, "machine code"), HAL_OK);
+        assert_ok(store(key, "machine code"));
         only_file(path);
         stat(path, &what);
         assert_int_equal(truncate(path, cuts[i] < 0 ? what.st_size + cuts[i] : cuts[i]), 0);
@@ -113,12 +121,12 @@ static void torn_entries_are_dropped(void **state)
         assert_int_equal(access(path, F_OK), -1);
     }
     /* Any byte that changes is noticed. */
-    assert_int_equal(store(key, "machine code"), HAL_OK);
+    assert_ok(store(key, "machine code"));
     only_file(path);
     struct stat what;
     stat(path, &what);
     for (long at = 0; at < what.st_size; at += at < what.st_size - 40 ? 13 : 1) {
-        assert_int_equal(store(key, "machine code"), HAL_OK);
+        assert_ok(store(key, "machine code"));
         FILE *file = fopen(path, "r+b");
         assert_non_null(file);
         fseek(file, at, SEEK_SET);
@@ -128,20 +136,20 @@ static void torn_entries_are_dropped(void **state)
         fclose(file);
         expect(key, NULL);
     }
-    assert_int_equal(store(key, "machine code"), HAL_OK);
+    assert_ok(store(key, "machine code"));
     expect(key, "machine code");
 }
 
-static void foreign_entries_are_dropped(void **state)
+TEST_WITH(foreign_entries_are_dropped, reset, NULL)
 {
     char path[512];
     char elsewhere[600];
     const uint64_t other[2] = {1, 2};
-    assert_int_equal(store(key, "machine code"), HAL_OK);
+    assert_ok(store(key, "machine code"));
     only_file(path);
     snprintf(elsewhere, sizeof elsewhere, "%s.other", path);
     assert_int_equal(rename(path, elsewhere), 0);
-    assert_int_equal(store(other, "of another key"), HAL_OK);
+    assert_ok(store(other, "of another key"));
     /* The file of one key under the name of another. */
     DIR *entries = opendir(folder);
     for (struct dirent *entry; (entry = readdir(entries));) {
@@ -163,7 +171,7 @@ static void foreign_entries_are_dropped(void **state)
     rmdir(path);
 }
 
-static void without_a_folder_all_goes_on(void **state)
+TEST_WITH(without_a_folder_all_goes_on, reset, NULL)
 {
     setenv("HAL_CACHE_DIR", "off", 1);
     assert_int_equal(store(key, "x"), HAL_ERROR_NOT_FOUND);
@@ -179,23 +187,23 @@ static void without_a_folder_all_goes_on(void **state)
     hal_kernel_release(mock_kernel(device, 3));
 }
 
-static void folders_are_made_where_the_variables_say(void **state)
+TEST_WITH(folders_are_made_where_the_variables_say, reset, NULL)
 {
     char path[512];
     const char *before = getenv("HOME");
     char *home = before == NULL ? NULL : strdup(before);
     snprintf(path, sizeof path, "%s/deep/er", folder);
     setenv("HAL_CACHE_DIR", path, 1);
-    assert_int_equal(store(key, "x"), HAL_OK);
+    assert_ok(store(key, "x"));
     assert_int_equal(access(path, F_OK), 0);
     unsetenv("HAL_CACHE_DIR");
     setenv("XDG_CACHE_HOME", folder, 1);
-    assert_int_equal(store(key, "y"), HAL_OK);
+    assert_ok(store(key, "y"));
     snprintf(path, sizeof path, "%s/halyard", folder);
     assert_int_equal(access(path, F_OK), 0);
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", folder, 1);
-    assert_int_equal(store(key, "z"), HAL_OK);
+    assert_ok(store(key, "z"));
     snprintf(path, sizeof path, "%s/.cache/halyard", folder);
     assert_int_equal(access(path, F_OK), 0);
     home == NULL ? unsetenv("HOME") : setenv("HOME", home, 1);
@@ -206,11 +214,11 @@ static void folders_are_made_where_the_variables_say(void **state)
 
 /* A folder with good entries that cannot be written is read all the same, and nothing is said but
  * that what is new is not kept (promise 11). */
-static void folders_that_are_read_only(void **state)
+TEST_WITH(folders_that_are_read_only, reset, NULL)
 {
     char path[512];
     const uint64_t other[2] = {1, 2};
-    assert_int_equal(store(key, "machine code"), HAL_OK);
+    assert_ok(store(key, "machine code"));
     only_file(path);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -236,7 +244,7 @@ static void folders_that_are_read_only(void **state)
 }
 
 /* Promise 11: all make the folder and the same entries at once. */
-static void many_processes_may_race(void **state)
+TEST_WITH(many_processes_may_race, reset, NULL)
 {
     enum { PROCESSES = 64, ROUNDS = 20, BYTES = 20000 };
     pid_t children[PROCESSES];
@@ -293,14 +301,6 @@ static int begin(void **state)
     return scratch_folder(folder, "cache") == NULL;
 }
 
-static int reset(void **state)
-{
-    setenv("HAL_CACHE_DIR", folder, 1);
-    hal_cache_enter(&device->cache);
-    empty_folder();
-    return 0;
-}
-
 static int end(void **state)
 {
     empty_folder();
@@ -309,18 +309,4 @@ static int end(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(entries_come_back, reset),
-        cmocka_unit_test_setup(only_the_device_at_work_has_entries, reset),
-        cmocka_unit_test_setup(another_driver_or_build_has_its_own, reset),
-        cmocka_unit_test_setup(torn_entries_are_dropped, reset),
-        cmocka_unit_test_setup(foreign_entries_are_dropped, reset),
-        cmocka_unit_test_setup(without_a_folder_all_goes_on, reset),
-        cmocka_unit_test_setup(folders_are_made_where_the_variables_say, reset),
-        cmocka_unit_test_setup(folders_that_are_read_only, reset),
-        cmocka_unit_test_setup(many_processes_may_race, reset),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

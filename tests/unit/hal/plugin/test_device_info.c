@@ -42,14 +42,14 @@ static hal_status take(const hal_device_info *info, uint32_t size, hal_device_in
     return hal_device_infos_take(&plugin, records, RECORDS, infos);
 }
 
-static void records_of_every_minor(void **state)
+TEST(records_of_every_minor)
 {
     static const uint32_t sizes[] = {offsetof(hal_device_info, reserved), 472,
                                      sizeof(hal_device_info) + 8, HAL_DEVICE_INFO_MAX_BYTES};
     const hal_device_info info = usual();
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         hal_device_info *infos = NULL;
-        assert_int_equal(take(&info, sizes[s], &infos), HAL_OK);
+        assert_ok(take(&info, sizes[s], &infos));
         for (uint32_t i = 0; i < RECORDS; i++) {
             assert_int_equal(infos[i].size, sizeof *infos);
             assert_string_equal(infos[i].name, "Device");
@@ -73,7 +73,7 @@ static void expect_refused(const hal_device_info *info, const char *words)
     }
 }
 
-static void sizes_that_cannot_be(void **state)
+TEST(sizes_that_cannot_be)
 {
     static const uint32_t sizes[] = {0,
                                      4,
@@ -89,7 +89,7 @@ static void sizes_that_cannot_be(void **state)
     }
 }
 
-static void records_of_two_sizes(void **state)
+TEST(records_of_two_sizes)
 {
     hal_device_info two[2] = {usual(), usual()};
     two[1].size += 8;
@@ -110,7 +110,7 @@ static void records_of_two_sizes(void **state)
         expect_refused(&info, words);   \
     } while (0)
 
-static void fields_that_cannot_be(void **state)
+TEST(fields_that_cannot_be)
 {
     REFUSED(kind = 0, "kind");
     REFUSED(kind = 6, "kind");
@@ -129,7 +129,7 @@ static void fields_that_cannot_be(void **state)
 static hal_device_info taken(const hal_device_info *info, const hal_plugin *from)
 {
     hal_device_info *infos = NULL;
-    assert_int_equal(hal_device_infos_take(from, (const char *)info, 1, &infos), HAL_OK);
+    assert_ok(hal_device_infos_take(from, (const char *)info, 1, &infos));
     const hal_device_info got = *infos;
     free(infos);
     return got;
@@ -143,7 +143,7 @@ static hal_status any_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     return HAL_OK;
 }
 
-static void what_is_more_than_hal_can_use_is_cut_down(void **state)
+TEST(what_is_more_than_hal_can_use_is_cut_down)
 {
     hal_device_info info = usual();
     info.max_bindings = 1000;
@@ -183,7 +183,7 @@ static void what_is_more_than_hal_can_use_is_cut_down(void **state)
     assert_int_equal(taken(&info, &with_entry).abilities, 0x3f);
 }
 
-static void strings_end_and_are_fit_to_be_shown(void **state)
+TEST(strings_end_and_are_fit_to_be_shown)
 {
     hal_device_info info = usual();
     memset(info.name, 'n', sizeof info.name);
@@ -224,15 +224,4 @@ static void strings_end_and_are_fit_to_be_shown(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_of_every_minor),
-        cmocka_unit_test(sizes_that_cannot_be),
-        cmocka_unit_test(records_of_two_sizes),
-        cmocka_unit_test(fields_that_cannot_be),
-        cmocka_unit_test(what_is_more_than_hal_can_use_is_cut_down),
-        cmocka_unit_test(strings_end_and_are_fit_to_be_shown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -13,7 +13,7 @@ static char folder[SCRATCH_BYTES];
 static const hal_plugin_report *look(const char *path, hal_registry_report **report)
 {
     setenv("HAL_PLUGIN_PATH", path, 1);
-    assert_int_equal(hal_registry_report_create(report), HAL_OK);
+    assert_ok(hal_registry_report_create(report));
     assert_true((*report)->plugin_count > 0);
     return &(*report)->plugins[0];
 }
@@ -54,7 +54,7 @@ static void expect_file(const char *name, hal_status status, const char *words)
     unlink(path);
 }
 
-static void files_that_are_no_library(void **state)
+TEST(files_that_are_no_library)
 {
     char path[SCRATCH_BYTES + 64];
     make_file("hal_text.so",
@@ -78,7 +78,7 @@ static void files_that_are_no_library(void **state)
     expect("/nowhere/hal_missing.so", HAL_ERROR_NOT_FOUND, "no such file");
 }
 
-static void a_file_that_may_not_be_read(void **state)
+TEST(a_file_that_may_not_be_read)
 {
     char path[SCRATCH_BYTES + 64];
     snprintf(path, sizeof path, "%s/hal_secret.so", folder);
@@ -114,7 +114,7 @@ static void make_part(size_t bytes, long at, int value)
     assert_int_equal(fclose(to), 0);
 }
 
-static void files_that_were_cut_off(void **state)
+TEST(files_that_were_cut_off)
 {
     static const size_t bytes[] = {128, 1024, 4096, 4097, 9000, 16384};
     make_part(20, -1, 0);
@@ -125,7 +125,7 @@ static void files_that_were_cut_off(void **state)
     }
 }
 
-static void libraries_of_another_machine(void **state)
+TEST(libraries_of_another_machine)
 {
     make_part(SIZE_MAX, 18, 0xf3); /* e_machine: RISC-V */
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "made for another machine");
@@ -133,13 +133,13 @@ static void libraries_of_another_machine(void **state)
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "wrong ELF class");
 }
 
-static void libraries_that_are_no_plugin(void **state)
+TEST(libraries_that_are_no_plugin)
 {
     expect(TEST_PLUGINS "/no_symbol", HAL_ERROR_BAD_PLUGIN, "hal_plugin_query");
     expect(TEST_PLUGINS "/needy", HAL_ERROR_LIBRARY_MISSING, "libneeded.so");
 }
 
-static void tables_that_do_not_fit(void **state)
+TEST(tables_that_do_not_fit)
 {
     expect(TEST_PLUGINS "/no_table", HAL_ERROR_TOO_NEW, "gives no table");
     char words[64];
@@ -159,7 +159,7 @@ static void tables_that_do_not_fit(void **state)
     expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN, "calls itself somebody");
 }
 
-static void enumerations_that_fail(void **state)
+TEST(enumerations_that_fail)
 {
     expect(TEST_PLUGINS "/no_device", HAL_ERROR_NO_DEVICE, "finds no device");
     expect(TEST_PLUGINS "/no_driver", HAL_ERROR_DRIVER_MISSING,
@@ -173,21 +173,21 @@ static void enumerations_that_fail(void **state)
     expect(TEST_PLUGINS "/counts", HAL_ERROR_BAD_PLUGIN, "a larger number of devices each time");
 }
 
-static void a_device_that_goes_while_it_is_counted(void **state)
+TEST(a_device_that_goes_while_it_is_counted)
 {
     hal_registry_report *report = NULL;
     const hal_plugin_report *plugin = look(TEST_PLUGINS "/fewer", &report);
-    assert_int_equal(plugin->status, HAL_OK);
+    assert_ok(plugin->status);
     assert_int_equal(plugin->device_count, 1);
     hal_registry_report_destroy(report);
 }
 
 /* Strings without an end, every bit set, limits as large as numbers are. */
-static void claims_are_cut_down_to_what_can_be(void **state)
+TEST(claims_are_cut_down_to_what_can_be)
 {
     hal_registry_report *report = NULL;
     const hal_plugin_report *plugin = look(TEST_PLUGINS "/absurd", &report);
-    assert_int_equal(plugin->status, HAL_OK);
+    assert_ok(plugin->status);
     const hal_device_info *info = plugin->devices;
     assert_int_equal(strlen(info->name), sizeof info->name - 1);
     assert_int_equal(info->name[0], '?');
@@ -203,13 +203,13 @@ static void claims_are_cut_down_to_what_can_be(void **state)
     hal_registry_report_destroy(report);
 }
 
-static void older_minors_work_and_their_tails_are_not_read(void **state)
+TEST(older_minors_work_and_their_tails_are_not_read)
 {
     expect(TEST_PLUGINS "/old_minor", HAL_OK, "");
 }
 
 /* Promise 9: files and tables of every bad kind in front, and the good plugin after them works. */
-static void bad_plugins_hide_no_other(void **state)
+TEST(bad_plugins_hide_no_other)
 {
     static const char *const bad[] = {"no_symbol", "no_table", "newer", "other_major", "short",
                                       "missing",   "bad_name", "tiny",  "needy",       "no_device",
@@ -233,7 +233,7 @@ static void bad_plugins_hide_no_other(void **state)
         assert_int_not_equal(strlen(report->plugins[i].message), 0);
     }
     const hal_plugin_report *good = &report->plugins[FILES + BAD];
-    assert_int_equal(good->status, HAL_OK);
+    assert_ok(good->status);
     assert_string_equal(good->name, "mock");
     assert_int_equal(good->device_count, 2);
     assert_string_equal(report->choice, "mock:0");
@@ -249,7 +249,7 @@ static void bad_plugins_hide_no_other(void **state)
     }
 }
 
-static void the_first_of_a_name_counts(void **state)
+TEST(the_first_of_a_name_counts)
 {
     hal_registry_report *report = NULL;
     char path[SCRATCH_BYTES + 64];
@@ -258,7 +258,7 @@ static void the_first_of_a_name_counts(void **state)
     char search[512];
     snprintf(search, sizeof search, "%s:%s", TEST_PLUGINS "/mock", folder);
     look(search, &report);
-    assert_int_equal(report->plugins[0].status, HAL_OK);
+    assert_ok(report->plugins[0].status);
     assert_string_equal(report->plugins[2].path, path);
     assert_int_equal(report->plugins[2].status, HAL_ERROR_INVALID_STATE);
     assert_non_null(strstr(report->plugins[2].message, "not used"));
@@ -266,7 +266,7 @@ static void the_first_of_a_name_counts(void **state)
     unlink(path);
 }
 
-static void own_folder_is_searched_last(void **state)
+TEST(own_folder_is_searched_last)
 {
     hal_registry_report *report = NULL;
     look(TEST_PLUGINS "/mock", &report);
@@ -275,19 +275,19 @@ static void own_folder_is_searched_last(void **state)
     assert_int_equal(report->paths[1][0], '/');
     hal_registry_report_destroy(report);
     unsetenv("HAL_PLUGIN_PATH");
-    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
+    assert_ok(hal_registry_report_create(&report));
     assert_int_equal(report->path_count, 1);
     hal_registry_report_destroy(report);
 }
 
-static void relative_paths_are_made_whole(void **state)
+TEST(relative_paths_are_made_whole)
 {
     char before[512];
     hal_registry_report *report = NULL;
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(TEST_PLUGINS), 0);
     look("mock/hal_mock.so::mock", &report);
-    assert_int_equal(report->plugins[0].status, HAL_OK);
+    assert_ok(report->plugins[0].status);
     assert_string_equal(report->paths[0], TEST_PLUGINS "/mock/hal_mock.so");
     assert_int_equal(report->path_count, 3);
     hal_registry_report_destroy(report);
@@ -305,23 +305,4 @@ static int end(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_that_are_no_library),
-        cmocka_unit_test(a_file_that_may_not_be_read),
-        cmocka_unit_test(files_that_were_cut_off),
-        cmocka_unit_test(libraries_of_another_machine),
-        cmocka_unit_test(libraries_that_are_no_plugin),
-        cmocka_unit_test(tables_that_do_not_fit),
-        cmocka_unit_test(enumerations_that_fail),
-        cmocka_unit_test(a_device_that_goes_while_it_is_counted),
-        cmocka_unit_test(claims_are_cut_down_to_what_can_be),
-        cmocka_unit_test(older_minors_work_and_their_tails_are_not_read),
-        cmocka_unit_test(bad_plugins_hide_no_other),
-        cmocka_unit_test(the_first_of_a_name_counts),
-        cmocka_unit_test(own_folder_is_searched_last),
-        cmocka_unit_test(relative_paths_are_made_whole),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

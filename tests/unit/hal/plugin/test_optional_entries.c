@@ -6,6 +6,7 @@
 #include "core/device.h"
 
 static mock_state *mock;
+static hal_plugin whole; /* the mock's table with all of its entries */
 
 static hal_plugin *table_of(hal_device *device)
 {
@@ -15,21 +16,33 @@ static hal_plugin *table_of(hal_device *device)
 static hal_queue *filled(hal_device *device, hal_buffer *buffer, uint32_t pattern)
 {
     hal_queue *queue = mock_queue(device);
-    assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, pattern), HAL_OK);
+    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, pattern));
     return queue;
 }
 
-static void without_memory_info_hal_counts(void **state)
+static int reset(void **state)
+{
+    hal_device *device = mock_open("mock");
+    if (!whole.size) {
+        whole = *table_of(device);
+    }
+    *table_of(device) = whole;
+    hal_device_release(device);
+    mock_reset(mock);
+    return 0;
+}
+
+TEST_WITH(without_memory_info_hal_counts, reset, NULL)
 {
     hal_device *device = mock_open("mock");
     hal_memory_statistics now;
     mock->memory_limit = 123456789;
-    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
+    assert_ok(hal_device_get_memory(device, &now));
     assert_int_equal(now.total_bytes, 123456789);
     const uint32_t calls = mock->calls[MOCK_MEMORY_INFO];
     table_of(device)->memory_info = NULL;
     hal_buffer *buffer = mock_buffer(device, 1 << 20);
-    assert_int_equal(hal_device_get_memory(device, &now), HAL_OK);
+    assert_ok(hal_device_get_memory(device, &now));
     assert_int_equal(now.total_bytes, hal_device_get_info(device)->memory_bytes);
     assert_int_equal(now.free_bytes, now.total_bytes - now.in_use_bytes - now.pooled_bytes);
     assert_int_equal(now.in_use_bytes, 1 << 20);
@@ -43,16 +56,16 @@ static void without_memory_info_hal_counts(void **state)
     hal_device_release(device);
 }
 
-static void without_queue_elapsed_there_are_no_times(void **state)
+TEST_WITH(without_queue_elapsed_there_are_no_times, reset, NULL)
 {
     hal_device *device = mock_open("mock");
     hal_buffer *buffer = mock_buffer(device, 256);
     hal_queue *queue = filled(device, buffer, 1);
     hal_point point;
     uint64_t nanoseconds = 0;
-    assert_int_equal(hal_queue_flush(queue, &point), HAL_OK);
-    assert_int_equal(hal_point_wait(point, HAL_WAIT_FOREVER), HAL_OK);
-    assert_int_equal(hal_point_get_elapsed(point, point, &nanoseconds), HAL_OK);
+    assert_ok(hal_queue_flush(queue, &point));
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_get_elapsed(point, point, &nanoseconds));
     table_of(device)->queue_elapsed = NULL;
     assert_fails(hal_point_get_elapsed(point, point, &nanoseconds), HAL_ERROR_UNSUPPORTED,
                  "does not support HAL_ABILITY_TIMESTAMPS");
@@ -75,12 +88,12 @@ static hal_status make_native(hal_device *device)
     return status;
 }
 
-static void without_native_code_no_format_is_taken(void **state)
+TEST_WITH(without_native_code_no_format_is_taken, reset, NULL)
 {
     hal_device *device = mock_open("mock");
     hal_plugin *table = table_of(device);
     const hal_plugin all = *table;
-    assert_int_equal(make_native(device), HAL_OK);
+    assert_ok(make_native(device));
     table->formats = NULL;
     assert_fails(make_native(device), HAL_ERROR_UNSUPPORTED, "none");
     *table = all;
@@ -89,13 +102,13 @@ static void without_native_code_no_format_is_taken(void **state)
     hal_device_release(device);
 }
 
-static void without_gemm_there_is_no_native_product(void **state)
+TEST_WITH(without_gemm_there_is_no_native_product, reset, NULL)
 {
     hal_device *device = mock_open("mock");
     const hal_gemm_description product = mock_product();
     hal_kernel *kernel = NULL;
     uint64_t workspace = 0;
-    assert_int_equal(hal_kernel_create_gemm(device, &product, &kernel, &workspace), HAL_OK);
+    assert_ok(hal_kernel_create_gemm(device, &product, &kernel, &workspace));
     hal_kernel_release(kernel);
     table_of(device)->gemm = NULL;
     assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
@@ -111,9 +124,9 @@ static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, 
     hal_queue *one = filled(from, source, pattern);
     hal_queue *other = filled(to, target, 0);
     const uint32_t before = mock->calls[MOCK_REACHES];
-    assert_int_equal(hal_queue_transfer(one, source, 0, other, target, 0, 4096), HAL_OK);
+    assert_ok(hal_queue_transfer(one, source, 0, other, target, 0, 4096));
     uint32_t word = 0;
-    assert_int_equal(hal_queue_read(other, target, 4092, sizeof word, &word), HAL_OK);
+    assert_ok(hal_queue_read(other, target, 4092, sizeof word, &word));
     *asked = mock->calls[MOCK_REACHES] - before;
     hal_queue_destroy(one);
     hal_queue_destroy(other);
@@ -122,7 +135,7 @@ static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, 
     return word;
 }
 
-static void without_device_reaches_hal_goes_through_the_host(void **state)
+TEST_WITH(without_device_reaches_hal_goes_through_the_host, reset, NULL)
 {
     hal_device *one = mock_open("mock:0");
     hal_device *other = mock_open("mock:1");
@@ -138,7 +151,7 @@ static void without_device_reaches_hal_goes_through_the_host(void **state)
 }
 
 /* Names are looked at once, when a plugin is loaded: two plugins that lack one each. */
-static void without_version_or_build_id(void **state)
+TEST(without_version_or_build_id)
 {
     setenv("HAL_PLUGIN_PATH",
            TEST_PLUGINS "/without/hal_without_version.so:" TEST_PLUGINS
@@ -147,7 +160,7 @@ static void without_version_or_build_id(void **state)
     hal_device *unversioned = mock_open("without_version");
     hal_device *unbuilt = mock_open("without_build_id");
     hal_registry_report *report = NULL;
-    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
+    assert_ok(hal_registry_report_create(&report));
     assert_string_equal(report->plugins[0].name, "without_version");
     assert_string_equal(report->plugins[0].version, "");
     assert_string_not_equal(report->plugins[1].version, "");
@@ -158,20 +171,6 @@ static void without_version_or_build_id(void **state)
     hal_device_release(unversioned);
     hal_device_release(unbuilt);
     mock_begin(state);
-}
-
-static hal_plugin whole; /* the mock's table with all of its entries */
-
-static int reset(void **state)
-{
-    hal_device *device = mock_open("mock");
-    if (!whole.size) {
-        whole = *table_of(device);
-    }
-    *table_of(device) = whole;
-    hal_device_release(device);
-    mock_reset(mock);
-    return 0;
 }
 
 static int begin(void **state)
@@ -188,15 +187,4 @@ static int end(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(without_memory_info_hal_counts, reset),
-        cmocka_unit_test_setup(without_queue_elapsed_there_are_no_times, reset),
-        cmocka_unit_test_setup(without_native_code_no_format_is_taken, reset),
-        cmocka_unit_test_setup(without_gemm_there_is_no_native_product, reset),
-        cmocka_unit_test_setup(without_device_reaches_hal_goes_through_the_host, reset),
-        cmocka_unit_test(without_version_or_build_id),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -17,10 +17,10 @@ static void expect_work(hal_device *device)
     for (int32_t i = 0; i < (int32_t)ITEMS; i++) {
         numbers[i] = 3 * i;
     }
-    assert_int_equal(hal_queue_write(queue, in, 0, numbers, sizeof numbers), HAL_OK);
-    assert_int_equal(mock_dispatch(queue, kernel, in, out), HAL_OK);
+    assert_ok(hal_queue_write(queue, in, 0, numbers, sizeof numbers));
+    assert_ok(mock_dispatch(queue, kernel, in, out));
     memset(numbers, 0, sizeof numbers);
-    assert_int_equal(hal_queue_read(queue, out, 0, sizeof numbers, numbers), HAL_OK);
+    assert_ok(hal_queue_read(queue, out, 0, sizeof numbers, numbers));
     for (int32_t i = 0; i < (int32_t)ITEMS; i++) {
         assert_int_equal(numbers[i], 3 * i + 7);
     }
@@ -52,10 +52,10 @@ static hal_status elapsed(hal_device *device, uint64_t *nanoseconds)
     hal_buffer *buffer = mock_buffer(device, 256);
     hal_point points[2];
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 1), HAL_OK);
-        assert_int_equal(hal_queue_flush(queue, &points[i]), HAL_OK);
+        assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 1));
+        assert_ok(hal_queue_flush(queue, &points[i]));
     }
-    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     const hal_status status = hal_point_get_elapsed(points[0], points[1], nanoseconds);
     hal_buffer_release(buffer);
     hal_queue_destroy(queue);
@@ -92,12 +92,10 @@ static void expect_transfer(const char *plugin)
         queues[i] = mock_queue(devices[i]);
         buffers[i] = mock_buffer(devices[i], 256);
     }
-    assert_int_equal(hal_queue_fill(queues[0], (hal_range){buffers[0], 0, HAL_WHOLE}, 0xabcd1234),
-                     HAL_OK);
-    assert_int_equal(hal_queue_transfer(queues[0], buffers[0], 0, queues[1], buffers[1], 0, 256),
-                     HAL_OK);
+    assert_ok(hal_queue_fill(queues[0], (hal_range){buffers[0], 0, HAL_WHOLE}, 0xabcd1234));
+    assert_ok(hal_queue_transfer(queues[0], buffers[0], 0, queues[1], buffers[1], 0, 256));
     uint32_t words[64] = {0};
-    assert_int_equal(hal_queue_read(queues[1], buffers[1], 0, sizeof words, words), HAL_OK);
+    assert_ok(hal_queue_read(queues[1], buffers[1], 0, sizeof words, words));
     assert_int_equal(words[0], 0xabcd1234);
     assert_int_equal(words[63], 0xabcd1234);
     for (uint32_t i = 0; i < 2; i++) {
@@ -107,19 +105,19 @@ static void expect_transfer(const char *plugin)
     }
 }
 
-static void the_first_minor_works(void **state)
+TEST(the_first_minor_works)
 {
     expect_entries("minor_0", 1);
     expect_transfer("minor_0");
 }
 
-static void a_table_without_its_last_entries_works(void **state)
+TEST(a_table_without_its_last_entries_works)
 {
     expect_entries("shorter", 0);
     expect_transfer("shorter");
 }
 
-static void a_later_minor_works_and_its_tail_is_not_read(void **state)
+TEST(a_later_minor_works_and_its_tail_is_not_read)
 {
     expect_entries("longer", 1);
     expect_transfer("longer");
@@ -131,12 +129,12 @@ static const char matrices[] =
     "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"
     "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n";
 
-static void a_newer_opcode_is_refused(void **state)
+TEST(a_newer_opcode_is_refused)
 {
     hal_device *device = open_device("minor_0", 0);
     hal_ir_kernel *ir = NULL;
     hal_kernel *kernel = NULL;
-    assert_int_equal(hal_ir_parse(matrices, strlen(matrices), &ir), HAL_OK);
+    assert_ok(hal_ir_parse(matrices, strlen(matrices), &ir));
     assert_int_equal(hal_kernel_create(device, ir, &kernel), HAL_ERROR_UNSUPPORTED);
     assert_null(kernel);
     assert_non_null(strstr(hal_status_message(),
@@ -152,13 +150,4 @@ static int begin(void **state)
     return setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/minors", 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_minor_works),
-        cmocka_unit_test(a_table_without_its_last_entries_works),
-        cmocka_unit_test(a_newer_opcode_is_refused),
-        cmocka_unit_test(a_later_minor_works_and_its_tail_is_not_read),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+UNIT_MAIN(begin, NULL)

@@ -142,7 +142,7 @@ static void auto_prefers_hardware(void **state)
     hal_registry_report *report = NULL;
     unsetenv("HAL_BACKEND");
     /* The kinds are taken at the first enumeration: this test comes first. */
-    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
+    assert_ok(hal_registry_report_create(&report));
     assert_string_equal(report->choice, "mock_two:1");
     assert_non_null(strstr(report->reasoning, "mock_two:1: chosen by default choice"));
     assert_non_null(strstr(report->reasoning, "mock:0: not chosen: the processor comes after"));
@@ -153,7 +153,7 @@ static void auto_prefers_hardware(void **state)
     opens("mock_two", "mock_two", 1); /* a driver lists what is integrated, or a processor, first */
     opens("mock", "mock", 0);
     setenv("HAL_BACKEND", "nobody,mock:1", 1);
-    assert_int_equal(hal_registry_report_create(&report), HAL_OK);
+    assert_ok(hal_registry_report_create(&report));
     assert_string_equal(report->choice, "mock:1");
     assert_non_null(strstr(report->reasoning, "mock:1: chosen by HAL_BACKEND, item mock:1"));
     assert_non_null(strstr(report->reasoning, "there is no plugin \"nobody\""));

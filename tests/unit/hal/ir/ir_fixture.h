@@ -1,0 +1,49 @@
+/* ir_fixture.h: kernels from the builder and from text. Included by the tests of the IR. */
+#ifndef TESTS_UNIT_HAL_IR_IR_FIXTURE_H
+#define TESTS_UNIT_HAL_IR_IR_FIXTURE_H
+
+#include "unit.h"
+#include <hal/ir_build.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline hal_ir_builder *ir_kernel_begin(void)
+{
+    hal_ir_builder *b = NULL;
+    assert_ok(hal_ir_builder_create("k", &b));
+    return b;
+}
+
+static inline hal_ir_builder *ir_fragment_begin(void)
+{
+    hal_ir_builder *b = NULL;
+    assert_ok(hal_ir_builder_create_fragment("f", &b));
+    return b;
+}
+
+static inline hal_ir_kernel *ir_finish(hal_ir_builder *b)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_ok(hal_ir_builder_finish(b, &kernel));
+    hal_ir_builder_destroy(b);
+    return kernel;
+}
+
+static inline hal_ir_kernel *ir_read(const char *text)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_ok(hal_ir_parse(text, strlen(text), &kernel));
+    return kernel;
+}
+
+/* How many records have an opcode. */
+static inline uint32_t ir_count(const hal_ir_kernel *kernel, uint32_t opcode)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        count += kernel->records[i].opcode == opcode;
+    }
+    return count;
+}
+
+#endif
