@@ -7,12 +7,14 @@
 #include <string.h>
 
 /* Operands and result of a step may be the same slot, and a lane never looks at another one, so
- * the compiler need not fear overlap. */
+ * the compiler need not fear overlap. The count is read once: a store in the loop might change it,
+ * as far as the compiler knows, and such a loop has no vectors. */
 #if defined(__clang__)
 #define EACH_LANE(count)                                                                          \
-    _Pragma("clang loop vectorize(assume_safety)") for (uint32_t i = 0; i < (count); i++)
+    _Pragma("clang loop vectorize(assume_safety)")                                                \
+    for (uint32_t i = 0, end_ = (count); i < end_; i++)
 #else
-#define EACH_LANE(count) _Pragma("GCC ivdep") for (uint32_t i = 0; i < (count); i++)
+#define EACH_LANE(count) _Pragma("GCC ivdep") for (uint32_t i = 0, end_ = (count); i < end_; i++)
 #endif
 
 /* Lanes of a step; says to the compiler that only whole blocks come. */

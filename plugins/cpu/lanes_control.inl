@@ -182,14 +182,15 @@
             factor[k] = worker->slots[access->factor[k]];                                         \
         }                                                                                         \
         const u fastest = *factor[0];                                                             \
+        const uint32_t row = worker->place[0];                                                    \
         for (uint32_t z = 0; z < worker->place[2]; z++) {                                         \
             for (uint32_t y = 0; y < worker->place[1]; y++) {                                     \
                 const u start = base + (u)y * *factor[1] + (u)z * *factor[2];                     \
-                EACH_LANE(worker->place[0])                                                       \
+                EACH_LANE(row)                                                                    \
                 {                                                                                 \
                     d[i] = (t)(start + (u)i * fastest);                                           \
                 }                                                                                 \
-                d += worker->place[0];                                                            \
+                d += row;                                                                         \
             }                                                                                     \
         }                                                                                         \
         return step + 1;                                                                          \

@@ -1,13 +1,18 @@
 /* Placement of the pool's threads, see placement.h. */
 #include "placement.h"
 
+#include <kit/clock.h>
 #include <unistd.h>
+
+/* Moving the threads takes at most one part in so many of the time. */
+enum { PLACEMENT_SHARE = 100 };
 
 void cpu_placement_init(cpu_placement *placement, uint32_t threads)
 {
     placement->limit = 0;
     atomic_init(&placement->avoided, -1);
     atomic_init(&placement->count, 0);
+    atomic_init(&placement->next_ns, 0);
     if (threads <= CPU_MAX_THREADS &&
         sched_getaffinity(0, sizeof(placement->allowed), &placement->allowed) == 0 &&
         (uint32_t)CPU_COUNT(&placement->allowed) >= threads) {
@@ -34,6 +39,10 @@ void cpu_placement_avoid_caller(cpu_placement *placement)
     if (here < 0 || atomic_load_explicit(&placement->avoided, memory_order_relaxed) == here) {
         return;
     }
+    const uint64_t start = kit_clock_ns();
+    if (start < atomic_load_explicit(&placement->next_ns, memory_order_relaxed)) {
+        return;
+    }
     atomic_store(&placement->avoided, here);
     cpu_set_t others = placement->allowed;
     CPU_CLR(here, &others);
@@ -44,4 +53,7 @@ void cpu_placement_avoid_caller(cpu_placement *placement)
             sched_setaffinity(thread, sizeof(others), &others);
         }
     }
+    const uint64_t end = kit_clock_ns();
+    atomic_store_explicit(&placement->next_ns, end + (end - start) * PLACEMENT_SHARE,
+                          memory_order_relaxed);
 }

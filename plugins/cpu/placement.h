@@ -16,6 +16,7 @@ typedef struct cpu_placement {
     uint32_t limit;         /* threads that can be placed; 0: placement is off */
     _Atomic int avoided;    /* processor that the threads keep off; -1: none */
     _Atomic uint32_t count; /* threads that have entered */
+    _Atomic uint64_t next_ns; /* the threads are not moved again before this time */
     _Atomic pid_t threads[CPU_MAX_THREADS]; /* 0: is about to enter */
 } cpu_placement;
 
