@@ -4,44 +4,71 @@
 #include <math.h>
 #include <string.h>
 
-static double widen_float(uint64_t bits, int mantissa, int exponent_bits)
+uint64_t number_mask(hal_type type)
 {
-    const int highest = (1 << exponent_bits) - 1;
-    const int exponent = (int)(bits >> mantissa) & highest;
-    const double fraction = (double)(bits & ((UINT64_C(1) << mantissa) - 1));
-    const int negative = (int)(bits >> (mantissa + exponent_bits)) & 1;
-    double size;
-    if (exponent == highest) {
-        size = fraction == 0.0 ? (double)INFINITY : (double)NAN;
-    } else {
-        const double whole = exponent == 0 ? fraction : fraction + ldexp(1.0, mantissa);
-        const int scale = (exponent == 0 ? 1 : exponent) - highest / 2 - mantissa;
-        size = ldexp(whole, scale);
+    const uint32_t size = hal_type_size(type);
+    return size >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * size)) - 1;
+}
+
+/* Of a narrow float: bits of the significand without the implicit one, the sign bit, and the bits
+ * that numbers too large become, above which all are NaN. */
+typedef struct narrow_parts {
+    int mantissa;
+    uint64_t sign, overflow;
+    hal_float_format format;
+} narrow_parts;
+
+static narrow_parts narrow_parts_of(hal_type type)
+{
+    narrow_parts parts = {.format = hal_type_float_format(type)};
+    parts.mantissa = parts.format.digits - 1;
+    parts.sign = (number_mask(type) >> 1) + 1;
+    parts.overflow = parts.sign - 1;
+    if (parts.format.infinite) {
+        parts.overflow = parts.overflow >> parts.mantissa << parts.mantissa;
     }
-    return negative ? -size : size;
+    return parts;
+}
+
+static double widen_float(hal_type type, uint64_t bits)
+{
+    const narrow_parts parts = narrow_parts_of(type);
+    const uint64_t magnitude = bits & (parts.sign - 1);
+    const uint64_t first = UINT64_C(1) << parts.mantissa, fraction = magnitude & (first - 1);
+    const int exponent = (int)(magnitude >> parts.mantissa);
+    double size;
+    if (magnitude >= parts.overflow) {
+        size = parts.format.infinite && fraction == 0 ? (double)INFINITY : (double)NAN;
+    } else if (exponent == 0) {
+        size = ldexp((double)fraction, parts.format.least);
+    } else {
+        size = ldexp((double)(fraction + first), parts.format.least + exponent - 1);
+    }
+    return (bits & parts.sign) != 0 ? -size : size;
 }
 
 /* Rounds to nearest even by scaling so that the unit in the last place is 1. */
-static uint64_t round_float(double value, int mantissa, int lowest, int exponent_bits)
+static uint64_t round_float(hal_type type, double value)
 {
-    const uint64_t sign = signbit(value) ? UINT64_C(1) << (mantissa + exponent_bits) : 0;
-    const uint64_t infinity = ((UINT64_C(1) << exponent_bits) - 1) << mantissa;
+    const narrow_parts parts = narrow_parts_of(type);
+    const uint64_t sign = signbit(value) ? parts.sign : 0;
+    const int lowest = parts.format.least + parts.mantissa;
     const double size = fabs(value);
     if (isnan(value)) {
-        return sign | infinity | (UINT64_C(1) << (mantissa - 1));
+        return sign | parts.overflow | UINT64_C(1) << (parts.mantissa - 1);
     }
     if (size == 0.0) {
         return sign;
     }
     int exponent = isinf(size) ? 4096 : ilogb(size);
-    if (exponent > -lowest + 1) {
-        return sign | infinity;
+    if (exponent > parts.format.highest) {
+        return sign | parts.overflow;
     }
     exponent = exponent < lowest ? lowest : exponent;
-    const uint64_t units = (uint64_t)nearbyint(ldexp(size, mantissa - exponent));
+    const uint64_t units = (uint64_t)nearbyint(ldexp(size, parts.mantissa - exponent));
     /* A carry out of the mantissa moves into the exponent, as it should. */
-    const uint64_t bits = units + ((uint64_t)(exponent - lowest) << mantissa);
-    return sign | (bits > infinity ? infinity : bits);
+    const uint64_t bits = units + ((uint64_t)(exponent - lowest) << parts.mantissa);
+    return sign | (bits > parts.overflow ? parts.overflow : bits);
 }
 
 static uint64_t integer_bits(hal_type type, double value)
@@ -66,12 +93,6 @@ static uint64_t integer_bits(hal_type type, double value)
     return (value < 0 ? ~size + 1 : size) & mask;
 }
 
-uint64_t number_mask(hal_type type)
-{
-    const uint32_t size = hal_type_size(type);
-    return size >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * size)) - 1;
-}
-
 uint64_t number_load(hal_type type, const void *elements, size_t index)
 {
     const uint32_t size = hal_type_size(type);
@@ -94,11 +115,10 @@ void number_store(hal_type type, void *elements, size_t index, uint64_t bits)
 
 double number_value(hal_type type, uint64_t bits)
 {
+    if (hal_type_is_narrow_float(type)) {
+        return widen_float(type, bits);
+    }
     switch (type) {
-    case HAL_TYPE_F16:
-        return widen_float(bits, 10, 5);
-    case HAL_TYPE_BF16:
-        return number_f32(bits << 16);
     case HAL_TYPE_F32:
         return number_f32(bits);
     case HAL_TYPE_F64:
@@ -121,13 +141,12 @@ long double number_long_value(hal_type type, uint64_t bits)
 
 uint64_t number_bits(hal_type type, double value)
 {
+    if (hal_type_is_narrow_float(type)) {
+        return round_float(type, value);
+    }
     switch (type) {
     case HAL_TYPE_BOOL:
         return value != 0.0;
-    case HAL_TYPE_F16:
-        return round_float(value, 10, -14, 5);
-    case HAL_TYPE_BF16:
-        return round_float(value, 7, -126, 8);
     case HAL_TYPE_F32:
         return number_of_f32((float)value);
     case HAL_TYPE_F64:
@@ -161,16 +180,13 @@ int64_t number_signed(hal_type type, uint64_t bits)
 
 uint64_t number_widen(hal_type type, uint64_t bits)
 {
-    switch (type) {
-    case HAL_TYPE_F16:
-    case HAL_TYPE_BF16:
+    if (hal_type_is_narrow_float(type)) {
         return number_of_f32((float)number_value(type, bits));
-    case HAL_TYPE_I8:
-    case HAL_TYPE_I16:
-        return (uint64_t)number_signed(type, bits) & number_mask(HAL_TYPE_I32);
-    default:
-        return bits & number_mask(type);
     }
+    if (hal_type_is_signed(type)) {
+        return (uint64_t)number_signed(type, bits) & number_mask(hal_type_of_value(type));
+    }
+    return bits & number_mask(type);
 }
 
 uint64_t number_narrow(hal_type type, uint64_t bits)
@@ -183,18 +199,7 @@ uint64_t number_narrow(hal_type type, uint64_t bits)
 
 double number_roundoff(hal_type type)
 {
-    switch (type) {
-    case HAL_TYPE_F16:
-        return 0x1p-11;
-    case HAL_TYPE_BF16:
-        return 0x1p-8;
-    case HAL_TYPE_F32:
-        return 0x1p-24;
-    case HAL_TYPE_F64:
-        return 0x1p-53;
-    default:
-        return 0.0;
-    }
+    return hal_type_is_float(type) ? ldexp(1.0, -hal_type_float_format(type).digits) : 0.0;
 }
 
 float number_f32(uint64_t bits)

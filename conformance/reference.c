@@ -9,6 +9,24 @@
 #include "redzone.h"
 #include "ulp.h"
 
+/* What an element holds. Without infinities NaN is also what too large a number becomes: where a
+ * number is expected, it is as an infinity with that number's sign. */
+static double value_for(hal_type type, uint64_t actual, long double expected)
+{
+    const double value = number_value(type, actual);
+    const bool overflows = hal_type_is_float(type) && !hal_type_float_format(type).infinite;
+    return overflows && isnan(value) && !isnan(expected)
+               ? copysign((double)INFINITY, (double)expected)
+               : value;
+}
+
+/* The bits of a number, and whether it has them: any NaN is as good as another. */
+static bool rounds_to(hal_type type, double value, uint64_t actual)
+{
+    const uint64_t bits = number_bits(type, value);
+    return bits == actual || (isnan(number_value(type, bits)) && isnan(number_value(type, actual)));
+}
+
 /* As ulp.h, for floats that exist in memory only. */
 static double small_float_ulps(hal_type type, uint64_t actual, long double expected)
 {
@@ -16,7 +34,7 @@ static double small_float_ulps(hal_type type, uint64_t actual, long double expec
     const int mantissa = format.digits - 1;
     const int lowest = format.least + mantissa;
     const int highest = format.highest;
-    const double value = number_value(type, actual);
+    const double value = value_for(type, actual, expected);
     if (isnan(value) || isnan(expected)) {
         return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
     }
@@ -24,13 +42,16 @@ static double small_float_ulps(hal_type type, uint64_t actual, long double expec
         const bool same = (long double)value == expected && !signbit(value) == !signbit(expected);
         return same ? 0.0 : (double)INFINITY;
     }
-    if (isinf(value) && number_bits(type, (double)expected) == actual) {
+    if (isinf(value) && rounds_to(type, (double)expected, actual)) {
         return 0.0;
     }
     int exponent = expected == 0.0L ? lowest : ilogbl(expected);
     exponent = exponent < lowest ? lowest : exponent > highest ? highest : exponent;
-    const long double near = isinf(value) ? copysignl(ldexpl(1.0L, highest + 1), (long double)value)
-                                          : (long double)value;
+    /* In place of what is too large, the next number that the format would have. */
+    const long double ones = ldexpl(1.0L, format.digits) - (format.infinite ? 0 : 1);
+    const long double next = ldexpl(ones, highest - mantissa);
+    const long double near =
+        isinf(value) ? copysignl(next, (long double)value) : (long double)value;
     return (double)fabsl(ldexpl(near - expected, mantissa - exponent));
 }
 
@@ -50,7 +71,9 @@ static void note(comparison *found, size_t index, double distance, uint64_t actu
 
 static double parts_of_bound(hal_type type, uint64_t actual, long double expected, double bound)
 {
-    const long double value = number_long_value(type, actual);
+    const long double value = hal_type_is_float(type)
+                                  ? (long double)value_for(type, actual, expected)
+                                  : number_long_value(type, actual);
     if (isnan(value) || isnan(expected)) {
         return isnan(value) && isnan(expected) ? 0.0 : (double)INFINITY;
     }
@@ -60,7 +83,7 @@ static double parts_of_bound(hal_type type, uint64_t actual, long double expecte
     if (isinf(value)) {
         /* Right where the bound reaches beyond the largest number of the type. */
         const double far = (double)(expected + copysignl((long double)bound, value));
-        return !isinf(expected) && number_bits(type, far) == actual ? 1.0 : (double)INFINITY;
+        return !isinf(expected) && rounds_to(type, far, actual) ? 1.0 : (double)INFINITY;
     }
     return isinf(expected) ? (double)INFINITY : (double)(fabsl(value - expected) / bound);
 }

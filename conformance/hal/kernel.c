@@ -265,7 +265,7 @@ static void shared_too_large(case_run *run, const void *parameters)
     hal_kernel_release(kernel);
 }
 
-/* Types that the device claims make a kernel; those that it does not are refused, but for 16-bit
+/* Types that the device claims make a kernel; those that it does not are refused, but for narrow
  * floats and BOOL, which hal may make of integers. Promise 15. */
 static void unclaimed_storage(case_run *run, const void *parameters)
 {

@@ -214,11 +214,15 @@ static const case_family programs = {.function = run_program,
 
 void cases_ops_array_program(case_list *list)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64,
-                                     HAL_TYPE_I32, HAL_TYPE_I8,  HAL_TYPE_U8,   HAL_TYPE_BOOL};
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        for (int part = 0; part < (t % 4 == 0 ? 2 : 1); part++) { /* twice of f32 and i32 */
-            const program_case tested = {types[t], part, 15};
+    static const hal_type others[] = {HAL_TYPE_I32, HAL_TYPE_I8, HAL_TYPE_U8, HAL_TYPE_BOOL};
+    uint32_t types = HAL_STORAGE_FLOATS;
+    for (size_t t = 0; t < sizeof others / sizeof others[0]; t++) {
+        types |= HAL_TYPE_BIT(others[t]);
+    }
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        const int parts = type == HAL_TYPE_F32 || type == HAL_TYPE_I32 ? 2 : 1;
+        for (int part = 0; part < ((types & HAL_TYPE_BIT(type)) != 0 ? parts : 0); part++) {
+            const program_case tested = {type, part, 15};
             case_add_member(list, &programs, &tested);
         }
     }

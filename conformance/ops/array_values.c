@@ -144,12 +144,15 @@ static void run_values(case_run *run, const void *parameters)
 
 void cases_ops_array_values(case_list *list)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
-    for (size_t t = 0; t < 4; t++) {
-        for (int is_tree = 0; is_tree < (t < 2 ? 2 : 1); is_tree++) {
-            const values_case tested = {types[t], is_tree != 0};
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (!hal_type_is_float(type)) {
+            continue;
+        }
+        const int programs = type == HAL_TYPE_F32 || type == HAL_TYPE_F16 ? 2 : 1;
+        for (int is_tree = 0; is_tree < programs; is_tree++) {
+            const values_case tested = {type, is_tree != 0};
             case_add(list, run_values, &tested, sizeof tested,
-                     "ops/array_values(type=%s,program=%s,seed=%llu)", hal_type_name(types[t]),
+                     "ops/array_values(type=%s,program=%s,seed=%llu)", hal_type_name(type),
                      is_tree ? "tree" : "chain", (unsigned long long)list->seed);
         }
     }

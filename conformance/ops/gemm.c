@@ -333,14 +333,16 @@ static void run_refusals(case_run *run, const void *parameters)
 
 void cases_ops_gemm(case_list *list)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
     static const ops_gemm_impl impls[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
     for (int d = 0; d < 2; d++) {
-        for (int t = 0; t < 4; t++) {
-            const int count = types[t] == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
+        for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+            if (!hal_type_is_float(type)) {
+                continue;
+            }
+            const int count = type == HAL_TYPE_F32 ? (int)SHAPES : (int)FEW_SHAPES;
             for (int s = 0; s < count * 4; s++) {
-                const product tested = {.type = types[t],
-                                        .type_c = types[t],
+                const product tested = {.type = type,
+                                        .type_c = type,
                                         .m = shapes[s / 4].m,
                                         .n = shapes[s / 4].n,
                                         .k = shapes[s / 4].k,
@@ -351,12 +353,14 @@ void cases_ops_gemm(case_list *list)
                                         .impl = impls[d]};
                 add_product(list, &tested);
             }
-            add_variants(list, types[t], impls[d]);
+            add_variants(list, type, impls[d]);
         }
     }
-    for (int t = 0; t < 4; t++) {
-        add_classes(list, types[t]);
-        add_scales(list, types[t]);
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (hal_type_is_float(type)) {
+            add_classes(list, type);
+            add_scales(list, type);
+        }
     }
     add_long(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");

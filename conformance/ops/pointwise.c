@@ -186,7 +186,7 @@ static void run_function(case_run *run, const void *parameters)
     operand_release(&z);
 }
 
-/* A double that rounds to F16 and BF16 as the element does: where a 64-bit integer has more bits,
+/* A double that rounds to a narrow float as the element does: where a 64-bit integer has more bits,
  * the neighbour whose last bit is 1. */
 static double odd_double(hal_type type, uint64_t bits)
 {
@@ -199,12 +199,11 @@ static double odd_double(hal_type type, uint64_t bits)
 }
 
 /* To the value type as CAST does it, then to memory as STORE does; floats saturate to small
- * integers too. To F16 and BF16 there is one rounding. */
+ * integers too. To narrow floats there is one rounding. */
 static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
 {
     const hal_type value_from = hal_type_of_value(from), value_to = hal_type_of_value(to);
-    if ((to == HAL_TYPE_F16 || to == HAL_TYPE_BF16) &&
-        (hal_type_is_integer(from) || from == HAL_TYPE_F64)) {
+    if (hal_type_is_narrow_float(to) && (hal_type_is_integer(from) || from == HAL_TYPE_F64)) {
         return number_bits(to, from == HAL_TYPE_F64 ? number_f64(bits) : odd_double(from, bits));
     }
     if (hal_type_is_float(from) && hal_type_is_integer(to)) {
@@ -217,13 +216,13 @@ static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
     return number_narrow(to, value);
 }
 
-/* Numbers so close to halfway between two of F16 or BF16 that F32 is halfway: rounding two times
+/* Numbers so close to halfway between two of a narrow float that F32 is halfway: rounding two times
  * gives another result than rounding once. */
-static void fill_traps(operand *x, random_state *random)
+static void fill_traps(operand *x, hal_type to, random_state *random)
 {
     const bool is_float = x->type == HAL_TYPE_F64;
+    const int half = hal_type_float_format(to).digits; /* bits below the first one */
     for (size_t i = 0; i < ELEMENTS / 2; i++) {
-        const int half = random_below(random, 2) != 0 ? 11 : 8; /* bits below the first one */
         const uint64_t odd = random_below(random, 256) << 1 | 1;
         const uint64_t first = UINT64_C(1) << half | (odd & ((UINT64_C(1) << half) - 1));
         const int64_t side = (int64_t)random_below(random, 3) - 1;
@@ -254,10 +253,10 @@ static void run_cast(case_run *run, const void *parameters)
     if (expected != NULL && operand_create(run, &x, tested->from, 1, shape, LAYOUT_PLAIN) &&
         operand_create(run, &y, tested->to, 1, shape, LAYOUT_PLAIN)) {
         fill_operand(&x, &random, 0);
-        if ((tested->to == HAL_TYPE_F16 || tested->to == HAL_TYPE_BF16) &&
+        if (hal_type_is_narrow_float(tested->to) &&
             (tested->from == HAL_TYPE_F64 ||
              (hal_type_is_integer(tested->from) && hal_type_size(tested->from) >= 4))) {
-            fill_traps(&x, &random);
+            fill_traps(&x, tested->to, &random);
         }
         if (operand_upload(run, &x) && operand_poison(run, &y) &&
             case_ok(run, ops_cast(run->ops, &x.tensor, &y.tensor), "ops_cast") &&

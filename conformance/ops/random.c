@@ -207,18 +207,20 @@ static void run_permutation(case_run *run, const void *parameters)
 
 void cases_ops_random(case_list *list)
 {
-    static const hal_type floats[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     case_add(list, run_known, NULL, 0, "ops/random(known_answers)");
     for (uint64_t seed = 0; seed < 3; seed++) {
         case_add(list, run_numbers, &seed, sizeof seed, "ops/random_bits(key=%u)", (unsigned)seed);
     }
     case_add(list, run_prefix, NULL, 0, "ops/random(prefix)");
     case_add(list, run_streams, NULL, 0, "ops/random(streams)");
-    for (int i = 0; i < 4; i++) {
-        case_add(list, run_uniform, &floats[i], sizeof floats[i], "ops/random_uniform(type=%s)",
-                 hal_type_name(floats[i]));
-        case_add(list, run_normal, &floats[i], sizeof floats[i], "ops/random_normal(type=%s)",
-                 hal_type_name(floats[i]));
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (!hal_type_is_float(type)) {
+            continue;
+        }
+        case_add(list, run_uniform, &type, sizeof type, "ops/random_uniform(type=%s)",
+                 hal_type_name(type));
+        case_add(list, run_normal, &type, sizeof type, "ops/random_normal(type=%s)",
+                 hal_type_name(type));
     }
     case_add(list, run_permutation, NULL, 0, "ops/random_permutation(1000)");
 }

@@ -18,13 +18,18 @@ static int64_t place_of(uint64_t bits, uint32_t width)
     return bits & sign ? -(int64_t)(bits & (sign - 1)) - 1 : (int64_t)bits;
 }
 
-static double half_value(uint32_t bits)
+static double narrow_value(hal_type type, uint32_t bits)
 {
-    const uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
-                             : exponent == 0 ? ldexp(fraction, -24)
-                                             : ldexp(1024 + fraction, (int)exponent - 25);
-    return bits & 0x8000 ? -magnitude : magnitude;
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t size = bits & hal_type_magnitude_mask(type), first = 1u << (format.digits - 1);
+    const uint32_t fraction = size & (first - 1), exponent = size / first;
+    const uint32_t overflow = hal_type_overflow_bits(type);
+    const double magnitude = size > overflow || (size == overflow && !format.infinite) ? NAN
+                             : size == overflow                                        ? INFINITY
+                             : exponent == 0
+                                 ? ldexp(fraction, format.least)
+                                 : ldexp(first + fraction, format.least + (int)exponent - 1);
+    return bits == size ? magnitude : -magnitude;
 }
 
 static double float_value(uint32_t bits)
@@ -44,9 +49,8 @@ static element read(hal_type type, const uint8_t *at)
         if (type == HAL_TYPE_F64) {
             memcpy(&e.value, &e.bits, sizeof e.value);
         } else {
-            e.value = type == HAL_TYPE_F16    ? half_value((uint32_t)e.bits)
-                      : type == HAL_TYPE_BF16 ? float_value((uint32_t)e.bits << 16)
-                                              : float_value((uint32_t)e.bits);
+            e.value = type == HAL_TYPE_F32 ? float_value((uint32_t)e.bits)
+                                           : narrow_value(type, (uint32_t)e.bits);
         }
         return e;
     }
@@ -133,9 +137,8 @@ double replay_tolerance(hal_type type)
         return 1e-5;
     case HAL_TYPE_F16:
         return 2e-3;
-    case HAL_TYPE_BF16:
-        return 1.6e-2;
-    default:
-        return 0.0;
+    default: /* about four times the roundoff; 1.6e-2 of BF16 */
+        return hal_type_is_float(type) ? 4.096 * ldexp(1.0, -hal_type_float_format(type).digits)
+                                       : 0.0;
     }
 }

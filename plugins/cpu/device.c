@@ -161,6 +161,16 @@ static uint32_t claimed_math(const cpu_lanes *lanes, uint32_t type)
     return claimed;
 }
 
+/* The same of the types that memory may have. */
+static uint32_t claimed_storage(const cpu_lanes *lanes)
+{
+    uint32_t claimed = 0;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        claimed |= lanes->load[type] != NULL ? HAL_TYPE_BIT(type) : 0;
+    }
+    return claimed;
+}
+
 static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t threads)
 {
     const uint64_t memory = cpu_memory_total();
@@ -191,7 +201,7 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
     info->max_bindings = HAL_IR_MAX_BINDINGS;
     info->max_vector_bytes = 64;
     info->preferred_group = 256;
-    info->storage_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    info->storage_types = claimed_storage(lanes);
     info->arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |
                              HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) |
                              HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |

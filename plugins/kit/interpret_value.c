@@ -294,41 +294,52 @@ static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint
     }
 }
 
+/* Whether a narrow float is the upper half of F32, as BF16 is. */
+static int is_upper_half(hal_type type)
+{
+    return hal_type_float_format(type).highest == hal_type_float_format(HAL_TYPE_F32).highest;
+}
+
 /* To nearest even. A NaN keeps its highest bits and becomes quiet. */
-static uint64_t f32_to_f16(uint32_t bits)
+static uint64_t f32_to_narrow(hal_type type, uint32_t bits)
 {
-    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t overflow = hal_type_overflow_bits(type), shift = 24 - (uint32_t)format.digits;
+    const uint32_t last = bits >> shift & 1, half = 1u << (shift - 1);
+    const uint32_t sign = bits >> (32 - 8 * hal_type_size(type)) & ~hal_type_magnitude_mask(type);
+    const uint32_t magnitude = bits & 0x7fffffff, quiet = 1u << (format.digits - 2);
+    const uint32_t bias = (uint32_t)(125 + format.digits + format.least) << 23;
     if (magnitude > 0x7f800000) {
-        return sign | 0x7e00 | (magnitude >> 13 & 0x1ff);
+        return sign | overflow | quiet | (magnitude >> shift & (quiet - 1));
     }
-    if (magnitude >= 0x477ff000) { /* 65520, halfway above the largest half */
-        return sign | 0x7c00;
+    if (is_upper_half(type)) {
+        return (bits + half - 1 + last) >> shift;
     }
-    if (magnitude < 0x38800000) { /* below 2^-14: in units of 2^-24, as one half plus them has */
-        return sign | (kit_bits_f32(kit_float_f32(magnitude) + 0.5f) - 0x3f000000);
+    if (magnitude < bias + (1u << 23)) { /* a denormal: the last place of `scale` is worth one */
+        const float scale = ldexpf(1.0f, format.least + 23);
+        return sign | (kit_bits_f32(kit_float_f32(magnitude) + scale) - kit_bits_f32(scale));
     }
-    const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return sign | (rounded - (112u << 23)) >> 13;
+    const uint32_t rounded = (magnitude - bias + half - 1 + last) >> shift;
+    return sign | (rounded > overflow ? overflow : rounded);
 }
 
-static uint64_t f32_to_bf16(uint32_t bits)
+static uint64_t narrow_to_f32(hal_type type, uint32_t stored)
 {
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        return bits >> 16 | 0x40;
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t mask = hal_type_magnitude_mask(type), magnitude = stored & mask;
+    const uint32_t sign = (stored & ~mask) << (32 - 8 * hal_type_size(type));
+    const uint32_t shift = 24 - (uint32_t)format.digits;
+    if (is_upper_half(type)) {
+        return stored << shift;
     }
-    return (uint64_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static uint64_t f16_to_f32(uint32_t half)
-{
-    const uint32_t sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
-    if (magnitude >= 0x7c00) {
-        return sign | 0x7f800000 | magnitude << 13;
+    if (magnitude >= hal_type_overflow_bits(type)) {
+        return sign | 0x7f800000 | magnitude << shift;
     }
-    if (magnitude < 0x400) {
-        return sign | kit_bits_f32((float)magnitude * 0x1p-24f);
+    if (magnitude < 1u << (format.digits - 1)) {
+        return sign | kit_bits_f32(ldexpf((float)magnitude, format.least));
     }
-    return sign | ((magnitude << 13) + (112u << 23));
+    const uint32_t bias = (uint32_t)(125 + format.digits + format.least) << 23;
+    return sign | ((magnitude << shift) + bias);
 }
 
 uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
@@ -363,36 +374,24 @@ uint64_t kit_combine(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
 
 uint64_t kit_to_storage(hal_type type, uint64_t value)
 {
-    switch (type) {
-    case HAL_TYPE_F16:
-        return f32_to_f16((uint32_t)value);
-    case HAL_TYPE_BF16:
-        return f32_to_bf16((uint32_t)value);
-    case HAL_TYPE_I8:
-    case HAL_TYPE_U8:
-        return (uint8_t)value;
-    case HAL_TYPE_I16:
-    case HAL_TYPE_U16:
-        return (uint16_t)value;
-    default:
-        return value;
+    if (hal_type_is_narrow_float(type)) {
+        return f32_to_narrow(type, (uint32_t)value);
     }
+    const uint32_t unused = 64 - 8 * hal_type_size(type);
+    return hal_type_is_value(type) ? value : value << unused >> unused;
 }
 
 uint64_t kit_from_storage(hal_type type, uint64_t stored)
 {
-    switch (type) {
-    case HAL_TYPE_F16:
-        return f16_to_f32((uint32_t)stored);
-    case HAL_TYPE_BF16:
-        return stored << 16;
-    case HAL_TYPE_I8:
-        return (uint32_t)(int8_t)(uint8_t)stored;
-    case HAL_TYPE_I16:
-        return (uint32_t)(int16_t)(uint16_t)stored;
-    case HAL_TYPE_BOOL:
+    if (hal_type_is_narrow_float(type)) {
+        return narrow_to_f32(type, (uint32_t)stored);
+    }
+    if (type == HAL_TYPE_BOOL) {
         return stored != 0;
-    default:
+    }
+    if (!hal_type_is_signed(type) || hal_type_is_value(type)) {
         return stored;
     }
+    const uint32_t unused = 32 - 8 * hal_type_size(type);
+    return (uint32_t)((int32_t)((uint32_t)stored << unused) >> unused);
 }

@@ -120,7 +120,7 @@ static void describe_subgroups(opencl_card *card, const answers *a)
 static void describe_types(opencl_card *card, const answers *a)
 {
     hal_device_info *info = &card->info;
-    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    const uint32_t all = opencl_lower_storage_types();
     const bool doubles = a->f64 != 0;
     info->storage_types = doubles ? all : all & ~HAL_TYPE_BIT(HAL_TYPE_F64);
     info->arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |

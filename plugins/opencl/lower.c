@@ -358,6 +358,15 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     return status;
 }
 
+uint32_t opencl_lower_storage_types(void)
+{
+    uint32_t types = 0;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        types |= dialect.memory_types[type] != NULL ? HAL_TYPE_BIT(type) : 0;
+    }
+    return types;
+}
+
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir)
 {
     uint32_t bytes = 8 * ir->binding_count, largest = ir->binding_count > 0 ? 8 : 1;

@@ -148,6 +148,9 @@ uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);
 /* lower_declare.c: declares the functions that kernels call. */
 void opencl_lower_declarations(kit_text *text);
 
+/* HAL_TYPE_BIT of the types that OpenCL C has a spelling for in memory. */
+uint32_t opencl_lower_storage_types(void);
+
 /* queue.c */
 hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
 void opencl_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);

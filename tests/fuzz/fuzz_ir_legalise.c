@@ -12,9 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static hal_device_info device(uint8_t lacks)
 {
-    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2;
-    const uint32_t halves = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
-                            HAL_TYPE_BIT(HAL_TYPE_BOOL);
+    const uint32_t all = HAL_STORAGE_TYPES;
+    const uint32_t halves = (HAL_STORAGE_FLOATS & ~HAL_TYPES_VALUES) | HAL_TYPES_BOOL;
     return (hal_device_info){.size = sizeof(hal_device_info),
                              .name = "Fuzzed",
                              .subgroup_width = lacks & 1 ? 0 : 32,

@@ -154,24 +154,30 @@ static inline double between(double low, double high)
     return low + (high - low) * (next_random() / 2147483648.0);
 }
 
-/* Digits and least exponent of the float types. */
-static inline int float_digits(hal_type type)
-{
-    return type == HAL_TYPE_F16 ? 11 : type == HAL_TYPE_BF16 ? 8 : type == HAL_TYPE_F32 ? 24 : 53;
-}
-
 static inline double float_unit(hal_type type, double value)
 {
-    int least = type == HAL_TYPE_F16    ? -24
-                : type == HAL_TYPE_BF16 ? -133
-                : type == HAL_TYPE_F32  ? -149
-                                        : -1074;
-    int exponent = least;
+    const hal_float_format format = hal_type_float_format(type);
+    int exponent = format.least;
     if (value != 0 && isfinite(value)) {
         frexp(value, &exponent);
-        exponent -= float_digits(type);
+        exponent -= format.digits;
     }
-    return ldexp(1.0, exponent > least ? exponent : least);
+    return ldexp(1.0, exponent > format.least ? exponent : format.least);
+}
+
+/* The largest finite number of a float type. */
+static inline double float_largest(hal_type type)
+{
+    const hal_float_format format = hal_type_float_format(type);
+    const double ones = ldexp(1.0, format.digits) - (format.infinite ? 1 : 2);
+    return ldexp(ones, format.highest - format.digits + 1);
+}
+
+/* What a number too large for a float type becomes in memory. */
+static inline double float_overflow(hal_type type, double value)
+{
+    const int infinite = hal_type_float_format(type).infinite;
+    return copysign(infinite ? (double)INFINITY : (double)NAN, value);
 }
 
 /* What memory of `type` holds of a number that is in its range. */
@@ -183,39 +189,54 @@ static inline double in_type(hal_type type, double value)
     if (hal_type_is_integer(type)) {
         return trunc(value);
     }
-    if (!isfinite(value) || type == HAL_TYPE_F64) {
+    if (isnan(value) || type == HAL_TYPE_F64) {
         return value;
     }
-    double unit = float_unit(type, value), largest = type == HAL_TYPE_F16 ? 65504.0 : 3.4e38;
+    if (isinf(value)) {
+        return float_overflow(type, value);
+    }
+    double unit = float_unit(type, value);
     double rounded = rint(value / unit) * unit;
-    return fabs(rounded) > largest ? copysign((double)INFINITY, value) : rounded;
+    return fabs(rounded) > float_largest(type) ? float_overflow(type, value) : rounded;
 }
 
-static inline uint16_t encode_f16(double value)
+static inline uint16_t encode_narrow(hal_type type, double value)
 {
-    uint16_t sign = signbit(value) ? 0x8000 : 0;
-    double size = fabs(value);
+    const hal_float_format format = hal_type_float_format(type);
+    const int first = 1 << (format.digits - 1);
+    const uint32_t sign = signbit(value) ? hal_type_magnitude_mask(type) + 1 : 0;
     if (isnan(value)) {
-        return 0x7e00;
+        return (uint16_t)(sign | hal_type_overflow_bits(type) | (uint32_t)(first / 2));
     }
     if (isinf(value)) {
-        return sign | 0x7c00;
+        return (uint16_t)(sign | hal_type_overflow_bits(type));
     }
-    if (size < 0x1p-14) {
-        return sign | (uint16_t)(size * 0x1p24);
+    double units = ldexp(fabs(value), -format.least); /* of the smallest denormal */
+    int exponent = 0;
+    while (units >= 2 * first) {
+        units /= 2;
+        exponent++;
     }
-    int exponent;
-    double part = frexp(size, &exponent);
-    return sign | (uint16_t)(((exponent + 14) << 10) + (int)((part * 2 - 1) * 1024));
+    return (uint16_t)(sign | (uint32_t)(exponent * first + (int)units));
+}
+
+static inline double decode_narrow(hal_type type, uint32_t bits)
+{
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t magnitude = bits & hal_type_magnitude_mask(type);
+    const int first = 1 << (format.digits - 1), overflow = (int)hal_type_overflow_bits(type);
+    const int exponent = (int)magnitude / first, part = (int)magnitude % first;
+    double size = exponent == 0 ? ldexp(part, format.least)
+                                : ldexp(part + first, format.least + exponent - 1);
+    if ((int)magnitude >= overflow) {
+        size = format.infinite && part == 0 ? (double)INFINITY : (double)NAN;
+    }
+    return bits == magnitude ? size : -size;
 }
 
 static inline double decode_f16(uint16_t bits)
 {
-    int exponent = bits >> 10 & 31, part = bits & 1023;
-    double size = exponent == 0    ? part * 0x1p-24
-                  : exponent == 31 ? (part ? (double)NAN : (double)INFINITY)
-                                   : ldexp(1024 + part, exponent - 25);
-    return bits & 0x8000 ? -size : size;
+    return decode_narrow(HAL_TYPE_F16, bits);
 }
 
 /* One element to and from memory; `value` is one of the type's numbers. */
@@ -233,9 +254,11 @@ static inline void encode(hal_type type, double value, void *out)
         float f32;
         double f64;
     } u;
-    float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, 4);
+    if (hal_type_is_narrow_float(type)) {
+        u.u16 = encode_narrow(type, value);
+        memcpy(out, &u, hal_type_size(type));
+        return;
+    }
     switch (type) {
     case HAL_TYPE_BOOL:
     case HAL_TYPE_U8:
@@ -262,14 +285,8 @@ static inline void encode(hal_type type, double value, void *out)
     case HAL_TYPE_U64:
         u.u64 = (uint64_t)value;
         break;
-    case HAL_TYPE_F16:
-        u.u16 = encode_f16(value);
-        break;
-    case HAL_TYPE_BF16:
-        u.u16 = (uint16_t)(bits >> 16);
-        break;
     case HAL_TYPE_F32:
-        u.f32 = single;
+        u.f32 = (float)value;
         break;
     default:
         u.f64 = value;
@@ -294,7 +311,9 @@ static inline double decode(hal_type type, const void *in)
     } u;
     memset(&u, 0, sizeof u);
     memcpy(&u, in, hal_type_size(type));
-    uint32_t bits = (uint32_t)u.u16 << 16;
+    if (hal_type_is_narrow_float(type)) {
+        return decode_narrow(type, u.u16);
+    }
     switch (type) {
     case HAL_TYPE_BOOL:
     case HAL_TYPE_U8:
@@ -313,11 +332,6 @@ static inline double decode(hal_type type, const void *in)
         return (double)u.i64;
     case HAL_TYPE_U64:
         return (double)u.u64;
-    case HAL_TYPE_F16:
-        return decode_f16(u.u16);
-    case HAL_TYPE_BF16:
-        memcpy(&u.f32, &bits, 4);
-        return (double)u.f32;
     case HAL_TYPE_F32:
         return (double)u.f32;
     default:

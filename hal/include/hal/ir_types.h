@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* X(NAME, number, since, name, bytes, ctype, VALUE, KIND, digits, least, highest), in ascending
- * order of the numbers:
+/* X(NAME, number, since, name, bytes, ctype, VALUE, KIND, digits, least, highest, infinite), in
+ * ascending order of the numbers:
  *   NAME     HAL_TYPE_<NAME> is the constant, `number` its value, which never changes
  *   since    the minor version of the plugin ABI that added the type
  *   name     in text and messages, e.g. f32
@@ -19,21 +19,23 @@
  *            the others exist in memory only
  *   KIND     BOOL, SIGNED, UNSIGNED or FLOAT
  *   digits, least, highest   of floats: bits of the significand with the implicit one, exponent of
- *            the smallest denormal (a power of two), exponent of the largest finite number */
-#define HAL_TYPE_TABLE(X)                                        \
-    X(BOOL, 1, 0, bool, 1, uint8_t, BOOL, BOOL, 0, 0, 0)         \
-    X(I8, 2, 0, i8, 1, int8_t, I32, SIGNED, 0, 0, 0)             \
-    X(U8, 3, 0, u8, 1, uint8_t, U32, UNSIGNED, 0, 0, 0)          \
-    X(I16, 4, 0, i16, 2, int16_t, I32, SIGNED, 0, 0, 0)          \
-    X(U16, 5, 0, u16, 2, uint16_t, U32, UNSIGNED, 0, 0, 0)       \
-    X(I32, 6, 0, i32, 4, int32_t, I32, SIGNED, 0, 0, 0)          \
-    X(U32, 7, 0, u32, 4, uint32_t, U32, UNSIGNED, 0, 0, 0)       \
-    X(I64, 8, 0, i64, 8, int64_t, I64, SIGNED, 0, 0, 0)          \
-    X(U64, 9, 0, u64, 8, uint64_t, U64, UNSIGNED, 0, 0, 0)       \
-    X(F16, 10, 0, f16, 2, uint16_t, F32, FLOAT, 11, -24, 15)     \
-    X(BF16, 11, 0, bf16, 2, uint16_t, F32, FLOAT, 8, -133, 127)  \
-    X(F32, 12, 0, f32, 4, float, F32, FLOAT, 24, -149, 127)      \
-    X(F64, 13, 0, f64, 8, double, F64, FLOAT, 53, -1074, 1023)
+ *            the smallest denormal (a power of two), exponent of the largest finite number
+ *   infinite 1: a float with infinities, as in IEEE 754. 0: numbers have their place, only all ones
+ *            is NaN, and what exceeds the largest number becomes NaN */
+#define HAL_TYPE_TABLE(X)                                          \
+    X(BOOL, 1, 0, bool, 1, uint8_t, BOOL, BOOL, 0, 0, 0, 0)        \
+    X(I8, 2, 0, i8, 1, int8_t, I32, SIGNED, 0, 0, 0, 0)            \
+    X(U8, 3, 0, u8, 1, uint8_t, U32, UNSIGNED, 0, 0, 0, 0)         \
+    X(I16, 4, 0, i16, 2, int16_t, I32, SIGNED, 0, 0, 0, 0)         \
+    X(U16, 5, 0, u16, 2, uint16_t, U32, UNSIGNED, 0, 0, 0, 0)      \
+    X(I32, 6, 0, i32, 4, int32_t, I32, SIGNED, 0, 0, 0, 0)         \
+    X(U32, 7, 0, u32, 4, uint32_t, U32, UNSIGNED, 0, 0, 0, 0)      \
+    X(I64, 8, 0, i64, 8, int64_t, I64, SIGNED, 0, 0, 0, 0)         \
+    X(U64, 9, 0, u64, 8, uint64_t, U64, UNSIGNED, 0, 0, 0, 0)      \
+    X(F16, 10, 0, f16, 2, uint16_t, F32, FLOAT, 11, -24, 15, 1)    \
+    X(BF16, 11, 0, bf16, 2, uint16_t, F32, FLOAT, 8, -133, 127, 1) \
+    X(F32, 12, 0, f32, 4, float, F32, FLOAT, 24, -149, 127, 1)     \
+    X(F64, 13, 0, f64, 8, double, F64, FLOAT, 53, -1074, 1023, 1)
 
 /* An element type. Memory may hold any of them. Values are BOOL, I32, U32, I64, U64, F32 or F64:
  * a load widens, a store narrows (floats to nearest even, integers by dropping high bits). BOOL
@@ -138,15 +140,15 @@ static inline int hal_type_is_integer(hal_type type)
 
 /* The format of a float; all zeros for other types. */
 typedef struct hal_float_format {
-    int32_t digits;  /* bits of the significand, with the implicit one */
-    int32_t least;   /* exponent of the smallest denormal */
-    int32_t highest; /* exponent of the largest finite number */
+    int32_t digits;   /* bits of the significand, with the implicit one */
+    int32_t least;    /* exponent of the smallest denormal */
+    int32_t highest;  /* exponent of the largest finite number */
+    int32_t infinite; /* whether there are infinities; what is too large becomes NaN otherwise */
 } hal_float_format;
 static inline hal_float_format hal_type_float_format(hal_type type)
 {
-#define HAL_TYPE_FORMAT_(NAME, number, since, name, bytes, ctype, VALUE, KIND, digits, least, top) \
-    {digits, least, top},
-    static const hal_float_format formats[HAL_TYPE_COUNT] = {{0, 0, 0},
+#define HAL_TYPE_FORMAT_(NAME, number, since, name, bytes, ctype, VALUE, KIND, ...) {__VA_ARGS__},
+    static const hal_float_format formats[HAL_TYPE_COUNT] = {{0, 0, 0, 0},
                                                              HAL_TYPE_TABLE(HAL_TYPE_FORMAT_)};
 #undef HAL_TYPE_FORMAT_
     return formats[type < HAL_TYPE_COUNT ? type : 0];
@@ -156,6 +158,35 @@ static inline hal_float_format hal_type_float_format(hal_type type)
 static inline int hal_type_is_narrow_float(hal_type type)
 {
     return hal_type_is_float(type) && !hal_type_is_value(type);
+}
+
+/* Of a float of at most 32 bits: all bits but the sign. */
+static inline uint32_t hal_type_magnitude_mask(hal_type type)
+{
+    return (UINT32_C(1) << (8 * hal_type_size(type) - 1)) - 1;
+}
+
+/* Of a float of at most 32 bits: the bits that a number too large for the type becomes, its
+ * infinity or NaN. Larger magnitudes are NaN. */
+static inline uint32_t hal_type_overflow_bits(hal_type type)
+{
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t magnitude = hal_type_magnitude_mask(type);
+    return format.infinite ? magnitude >> (format.digits - 1) << (format.digits - 1) : magnitude;
+}
+
+/* The types that kernels may have in memory on a device which claims `claimed`: hal keeps narrow
+ * floats and BOOL as unsigned integers of their size where the plugin does not store them. */
+static inline uint32_t hal_types_storable(uint32_t claimed)
+{
+    uint32_t types = claimed;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        const hal_type bits = hal_type_size(type) == 1 ? HAL_TYPE_U8 : HAL_TYPE_U16;
+        if (type == HAL_TYPE_BOOL || hal_type_is_narrow_float(type)) {
+            types |= claimed & HAL_TYPE_BIT(bits) ? HAL_TYPE_BIT(type) : 0;
+        }
+    }
+    return types;
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* Operations spelled out by others: half storage by integers, fma by f64, subgroup operations by
- * shared memory. Called by the lowering pass. Each step is a statement of its own, because C leaves
- * the order of arguments open and the records' order must not depend on hal's compiler. */
+/* Operations spelled out by others: storage of narrow floats by integers, fma by f64, subgroup
+ * operations by shared memory. Called by the lowering pass. Each step is a statement of its own,
+ * because C leaves the order of arguments open and the records' order must not depend on hal's
+ * compiler. */
 #include "rewrite.h"
 
 #include <stdio.h>
@@ -22,19 +23,52 @@ static hal_ir_value u32(hal_ir_builder *b, uint32_t value)
     return hal_ir_u32(b, value);
 }
 
-static hal_ir_value half_to_float(hal_ir_builder *b, hal_ir_value half)
+/* The bits of a narrow float whose exponents are fewer than those of F32, in figures that both
+ * directions use. `bias` is added to exponents on the way to F32. */
+typedef struct narrow_bits {
+    uint32_t sign, magnitude; /* masks */
+    uint32_t mantissa, shift; /* bits of the significand, and those that F32 has more */
+    uint32_t bias;
+    uint32_t overflow; /* see hal_type_overflow_bits */
+    int32_t least;
+} narrow_bits;
+
+static narrow_bits narrow_bits_of(hal_type type)
 {
-    const hal_ir_value sign = left_by(b, and_with(b, half, 0x8000), 16);
-    const hal_ir_value magnitude = and_with(b, half, 0x7fff);
-    const hal_ir_value moved = left_by(b, magnitude, 13);
-    const hal_ir_value normal = hal_ir_add(b, moved, u32(b, 112u << 23));
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t magnitude = hal_type_magnitude_mask(type);
+    return (narrow_bits){.sign = magnitude + 1,
+                         .magnitude = magnitude,
+                         .mantissa = (uint32_t)format.digits - 1,
+                         .shift = 24 - (uint32_t)format.digits,
+                         .bias = (uint32_t)(125 + format.digits + format.least),
+                         .overflow = hal_type_overflow_bits(type),
+                         .least = format.least};
+}
+
+static float power_of_two(int32_t exponent)
+{
+    const uint32_t bits = (uint32_t)(127 + exponent) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+static hal_ir_value narrow_to_float(hal_ir_builder *b, hal_type type, hal_ir_value stored)
+{
+    const narrow_bits n = narrow_bits_of(type);
+    const uint32_t above = 32 - 8 * hal_type_size(type);
+    const hal_ir_value sign = left_by(b, and_with(b, stored, n.sign), above);
+    const hal_ir_value magnitude = and_with(b, stored, n.magnitude);
+    const hal_ir_value moved = left_by(b, magnitude, n.shift);
+    const hal_ir_value normal = hal_ir_add(b, moved, u32(b, n.bias << 23));
     const hal_ir_value special = hal_ir_or(b, moved, u32(b, 0x7f800000));
-    /* Denormal halves are whole numbers of 2^-24, which f32 holds as normal numbers. */
+    /* Denormals are whole numbers of the smallest one, which f32 holds as normal numbers. */
     const hal_ir_value count = hal_ir_cast(b, HAL_TYPE_F32, magnitude);
-    const hal_ir_value scaled = hal_ir_mul(b, count, hal_ir_f32(b, 0x1p-24f));
+    const hal_ir_value scaled = hal_ir_mul(b, count, hal_ir_f32(b, power_of_two(n.least)));
     const hal_ir_value denormal = hal_ir_bitcast(b, HAL_TYPE_U32, scaled);
-    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x400));
-    const hal_ir_value is_special = hal_ir_ge(b, magnitude, u32(b, 0x7c00));
+    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 1u << n.mantissa));
+    const hal_ir_value is_special = hal_ir_ge(b, magnitude, u32(b, n.overflow));
     const hal_ir_value large = hal_ir_select(b, is_special, special, normal);
     const hal_ir_value bits = hal_ir_select(b, is_denormal, denormal, large);
     const hal_ir_value with_sign = hal_ir_or(b, bits, sign);
@@ -47,28 +81,37 @@ static hal_ir_value right_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
 }
 
 /* To nearest even; a NaN becomes quiet and keeps its highest bits. */
-static hal_ir_value float_to_half(hal_ir_builder *b, hal_ir_value x)
+static hal_ir_value float_to_narrow(hal_ir_builder *b, hal_type type, hal_ir_value x)
 {
+    const narrow_bits n = narrow_bits_of(type);
+    const uint32_t half = 1u << (n.shift - 1), quiet = 1u << (n.mantissa - 1);
+    const uint32_t bias = n.bias << 23;
+    /* What rounds to `overflow`: halfway below it, a tie, goes to the even one of the two. */
+    const uint32_t limit = ((n.overflow - 1) << n.shift) + half + bias + (n.overflow & 1);
+    /* Adding the power of two whose last place is worth `least` rounds denormals. */
+    const float scale = power_of_two(n.least + 23);
+    uint32_t scale_bits;
+    memcpy(&scale_bits, &scale, sizeof scale_bits);
+    const uint32_t above = 32 - 8 * hal_type_size(type);
     const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
-    const hal_ir_value sign = and_with(b, right_by(b, bits, 16), 0x8000);
+    const hal_ir_value sign = and_with(b, right_by(b, bits, above), n.sign);
     const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
-    const hal_ir_value shifted = right_by(b, magnitude, 13);
-    const hal_ir_value payload = and_with(b, shifted, 0x1ff);
-    const hal_ir_value nan = hal_ir_or(b, payload, u32(b, 0x7e00));
-    /* Below 2^-14 a half counts in units of 2^-24, as 0.5 plus it does in f32. */
+    const hal_ir_value shifted = right_by(b, magnitude, n.shift);
+    const hal_ir_value payload = and_with(b, shifted, quiet - 1);
+    const hal_ir_value nan = hal_ir_or(b, payload, u32(b, n.overflow | quiet));
     const hal_ir_value absolute = hal_ir_bitcast(b, HAL_TYPE_F32, magnitude);
-    const hal_ir_value above_half = hal_ir_add(b, absolute, hal_ir_f32(b, 0.5f));
-    const hal_ir_value half_bits = hal_ir_bitcast(b, HAL_TYPE_U32, above_half);
-    const hal_ir_value denormal = hal_ir_sub(b, half_bits, u32(b, 0x3f000000));
+    const hal_ir_value above_scale = hal_ir_add(b, absolute, hal_ir_f32(b, scale));
+    const hal_ir_value sum_bits = hal_ir_bitcast(b, HAL_TYPE_U32, above_scale);
+    const hal_ir_value denormal = hal_ir_sub(b, sum_bits, u32(b, scale_bits));
     const hal_ir_value last = and_with(b, shifted, 1);
-    const hal_ir_value nearly = hal_ir_add(b, magnitude, u32(b, 0xfff - (112u << 23)));
+    const hal_ir_value nearly = hal_ir_add(b, magnitude, u32(b, half - 1 - bias));
     const hal_ir_value rounded = hal_ir_add(b, nearly, last);
-    const hal_ir_value normal = right_by(b, rounded, 13);
+    const hal_ir_value normal = right_by(b, rounded, n.shift);
     const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
-    const hal_ir_value is_large = hal_ir_ge(b, magnitude, u32(b, 0x477ff000));
-    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, 0x38800000));
+    const hal_ir_value is_large = hal_ir_ge(b, magnitude, u32(b, limit));
+    const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, bias + (1u << 23)));
     const hal_ir_value finite = hal_ir_select(b, is_denormal, denormal, normal);
-    const hal_ir_value number = hal_ir_select(b, is_large, u32(b, 0x7c00), finite);
+    const hal_ir_value number = hal_ir_select(b, is_large, u32(b, n.overflow), finite);
     const hal_ir_value any = hal_ir_select(b, is_nan, nan, number);
     return hal_ir_or(b, any, sign);
 }
@@ -85,6 +128,12 @@ static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x)
     const hal_ir_value number = right_by(b, rounded, 16);
     const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
     return hal_ir_select(b, is_nan, nan, number);
+}
+
+/* BF16 is the upper half of F32. */
+static int is_upper_half(hal_type type)
+{
+    return hal_type_float_format(type).highest == hal_type_float_format(HAL_TYPE_F32).highest;
 }
 
 /* A shared array with one place for each work-item, under a name that is free. */
@@ -171,14 +220,11 @@ hal_ir_value hal_ir_lower_loaded(hal_ir_builder *b, hal_type type, hal_type stor
     if (type == storage) {
         return stored;
     }
-    switch (type) {
-    case HAL_TYPE_F16:
-        return half_to_float(b, stored);
-    case HAL_TYPE_BF16:
-        return hal_ir_bitcast(b, HAL_TYPE_F32, left_by(b, stored, 16));
-    default: /* HAL_TYPE_BOOL */
+    if (type == HAL_TYPE_BOOL) {
         return hal_ir_cast(b, HAL_TYPE_BOOL, stored);
     }
+    return is_upper_half(type) ? hal_ir_bitcast(b, HAL_TYPE_F32, left_by(b, stored, 16))
+                               : narrow_to_float(b, type, stored);
 }
 
 hal_ir_value hal_ir_lower_stored(hal_ir_builder *b, hal_type type, hal_type storage,
@@ -187,35 +233,27 @@ hal_ir_value hal_ir_lower_stored(hal_ir_builder *b, hal_type type, hal_type stor
     if (type == storage) {
         return value;
     }
-    switch (type) {
-    case HAL_TYPE_F16:
-        return float_to_half(b, value);
-    case HAL_TYPE_BF16:
-        return float_to_bfloat(b, value);
-    default: /* HAL_TYPE_BOOL */
+    if (type == HAL_TYPE_BOOL) {
         return hal_ir_cast(b, HAL_TYPE_U32, value);
     }
+    return is_upper_half(type) ? float_to_bfloat(b, value) : float_to_narrow(b, type, value);
 }
 
 hal_ir_value hal_ir_lower_narrow(hal_ir_builder *b, hal_type type, hal_ir_value value)
 {
-    const uint32_t unused = 32 - 8 * hal_type_size(type);
-    hal_ir_value count;
-    switch (type) {
-    case HAL_TYPE_F16:
-        return half_to_float(b, float_to_half(b, value));
-    case HAL_TYPE_BF16:
-        return hal_ir_lower_loaded(b, type, HAL_TYPE_U16, float_to_bfloat(b, value));
-    case HAL_TYPE_U8:
-    case HAL_TYPE_U16:
-        return and_with(b, value, UINT32_MAX >> unused);
-    case HAL_TYPE_I8:
-    case HAL_TYPE_I16:
-        count = hal_ir_i32(b, (int32_t)unused);
-        return hal_ir_shr(b, hal_ir_shl(b, value, count), count);
-    default:
+    if (hal_type_is_narrow_float(type)) {
+        const hal_ir_value stored = hal_ir_lower_stored(b, type, HAL_TYPE_NONE, value);
+        return hal_ir_lower_loaded(b, type, HAL_TYPE_NONE, stored);
+    }
+    if (hal_type_is_value(type)) {
         return value;
     }
+    const uint32_t unused = 32 - 8 * hal_type_size(type);
+    if (!hal_type_is_signed(type)) {
+        return and_with(b, value, UINT32_MAX >> unused);
+    }
+    const hal_ir_value count = hal_ir_i32(b, (int32_t)unused);
+    return hal_ir_shr(b, hal_ir_shl(b, value, count), count);
 }
 
 void hal_ir_lower_subgroup_begin(hal_ir_rewrite *r)

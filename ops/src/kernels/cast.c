@@ -1,5 +1,5 @@
-/* Conversions of values, see cast.h. F16 and BF16 are values of F32, so that a conversion of F64 or
- * of a 32- or 64-bit integer to them would round two times: to F32, then at the store. The first
+/* Conversions of values, see cast.h. Narrow floats are values of F32, so that a conversion of F64
+ * or of a 32- or 64-bit integer to them would round two times: to F32, then at the store. The first
  * rounding is to odd here, which leaves the second one the result of one rounding.
  *
  * Source: S. Boldo, G. Melquiond, "Emulation of a FMA and Correctly Rounded Sums: Proved Algorithms
@@ -24,7 +24,7 @@ static hal_ir_value f64_to_odd_f32(hal_ir_builder *b, hal_ir_value x)
 }
 
 /* The low bits of an integer of this size that F32 may drop: the rest has at most 24 bits, and its
- * last bit is below the half of BF16's last place. F16 has no numbers from 2^16 on. */
+ * last bit is below the half of BF16's last place. The others end by 2^16. */
 static hal_ir_value dropped_bits(hal_ir_builder *b, hal_type type, hal_ir_value size)
 {
     hal_ir_value mask = hal_ir_number(b, type, 0);
@@ -38,7 +38,7 @@ static hal_ir_value dropped_bits(hal_ir_builder *b, hal_type type, hal_ir_value 
     return mask;
 }
 
-/* An integer whose F32 is exact, and rounds to F16 and BF16 as x does. Clearing low bits of two's
+/* An integer whose F32 is exact, and rounds to a narrow float as x does. Clearing low bits of two's
  * complement rounds down; setting the last bit that is kept makes that rounding to odd. */
 static hal_ir_value integer_to_odd(hal_ir_builder *b, hal_ir_value x)
 {
@@ -65,7 +65,7 @@ hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x)
     if (from == to) {
         return x;
     }
-    if (storage == HAL_TYPE_F16 || storage == HAL_TYPE_BF16) {
+    if (hal_type_is_narrow_float(storage)) {
         if (from == HAL_TYPE_F64) {
             return f64_to_odd_f32(b, x);
         }

@@ -5,8 +5,8 @@
 
 #include <hal/hal.h>
 
-/* x as a value of what memory of `storage` holds. Integers saturate. A value for F16 and BF16 is an
- * F32 that rounds to the same bits as x itself when it is stored or narrowed. */
+/* x as a value of what memory of `storage` holds. Integers saturate. A value for a narrow float is
+ * an F32 that rounds to the same bits as x itself when it is stored or narrowed. */
 hal_ir_value ops_cast_value(hal_ir_builder *b, hal_type storage, hal_ir_value x);
 
 #endif

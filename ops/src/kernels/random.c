@@ -121,7 +121,7 @@ static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_valu
     if (p->type == HAL_TYPE_F64) {
         return hal_ir_mul(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
     }
-    uint32_t bits = p->storage == HAL_TYPE_F16 ? 11 : p->storage == HAL_TYPE_BF16 ? 8 : 24;
+    uint32_t bits = (uint32_t)hal_type_float_format(p->storage).digits;
     hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 32 - bits));
     return hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, top),
                       hal_ir_f32(b, ldexpf(1.0f, -(int)bits)));
@@ -240,7 +240,8 @@ static double next_below(hal_type storage, double value)
     if (storage == HAL_TYPE_F32) {
         return nextafterf((float)value, -INFINITY);
     }
-    int digits = storage == HAL_TYPE_F16 ? 11 : 8, least = storage == HAL_TYPE_F16 ? -24 : -133;
+    const hal_float_format format = hal_type_float_format(storage);
+    const int digits = format.digits, least = format.least;
     int exponent = least;
     double part = frexp(value, &exponent);
     exponent -= digits + (part == 0.5); /* below a power of two numbers lie closer */

@@ -93,7 +93,8 @@ hal_status ops_check_broadcast(const char *function, const char *argument, const
 hal_status ops_check_storage(const ops_context *context, const char *function, const char *argument,
                              hal_type type)
 {
-    if (context->info->storage_types & HAL_TYPE_BIT(type)) {
+    const uint32_t claimed = context->info->storage_types, bit = HAL_TYPE_BIT(type);
+    if ((claimed & bit) || (hal_types_storable(claimed) & bit)) {
         return HAL_OK;
     }
     return hal_status_set(HAL_ERROR_UNSUPPORTED, "%s: %s is of %s, which %s cannot store", function,

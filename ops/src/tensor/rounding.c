@@ -3,18 +3,26 @@
 
 #include <math.h>
 
-/* To nearest even with `digits` binary digits, the last of which is worth at least
- * 2^least_exponent. */
-static double round_float(double value, int digits, int least_exponent, double largest)
+/* To nearest even in the format of a narrow float. */
+static double round_to_narrow(hal_type type, double value)
 {
-    if (!isfinite(value) || value == 0) {
+    const hal_float_format format = hal_type_float_format(type);
+    const double overflow = copysign(format.infinite ? INFINITY : NAN, value);
+    if (isnan(value) || value == 0) {
         return value;
+    }
+    if (isinf(value)) {
+        return overflow;
     }
     int exponent;
     frexp(value, &exponent);
-    int unit = exponent - digits > least_exponent ? exponent - digits : least_exponent;
-    double rounded = ldexp(nearbyint(ldexp(value, -unit)), unit);
-    return fabs(rounded) > largest ? copysign(INFINITY, value) : rounded;
+    const int last =
+        exponent - format.digits > format.least ? exponent - format.digits : format.least;
+    const double rounded = ldexp(nearbyint(ldexp(value, -last)), last);
+    /* The significand of the largest number is all ones, or one less where all ones is NaN. */
+    const double ones = ldexp(1.0, format.digits) - (format.infinite ? 1 : 2);
+    const double largest = ldexp(ones, format.highest - format.digits + 1);
+    return fabs(rounded) > largest ? overflow : rounded;
 }
 
 double ops_round_to_integer(hal_type type, double value)
@@ -32,11 +40,10 @@ double ops_round_to_integer(hal_type type, double value)
 
 double ops_round_to(hal_type storage, double value)
 {
+    if (hal_type_is_narrow_float(storage)) {
+        return round_to_narrow(storage, value);
+    }
     switch (storage) {
-    case HAL_TYPE_F16:
-        return round_float(value, 11, -24, 65504.0);
-    case HAL_TYPE_BF16:
-        return round_float(value, 8, -133, 0x1.fep127);
     case HAL_TYPE_F32:
         return (float)value;
     case HAL_TYPE_F64:

@@ -284,7 +284,7 @@ TEST(fields_of_the_rarer_opcodes_are_checked)
     BROKEN_OTHER("of type 12 and width 4, not 12 and 2", MATRIX_MULTIPLY, r->width = 2);
     BROKEN_OTHER("a group of 72 work-items has a subgroup of less than 32", MATRIX_MULTIPLY,
                  (s.kernel.group_size[0] = 72, (void)r));
-    BROKEN_OTHER("storage type 14", NARROW, r->aux = HAL_TYPE_COUNT);
+    BROKEN_OTHER("storage type 31", NARROW, r->aux = 31);
     BROKEN_OTHER("is out of range", NARROW, r->aux = 300);
     BROKEN_OTHER("memory of i8 takes i32, not f32", NARROW, r->aux = HAL_TYPE_I8);
     BROKEN_OTHER("flags 2", EXP, r->flags = 2);

@@ -199,8 +199,9 @@ static void check_copy(const shape *s, hal_type type, uint32_t width, pattern fr
 
 static void test_copies(void **state)
 {
+    const uint32_t types = cpu_storage_types();
     for (uint32_t type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        for (uint32_t width = 1; width <= 8; width *= 2) {
+        for (uint32_t width = 1; width <= (types & HAL_TYPE_BIT(type) ? 8u : 0u); width *= 2) {
             for (uint32_t s = 0; s < SHAPES; s++) {
                 const pattern p = (pattern)((type + width + s) % PATTERNS);
                 const guard_kind g = (guard_kind)((type + s) % GUARDS);
@@ -284,8 +285,9 @@ static void check_shared(const shape *s, hal_type type, uint32_t width, pattern 
 
 static void test_shared(void **state)
 {
+    const uint32_t types = cpu_storage_types();
     for (uint32_t type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        for (uint32_t width = 1; width <= 8; width *= 2) {
+        for (uint32_t width = 1; width <= (types & HAL_TYPE_BIT(type) ? 8u : 0u); width *= 2) {
             for (uint32_t s = 0; s < SHAPES; s++) {
                 check_shared(&shapes[s], (hal_type)type, width, (pattern)((type + s) % PATTERNS));
             }

@@ -28,8 +28,8 @@ static hal_device_info info_of(uint32_t sm)
                              .shared_bytes = sm >= 80 ? 227 << 10 : 64 << 10,
                              .max_bindings = HAL_IR_MAX_BINDINGS,
                              .max_vector_bytes = 16,
-                             .storage_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
-                             .arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_COUNT) - 2,
+                             .storage_types = 0x3ffe,
+                             .arithmetic_types = 0x3ffe,
                              .exactness = 15,
                              .matrix_types = sm >= 80 ? HAL_TYPE_BIT(HAL_TYPE_F16) |
                                                             HAL_TYPE_BIT(HAL_TYPE_BF16) |
