@@ -37,12 +37,14 @@ typedef struct kit_c_dialect {
     const char *remainder; /* fmod */
     const char *narrow_f16;
     const char *load_f16, *store_f16; /* of 1, 2, 4 or 8 elements; an expression and a statement */
+    const char *load_bf16;            /* of a vector; null: the bits of a vector are shifted */
     const char *atomic[2], *compare_exchange[2]; /* of 32 and of 64 bits */
     const char *atomic_names[HAL_IR_ATOMIC_COUNT];
     /* May be null where the device has no subgroups. */
     const char *lane_id, *lane_count; /* work-items of the own subgroup */
     const char *shuffle, *shuffle_xor;
     uint32_t subgroup_width;
+    const char *matrix_multiply;              /* @i: the type of the elements; null: none */
     const char *fast_math[HAL_IR_MATH_COUNT]; /* for HAL_IR_FAST; null: none */
 } kit_c_dialect;
 

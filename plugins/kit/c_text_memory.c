@@ -88,6 +88,11 @@ static int put_loaded(kit_c_state *state, const hal_ir_record *record, const pla
         kit_c_expand(state, state->dialect->load_f16, &words);
         return 1;
     case HAL_TYPE_BF16:
+        if (at->width > 1 && state->dialect->load_bf16 != NULL) {
+            fill_words(state, at, &words);
+            kit_c_expand(state, state->dialect->load_bf16, &words);
+            return 1;
+        }
         kit_c_put(state, state->dialect->bit_cast[0]);
         kit_c_put_type(state, HAL_TYPE_F32, at->width);
         kit_c_put(state, state->dialect->bit_cast[1]);

@@ -131,6 +131,8 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
         return dialect->shuffle;
     case HAL_IR_SHUFFLE_XOR:
         return dialect->shuffle_xor;
+    case HAL_IR_MATRIX_MULTIPLY:
+        return dialect->matrix_multiply;
     default:
         break;
     }

@@ -13,12 +13,14 @@ static const language known[] = {
 #ifdef KERNELS_OPENCL
     {"opencl", "cl", language_opencl},
 #endif
+#ifdef KERNELS_METAL
+    {"msl", "metal", language_metal},
+#endif
 #ifdef KERNELS_VULKAN
     {"spirv", "spv", language_vulkan},
 #endif
 #ifdef KERNELS_CUDA
-    {"ptx", "ptx", language_cuda},
-    {"ptx75", "ptx", language_cuda_75},
+    {"ptx", "ptx", language_cuda},      {"ptx75", "ptx", language_cuda_75},
     {"ptx90", "ptx", language_cuda_90},
 #endif
 };

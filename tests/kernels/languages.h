@@ -18,6 +18,7 @@ const language *languages(size_t *count);
 
 /* Those of the plugins; which ones this build has is known to languages.c alone. */
 void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
+void *language_metal(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_cuda(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);
 void *language_cuda_75(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes);

@@ -1,0 +1,62 @@
+/* The names of quirks, and HAL_METAL_QUIRKS. Called by device.c. */
+#include "quirks.h"
+
+#include "metal_plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    uint32_t quirk;
+} known[] = {
+    {"slow_half", METAL_QUIRK_SLOW_HALF},     {"no_subgroups", METAL_QUIRK_NO_SUBGROUPS},
+    {"no_matrices", METAL_QUIRK_NO_MATRICES}, {"no_archives", METAL_QUIRK_NO_ARCHIVES},
+    {"in_order", METAL_QUIRK_IN_ORDER},       {"staged_memory", METAL_QUIRK_STAGED_MEMORY},
+};
+
+/* A process with the rights of another user ignores its environment. */
+static const char *quirk_list(void)
+{
+    return getuid() == geteuid() && getgid() == getegid() ? getenv("HAL_METAL_QUIRKS") : NULL;
+}
+
+/* The quirk of the next name, which the list moves behind; 0 for an unknown one. */
+static uint32_t list_next(const char **list)
+{
+    const size_t length = strcspn(*list, ",");
+    uint32_t quirk = 0;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strlen(known[i].name) == length && strncmp(*list, known[i].name, length) == 0) {
+            quirk = known[i].quirk;
+        }
+    }
+    *list += length + ((*list)[length] == ',');
+    return quirk;
+}
+
+uint32_t metal_quirks(void)
+{
+    const char *list = quirk_list();
+    uint32_t quirks = 0;
+    while (list != NULL && *list != '\0') {
+        quirks |= list_next(&list);
+    }
+    return quirks;
+}
+
+hal_status metal_quirks_check(void)
+{
+    const char *list = quirk_list();
+    for (const char *rest = list; rest != NULL && *rest != '\0';) {
+        if (list_next(&rest) == 0) {
+            return metal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                              "HAL_METAL_QUIRKS: expected names separated by commas, got %.100s; "
+                              "the names are slow_half, no_subgroups, no_matrices, no_archives, "
+                              "in_order, staged_memory",
+                              list);
+        }
+    }
+    return HAL_OK;
+}
