@@ -1,8 +1,9 @@
 /* Dumps of native code, see native_dump.h. */
 #include "native_dump.h"
 
+#include "environment.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_BYTES = 1024 }; /* as much as the log takes */

@@ -84,9 +84,9 @@ static const char subgroups[] =
     "    return ulong(from_lane(uint(v >> 32), lane)) << 32 | from_lane(uint(v), lane);\n}\n"
     "inline long from_lane(long v, uint lane) { return long(from_lane(ulong(v), lane)); }\n";
 
-/* MATRIX_MULTIPLY on 8 x 8 matrices of f32, which hold the elements of every type exactly. Lane L of
- * a simdgroup matrix has row (L / 4 & 4) + L / 2 % 4, columns 4 (L / 8 % 2) + 2 (L % 2) and the next
- * one; lanes exchange elements between that and the IR's layout (hal/ir.h). */
+/* MATRIX_MULTIPLY on 8 x 8 matrices of f32, which hold the elements of every type exactly. Lane L
+ * of a simdgroup matrix has row (L / 4 & 4) + L / 2 % 4, columns 4 (L / 8 % 2) + 2 (L % 2) and the
+ * next one; lanes exchange elements between that and the IR's layout (hal/ir.h). */
 static const char matrices[] =
     "inline float2 pair_of(uint word, bool half_type)\n{\n"
     "    return half_type ? float2(as_type<half2>(word))\n"

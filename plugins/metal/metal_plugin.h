@@ -168,8 +168,8 @@ hal_status metal_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
 hal_status metal_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                uint64_t *nanoseconds);
 
-/* commands.c: encodes a batch into a command buffer that is not committed yet. `fence_updated`: what
- * that of the queue becomes by committing it. */
+/* commands.c: encodes a batch into a command buffer that is not committed yet. `fence_updated`:
+ * what that of the queue becomes by committing it. */
 hal_status metal_batch_encode(hal_plugin_queue *queue, const hal_batch *batch,
                               metal_commands *commands, bool *fence_updated);
 

@@ -8,9 +8,8 @@
 #include <kit/clock.h>
 #include <time.h>
 
-/* A wait polls this long before it sleeps, which takes longer than small work. It sleeps for at most
- * SLICE_MS in Metal: a batch whose commands failed may never set the event, nor those that wait for
- * it. */
+/* A wait polls for SPIN_NS before it sleeps, which takes longer than small work. It sleeps for at
+ * most SLICE_MS in Metal: a batch that failed may never set its event. */
 enum { SPIN_NS = 50000, SLICE_MS = 100, NS_PER_MS = 1000000 };
 
 /* The queue is locked. Later batches of other queues may wait for the failed one. */

@@ -3,9 +3,8 @@
 
 #include "metal_plugin.h"
 
-#include <stdlib.h>
+#include <kit/environment.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -15,12 +14,6 @@ static const struct {
     {"no_matrices", METAL_QUIRK_NO_MATRICES}, {"no_archives", METAL_QUIRK_NO_ARCHIVES},
     {"in_order", METAL_QUIRK_IN_ORDER},       {"staged_memory", METAL_QUIRK_STAGED_MEMORY},
 };
-
-/* A process with the rights of another user ignores its environment. */
-static const char *quirk_list(void)
-{
-    return getuid() == geteuid() && getgid() == getegid() ? getenv("HAL_METAL_QUIRKS") : NULL;
-}
 
 /* The quirk of the next name, which the list moves behind; 0 for an unknown one. */
 static uint32_t list_next(const char **list)
@@ -38,7 +31,7 @@ static uint32_t list_next(const char **list)
 
 uint32_t metal_quirks(void)
 {
-    const char *list = quirk_list();
+    const char *list = secure_getenv("HAL_METAL_QUIRKS");
     uint32_t quirks = 0;
     while (list != NULL && *list != '\0') {
         quirks |= list_next(&list);
@@ -48,7 +41,7 @@ uint32_t metal_quirks(void)
 
 hal_status metal_quirks_check(void)
 {
-    const char *list = quirk_list();
+    const char *list = secure_getenv("HAL_METAL_QUIRKS");
     for (const char *rest = list; rest != NULL && *rest != '\0';) {
         if (list_next(&rest) == 0) {
             return metal_fail(HAL_ERROR_INVALID_ARGUMENT,

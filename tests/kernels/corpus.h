@@ -12,7 +12,8 @@
 typedef void (*corpus_visit)(void *user, const char *name, const hal_ir_kernel *kernel);
 
 /* Makes the kernels for one of the recorder's devices (full, single, narrow, subgroups, weak,
- * copies; recorder.c says what they claim): all, or some of every family. False with a sentence. */
+ * copies, matrices; recorder.c says what they claim): all, or some of every family. False with a
+ * sentence. */
 bool corpus_make(const char *device, bool all, corpus_visit visit, void *user, char *message,
                  size_t bytes);
 

@@ -3,7 +3,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for device in full single subgroups weak copies; do
+for device in full single subgroups weak copies matrices; do
     mkdir "$folder/$device"
     "$1" --device "$device" ir "$folder/$device"
     for family in chain gemm softmax sum copy gather digits random; do

@@ -20,7 +20,8 @@ static const language known[] = {
     {"spirv", "spv", language_vulkan},
 #endif
 #ifdef KERNELS_CUDA
-    {"ptx", "ptx", language_cuda},      {"ptx75", "ptx", language_cuda_75},
+    {"ptx", "ptx", language_cuda},
+    {"ptx75", "ptx", language_cuda_75},
     {"ptx90", "ptx", language_cuda_90},
 #endif
 };

@@ -41,7 +41,8 @@ static const hal_host *services;
     .max_vector_bytes = 16, .storage_types = EVERY_TYPE, .max_queues = 4
 
 /* With everything; without subgroups and doubles; the same with subgroups of 16; with subgroups;
- * small and inexact; large, with asynchronous copies and matrix units. */
+ * small and inexact; large, with asynchronous copies and matrix units; with matrix units and
+ * without doubles, as Apple's. */
 static const hal_device_info infos[] = {
     {GPU("full"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .arithmetic_types = EVERY_TYPE,
@@ -64,6 +65,12 @@ static const hal_device_info infos[] = {
      .shared_bytes = 227 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE, .exactness = EXACT,
      .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_FAST_MATH,
+     .matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
+                     HAL_TYPE_BIT(HAL_TYPE_F32)},
+    {GPU("matrices"), .max_group_items = 1024, .max_group_size = {1024, 1024, 1024},
+     .shared_bytes = 32 << 10, .preferred_group = 256, .subgroup_width = 32,
+     .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64),
+     .exactness = EXACT & ~(uint32_t)HAL_EXACT_DENORMALS,
      .matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                      HAL_TYPE_BIT(HAL_TYPE_F32)},
 };

@@ -27,7 +27,8 @@ typedef struct writer {
 static const char usage[] =
     "usage: kernel-corpus [--device NAME] [--short] [--filter TEXT] LANGUAGE FOLDER\n"
     "       kernel-corpus [--device NAME] [--short] [--filter TEXT] --create SELECTION\n"
-    "  --device NAME   full, single, subgroups, weak or copies (full)\n"
+    "  --device NAME   full, single, subgroups, weak, copies or matrices\n"
+    "                  (full)\n"
     "  --short         some kernels of every family\n"
     "  --filter TEXT   only kernels whose name has the text\n"
     "  --create SELECTION  makes the kernels on that device, as in HAL_BACKEND, runs nothing, and\n"

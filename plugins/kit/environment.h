@@ -1,0 +1,17 @@
+/* secure_getenv on systems whose C library lacks it: a process with the rights of another user
+ * reads no variable. Included by the files of the kit and of plugins that are built there. */
+#ifndef KIT_ENVIRONMENT_H
+#define KIT_ENVIRONMENT_H
+
+#include <stdlib.h>
+
+#if defined __APPLE__
+#include <unistd.h>
+
+static inline char *secure_getenv(const char *name)
+{
+    return issetugid() ? NULL : (getenv)(name);
+}
+#endif
+
+#endif
