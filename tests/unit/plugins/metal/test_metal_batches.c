@@ -371,25 +371,25 @@ static void unknown_quirks_are_refused(void **state)
     assert_non_null(strstr(message, "in_order"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define WITH_DEVICE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(dispatches_share_an_encoder),
-        TEST(unused_bindings_have_a_buffer),
-        TEST(copies_and_fills_take_the_blit_encoder),
-        TEST(kernels_do_what_blits_do_not),
-        TEST(small_copies_stay_in_a_compute_encoder),
-        TEST(queues_wait_for_each_other),
-        TEST(many_batches_are_in_flight),
-        TEST(a_failed_batch_loses_the_device),
-        TEST(failed_submits_run_nothing),
-        TEST(memory_has_a_limit),
-        TEST(discrete_devices_have_private_memory),
-        TEST(binaries_go_to_the_cache),
-        TEST(what_a_kernel_lacks_is_told),
-        TEST(a_child_of_fork_is_refused),
-        TEST(unknown_quirks_are_refused),
+        WITH_DEVICE(dispatches_share_an_encoder),
+        WITH_DEVICE(unused_bindings_have_a_buffer),
+        WITH_DEVICE(copies_and_fills_take_the_blit_encoder),
+        WITH_DEVICE(kernels_do_what_blits_do_not),
+        WITH_DEVICE(small_copies_stay_in_a_compute_encoder),
+        WITH_DEVICE(queues_wait_for_each_other),
+        WITH_DEVICE(many_batches_are_in_flight),
+        WITH_DEVICE(a_failed_batch_loses_the_device),
+        WITH_DEVICE(failed_submits_run_nothing),
+        WITH_DEVICE(memory_has_a_limit),
+        WITH_DEVICE(discrete_devices_have_private_memory),
+        WITH_DEVICE(binaries_go_to_the_cache),
+        WITH_DEVICE(what_a_kernel_lacks_is_told),
+        WITH_DEVICE(a_child_of_fork_is_refused),
+        WITH_DEVICE(unknown_quirks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
