@@ -132,7 +132,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     if (status) {
         return status;
     }
-    key.count = 0;
+    key.size = 0;
     ops_fusion_plan_append_key(plan, &key);
     const ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
     const ops_compile_decision decision =

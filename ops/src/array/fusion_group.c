@@ -1,6 +1,12 @@
 /* Fusion groups, see fusion_group.h. */
 #include "fusion_group.h"
 
+/* An operation in the key of a group; 8 bytes, which are compared and hashed at once. */
+typedef struct node_key {
+    uint8_t operation, function, type, operand_count;
+    uint8_t operands[OPS_INLINE_OPERANDS + 1]; /* the last one stays 0 */
+} node_key;
+
 typedef struct group_visit {
     ops_array *node;
     uint32_t next; /* operand */
@@ -194,22 +200,18 @@ void ops_fusion_group_choose_outputs(ops_fusion_group *group, ops_array *const *
 
 void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *key)
 {
-    ops_cache_key_append(key, group->node_count | (uint64_t)group->output_count << 16 |
-                                  (uint64_t)group->leaf_count << 32);
+    const uint32_t counts[3] = {group->node_count, group->output_count, group->leaf_count};
+    ops_cache_key_append(key, counts, sizeof counts);
     for (uint32_t i = 0; i < group->node_count; i++) {
         const ops_array *node = group->nodes[i];
-        uint64_t word =
-            node->operation | (uint64_t)node->function << 8 | (uint64_t)node->view.type << 16;
+        node_key form = {
+            node->operation, node->function, node->view.type, node->operand_count, {0}};
         for (uint32_t j = 0; j < node->operand_count; j++) {
-            word |= (uint64_t)group->operands[i][j] << (40 + 8 * j);
+            form.operands[j] = group->operands[i][j];
         }
-        ops_cache_key_append(key, word);
+        ops_cache_key_append(key, &form, sizeof form);
     }
-    uint64_t outputs = 0;
-    for (uint32_t i = 0; i < group->output_count; i++) {
-        outputs = outputs << 8 | group->outputs[i];
-    }
-    ops_cache_key_append(key, outputs);
+    ops_cache_key_append(key, group->outputs, group->output_count);
 }
 
 hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,

@@ -126,31 +126,29 @@ static void plan_add_inputs(ops_fusion_plan *plan, ops_array *const *arrays, uin
 
 static void key_append_shape(ops_cache_key *key, const ops_tensor *tensor)
 {
-    ops_cache_key_append(key, tensor->type | (uint64_t)tensor->rank << 8);
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        ops_cache_key_append(key, (uint64_t)tensor->shape[i]);
-    }
+    const uint32_t form[2] = {tensor->type, tensor->rank};
+    ops_cache_key_append(key, form, sizeof form);
+    ops_cache_key_append(key, tensor->shape, tensor->rank * sizeof *tensor->shape);
 }
 
 /* How input number `i` is read, and the first input that shares its buffer. An input with the
- * layout of the output, the usual case, takes one word. */
+ * layout of the output, the usual case, takes four bytes. */
 static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache_key *key)
 {
     const ops_tensor *view = &plan->inputs[i]->view, *usual = &plan->outputs[0]->view;
-    uint64_t alias = 0;
+    uint8_t alias = 0;
     while (plan->inputs[alias]->view.buffer != view->buffer) {
         alias++;
     }
-    int is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
-                   memcmp(view->stride, usual->stride, view->rank * sizeof *view->stride) == 0;
-    ops_cache_key_append(key, view->type | (uint64_t)view->rank << 8 | alias << 16 |
-                                  (uint64_t)is_usual << 24);
-    for (uint32_t axis = 0; !is_usual && axis < view->rank; axis++) {
-        ops_cache_key_append(key, (uint64_t)view->shape[axis]);
-        ops_cache_key_append(key, (uint64_t)view->stride[axis]);
-    }
+    const size_t bytes = view->rank * sizeof *view->stride;
+    const int is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
+                         memcmp(view->stride, usual->stride, bytes) == 0;
+    const uint8_t form[4] = {view->type, (uint8_t)view->rank, alias, (uint8_t)is_usual};
+    ops_cache_key_append(key, form, sizeof form);
     if (!is_usual) {
-        ops_cache_key_append(key, (uint64_t)view->offset);
+        ops_cache_key_append(key, view->shape, bytes);
+        ops_cache_key_append(key, view->stride, bytes);
+        ops_cache_key_append(key, &view->offset, sizeof view->offset);
     }
 }
 
@@ -235,13 +233,14 @@ uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan)
 void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
 {
     const ops_array *anchor = plan->anchor;
-    ops_cache_key_append(key, (uint64_t)plan->has_prologue | (uint64_t)plan->has_epilogue << 1 |
-                                  (uint64_t)plan->input_count << 8);
+    const uint8_t form[4] = {(uint8_t)plan->has_prologue, (uint8_t)plan->has_epilogue,
+                             (uint8_t)plan->input_count, anchor != NULL};
+    ops_cache_key_append(key, form, sizeof form);
     key_append_shape(key, &plan->outputs[0]->view);
     if (anchor) {
-        ops_cache_key_append(key, anchor->operation | (uint64_t)anchor->function << 8 |
-                                      (uint64_t)anchor->axis << 16 |
-                                      (uint64_t)anchor->view.type << 24);
+        const uint8_t operation[4] = {anchor->operation, anchor->function, anchor->axis,
+                                      anchor->view.type};
+        ops_cache_key_append(key, operation, sizeof operation);
         key_append_shape(key, &ops_node_operands(anchor)[0]->view);
     }
     if (plan->has_epilogue) {

@@ -92,9 +92,7 @@ void ops_plan_cache_destroy(ops_plan_cache *cache)
 const ops_recorded_plan *ops_plan_cache_find(ops_plan_cache *cache, const ops_cache_key *key,
                                              uint64_t hash[2])
 {
-    XXH128_hash_t value = XXH3_128bits(key->words, key->count * sizeof(uint64_t));
-    hash[0] = value.low64;
-    hash[1] = value.high64;
+    ops_cache_key_hash(key, hash);
     if (!cache->capacity) {
         return NULL;
     }

@@ -1,9 +1,9 @@
-/* The portable matrix product without shared memory: work-items read A and B directly. */
+/* The portable GEMM kernel without shared memory: work-items read A and B from global memory. */
 #include "emitter.h"
 
-/* Where the work-item's lines begin. Rows beyond the last are read as if they were the last (their
- * results go nowhere), and so are columns where a work-item has several. Where it has one they are
- * guarded: a clamped place would hide that those of neighbours are neighbours. */
+/* Computes where the work-item's lines begin. Lines beyond the last read the last one, and their
+ * results are not stored. A single column is guarded instead (`clamped` 0): compilers do not see
+ * through the clamp that neighbouring work-items read neighbours. */
 static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
 {
     hal_ir_builder *b = e->b;
@@ -23,7 +23,7 @@ static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
     }
 }
 
-/* values[line * steps + step] of neighbouring lines, over steps of k from k on. */
+/* Loads values[line * steps + step] of neighbouring lines, for steps of k from k on. */
 static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t line, uint32_t lines,
                        hal_ir_value k, uint32_t steps, hal_ir_value guard, hal_ir_value *values)
 {
@@ -52,7 +52,7 @@ static void read_lines(ops_gemm_emitter *e, const ops_gemm_side *s, uint32_t lin
     }
 }
 
-static void direct_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
+static void multiply_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
 {
     hal_ir_value rows[OPS_GEMM_MAX_FRAGMENT], columns[OPS_GEMM_MAX_FRAGMENT];
     ops_gemm_get_sums(e);
@@ -88,10 +88,10 @@ void ops_gemm_emit_direct(ops_gemm_emitter *e)
     hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
     hal_ir_value whole = hal_ir_sub(b, e->k, rest);
     hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
-    direct_steps(e, k, depth);
+    multiply_steps(e, k, depth);
     hal_ir_end(b);
     k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
-    direct_steps(e, k, 1);
+    multiply_steps(e, k, 1);
     hal_ir_end(b);
     ops_gemm_get_sums(e);
 }

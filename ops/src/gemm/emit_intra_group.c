@@ -1,102 +1,48 @@
-/* The portable matrix product in slices of k: for products that are bound by how long a load takes,
- * not by arithmetic, because they have few rows or columns or few elements at all. Work-items read
- * their lines of A and B straight from global memory, each its slice's steps of k, many loads under
- * way at once and no barrier between them. What the slices have summed meets in shared memory and
- * is added in an order that depends on the tiles alone. C and the further inputs of the epilogue
- * are fetched before the first multiplication, so that nobody waits for them at the end.
+/* The portable GEMM kernel with intra-group split-K, for products that are bound by the latency of
+ * loads because they have few rows, columns or elements. Work-items read their lines of A and B
+ * from global memory, each the steps of k of its slice, with many loads in flight and no barrier.
+ * The partial sums of the slices are added in shared memory, in an order that depends on the tiles
+ * alone. C and the epilogue's further inputs are loaded before the first multiplication.
  *
- * The sums of a product in parts of k meet the same way (`adds`): its parts are read as the lines
- * of B, and added instead of multiplied. */
+ * The same kernel reduces the partial sums of split-K (plan.reduce_partials): they are read as
+ * lines of B and added instead of multiplied. */
 #include "emitter.h"
 #include "tiles.h"
 
-#define MAX_VALUES 192u /* of one operand that a work-item has in flight */
+#define MAX_VALUES 192u /* elements of one operand that a work-item has in flight */
 #define MAX_SHARED_SUMS 256u
 
-/* Elements of C that the work-item finishes: number, number + items, and so on of the block. */
+/* An element of C that the work-item stores. */
 typedef struct result {
-    hal_ir_value number, row_in_block, column_in_block;
+    hal_ir_value number; /* in the block: local id + i * items */
+    hal_ir_value row_in_block, column_in_block;
     ops_gemm_element element;
 } result;
 
-typedef struct slices {
+typedef struct split_emitter {
     ops_gemm_emitter *e;
     hal_ir_memory_id shared;
     uint32_t items;   /* of the group */
     uint32_t outputs; /* elements of the block */
-    uint32_t parts;   /* sums of each element that are left for the work-item that finishes it */
+    uint32_t parts;   /* partial sums of an element that its storing work-item adds */
     uint32_t pitch;   /* of a row of the block in shared memory */
     uint32_t stride;  /* steps of k that all slices take at once */
     hal_ir_value slice;
-    hal_ir_value guard[OPS_GEMM_MAX_FRAGMENT]; /* of columns; none: all are there */
+    hal_ir_value guard[OPS_GEMM_MAX_FRAGMENT]; /* of columns; none: no guard */
     result results[OPS_GEMM_MAX_SUMS];
     uint32_t result_count;
-} slices;
+} split_emitter;
 
-static uint32_t pitch_of(const ops_gemm_tiles *t);
-static uint32_t parts_of(const slices *s);
-static void place_results(slices *s);
-static void place_lines(slices *s);
-static void place_side(slices *s, ops_gemm_side *side, int clamped);
-static void place_rows_of_parts(slices *s);
-static void multiply_slices(slices *s);
-static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
-                      const hal_ir_value *line_guard, hal_ir_value *values);
-static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_value *columns,
-                          uint32_t step);
-static void add_step(slices *s, const hal_ir_value *columns);
-static hal_ir_value both(slices *s, hal_ir_value x, hal_ir_value y);
-static void put_partials(slices *s);
-static void add_parts(slices *s);
-static hal_ir_value sum_shared(slices *s, hal_ir_value place, uint32_t distance, uint32_t count);
-
-uint32_t ops_gemm_intra_group_elements(const ops_gemm_tiles *t)
-{
-    return t->block_m * pitch_of(t);
-}
-
-void ops_gemm_emit_intra_group(ops_gemm_emitter *e)
-{
-    hal_ir_builder *b = e->b;
-    const ops_gemm_tiles *t = e->tiles;
-    slices s = {.e = e};
-    s.items = (uint32_t)t->lanes_m * t->lanes_n * t->intra_group_split_k;
-    s.outputs = (uint32_t)t->block_m * t->block_n;
-    s.pitch = pitch_of(t);
-    s.stride = (uint32_t)t->intra_group_split_k * t->block_k;
-    s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
-    s.parts = parts_of(&s);
-    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_intra_group_elements(t));
-    place_results(&s);
-    place_lines(&s);
-    multiply_slices(&s);
-    put_partials(&s);
-    if (s.parts < t->intra_group_split_k) {
-        add_parts(&s);
-    }
-    if (s.outputs < s.items) {
-        hal_ir_if(b, hal_ir_lt(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, s.outputs)));
-    }
-    for (uint32_t i = 0; i < s.result_count; i++) {
-        result *r = &s.results[i];
-        hal_ir_value place =
-            hal_ir_add(b, ops_gemm_times(e, r->row_in_block, s.pitch), r->column_in_block);
-        ops_gemm_store_element(e, &r->element, sum_shared(&s, place, t->block_n, s.parts));
-    }
-    if (s.outputs < s.items) {
-        hal_ir_end(b);
-    }
-}
-
-/* Rows of work-items that write at once lie half of the 32 banks apart. */
-static uint32_t pitch_of(const ops_gemm_tiles *t)
+/* Elements from row to row in shared memory: rows of work-items write to different halves of the 32
+ * banks. */
+static uint32_t row_pitch(const ops_gemm_tiles *t)
 {
     return (uint32_t)t->intra_group_split_k * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
 }
 
-/* Near the root of the slices, so that both additions are short; where there are not work-items
- * enough for two of an element, one addition does it all. */
-static uint32_t parts_of(const slices *s)
+/* About the square root of the slices, so that both rounds of additions are short; all slices where
+ * there are too few work-items for two per element, which then need one round. */
+static uint32_t part_count(const split_emitter *s)
 {
     const uint32_t count = s->e->tiles->intra_group_split_k;
     uint32_t parts = 1;
@@ -106,8 +52,14 @@ static uint32_t parts_of(const slices *s)
     return parts > 1 ? parts : count;
 }
 
-/* Which elements of C the work-item finishes, and what it needs for them in addition to the sum. */
-static void place_results(slices *s)
+static hal_ir_value guard_and(split_emitter *s, hal_ir_value x, hal_ir_value y)
+{
+    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(s->e->b, x, y);
+}
+
+/* Finds the elements of C that the work-item stores, and loads what they need apart from the
+ * sum. */
+static void place_results(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -126,30 +78,15 @@ static void place_results(slices *s)
             guard = hal_ir_and(b, in_rows, hal_ir_lt(b, column, e->n));
         }
         if (s->outputs < s->items) {
-            guard = both(s, guard, hal_ir_lt(b, r->number, hal_ir_u32(b, s->outputs)));
+            guard = guard_and(s, guard, hal_ir_lt(b, r->number, hal_ir_u32(b, s->outputs)));
         }
         ops_gemm_fetch_element(e, row, column, guard, &r->element);
     }
 }
 
-static void place_lines(slices *s)
-{
-    ops_gemm_emitter *e = s->e;
-    place_side(s, &e->c, 0);
-    if (e->plan->reduce_partials) {
-        place_rows_of_parts(s);
-    } else {
-        place_side(s, &e->a, !e->plan->whole);
-    }
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        hal_ir_value column = ops_gemm_own_line(e, &e->c, j);
-        s->guard[j] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
-    }
-}
-
-/* Where the work-item's lines begin. Rows beyond the last are read as if they were the last: their
- * results go nowhere. Columns are guarded, since there may be many in a group that has few. */
-static void place_side(slices *s, ops_gemm_side *side, int clamped)
+/* Computes where the work-item's lines begin. Rows beyond the last read the last one, and their
+ * results are not stored. Columns are guarded. */
+static void place_side(split_emitter *s, ops_gemm_side *side, int clamped)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -163,8 +100,8 @@ static void place_side(slices *s, ops_gemm_side *side, int clamped)
     }
 }
 
-/* Parts lie in the work-item's own row, of which it has one. */
-static void place_rows_of_parts(slices *s)
+/* Adds the offset of the work-item's row, of which it has one, to its lines of partial sums. */
+static void place_partials(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -178,8 +115,73 @@ static void place_rows_of_parts(slices *s)
     }
 }
 
-/* All loads of a turn come before its first multiplication. */
-static void multiply_slices(slices *s)
+static void place_lines(split_emitter *s)
+{
+    ops_gemm_emitter *e = s->e;
+    place_side(s, &e->c, 0);
+    if (e->plan->reduce_partials) {
+        place_partials(s);
+    } else {
+        place_side(s, &e->a, !e->plan->whole);
+    }
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        hal_ir_value column = ops_gemm_own_line(e, &e->c, j);
+        s->guard[j] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
+    }
+}
+
+/* values[line * block_k + step] of the work-item's lines, over the steps from k + ahead on. */
+static void read_side(split_emitter *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
+                      const hal_ir_value *line_guard, hal_ir_value *values)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t depth = e->tiles->block_k, width = side->operand->width;
+    const int along = side->operand->k_contiguous;
+    const uint32_t lines = along ? 1 : width, steps = along ? width : 1;
+    for (uint32_t step = 0; step < depth; step += steps) {
+        hal_ir_value at = ops_gemm_plus(e, k, ahead + step);
+        hal_ir_value inside = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, at, e->k);
+        hal_ir_value way = ops_gemm_index(e, along ? k : at);
+        way = along ? way : hal_ir_mul(b, way, side->stride);
+        for (uint32_t line = 0; line < side->thread; line += lines) {
+            hal_ir_value guard = line_guard ? guard_and(s, line_guard[line], inside) : inside;
+            hal_ir_value place = hal_ir_add(b, side->line[line], way);
+            hal_ir_value vector = hal_ir_load_wide(
+                b, side->memory, place, along ? (int32_t)(ahead + step) : 0, width, guard);
+            for (uint32_t i = 0; i < width; i++) {
+                values[along ? line * depth + step + i : (line + i) * depth + step] =
+                    width == 1 ? vector : hal_ir_extract(b, vector, i);
+            }
+        }
+    }
+}
+
+/* Column by column in alternating directions, so that successive operations share operands. */
+static void multiply_step(split_emitter *s, const hal_ir_value *rows, const hal_ir_value *columns,
+                          uint32_t step)
+{
+    ops_gemm_emitter *e = s->e;
+    const uint32_t depth = e->tiles->block_k;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        for (uint32_t i = 0; i < e->a.thread; i++) {
+            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
+            ops_gemm_multiply(e, row, j, rows[row * depth + step], columns[j * depth + step]);
+        }
+    }
+}
+
+/* Adds one partial sum of each element. */
+static void add_step(split_emitter *s, const hal_ir_value *columns)
+{
+    ops_gemm_emitter *e = s->e;
+    for (uint32_t j = 0; j < e->c.thread; j++) {
+        e->present[j] = hal_ir_add(e->b, e->present[j], columns[j]);
+    }
+}
+
+/* The loop over k. All loads of a turn precede its first multiplication. */
+static void emit_k_loop(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -210,65 +212,9 @@ static void multiply_slices(slices *s)
     ops_gemm_get_sums(e);
 }
 
-/* values[line * block_k + step] of the work-item's lines, over the steps from k + ahead on. */
-static void read_side(slices *s, const ops_gemm_side *side, hal_ir_value k, uint32_t ahead,
-                      const hal_ir_value *line_guard, hal_ir_value *values)
-{
-    ops_gemm_emitter *e = s->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t depth = e->tiles->block_k, width = side->operand->width;
-    const int along = side->operand->k_contiguous;
-    const uint32_t lines = along ? 1 : width, steps = along ? width : 1;
-    for (uint32_t step = 0; step < depth; step += steps) {
-        hal_ir_value at = ops_gemm_plus(e, k, ahead + step);
-        hal_ir_value inside = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, at, e->k);
-        hal_ir_value way = ops_gemm_index(e, along ? k : at);
-        way = along ? way : hal_ir_mul(b, way, side->stride);
-        for (uint32_t line = 0; line < side->thread; line += lines) {
-            hal_ir_value guard = line_guard ? both(s, line_guard[line], inside) : inside;
-            hal_ir_value place = hal_ir_add(b, side->line[line], way);
-            hal_ir_value vector = hal_ir_load_wide(
-                b, side->memory, place, along ? (int32_t)(ahead + step) : 0, width, guard);
-            for (uint32_t i = 0; i < width; i++) {
-                values[along ? line * depth + step + i : (line + i) * depth + step] =
-                    width == 1 ? vector : hal_ir_extract(b, vector, i);
-            }
-        }
-    }
-}
-
-/* Column by column, to and fro, so that neighbouring operations share operands. */
-static void multiply_step(slices *s, const hal_ir_value *rows, const hal_ir_value *columns,
-                          uint32_t step)
-{
-    ops_gemm_emitter *e = s->e;
-    const uint32_t depth = e->tiles->block_k;
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        for (uint32_t i = 0; i < e->a.thread; i++) {
-            uint32_t row = j & 1 ? e->a.thread - 1 - i : i;
-            ops_gemm_multiply(e, row, j, rows[row * depth + step], columns[j * depth + step]);
-        }
-    }
-}
-
-/* One part of each of the work-item's sums. */
-static void add_step(slices *s, const hal_ir_value *columns)
-{
-    ops_gemm_emitter *e = s->e;
-    for (uint32_t j = 0; j < e->c.thread; j++) {
-        e->present[j] = hal_ir_add(e->b, e->present[j], columns[j]);
-    }
-}
-
-static hal_ir_value both(slices *s, hal_ir_value x, hal_ir_value y)
-{
-    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(s->e->b, x, y);
-}
-
-/* ---- Where the slices meet: element (row, slice, column) at row * pitch + slice * block_n +
- * column ---- */
-
-static void put_partials(slices *s)
+/* Stores the sums of the slice: element (row, slice, column) is at row * pitch + slice * block_n +
+ * column of shared memory. */
+static void store_partials(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -285,9 +231,26 @@ static void put_partials(slices *s)
     hal_ir_barrier(b);
 }
 
-/* Part p of an element adds slices p, p + parts, ...; the sum goes where its first slice was, which
- * nobody else reads. */
-static void add_parts(slices *s)
+/* Adds `count` elements of shared memory pairwise. */
+static hal_ir_value sum_shared(split_emitter *s, hal_ir_value place, uint32_t distance,
+                               uint32_t count)
+{
+    hal_ir_builder *b = s->e->b;
+    hal_ir_value sums[MAX_SHARED_SUMS];
+    for (uint32_t i = 0; i < count; i++) {
+        sums[i] = hal_ir_load_wide(b, s->shared, place, (int32_t)(i * distance), 1, HAL_IR_NONE);
+    }
+    for (; count > 1; count /= 2) {
+        for (uint32_t i = 0; i < count / 2; i++) {
+            sums[i] = hal_ir_add(b, sums[2 * i], sums[2 * i + 1]);
+        }
+    }
+    return sums[0];
+}
+
+/* The first round: part p of an element adds slices p, p + parts, ... and overwrites slice p, which
+ * no other work-item reads. */
+static void reduce_to_parts(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
@@ -309,18 +272,40 @@ static void add_parts(slices *s)
     hal_ir_barrier(b);
 }
 
-/* Pairwise. */
-static hal_ir_value sum_shared(slices *s, hal_ir_value place, uint32_t distance, uint32_t count)
+uint32_t ops_gemm_intra_group_elements(const ops_gemm_tiles *t)
 {
-    hal_ir_builder *b = s->e->b;
-    hal_ir_value sums[MAX_SHARED_SUMS];
-    for (uint32_t i = 0; i < count; i++) {
-        sums[i] = hal_ir_load_wide(b, s->shared, place, (int32_t)(i * distance), 1, HAL_IR_NONE);
+    return t->block_m * row_pitch(t);
+}
+
+void ops_gemm_emit_intra_group(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    split_emitter s = {.e = e};
+    s.items = (uint32_t)t->lanes_m * t->lanes_n * t->intra_group_split_k;
+    s.outputs = (uint32_t)t->block_m * t->block_n;
+    s.pitch = row_pitch(t);
+    s.stride = (uint32_t)t->intra_group_split_k * t->block_k;
+    s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
+    s.parts = part_count(&s);
+    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_intra_group_elements(t));
+    place_results(&s);
+    place_lines(&s);
+    emit_k_loop(&s);
+    store_partials(&s);
+    if (s.parts < t->intra_group_split_k) {
+        reduce_to_parts(&s);
     }
-    for (; count > 1; count /= 2) {
-        for (uint32_t i = 0; i < count / 2; i++) {
-            sums[i] = hal_ir_add(b, sums[2 * i], sums[2 * i + 1]);
-        }
+    if (s.outputs < s.items) {
+        hal_ir_if(b, hal_ir_lt(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, s.outputs)));
     }
-    return sums[0];
+    for (uint32_t i = 0; i < s.result_count; i++) {
+        result *r = &s.results[i];
+        hal_ir_value place =
+            hal_ir_add(b, ops_gemm_times(e, r->row_in_block, s.pitch), r->column_in_block);
+        ops_gemm_store_element(e, &r->element, sum_shared(&s, place, t->block_n, s.parts));
+    }
+    if (s.outputs < s.items) {
+        hal_ir_end(b);
+    }
 }

@@ -1,14 +1,14 @@
-/* The portable matrix product on matrix units: tiles of A and B pass through a ring in shared
- * memory as they lie in global memory, by asynchronous copies of 16 bytes; a warp of 32 lanes reads
- * its share as the words of MATRIX_MULTIPLY, 8 along k a step, and multiplies 16 x 8 tiles.
+/* The portable GEMM kernel on matrix units: tiles of A and B pass through a ring in shared memory,
+ * in the layout of global memory, by asynchronous copies of 16 bytes. A warp of 32 lanes reads the
+ * words of MATRIX_MULTIPLY, 8 along k per step, and multiplies 16 x 8 tiles.
  *
- * The lanes' rows and columns are those of gemm/kernel.c, so the result is stored like any other.
- * Columns are dealt out so that a lane has neighbours: where B lies by rows, a lane's reads of 4
- * columns serve 4 tiles of columns.
+ * Rows and columns of the lanes are those of gemm/kernel.c, so that results are stored as in other
+ * kernels. A lane has neighbouring columns: where B is stored by rows, one read of 4 columns serves
+ * 4 tiles of columns.
  *
- * F32 is multiplied in parts of 11 bits of mantissa: with three terms, small x big + big x small +
- * big x big, rounding loses no more than F32's own. Units may truncate as they add, so sums can be
- * flushed: those of one tile begin at zero and are added to the lasting ones in F32. */
+ * F32 values are split into parts of 11 bits of mantissa. Three terms, small x big + big x small +
+ * big x big, are as accurate as F32. Units may truncate as they add, so sums can be flushed: those
+ * of one tile start at zero and are added to the accumulators in F32. */
 #include "emitter.h"
 #include "kernel.h"
 
@@ -17,19 +17,19 @@
 #define MAX_ACCESSES 32u
 #define MAX_TILES 16u /* of 16 rows or 8 columns, of a warp */
 
-/* A or B on its way. Its tile has `far` rows of `near` words, as memory has them. */
+/* The copies and reads of A or B. A tile has `far` rows of `near` contiguous words. */
 typedef struct stream {
     ops_gemm_side *side;
     uint32_t pack; /* elements of a word */
     uint32_t far, near, pitch;
-    uint32_t begin; /* of the tile in a stage */
-    uint32_t count; /* accesses of a work-item */
-    hal_ir_value to;
-    hal_ir_value from[MAX_ACCESSES]; /* word of the matrix at k = 0 */
-    hal_ir_value line[MAX_ACCESSES]; /* whether it is one of the matrix's; or none */
+    uint32_t begin;                  /* word of the stage where the tile begins */
+    uint32_t count;                  /* copies of a work-item */
+    hal_ir_value to;                 /* word of the stage that the first copy writes */
+    hal_ir_value from[MAX_ACCESSES]; /* word of the matrix for k = 0 */
+    hal_ir_value line[MAX_ACCESSES]; /* whether the line exists; NONE: always */
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
     hal_ir_value first;              /* word of the stage where the lane's reads begin */
-    hal_ir_value way, target; /* of the tile that is on its way: added to `from`, first word */
+    hal_ir_value offset, target;     /* of the tile that is copied: added to `from`; first word */
 } stream;
 
 typedef struct pipeline {
@@ -38,7 +38,7 @@ typedef struct pipeline {
     uint32_t items, stage_size, steps, rows, columns; /* tiles of the warp */
     hal_type type;                                    /* of memory */
     hal_ir_value g, t;
-    hal_ir_value some, left; /* of k, for the tile that is on its way */
+    hal_ir_value some, left; /* of the tile that is copied: has steps of k; their number */
     stream a, b;
     hal_ir_value words_a[2][MAX_TILES][4], words_b[2][MAX_TILES][2]; /* of this step and the next */
     hal_ir_value next_a[MAX_TILES][4], next_b[MAX_TILES][2];         /* variables */
@@ -92,7 +92,7 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_g
     }
 }
 
-/* Where the lane's reads of a stage begin: of A at its first row, of B at its first columns. */
+/* Computes where the lane's reads of a stage begin: its first row of A, its first columns of B. */
 static void place_reads(pipeline *p)
 {
     ops_gemm_emitter *e = p->e;
@@ -114,8 +114,8 @@ static void place_reads(pipeline *p)
     }
 }
 
-/* Where the tile at step k comes from and goes to. */
-static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
+/* Computes source and target of the tile at step k. */
+static void place_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
@@ -124,17 +124,17 @@ static void aim(pipeline *p, hal_ir_value k, hal_ir_value stage)
     p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     for (uint32_t i = 0; i < 2; i++) {
         stream *s = streams[i];
-        s->way = s->side->operand->k_contiguous
-                     ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
-                     : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        s->offset = s->side->operand->k_contiguous
+                        ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                        : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
         s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
 }
 
-/* A word as it is multiplied: of F32 the part that counts, rounded, and what is left of it. Bits
- * below those that count are ignored by the unit. Rounding a NaN would carry into its sign; with
- * three terms the part that is left passes it on. */
-static void part(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
+/* Splits an F32 word into the rounded part that the unit uses (it ignores lower bits) and the
+ * remainder; halves are used as they are. Rounding a NaN would carry into its sign; with three
+ * terms the remainder is NaN. */
+static void split_word(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
 {
     hal_ir_builder *b = p->e->b;
     *big = *small = bits;
@@ -162,10 +162,10 @@ static void copy_access(pipeline *p, stream *s, uint32_t number)
         guard = hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
     }
     hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, s->target, number * apart), s->side->memory,
-                      hal_ir_add(b, s->from[number], s->way), ACCESS_WORDS, guard);
+                      hal_ir_add(b, s->from[number], s->offset), ACCESS_WORDS, guard);
 }
 
-/* A part of the tile's copies: they are spread between the multiplications. */
+/* Issues a part of the tile's copies, which are spread between the multiplications. */
 static void copy_part(pipeline *p, uint32_t part, uint32_t parts)
 {
     const uint32_t count = p->a.count + p->b.count;
@@ -179,7 +179,7 @@ static void copy_part(pipeline *p, uint32_t part, uint32_t parts)
     }
 }
 
-/* The next tile is there for all, and all have read the present one. */
+/* Waits until the next tile is complete and all work-items have read the present one. */
 static void await_tile(pipeline *p)
 {
     hal_ir_async_wait(p->e->b, p->e->tiles->stages - 2u);
@@ -193,7 +193,7 @@ static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
     return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
 }
 
-/* Rows g and g + 8 of each 16, words t and t + 4. */
+/* Loads rows g and g + 8 of each 16, words t and t + 4. */
 static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     const uint32_t pitch = p->a.pitch;
@@ -207,7 +207,7 @@ static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
     }
 }
 
-/* Halves by rows: 4 columns of two neighbouring rows, turned into words along k. */
+/* Halves stored by rows: transposes 4 columns of two neighbouring rows into words along k. */
 static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     hal_ir_builder *b = p->e->b;
@@ -232,7 +232,7 @@ static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_
     }
 }
 
-/* F32 by rows: 4 neighbouring columns at once, one for each of 4 tiles. */
+/* F32 stored by rows: loads 4 neighbouring columns at once, one for each of 4 tiles. */
 static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     hal_ir_builder *b = p->e->b;
@@ -275,7 +275,7 @@ static void read_step(pipeline *p, hal_ir_value stage, uint32_t step, uint32_t i
     read_b(p, hal_ir_add(b, begin, p->b.first), step, into);
 }
 
-/* What was read before the loop turns lives in variables. */
+/* Words that are read before the next iteration are kept in variables. */
 static void carry_words(pipeline *p,
                         void (*carry)(pipeline *p, hal_ir_value *variable, hal_ir_value *word),
                         uint32_t now)
@@ -298,20 +298,20 @@ static void get_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
     *word = hal_ir_get(p->e->b, *variable);
 }
 
-static void part_words(pipeline *p, uint32_t now)
+static void split_words(pipeline *p, uint32_t now)
 {
     for (uint32_t i = 0; i < 4 * p->rows; i++) {
-        part(p, p->words_a[now][i / 4][i % 4], &p->parts_a[0][i / 4][i % 4],
-             &p->parts_a[1][i / 4][i % 4]);
+        split_word(p, p->words_a[now][i / 4][i % 4], &p->parts_a[0][i / 4][i % 4],
+                   &p->parts_a[1][i / 4][i % 4]);
     }
     for (uint32_t i = 0; i < 2 * p->columns; i++) {
-        part(p, p->words_b[now][i / 2][i % 2], &p->parts_b[0][i / 2][i % 2],
-             &p->parts_b[1][i / 2][i % 2]);
+        split_word(p, p->words_b[now][i / 2][i % 2], &p->parts_b[0][i / 2][i % 2],
+                   &p->parts_b[1][i / 2][i % 2]);
     }
 }
 
-/* The work-item's sums that the 16 x 8 tile has: two columns of its two rows. */
-static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
+/* Indices of the work-item's sums in a 16 x 8 tile: two columns of two rows. */
+static void tile_sums(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
 {
     const int k_contiguous = p->e->plan->b.k_contiguous;
     const uint32_t first = k_contiguous ? 2 * column : column / 4 * 8 + column % 4;
@@ -320,13 +320,13 @@ static void sums_of(const pipeline *p, uint32_t row, uint32_t column, uint32_t s
     }
 }
 
-static void multiply(pipeline *p, hal_type type, uint32_t row, uint32_t column,
-                     const hal_ir_value *a, const hal_ir_value *b)
+static void multiply_tile_step(pipeline *p, hal_type type, uint32_t row, uint32_t column,
+                               const hal_ir_value *a, const hal_ir_value *b)
 {
     hal_ir_builder *builder = p->e->b;
     uint32_t sums[4];
     hal_ir_value c[4];
-    sums_of(p, row, column, sums);
+    tile_sums(p, row, column, sums);
     for (uint32_t i = 0; i < 4; i++) {
         c[i] = p->fresh[sums[i]];
     }
@@ -342,21 +342,21 @@ static void multiply_step(pipeline *p, uint32_t now)
 {
     const hal_type type = p->e->plan->type_ab;
     const uint32_t terms = p->e->tiles->matrix;
-    part_words(p, now);
+    split_words(p, now);
     for (uint32_t j = 0; j < p->columns; j++) {
         for (uint32_t i = 0; i < p->rows; i++) {
             const uint32_t row = j & 1 ? p->rows - 1 - i : i;
             if (terms == 3) {
-                multiply(p, type, row, j, p->parts_a[1][row], p->parts_b[0][j]);
-                multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[1][j]);
+                multiply_tile_step(p, type, row, j, p->parts_a[1][row], p->parts_b[0][j]);
+                multiply_tile_step(p, type, row, j, p->parts_a[0][row], p->parts_b[1][j]);
             }
-            multiply(p, type, row, j, p->parts_a[0][row], p->parts_b[0][j]);
+            multiply_tile_step(p, type, row, j, p->parts_a[0][row], p->parts_b[0][j]);
         }
     }
 }
 
-/* Every step's words are read while the step before is multiplied, the next tile's first ones too:
- * one barrier a tile, behind which the present tile is read and its place may be filled. */
+/* The words of each step are read while the previous step is multiplied, also across tiles. One
+ * barrier per tile: after it the present tile is read and its stage may be overwritten. */
 static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
 {
     ops_gemm_emitter *e = p->e;
@@ -393,7 +393,7 @@ static void multiply_tiles(pipeline *p)
     const uint32_t stages = e->tiles->stages, depth = e->tiles->block_k;
     hal_ir_value zero = hal_ir_u32(b, 0), last = hal_ir_u32(b, stages - 1);
     for (uint32_t i = 0; i + 1 < stages; i++) {
-        aim(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
+        place_tile(p, hal_ir_u32(b, i * depth), hal_ir_u32(b, i));
         copy_part(p, 0, 1);
     }
     await_tile(p);
@@ -404,7 +404,7 @@ static void multiply_tiles(pipeline *p)
     hal_ir_value stage = hal_ir_get(b, present);
     hal_ir_value next =
         hal_ir_select(b, hal_ir_lt(b, stage, last), ops_gemm_plus(e, stage, 1), zero);
-    aim(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
+    place_tile(p, ops_gemm_plus(e, k, (stages - 1) * depth), hal_ir_get(b, filled));
     hal_ir_set(b, filled, stage);
     hal_ir_set(b, present, next);
     ops_gemm_get_sums(e);

@@ -1,36 +1,34 @@
-/* The portable matrix product through shared memory: a ring of tiles of A and B, filled ahead of
- * the one that is multiplied. Double buffering on both levels: the next tiles travel to shared
- * memory, by asynchronous copies or through registers, while the present one is multiplied; and the
- * next step's lines travel from shared memory to registers while the present step is multiplied,
- * across the border between tiles too, so that one barrier a tile is enough. */
+/* The portable GEMM kernel through shared memory: a ring of tiles of A and B that is filled ahead.
+ * Both levels are double-buffered: the next tiles are copied to shared memory, asynchronously or
+ * through registers, while the present one is multiplied; the lines of the next step are loaded
+ * from shared memory while the present step is multiplied, also across tiles, so that one barrier
+ * per tile is enough. */
 #include "emitter.h"
 #include "tiles.h"
 
-#define MAX_ACCESSES 128u /* of a work-item to stage one tile */
+#define MAX_ACCESSES 128u /* of a work-item for one tile */
 
-/* One access of a work-item to stage its share of a tile. */
+/* One copy of a work-item. */
 typedef struct access {
-    hal_ir_value from; /* element of the matrix at k = 0, or how far behind the first access's */
-    hal_ir_value
-        step;    /* of the tile; beyond every k where there is nothing to read; none: there is */
-    uint32_t to; /* elements after the first access's in shared memory */
+    hal_ir_value from; /* element of the matrix for k = 0, or its distance from the first access */
+    hal_ir_value step; /* of the tile; UINT32_MAX: outside of the matrix; NONE: never outside */
+    uint32_t to;       /* elements from the first access in shared memory */
 } access;
 
-/* A or B on its way. */
+/* The copies and reads of A or B. */
 typedef struct stream {
     ops_gemm_side *side;
     uint32_t pitch;          /* of a step of k in shared memory */
-    uint32_t begin;          /* of the tile in a stage */
-    uint32_t run;            /* accesses side by side in memory */
+    uint32_t begin;          /* element of the stage where the tile begins */
+    uint32_t run;            /* accesses that are contiguous in memory */
     uint32_t count;          /* accesses of a work-item */
     hal_ir_value line, step; /* of the tile, where the first access begins */
-    hal_ir_value to;         /* element of the stage that it is written to */
-    hal_ir_value inside;     /* where there are more work-items than accesses; else none */
+    hal_ir_value to;         /* element of the stage that the first access writes */
+    hal_ir_value inside;     /* with more work-items than accesses: has an access; else NONE */
     access accesses[MAX_ACCESSES];
-    hal_ir_value vectors[MAX_ACCESSES]; /* on their way through registers */
-    hal_ir_value place,
-        next[OPS_GEMM_MAX_FRAGMENT];              /* variables: the next tile and its first lines */
-    hal_ir_value lines[2][OPS_GEMM_MAX_FRAGMENT]; /* of the present and of the next step */
+    hal_ir_value vectors[MAX_ACCESSES];              /* in registers, with 2 stages */
+    hal_ir_value place, next[OPS_GEMM_MAX_FRAGMENT]; /* variables: next tile, its first lines */
+    hal_ir_value lines[2][OPS_GEMM_MAX_FRAGMENT];    /* of the present and of the next step */
 } stream;
 
 typedef struct pipeline {
@@ -42,17 +40,17 @@ typedef struct pipeline {
     stream a, c;
 } pipeline;
 
-/* How far apart the steps of k of a tile lie, in elements, when `block` lines are staged: copies
- * along k write a column, whose elements are kept out of each other's memory banks. */
-static uint32_t pitch_of(uint32_t block, int k_contiguous)
+/* Elements from step to step of k in a tile of `block` lines. Copies along k write a column, whose
+ * elements are padded into different banks. */
+static uint32_t step_pitch(uint32_t block, int k_contiguous)
 {
     return block + (k_contiguous ? 4u : 0u);
 }
 
-/* The same for all work-items. Where registers are dear, those of the staged vectors, elements are
- * found from the first access's: the distance is a product with a scalar, not a register each. */
-static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
-                             uint32_t steps)
+/* The distance of an access from the first one, which is the same for all work-items. Kernels that
+ * stage through registers compute addresses from it to save a register per access. */
+static hal_ir_value access_distance(ops_gemm_emitter *e, const ops_gemm_side *side, uint32_t lines,
+                                    uint32_t steps)
 {
     uint32_t far = side->operand->k_contiguous ? lines : steps;
     uint32_t near = side->operand->k_contiguous ? steps : lines;
@@ -60,8 +58,8 @@ static hal_ir_value distance(ops_gemm_emitter *e, const ops_gemm_side *side, uin
     return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
 }
 
-/* The access that lies `ahead` accesses behind the first. All sizes are powers of two, so lines and
- * steps of the distance add to those of the work-item. */
+/* Access number `ahead` of a work-item. All sizes are powers of two, so lines and steps of the
+ * distance add to those of the first access. */
 static access place_access(pipeline *p, const stream *s, uint32_t ahead)
 {
     ops_gemm_emitter *e = p->e;
@@ -73,7 +71,7 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
         side->operand->k_contiguous ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    access a = {.from = ahead > 0 && e->tiles->stages <= 2 ? distance(e, side, lines, steps)
+    access a = {.from = ahead > 0 && e->tiles->stages <= 2 ? access_distance(e, side, lines, steps)
                                                            : ops_gemm_address(e, side, line, step),
                 .step = HAL_IR_NONE,
                 .to = steps * s->pitch + lines};
@@ -85,9 +83,9 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
     return a;
 }
 
-/* Which line and step of the tile a work-item's first access begins at. Along k, neighbours take up
- * to 8 steps of a line and then the next line: whole sectors of global memory, and different banks
- * of shared memory. */
+/* Distributes the accesses of a tile over the work-items. Along k, neighbours take up to 8 steps of
+ * a line, then the next line: whole sectors of global memory, and different banks of shared
+ * memory. */
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
 {
     ops_gemm_emitter *e = p->e;
@@ -96,7 +94,7 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t be
     uint32_t accesses = side->block * depth / width;
     hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->side = side;
-    s->pitch = pitch_of(side->block, side->operand->k_contiguous);
+    s->pitch = step_pitch(side->block, side->operand->k_contiguous);
     s->run = !side->operand->k_contiguous ? side->block / width
              : depth < 8                  ? depth / width
              : width < 8                  ? 8 / width
@@ -133,7 +131,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     int some = e->tiles->stages > 2 && s->inside != HAL_IR_NONE;
     if (some) {
-        hal_ir_if(b, s->inside); /* a copy that is guarded off still writes zeros */
+        hal_ir_if(b, s->inside); /* a copy whose guard fails writes zeros */
     }
     hal_ir_value first = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -150,7 +148,7 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     }
 }
 
-/* Sets out the tile of A and B at step k; memory outside of the matrices is zero. */
+/* Starts copying the tiles of A and B at step k; elements outside of the matrices are zero. */
 static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 {
     begin_stream(p, &p->a, k, stage);
@@ -160,7 +158,7 @@ static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
     }
 }
 
-/* Writes what came to registers to its stage, step by step of k. */
+/* Stores the vectors in registers to a stage, step by step of k. */
 static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
@@ -180,7 +178,7 @@ static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
     }
 }
 
-/* The tile that is needed next, which is to lie in `stage`, is there for all. */
+/* Waits until the next tile is complete in `stage`. */
 static void end_tile(pipeline *p, hal_ir_value stage)
 {
     if (p->e->tiles->stages > 2) {
@@ -192,8 +190,8 @@ static void end_tile(pipeline *p, hal_ir_value stage)
     hal_ir_barrier(p->e->b);
 }
 
-/* Where the work-item's lines begin in a stage: at the first step of its slice's share. */
-static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
+/* The index of the work-item's lines in a stage, at the first step of its slice. */
+static hal_ir_value stage_lines(pipeline *p, const stream *s, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_value place = s->side->first;
@@ -203,7 +201,7 @@ static hal_ir_value lines_of(pipeline *p, const stream *s, hal_ir_value stage)
     return hal_ir_add(e->b, place, ops_gemm_times(e, stage, p->stage_size));
 }
 
-/* A vector is aligned to its own size, so it is no wider than what steps lie apart allows. */
+/* Vectors are aligned to their size, so the pitch limits their width. */
 static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_t step,
                        hal_ir_value *lines)
 {
@@ -223,11 +221,11 @@ static void read_lines(pipeline *p, const stream *s, hal_ir_value place, uint32_
     }
 }
 
-/* The first step's lines, and where the tile lies, live in variables, since they are read before
- * the loop turns. */
+/* The lines of the next tile's first step and its index are kept in variables, since they are read
+ * before the next iteration. */
 static void open_next(pipeline *p, stream *s)
 {
-    hal_ir_value place = lines_of(p, s, hal_ir_u32(p->e->b, 0));
+    hal_ir_value place = stage_lines(p, s, hal_ir_u32(p->e->b, 0));
     read_lines(p, s, place, 0, s->lines[0]);
     s->place = hal_ir_var(p->e->b, place);
     for (uint32_t i = 0; i < s->side->thread; i++) {
@@ -251,7 +249,7 @@ static hal_ir_value get_next(pipeline *p, stream *s)
     return hal_ir_get(p->e->b, s->place);
 }
 
-/* Column by column, to and fro, so that neighbouring operations share operands. */
+/* Column by column in alternating directions, so that successive operations share operands. */
 static void multiply_step(pipeline *p, uint32_t now)
 {
     ops_gemm_emitter *e = p->e;
@@ -298,8 +296,8 @@ static void multiply_tiles(pipeline *p)
         if (following == p->depth) {
             end_tile(p, next);
             following = 0;
-            place_a = lines_of(p, &p->a, next);
-            place_c = lines_of(p, &p->c, next);
+            place_a = stage_lines(p, &p->a, next);
+            place_c = stage_lines(p, &p->c, next);
         }
         read_lines(p, &p->a, place_a, following, p->a.lines[!now]);
         read_lines(p, &p->c, place_c, following, p->c.lines[!now]);
@@ -311,19 +309,19 @@ static void multiply_tiles(pipeline *p)
     hal_ir_end(b);
 }
 
-/* The same sum as another value: a compiler would keep sums that are stored side by side in
- * neighbouring registers, and pay for it in every multiplication. Times alpha where that is one, as
- * the result needs it in any case; else plus zero. */
-static hal_ir_value fresh(ops_gemm_emitter *e, hal_ir_value sum)
+/* A copy of the sum: compilers would otherwise keep sums that are stored together in neighbouring
+ * registers, at a cost in every multiplication. Times alpha where that is one, which the result
+ * needs anyway; else plus zero. */
+static hal_ir_value sum_copy(ops_gemm_emitter *e, hal_ir_value sum)
 {
     return e->plan->alpha_is_one
                ? hal_ir_mul(e->b, e->alpha, sum)
                : hal_ir_add(e->b, sum, hal_ir_number(e->b, e->plan->accumulator, 0));
 }
 
-/* Where the work-item's share of what slice `source` gives to the owner begins. Vectors of all
- * work-items lie side by side. */
-static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
+/* The index of the partial sums that slice `source` passes to slice `owner`. Vectors of all
+ * work-items are contiguous. */
+static hal_ir_value partials_index(pipeline *p, uint32_t owner, hal_ir_value source)
 {
     ops_gemm_emitter *e = p->e;
     uint32_t slices = e->tiles->intra_group_split_k, items = p->items / slices;
@@ -333,7 +331,7 @@ static hal_ir_value slot_of(pipeline *p, uint32_t owner, hal_ir_value source)
     return hal_ir_add(e->b, slot, ops_gemm_times(e, e->item, e->c.strip));
 }
 
-static void put_partials(pipeline *p, uint32_t owner)
+static void store_partials(pipeline *p, uint32_t owner)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
@@ -342,7 +340,7 @@ static void put_partials(pipeline *p, uint32_t owner)
     hal_ir_value above = hal_ir_lt(b, hal_ir_u32(b, owner), e->slice);
     hal_ir_value source =
         hal_ir_select(b, above, hal_ir_sub(b, e->slice, hal_ir_u32(b, 1)), e->slice);
-    hal_ir_value slot = slot_of(p, owner, source);
+    hal_ir_value slot = partials_index(p, owner, source);
     for (uint32_t i = 0; i < share; i += strip) {
         const hal_ir_value *values = &e->present[owner * share + i];
         hal_ir_store_wide(b, p->shared, slot, (int32_t)(i * items), HAL_IR_NONE,
@@ -357,7 +355,7 @@ static void add_partials(pipeline *p, uint32_t owner)
     uint32_t slices = e->tiles->intra_group_split_k, share = e->a.thread / slices * e->c.thread;
     uint32_t items = p->items / slices, strip = e->c.strip;
     for (uint32_t source = 0; source + 1 < slices; source++) {
-        hal_ir_value slot = slot_of(p, owner, hal_ir_u32(b, source));
+        hal_ir_value slot = partials_index(p, owner, hal_ir_u32(b, source));
         for (uint32_t i = 0; i < share; i += strip) {
             hal_ir_value vector =
                 hal_ir_load_wide(b, p->shared, slot, (int32_t)(i * items), strip, HAL_IR_NONE);
@@ -369,8 +367,8 @@ static void add_partials(pipeline *p, uint32_t owner)
     }
 }
 
-/* Slice i finishes the i-th share of every work-item's rows: it adds to its own sums those of the
- * other slices, in their order, so that the result does not depend on who came first. */
+/* Slice i stores the i-th share of every work-item's rows: it adds the other slices' sums to its
+ * own in the order of the slices. */
 static void sum_slices(pipeline *p)
 {
     ops_gemm_emitter *e = p->e;
@@ -381,14 +379,14 @@ static void sum_slices(pipeline *p)
     }
     hal_ir_barrier(b);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
-        e->present[i] = fresh(e, e->present[i]);
+        e->present[i] = sum_copy(e, e->present[i]);
     }
     if (e->plan->alpha_is_one) {
-        e->alpha = HAL_IR_NONE; /* done */
+        e->alpha = HAL_IR_NONE; /* applied by sum_copy */
     }
     for (uint32_t owner = 0; owner < slices; owner++) {
         hal_ir_if(b, hal_ir_ne(b, e->slice, hal_ir_u32(b, owner)));
-        put_partials(p, owner);
+        store_partials(p, owner);
         hal_ir_end(b);
     }
     hal_ir_barrier(b);
@@ -421,8 +419,8 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e)
 
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *t)
 {
-    uint32_t tile = t->block_k * (pitch_of(t->block_m, 1) + pitch_of(t->block_n, 1));
-    /* Each slice keeps its share of the rows and gives the others away. */
+    uint32_t tile = t->block_k * (step_pitch(t->block_m, 1) + step_pitch(t->block_n, 1));
+    /* Each slice keeps its share of the rows and stores the others. */
     uint32_t partials = t->block_m * t->block_n * (t->intra_group_split_k - 1u);
     return t->stages * tile > partials ? t->stages * tile : partials;
 }

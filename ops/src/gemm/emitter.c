@@ -1,8 +1,9 @@
-/* What the loops of the portable matrix product share, see emitter.h: sums, places, and the results
- * on their way to C. */
+/* Helpers of the emitters of the portable GEMM kernel, see emitter.h: sums, addresses and
+ * results. */
 #include "emitter.h"
 
-static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
+/* The index of an element in C. */
+static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
 {
     hal_ir_builder *b = e->b;
     hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
@@ -11,9 +12,9 @@ static hal_ir_value place_of(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value
     return hal_ir_add(b, place, step);
 }
 
-/* alpha * sum + beta * old. Without a product the sum plays no part: 0 times an infinite alpha is
- * NaN, and +0 plus -0 loses the sign of C. */
-static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
+/* alpha * sum + beta * old. With k = 0 the sum is left out: 0 times an infinite alpha is NaN, and
+ * +0 plus -0 loses the sign of C. */
+static hal_ir_value scaled_sum(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
 {
     if (e->plan->scale_only) {
         return e->plan->beta_is_zero
@@ -27,6 +28,7 @@ static hal_ir_value scale(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value ol
     return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
 }
 
+/* Loads a further input, unless `kept` has it: those that do not step by rows are loaded once. */
 static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_value row,
                                   hal_ir_value column, hal_ir_value guard,
                                   hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
@@ -50,14 +52,14 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
     }
     hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
     if (by_row == OPS_INNER_ZERO) {
-        kept[number] = value; /* the first row was loaded for; when it is none of C's, none is */
+        kept[number] = value; /* when the guard fails for the first row, it does for all */
     }
     return value;
 }
 
-static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
-                           hal_ir_value column, hal_ir_value guard,
-                           hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
+static hal_ir_value apply_epilogue(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value row,
+                                   hal_ir_value column, hal_ir_value guard,
+                                   hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
 {
     const ops_gemm_plan *plan = e->plan;
     if (!plan->epilogue) {
@@ -73,8 +75,8 @@ static hal_ir_value finish(ops_gemm_emitter *e, hal_ir_value value, hal_ir_value
     return output;
 }
 
-/* Finishes and stores width_c neighbours of a row. kept[column] are the further inputs that every
- * row of the column shares. */
+/* Stores width_c neighbours of a row. kept[i] are the further inputs of column i that all rows
+ * share. */
 static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
                         uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
 {
@@ -87,15 +89,15 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
         hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
         guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
     }
-    hal_ir_value place = place_of(e, row, column);
+    hal_ir_value place = c_index(e, row, column);
     if (!plan->beta_is_zero) {
         old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
     }
     for (uint32_t i = 0; i < plan->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
         hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
-        value = scale(e, value, c);
-        values[i] = finish(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
+        value = scaled_sum(e, value, c);
+        values[i] = apply_epilogue(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
     }
     hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
     hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
@@ -165,7 +167,7 @@ void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
 {
     const ops_gemm_plan *plan = e->plan;
     *element = (ops_gemm_element){.row = row, .column = column, .guard = guard};
-    element->place = place_of(e, row, column);
+    element->place = c_index(e, row, column);
     element->old = HAL_IR_NONE;
     if (!plan->beta_is_zero) {
         element->old = hal_ir_load_wide(e->b, plan->slots[2], element->place, 0, 1, guard);
@@ -178,8 +180,8 @@ void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
 
 void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_ir_value sum)
 {
-    hal_ir_value value = finish(e, scale(e, sum, element->old), element->row, element->column,
-                                element->guard, element->inputs);
+    hal_ir_value value = apply_epilogue(e, scaled_sum(e, sum, element->old), element->row,
+                                        element->column, element->guard, element->inputs);
     hal_ir_store_wide(e->b, e->plan->slots[2], element->place, 0, element->guard, value);
 }
 

@@ -1,4 +1,4 @@
-/* Matrix products: checks of the arguments, operands that have to be copied first, and the choice
+/* Matrix products: checks of arguments, copies of operands with unsuitable strides, and the choice
  * of the implementation. */
 #include "tensor/overlap.h"
 #include "product.h"
@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-/* Temporary tensors of a call: A, B, C. */
-typedef struct temporaries {
+/* Temporary copies of A, B or C. */
+typedef struct gemm_copies {
     ops_tensor tensors[3];
     uint32_t count;
-} temporaries;
+} gemm_copies;
 
-/* A structure of zeros is the plain product. */
+/* A zero-initialised structure, which means the plain product. */
 static int options_are_zero(const ops_gemm_options *o)
 {
     return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
@@ -43,11 +43,11 @@ static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const op
 {
     if (!hal_type_is_float(a->type) || a->type != b->type ||
         (c->type != a->type && c->type != HAL_TYPE_F32)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: a is %s, b is %s, c is %s; a and b are of one float type, "
-                              "c is of the same or of f32",
-                              hal_type_name(a->type), hal_type_name(b->type),
-                              hal_type_name(c->type));
+        return hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "ops_gemm: a, b, c: expected one float type, or f32 for c, got %s, %s "
+            "and %s",
+            hal_type_name(a->type), hal_type_name(b->type), hal_type_name(c->type));
     }
     return HAL_OK;
 }
@@ -69,17 +69,17 @@ static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const o
     }
     char text[3][OPS_TEXT_BYTES];
     if (!fits) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: a %s, b %s and c %s do not fit: c is [m, n], a [m, k], b "
-                              "[k, n], each with a batch in front or not",
-                              ops_describe(a, text[0]), ops_describe(b, text[1]),
-                              ops_describe(c, text[2]));
+        return hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], with or "
+            "without a leading batch, got %s, %s and %s",
+            ops_describe(a, text[0]), ops_describe(b, text[1]), ops_describe(c, text[2]));
     }
     for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t j = 0; j < all[i]->rank; j++) {
             if (all[i]->shape[j] > INT32_MAX) {
                 return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                                      "ops_gemm: %s has a length above 2^31 - 1",
+                                      "ops_gemm: shape: expected lengths up to 2^31 - 1, got %s",
                                       ops_describe(all[i], text[0]));
             }
         }
@@ -96,14 +96,14 @@ static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type
         hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
         if (e->inputs[i] != type) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_gemm: input %u of options.epilogue is %s; %s is given", i,
-                                  hal_type_name(e->inputs[i]), hal_type_name(type));
+                                  "ops_gemm: options.epilogue: expected %s for input %u, got %s",
+                                  hal_type_name(type), i, hal_type_name(e->inputs[i]));
         }
     }
     if (e->outputs[0] != hal_type_of_value(c->type)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.epilogue gives %s, c is of %s",
-                              hal_type_name(e->outputs[0]), hal_type_name(c->type));
+                              "ops_gemm: options.epilogue: expected output %s, as c has, got %s",
+                              hal_type_name(c->type), hal_type_name(e->outputs[0]));
     }
     return HAL_OK;
 }
@@ -116,8 +116,8 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
     if (!e) {
         return count == 0 ? HAL_OK
                           : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                           "ops_gemm: options.input_count is %u without an "
-                                           "epilogue",
+                                           "ops_gemm: options.input_count: expected 0 without an "
+                                           "epilogue, got %u",
                                            count);
     }
     const int has_inputs = count ? e->input_count == 4 + count : e->input_count <= 4;
@@ -136,8 +136,8 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
         }
         if (!status && ops_overlap(input, c) && !ops_same_view(input, c)) {
             status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "ops_gemm: options.inputs[%u] overlaps c without being the "
-                                    "same view of the buffer",
+                                    "ops_gemm: options.inputs[%u]: expected c itself or other "
+                                    "memory, got an overlap with c",
                                     i);
         }
         if (status) {
@@ -172,14 +172,15 @@ static hal_status check_tensors(const ops_context *context, const ops_gemm_optio
         status = check_shapes(a, b, c);
     }
     if (!status && (ops_overlap(a, c) || ops_overlap(b, c))) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_gemm: c overlaps %s",
+        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                "ops_gemm: c: expected memory that %s does not use, got an overlap",
                                 ops_overlap(a, c) ? "a" : "b");
     }
     return status ? status : check_epilogue(context, options, accumulator_of(a->type), c);
 }
 
-static void describe(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
-                     const ops_tensor *c, ops_product *product)
+static void product_init(const ops_gemm_options *options, const ops_tensor *a, const ops_tensor *b,
+                         const ops_tensor *c, ops_product *product)
 {
     int64_t batch = c->rank == 3 ? c->shape[0] : 1;
     int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
@@ -196,17 +197,17 @@ static void describe(const ops_gemm_options *options, const ops_tensor *a, const
     }
 }
 
-static int is_regular(const ops_matrix *matrix)
+static int has_unit_stride(const ops_matrix *matrix)
 {
     return matrix->row_stride == 1 || matrix->column_stride == 1;
 }
 
-/* Replaces a matrix of which neither rows nor columns are contiguous by a temporary, with its
- * elements when `copy` is set. */
-static hal_status make_regular(ops_context *context, ops_matrix *matrix, int copy,
-                               temporaries *made)
+/* Replaces a matrix whose rows and columns are both strided by a contiguous one; `copy`: with its
+ * elements. */
+static hal_status matrix_make_contiguous(ops_context *context, ops_matrix *matrix, int copy,
+                                         gemm_copies *made)
 {
-    if (is_regular(matrix)) {
+    if (has_unit_stride(matrix)) {
         return HAL_OK;
     }
     const ops_tensor *from = matrix->tensor;
@@ -223,7 +224,7 @@ static hal_status make_regular(ops_context *context, ops_matrix *matrix, int cop
     return status;
 }
 
-static hal_status run(ops_context *context, const ops_product *product)
+static hal_status product_record(ops_context *context, const ops_product *product)
 {
     ops_gemm_impl impl = product->options->impl;
     if (impl == OPS_GEMM_PORTABLE || product->a.columns == 0) {
@@ -246,25 +247,25 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
     }
     ops_product product;
     ops_tensor unread[2];
-    temporaries made;
+    gemm_copies made;
     made.count = 0;
-    if (options->alpha == 0) { /* as in BLAS: C = beta C, whatever A and B hold */
+    if (options->alpha == 0) { /* as in BLAS, A and B are not read: the product has k = 0 */
         unread[0] = *a;
         unread[1] = *b;
         unread[0].shape[a->rank - 1] = unread[1].shape[b->rank - 2] = 0;
         a = &unread[0];
         b = &unread[1];
     }
-    describe(options, a, b, c, &product);
-    status = make_regular(context, &product.a, 1, &made);
+    product_init(options, a, b, c, &product);
+    status = matrix_make_contiguous(context, &product.a, 1, &made);
     if (!status) {
-        status = make_regular(context, &product.b, 1, &made);
+        status = matrix_make_contiguous(context, &product.b, 1, &made);
     }
     if (!status) {
-        status = make_regular(context, &product.c, options->beta != 0, &made);
+        status = matrix_make_contiguous(context, &product.c, options->beta != 0, &made);
     }
     if (!status) {
-        status = run(context, &product);
+        status = product_record(context, &product);
     }
     if (!status && product.c.tensor != c) {
         status = ops_copy(context, product.c.tensor, c);
@@ -274,4 +275,3 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
     }
     return status;
 }
-

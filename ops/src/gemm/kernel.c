@@ -1,10 +1,10 @@
-/* Builds the portable matrix product, see gemm/kernel.h: scalars, places and the result. */
+/* Builds the portable GEMM kernel, see gemm/kernel.h: scalars, positions of work-items, results. */
 #include "kernel.h"
 
 #include "emitter.h"
 
-static ops_gemm_side side_of(const ops_gemm_operand *operand, hal_ir_memory_id memory,
-                             uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes)
+static ops_gemm_side side_make(const ops_gemm_operand *operand, hal_ir_memory_id memory,
+                               uint32_t block, uint32_t thread, uint32_t strip, uint32_t lanes)
 {
     return (ops_gemm_side){.operand = operand,
                            .memory = memory,
@@ -21,9 +21,9 @@ static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_
     return first == HAL_IR_NONE ? origin : hal_ir_add(e->b, origin, first);
 }
 
-/* The place of the own batch's matrix, and its strides. */
-static hal_ir_value declare_place(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
-                                  uint32_t stride_count)
+/* Declares a matrix's scalars; returns the index of the batch's first element. */
+static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
+                                   uint32_t stride_count)
 {
     hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
     hal_ir_value batch_stride = ops_scalar(e->b, "batch_stride", number, 0, e->type);
@@ -54,19 +54,20 @@ static void declare_scalars(ops_gemm_emitter *e)
     e->c.limit = e->n;
 
     hal_ir_value strides[2];
-    e->a.base = declare_place(e, 0, &e->a.stride, 1);
-    e->c.base = declare_place(e, 1, &e->c.stride, 1);
-    e->c_base = declare_place(e, 2, strides, 2);
+    e->a.base = declare_matrix(e, 0, &e->a.stride, 1);
+    e->c.base = declare_matrix(e, 1, &e->c.stride, 1);
+    e->c_base = declare_matrix(e, 2, strides, 2);
     e->c_row = strides[0];
     e->c_column = strides[1];
     for (uint32_t i = 0; i < e->plan->input_count; i++) {
-        e->input_base[i] = declare_place(e, 3 + i, strides, 2);
+        e->input_base[i] = declare_matrix(e, 3 + i, strides, 2);
         e->input_row[i] = strides[0];
         e->input_column[i] = strides[1];
     }
 }
 
-/* Work-items in order: the lanes of a warp, the warps of the block by columns, the slices of k. */
+/* Work-items are numbered by lanes of a warp, then warps of the block by columns, then slices of
+ * k. */
 static void place_in_warps(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -90,7 +91,7 @@ static void place_in_warps(ops_gemm_emitter *e)
                             ops_gemm_times(e, lane_n, e->c.strip));
 }
 
-static void open_sums(ops_gemm_emitter *e)
+static void declare_sums(ops_gemm_emitter *e)
 {
     hal_ir_value zero = hal_ir_number(e->b, e->plan->accumulator, 0);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
@@ -98,7 +99,7 @@ static void open_sums(ops_gemm_emitter *e)
     }
 }
 
-/* One work-item for each place of the block, in two dimensions. */
+/* A two-dimensional group. */
 static void place_in_grid(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -113,12 +114,12 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
     const ops_gemm_tiles *t = &plan->tiles;
     ops_gemm_emitter e = {.b = b, .plan = plan, .tiles = t};
     e.type = plan->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    e.a = side_of(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
-    e.c = side_of(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
+    e.a = side_make(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
+    e.c = side_make(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
     if (t->stages || t->unroll) {
         place_in_warps(&e);
-        open_sums(&e);
+        declare_sums(&e);
         if (t->unroll) {
             ops_gemm_emit_intra_group(&e);
         } else if (t->matrix) {
@@ -129,7 +130,7 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
     } else {
         place_in_grid(&e);
         if (!plan->scale_only) {
-            open_sums(&e);
+            declare_sums(&e);
             ops_gemm_emit_direct(&e);
         }
         ops_gemm_emit_rows(&e, 0, t->thread_m);

@@ -1,5 +1,5 @@
-/* The portable matrix product as a function that builds IR: every tile size, type, layout and
- * epilogue comes out of the one builder. Called by gemm/task.c. */
+/* The portable GEMM kernel: one function builds the IR for every tile size, type, layout and
+ * epilogue. Called by gemm/task.c. */
 #ifndef OPS_SRC_GEMM_KERNEL_H
 #define OPS_SRC_GEMM_KERNEL_H
 

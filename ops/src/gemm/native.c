@@ -1,6 +1,5 @@
-/* The native implementation: describes a product to the device's plugin and records the kernel
- * that it gives.
- * Called by gemm.c. */
+/* The native implementation: describes a product to the device's plugin and records the kernel that
+ * the plugin returns. Called by gemm.c. */
 #include "tensor/overlap.h"
 #include "product.h"
 #include "tensor/allocation.h"
@@ -11,14 +10,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A matrix as the plugin wants it: stored row by row, perhaps of the transposed one. */
-typedef struct stored {
+/* A matrix in BLAS terms: row-major, perhaps transposed. */
+typedef struct blas_layout {
     uint8_t transposed;
     int64_t leading;
-} stored;
+} blas_layout;
 
-/* Whether a matrix is stored by rows or columns with a leading dimension and batches ahead. */
-static int store(const ops_matrix *matrix, stored *s)
+/* Whether a matrix is stored by rows or columns with a leading dimension and forward batches. */
+static int matrix_blas_layout(const ops_matrix *matrix, blas_layout *s)
 {
     int64_t rows = matrix->rows, columns = matrix->columns;
     int by_rows = matrix->column_stride == 1 && (rows == 1 || matrix->row_stride >= columns);
@@ -37,17 +36,17 @@ static int starts_aligned(const ops_context *context, const ops_tensor *tensor)
     return (offset & (context->info->binding_alignment - 1)) == 0; /* a power of two */
 }
 
-/* Whether an operand has to be copied, because it begins at an odd place (bindings begin at aligned
- * ones) or is no plain matrix. */
+/* Whether an operand has to be copied: its start is not aligned as bindings are, or its strides are
+ * not those of BLAS. */
 static int needs_copy(const ops_context *context, const ops_matrix *matrix)
 {
-    stored s;
-    return !(store(matrix, &s) && starts_aligned(context, matrix->tensor)) && matrix->rows != 0 &&
-           matrix->columns != 0;
+    blas_layout layout;
+    return !(matrix_blas_layout(matrix, &layout) && starts_aligned(context, matrix->tensor)) &&
+           matrix->rows != 0 && matrix->columns != 0;
 }
 
-/* The matrix gets the copy's strides. */
-static void become_copy(ops_matrix *matrix)
+/* Gives a matrix the strides that its copy will have. */
+static void matrix_set_copy_strides(ops_matrix *matrix)
 {
     const ops_tensor *from = matrix->tensor;
     int has_batch = from->rank == 3 && from->shape[0] > 1;
@@ -56,33 +55,32 @@ static void become_copy(ops_matrix *matrix)
     matrix->batch_stride = has_batch ? matrix->rows * matrix->columns : 0;
 }
 
-/* No sentence where the portable implementation is taken instead: that is no failure. */
-static hal_status decline(const ops_product *p, const char *what)
+/* UNSUPPORTED; without a message where the portable implementation is used instead. */
+static hal_status product_decline(const ops_product *p, const char *expected, const char *got)
 {
     if (p->options->impl != OPS_GEMM_NATIVE) {
         return HAL_ERROR_UNSUPPORTED;
     }
     return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                          "ops_gemm: the native implementation takes no product whose %s; the "
-                          "portable implementation "
-                          "does",
-                          what);
+                          "ops_gemm: options.impl: OPS_GEMM_NATIVE expected %s, got %s; use "
+                          "OPS_GEMM_ANY",
+                          expected, got);
 }
 
-static hal_status describe(const ops_context *context, const ops_product *p,
-                           hal_gemm_description *d)
+static hal_status product_describe(const ops_context *context, const ops_product *p,
+                                   hal_gemm_description *d)
 {
-    stored a, b, c;
-    if (!store(&p->a, &a) || !store(&p->b, &b)) {
-        return decline(p, "a or b is no plain matrix");
+    blas_layout a, b, c;
+    if (!matrix_blas_layout(&p->a, &a) || !matrix_blas_layout(&p->b, &b)) {
+        return product_decline(p, "a and b with a leading dimension", "other strides");
     }
-    if (!store(&p->c, &c) || c.transposed || !starts_aligned(context, p->c.tensor)) {
-        return decline(p, "c is not stored by rows from an aligned place");
+    if (!matrix_blas_layout(&p->c, &c) || c.transposed || !starts_aligned(context, p->c.tensor)) {
+        return product_decline(p, "c stored by rows from an aligned offset", "another layout");
     }
     if (ops_spans_meet(p->a.tensor, p->c.tensor) || ops_spans_meet(p->b.tensor, p->c.tensor)) {
-        return decline(p, "c lies between the elements of a or b");
+        return product_decline(p, "c outside of the range of a and b", "an overlap of ranges");
     }
-    memset(d, 0, offsetof(hal_gemm_description, inputs)); /* inputs: those that there are, below */
+    memset(d, 0, offsetof(hal_gemm_description, inputs));
     d->size = sizeof *d;
     d->type_a = p->a.tensor->type;
     d->type_b = p->b.tensor->type;
@@ -107,7 +105,8 @@ static hal_status describe(const ops_context *context, const ops_product *p,
         const ops_matrix *in = &p->inputs[i];
         if (!starts_aligned(context, in->tensor) || in->row_stride < 0 || in->column_stride < 0 ||
             in->batch_stride < 0 || ops_spans_meet(in->tensor, p->c.tensor)) {
-            return decline(p, "further inputs begin at an odd place, run backwards or overlap c");
+            return product_decline(p, "aligned further inputs with forward strides, apart from c",
+                                   "others");
         }
         d->inputs[i] = (hal_gemm_input){.type = in->tensor->type,
                                         .row_stride = in->rows == 1 ? 0 : in->row_stride,
@@ -117,56 +116,38 @@ static hal_status describe(const ops_context *context, const ops_product *p,
     return HAL_OK;
 }
 
-static void sign(const hal_gemm_description *d, const ops_expression *epilogue,
-                 ops_cache_key *signature)
-{
-    ops_cache_key_append(signature, OPS_FAMILY_NATIVE_GEMM);
-    ops_cache_key_append(signature,
-                         d->type_a | (uint64_t)d->type_c << 8 | (uint64_t)d->transpose_a << 16 |
-                             (uint64_t)d->transpose_b << 17 | (uint64_t)d->beta_is_zero << 18 |
-                             (uint64_t)d->precision << 20 | (uint64_t)d->input_count << 24 |
-                             (uint64_t)d->batch << 32);
-    const int64_t numbers[9] = {d->m,   d->n,        d->k,        d->lda,     d->ldb,
-                                d->ldc, d->stride_a, d->stride_b, d->stride_c};
-    for (uint32_t i = 0; i < 9; i++) {
-        ops_cache_key_append(signature, (uint64_t)numbers[i]);
-    }
-    for (uint32_t i = 0; i < d->input_count; i++) {
-        ops_cache_key_append(signature, d->inputs[i].type);
-        ops_cache_key_append(signature, (uint64_t)d->inputs[i].row_stride);
-        ops_cache_key_append(signature, (uint64_t)d->inputs[i].column_stride);
-        ops_cache_key_append(signature, (uint64_t)d->inputs[i].batch_stride);
-    }
-    if (epilogue) {
-        ops_cache_key_append(signature, epilogue->hash[0]);
-        ops_cache_key_append(signature, epilogue->hash[1]);
-    }
-}
-
-/* The kernel of a description, or UNSUPPORTED; both are remembered. */
-static hal_status find_kernel(ops_context *context, const ops_product *p,
+/* The kernel of a description, or UNSUPPORTED; both are cached. */
+static hal_status kernel_find(ops_context *context, const ops_product *p,
                               const hal_gemm_description *d, ops_entry **entry)
 {
-    ops_cache_key signature;
-    uint64_t key[2], workspace = 0;
-    signature.count = 0;
-    sign(d, p->options->epilogue, &signature);
-    *entry = ops_cache_find(context, &signature, key);
+    const ops_expression *epilogue = p->options->epilogue;
+    ops_cache_key key;
+    uint64_t hash[2], workspace = 0;
+    ops_cache_key_begin(&key, OPS_FAMILY_NATIVE_GEMM);
+    ops_cache_key_append(&key, d, offsetof(hal_gemm_description, inputs));
+    ops_cache_key_append(&key, d->inputs, d->input_count * sizeof *d->inputs);
+    if (epilogue) {
+        ops_cache_key_append(&key, epilogue->hash, sizeof epilogue->hash);
+    }
+    *entry = ops_cache_find(context, &key, hash);
     if (!*entry) {
         hal_kernel *kernel = NULL;
         hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
         if (status && status != HAL_ERROR_UNSUPPORTED) {
             return status;
         }
-        hal_status kept = ops_cache_insert(context, key, status ? NULL : kernel, workspace, entry);
+        hal_status kept = ops_cache_insert(context, hash, status ? NULL : kernel, workspace, entry);
         if (status || kept) {
             return status ? status : kept;
         }
     }
-    return (*entry)->kernel ? HAL_OK : decline(p, "shape and types the plugin has no kernel for");
+    return (*entry)->kernel
+               ? HAL_OK
+               : product_decline(p, "a shape and types for which the plugin has a kernel",
+                                 "others");
 }
 
-static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
+static hal_status matrix_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
 {
     const ops_tensor *from = matrix->tensor;
     hal_status status = ops_tensor_create(context, from->type, from->rank, from->shape, copy);
@@ -177,8 +158,8 @@ static hal_status make_copy(ops_context *context, ops_matrix *matrix, ops_tensor
     return status;
 }
 
-/* From a tensor's first element to its last; nothing for one without elements. */
-static hal_range range_of(const ops_tensor *tensor)
+/* The range of a tensor's elements; empty for one without elements. */
+static hal_range tensor_range(const ops_tensor *tensor)
 {
     int64_t first, end;
     uint64_t size = hal_type_size(tensor->type);
@@ -189,17 +170,17 @@ static hal_range range_of(const ops_tensor *tensor)
     return (hal_range){tensor->buffer, (uint64_t)first * size, (uint64_t)(end - first) * size};
 }
 
-static hal_status record(ops_context *context, const ops_product *p, const ops_entry *entry)
+static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry)
 {
     const uint32_t grid[3] = {1, 1, 1};
     const double scalars[2] = {p->options->alpha, p->options->beta};
     hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
-    ranges[0] = range_of(p->a.tensor);
-    ranges[1] = range_of(p->b.tensor);
-    ranges[2] = range_of(p->c.tensor);
+    ranges[0] = tensor_range(p->a.tensor);
+    ranges[1] = tensor_range(p->b.tensor);
+    ranges[2] = tensor_range(p->c.tensor);
     ranges[3] = (hal_range){NULL, 0, 0};
     for (uint32_t i = 0; i < p->options->input_count; i++) {
-        ranges[4 + i] = range_of(p->inputs[i].tensor);
+        ranges[4 + i] = tensor_range(p->inputs[i].tensor);
     }
     if (entry->workspace_bytes) {
         hal_status status = ops_buffer_create(context, entry->workspace_bytes, &ranges[3].buffer);
@@ -214,8 +195,8 @@ static hal_status record(ops_context *context, const ops_product *p, const ops_e
     return status;
 }
 
-/* The kernel is looked for before anything is copied, since there may be none. */
-static hal_status with_copies(ops_context *context, const ops_product *product)
+/* Finds the kernel before copying, since the plugin may have none. */
+static hal_status record_with_copies(ops_context *context, const ops_product *product)
 {
     ops_product p = *product;
     ops_tensor copies[2] = {{0}, {0}};
@@ -223,26 +204,26 @@ static hal_status with_copies(ops_context *context, const ops_product *product)
     hal_gemm_description description;
     ops_entry *entry;
     if (copy_a) {
-        become_copy(&p.a);
+        matrix_set_copy_strides(&p.a);
     }
     if (copy_b) {
-        become_copy(&p.b);
+        matrix_set_copy_strides(&p.b);
     }
-    hal_status status = describe(context, &p, &description);
+    hal_status status = product_describe(context, &p, &description);
     if (!status) {
-        status = find_kernel(context, &p, &description, &entry);
+        status = kernel_find(context, &p, &description, &entry);
     }
-    /* Copies may add entries, and with them remove this one. */
+    /* Copies may insert entries and so evict this one. */
     ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0, 0} : *entry;
     hal_kernel_retain(found.kernel);
     if (!status && copy_a) {
-        status = make_copy(context, &p.a, &copies[0]);
+        status = matrix_copy(context, &p.a, &copies[0]);
     }
     if (!status && copy_b) {
-        status = make_copy(context, &p.b, &copies[1]);
+        status = matrix_copy(context, &p.b, &copies[1]);
     }
     if (!status) {
-        status = record(context, &p, &found);
+        status = kernel_record(context, &p, &found);
     }
     hal_kernel_release(found.kernel);
     ops_tensor_release(&copies[0]);
@@ -255,11 +236,11 @@ hal_status ops_gemm_native(ops_context *context, const ops_product *product)
     hal_gemm_description description;
     ops_entry *entry;
     if (needs_copy(context, &product->a) || needs_copy(context, &product->b)) {
-        return with_copies(context, product);
+        return record_with_copies(context, product);
     }
-    hal_status status = describe(context, product, &description);
+    hal_status status = product_describe(context, product, &description);
     if (!status) {
-        status = find_kernel(context, product, &description, &entry);
+        status = kernel_find(context, product, &description, &entry);
     }
-    return status ? status : record(context, product, entry);
+    return status ? status : kernel_record(context, product, entry);
 }

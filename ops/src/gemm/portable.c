@@ -1,6 +1,5 @@
-/* The portable implementation: plans a dispatch of the IR kernel of gemm/kernel.c. Called by
- * gemm.c, and by
- * gemm/split_k.c for the parts of a product. */
+/* The portable implementation: prepares operands and chooses split-K or one kernel. Called by
+ * gemm.c. */
 #include "cost.h"
 #include "split_k.h"
 
@@ -9,13 +8,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Rows of C from which preparing B pays on lanes. */
+/* Rows of C from which a CPU gains from a B with contiguous rows. */
 #define MANY_ROWS 64
 
-typedef ops_gemm_task task;
-
-/* C by columns is C' by rows. Lanes run along columns: few columns and many rows are exchanged, and
- * operands of which only A has its lines side by side. */
+/* A C that is stored by columns is computed as its transpose. A CPU's lanes run along columns, so
+ * it also transposes products with few columns and many rows, and those where only A has contiguous
+ * lines. */
 static int prefer_transposed(const ops_context *context, const ops_product *product)
 {
     const ops_matrix *c = &product->c;
@@ -29,7 +27,7 @@ static int prefer_transposed(const ops_context *context, const ops_product *prod
            (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= MANY_ROWS);
 }
 
-static void transpose(ops_matrix *matrix)
+static void matrix_transpose(ops_matrix *matrix)
 {
     int64_t rows = matrix->rows, row_stride = matrix->row_stride;
     matrix->rows = matrix->columns;
@@ -39,21 +37,21 @@ static void transpose(ops_matrix *matrix)
 }
 
 /* C' = B' A'. */
-static void swap(ops_product *product)
+static void product_transpose(ops_product *product)
 {
     ops_matrix a = product->a;
     product->a = product->b;
     product->b = a;
-    transpose(&product->a);
-    transpose(&product->b);
-    transpose(&product->c);
+    matrix_transpose(&product->a);
+    matrix_transpose(&product->b);
+    matrix_transpose(&product->c);
     for (uint32_t i = 0; i < product->options->input_count; i++) {
-        transpose(&product->inputs[i]);
+        matrix_transpose(&product->inputs[i]);
     }
 }
 
-/* Lanes read B along its columns, again for every block of rows: from so many rows on it pays to
- * lay the columns side by side first. */
+/* A CPU's lanes read along the columns of B for every block of rows: many rows pay for a copy with
+ * contiguous rows. */
 static int b_is_strided(const ops_context *context, const ops_product *product)
 {
     return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
@@ -79,8 +77,8 @@ static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor 
     return status;
 }
 
-/* In parts of k where that pays and there is memory for them. */
-static hal_status run(ops_context *context, task *t)
+/* Records split-K where it is faster and there is memory for it, else one kernel. */
+static hal_status task_record(ops_context *context, ops_gemm_task *t)
 {
     ops_entry *entry;
     hal_status status = ops_gemm_plan_task(context, t);
@@ -103,7 +101,7 @@ static hal_status run(ops_context *context, task *t)
 
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
 {
-    task t;
+    ops_gemm_task t;
     ops_tensor copy = {0};
     hal_status status = HAL_OK;
     memcpy(&t.product, product,
@@ -111,14 +109,14 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
     t.plan = (ops_gemm_plan){.swapped = 0};
     t.k_all = (uint32_t)product->a.columns;
     if (prefer_transposed(context, product)) {
-        swap(&t.product);
+        product_transpose(&t.product);
         t.plan.swapped = 1;
     }
     if (b_is_strided(context, &t.product)) {
         status = pack_b(context, &t.product, &copy);
     }
     if (!status) {
-        status = run(context, &t);
+        status = task_record(context, &t);
     }
     ops_tensor_release(&copy);
     return status;

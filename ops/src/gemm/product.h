@@ -1,6 +1,5 @@
-/* A checked matrix product on its way through one of the two implementations. Shared by gemm.c,
- * which checks,
- * gemm/portable.c, gemm/split_k.c and gemm/native.c. */
+/* A checked matrix product. gemm.c checks it and passes it to an implementation: gemm/portable.c
+ * (with gemm/split_k.c) or gemm/native.c. */
 #ifndef OPS_SRC_GEMM_PRODUCT_H
 #define OPS_SRC_GEMM_PRODUCT_H
 
@@ -22,13 +21,14 @@ typedef struct ops_product {
     hal_type accumulator;
     uint32_t batch;
     ops_matrix a, b, c;
-    ops_matrix inputs[OPS_GEMM_MAX_INPUTS]; /* those that there are; the rest is not set */
+    ops_matrix inputs[OPS_GEMM_MAX_INPUTS]; /* options->input_count of them are set */
 } ops_product;
 
 /* Views a tensor of rank 2 or 3 as matrices, broadcast to `shape` of rank 3. */
 ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
 
-/* The two implementations. The native one answers UNSUPPORTED when it does not take the product. */
+/* The two implementations. The native one returns UNSUPPORTED for products that it does not
+ * support. */
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 

@@ -1,14 +1,12 @@
-/* Products with few elements of C and a long k, as the gradients of weights are: parts of k are
- * computed side by side, by the kernels that other products have, as a batch that steps along k; a
- * second kernel adds the parts of each element and finishes it. ops_gemm_choose_split_k says which
- * products; the order of additions depends on shapes and the device's info alone. Called by
- * gemm/portable.c. */
+/* Split-K, for products with few elements of C and a long k, such as gradients of weights. The
+ * parts of k are a batch that steps along k, computed by the kernels of other products. The order
+ * of additions depends on shapes and the device's info alone. */
 #include "split_k.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Batch i is A's columns and B's rows from i * depth on. The last one ends with them. */
+/* Batch i multiplies A's columns and B's rows from i * depth on; the last one may have fewer. */
 static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *plain,
                            const ops_tensor *sums, uint32_t depth, ops_gemm_task *parts)
 {
@@ -28,37 +26,37 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
     q->c = ops_matrix_of(sums, sums->shape);
 }
 
-/* C = epilogue(alpha * (the sum of the parts) + beta * C). */
+/* C = epilogue(alpha * (sum of the parts) + beta * C). */
 static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sums,
-                               ops_gemm_task *adding)
+                               ops_gemm_task *reduction)
 {
     const ops_product *p = &whole->product;
     const int64_t count = sums->shape[0], m = p->c.rows, n = p->c.columns;
-    memcpy(&adding->product, p,
+    memcpy(&reduction->product, p,
            offsetof(ops_product, inputs) + p->options->input_count * sizeof(ops_matrix));
-    adding->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
-    adding->k_all = (uint32_t)count;
-    adding->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
-    adding->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
+    reduction->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
+    reduction->k_all = (uint32_t)count;
+    reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
+    reduction->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
 }
 
-/* The kernels are there before the first is recorded: a failure, or a kernel that is not made now,
- * leaves nothing. */
-static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *adding)
+/* Finds both kernels before it records the first, so that a failure or a deferred compilation
+ * records nothing. */
+static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *reduction)
 {
     ops_entry *entry;
     hal_status status = ops_gemm_find_kernel(context, parts, &entry);
     if (status) {
         return status;
     }
-    const ops_entry first = *entry; /* the second one may make the context forget it */
+    const ops_entry first = *entry; /* the second lookup may evict it */
     hal_kernel_retain(first.kernel);
-    status = ops_gemm_find_kernel(context, adding, &entry);
+    status = ops_gemm_find_kernel(context, reduction, &entry);
     if (!status) {
         status = ops_gemm_record(context, parts, &first);
     }
     if (!status) {
-        status = ops_gemm_record(context, adding, entry);
+        status = ops_gemm_record(context, reduction, entry);
     }
     hal_kernel_release(first.kernel);
     return status;
@@ -71,20 +69,20 @@ hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uin
         .size = sizeof plain, .alpha = 1, .precision = p->options->precision};
     const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
     const int64_t shape[3] = {count, p->c.rows, p->c.columns};
-    ops_gemm_task parts, adding;
+    ops_gemm_task parts, reduction;
     ops_tensor sums;
     hal_status status = ops_tensor_create(context, p->accumulator, 3, shape, &sums);
     if (status) {
         return status;
     }
     describe_parts(task, &plain, &sums, depth, &parts);
-    describe_reduction(task, &sums, &adding);
+    describe_reduction(task, &sums, &reduction);
     status = ops_gemm_plan_task(context, &parts);
     if (!status) {
-        status = ops_gemm_plan_task(context, &adding);
+        status = ops_gemm_plan_task(context, &reduction);
     }
     if (!status) {
-        status = record_both(context, &parts, &adding);
+        status = record_both(context, &parts, &reduction);
     }
     ops_tensor_release(&sums);
     return status;

@@ -5,16 +5,16 @@
 #include "tiles.h"
 #include "tensor/dispatch.h"
 
-typedef ops_gemm_task task;
+#include <stddef.h>
 
-static void place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
-                  ops_gemm_place *place)
+static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
+                         ops_gemm_place *place)
 {
     *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
                               matrix->column_stride, matrix->batch_stride};
 }
 
-static hal_status bind(const ops_context *context, task *t)
+static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     uint32_t count = 3 + p->options->input_count;
@@ -40,16 +40,17 @@ static hal_status bind(const ops_context *context, task *t)
     }
     if (t->bindings.count > context->info->max_bindings) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_gemm: %u tensors are more than the %u bindings of %s", count,
-                              context->info->max_bindings, context->info->name);
+                              "ops_gemm: options.inputs: expected at most %u tensors, which %s "
+                              "binds, got %u",
+                              context->info->max_bindings, context->info->name, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        place(&t->bindings, t->plan.slots[i], matrices[i], places[i]);
+        matrix_place(&t->bindings, t->plan.slots[i], matrices[i], places[i]);
     }
     return HAL_OK;
 }
 
-static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
+static int64_t highest_index(const ops_matrix *matrix, int64_t base, uint32_t batch)
 {
     const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
                               (matrix->columns - 1) * matrix->column_stride,
@@ -60,15 +61,7 @@ static int64_t highest(const ops_matrix *matrix, int64_t base, uint32_t batch)
     return base;
 }
 
-static uint8_t step_of(int64_t stride, int64_t length)
-{
-    if (stride == 0 || length == 1) {
-        return OPS_INNER_ZERO;
-    }
-    return stride == 1 ? OPS_INNER_ONE : OPS_INNER_ANY;
-}
-
-/* Of a power of two. */
+/* `width` is a power of two. */
 static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
 {
     uint64_t bits = 0;
@@ -78,9 +71,8 @@ static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
     return (bits & (width - 1)) == 0;
 }
 
-/* Elements that one access to A or B may take. A device without accesses as wide gets them split,
- * under one guard. */
-static uint8_t operand_width(const task *t, const ops_gemm_place *p,
+/* Elements of one access to A or B. hal splits accesses that are too wide for the device. */
+static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
                              int64_t far_stride, int is_b)
 {
@@ -94,15 +86,15 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     width = width < block ? width : block;
     const int direct = !tiles->stages && !tiles->unroll;
     if (tiles->stages > 2 && operand->k_contiguous) {
-        return 1; /* a copy does not turn a row into a column */
+        return 1; /* an asynchronous copy cannot transpose */
     }
-    /* A direct reader takes whole steps along k and the rest one by one. */
+    /* Direct kernels read the remainder of k one by one. */
     const int64_t steps = t->work.k | t->work.k_all;
     int64_t near = operand->k_contiguous ? (direct ? 0 : steps) : lines;
     int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
     if (operand->k_contiguous && lines == 1) {
-        numbers[2] = 0; /* nobody goes to another line */
+        numbers[2] = 0; /* there is no second line */
     }
     while (width > 1 && !all_multiples(numbers, 5, width)) {
         width /= 2;
@@ -110,10 +102,10 @@ static uint8_t operand_width(const task *t, const ops_gemm_place *p,
     return (uint8_t)(width ? width : 1);
 }
 
-/* Matrix units, where they are and may be used, and where both operands are read in whole accesses
- * of 16 bytes. Halves are read as words of two, so all distances are counted in words; A of halves
- * has to lie along k. */
-static void choose_matrix_units(const ops_context *context, task *t)
+/* Switches to matrix units where device and precision allow it and both operands can be read in
+ * accesses of 16 bytes. Halves are read as words of two, so strides count words; A of halves has to
+ * be contiguous along k. */
+static void choose_matrix_units(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     ops_gemm_plan *plan = &t->plan;
@@ -153,8 +145,8 @@ static void choose_matrix_units(const ops_context *context, task *t)
     }
 }
 
-/* What the kernel computes with, and on how much. */
-static void describe_work(task *t)
+/* Sets everything that does not depend on the choice of tiles. */
+static void describe_work(ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_options *options = p->options;
@@ -176,26 +168,26 @@ static void describe_work(task *t)
     plan->scale_only = work->k == 0;
 }
 
-/* The width of indices, and how the further inputs step. */
-static void choose_indices(const ops_context *context, task *t)
+/* Chooses the width of indices and the steps of the further inputs. */
+static void choose_indices(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
     ops_gemm_plan *plan = &t->plan;
-    int64_t far = highest(&p->a, work->a.base, p->batch), other;
-    far = (other = highest(&p->b, work->b.base, p->batch)) > far ? other : far;
-    far = (other = highest(&p->c, work->c.base, p->batch)) > far ? other : far;
+    int64_t far = highest_index(&p->a, work->a.base, p->batch), other;
+    far = (other = highest_index(&p->b, work->b.base, p->batch)) > far ? other : far;
+    far = (other = highest_index(&p->c, work->c.base, p->batch)) > far ? other : far;
     for (uint32_t i = 0; i < plan->input_count; i++) {
         const ops_matrix *input = &p->inputs[i];
-        far = (other = highest(input, work->inputs[i].base, p->batch)) > far ? other : far;
-        plan->row_step[i] = step_of(input->row_stride, input->rows);
-        plan->column_step[i] = step_of(input->column_stride, input->columns);
+        far = (other = highest_index(input, work->inputs[i].base, p->batch)) > far ? other : far;
+        plan->row_step[i] = ops_inner_step(input->rows == 1 ? 0 : input->row_stride);
+        plan->column_step[i] = ops_inner_step(input->columns == 1 ? 0 : input->column_stride);
     }
     plan->index64 = far >= context->index32_limit;
 }
 
-/* Tiles without matrix units, and the direction in which operands are contiguous. */
-static void choose_tiles(const hal_device_info *info, task *t)
+/* Chooses tiles without matrix units, and the direction in which operands are contiguous. */
+static void choose_tiles(const hal_device_info *info, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
@@ -203,7 +195,7 @@ static void choose_tiles(const hal_device_info *info, task *t)
     const uint32_t width = hal_type_size(plan->type_ab);
     plan->fused = (info->exactness & HAL_EXACT_FMA) != 0;
     plan->a.k_contiguous = plan->reduce_partials || p->a.column_stride == 1;
-    /* A single column is contiguous both ways: work-items that read vectors read them along k. */
+    /* A single column is contiguous both ways; GPUs read vectors along k. */
     plan->b.k_contiguous = !plan->reduce_partials &&
                            (p->b.column_stride != 1 ||
                             (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
@@ -218,7 +210,7 @@ static void choose_tiles(const hal_device_info *info, task *t)
     }
 }
 
-static void choose_operand_widths(task *t)
+static void choose_operand_widths(ops_gemm_task *t)
 {
     const ops_matrix *a = &t->product.a, *b = &t->product.b;
     ops_gemm_plan *plan = &t->plan;
@@ -228,8 +220,8 @@ static void choose_operand_widths(task *t)
                                   plan->b.k_contiguous ? b->column_stride : b->row_stride, 1);
 }
 
-/* Whether tiles cover the matrices exactly, and how C is accessed. */
-static void choose_stores(task *t)
+/* Finds whether the matrices are multiples of the tiles, and chooses the accesses to C. */
+static void choose_stores(ops_gemm_task *t)
 {
     const ops_matrix *c = &t->product.c;
     const ops_gemm_work *work = &t->work;
@@ -238,7 +230,7 @@ static void choose_stores(task *t)
     const uint32_t turn = tiles->unroll
                               ? tiles->block_k * tiles->intra_group_split_k * tiles->unroll
                           : tiles->stages ? tiles->block_k
-                                          : 1; /* a direct reader has steps for the rest of k */
+                                          : 1; /* direct: any remainder of k */
     plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
                   work->k % turn == 0 && work->k_all % turn == 0;
     plan->unit_c = c->column_stride == 1;
@@ -249,45 +241,16 @@ static void choose_stores(task *t)
     plan->width_c = (uint8_t)(plan->unit_c && all_multiples(numbers, 5, strip) ? strip : 1);
 }
 
-static void sign(const task *t, ops_cache_key *signature)
+static void emit_task(hal_ir_builder *b, const void *user)
 {
-    const ops_gemm_plan *p = &t->plan;
-    const ops_gemm_tiles *s = &p->tiles;
-    ops_cache_key_append(signature, OPS_FAMILY_GEMM);
-    ops_cache_key_append(signature, s->block_m | (uint64_t)s->block_n << 16 |
-                                        (uint64_t)s->block_k << 32 | (uint64_t)s->thread_m << 48 |
-                                        (uint64_t)s->thread_n << 56);
-    ops_cache_key_append(signature, s->lanes_m | (uint64_t)s->lanes_n << 8 |
-                                        (uint64_t)s->stages << 16 | (uint64_t)s->unroll << 24 |
-                                        (uint64_t)s->min_groups_per_unit << 32 |
-                                        (uint64_t)s->intra_group_split_k << 40);
-    ops_cache_key_append(signature,
-                         s->strip_m | (uint64_t)s->strip_n << 8 |
-                             (uint64_t)p->a.k_contiguous << 24 | (uint64_t)p->b.k_contiguous << 25 |
-                             (uint64_t)p->a.width << 32 | (uint64_t)p->b.width << 40 |
-                             (uint64_t)p->width_c << 48 | (uint64_t)p->input_count << 56);
-    ops_cache_key_append(signature,
-                         p->type_ab | (uint64_t)p->type_c << 8 | (uint64_t)p->index64 << 16 |
-                             (uint64_t)p->beta_is_zero << 17 | (uint64_t)p->swapped << 18 |
-                             (uint64_t)p->unit_c << 19 | (uint64_t)s->matrix << 24 |
-                             (uint64_t)s->flush << 26 | (uint64_t)p->whole << 20 |
-                             (uint64_t)p->alpha_is_one << 21 | (uint64_t)p->reduce_partials << 22 |
-                             (uint64_t)p->split_k << 23 | (uint64_t)p->scale_only << 32);
-    for (uint32_t i = 0; i < 3u + p->input_count; i++) {
-        uint64_t steps = i < 3 ? 0 : p->row_step[i - 3] | (uint64_t)p->column_step[i - 3] << 2;
-        uint32_t slot = p->slots[i];
-        ops_cache_key_append(signature, slot | (uint64_t)t->bindings.types[slot] << 8 |
-                                            (uint64_t)t->bindings.access[slot] << 16 | steps << 32);
-    }
-    if (p->epilogue) {
-        ops_cache_key_append(signature, p->epilogue->hash[0]);
-        ops_cache_key_append(signature, p->epilogue->hash[1]);
-    }
+    const ops_gemm_task *t = user;
+    ops_declare_bindings(b, &t->bindings);
+    ops_gemm_emit(b, &t->plan);
 }
 
 hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
 {
-    hal_status status = bind(context, t);
+    hal_status status = task_bind(context, t);
     if (status) {
         return status;
     }
@@ -304,25 +267,18 @@ hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
 
 hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
 {
-    ops_cache_key signature;
-    uint64_t key[2];
-    signature.count = 0;
-    sign(t, &signature);
-    *entry = ops_cache_find(context, &signature, key);
-    if (*entry) {
-        return HAL_OK;
+    const ops_gemm_plan *p = &t->plan;
+    ops_cache_key key;
+    ops_cache_key_begin(&key, OPS_FAMILY_GEMM);
+    ops_cache_key_append(&key, &p->tiles, sizeof *p - offsetof(ops_gemm_plan, tiles));
+    ops_bindings_key(&t->bindings, p->slots, 3u + p->input_count, &key);
+    if (p->epilogue) {
+        ops_cache_key_append(&key, p->epilogue->hash, sizeof p->epilogue->hash);
     }
-    hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create("gemm", &b);
-    if (status) {
-        return status;
-    }
-    ops_declare_bindings(b, &t->bindings);
-    ops_gemm_emit(b, &t->plan);
-    return ops_cache_build(context, key, b, entry);
+    return ops_cache_get(context, &key, "gemm", emit_task, t, entry);
 }
 
-/* One dispatch, or several where rows or batches are more than the grid can count. */
+/* Records one dispatch, or several where rows or batches exceed the grid. */
 hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry)
 {
     const uint32_t *limit = context->info->max_grid;
@@ -331,8 +287,8 @@ hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_ent
     uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
     if (columns > limit[0]) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_gemm: %u columns are too many for the grid of %s", t->work.n,
-                              context->info->name);
+                              "ops_gemm: c: expected fewer columns for the grid of %s, got %u",
+                              context->info->name, t->work.n);
     }
     for (uint64_t batch = 0; batch < t->product.batch; batch += limit[2]) {
         for (uint64_t row = 0; row < rows; row += limit[1]) {

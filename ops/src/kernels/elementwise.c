@@ -1,12 +1,15 @@
 /* The skeleton of elementwise kernels, see elementwise.h. */
 #include "elementwise.h"
 
-/* A row shorter than this many work-items is not worth a group of its own; lanes in lock-step,
- * which reach neighbours much faster than scattered elements, take several lines from there on. */
-#define LEAST_ROW 32u
-#define LEAST_LANES 48u
+#include <stddef.h>
 
-/* Lanes along x of a group that is a tile: a line of a cache. */
+/* Work-items along the innermost dimension from which kernels have rows instead of one flat index;
+ * on a CPU, whose lanes access neighbours much faster than scattered elements, work-items of a
+ * group that covers several lines. */
+#define MIN_ROW 32u
+#define MIN_LANES 48u
+
+/* Lanes along x of a group that is a tile: the elements of a cache line. */
 #define TILE_SIDE 16u
 
 static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
@@ -38,9 +41,9 @@ static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint
     return 1;
 }
 
-/* Whether a view's neighbours lie along the second innermost dimension: groups are then tiles, so
- * that the memory that one line brings near serves the next ones. */
-static int steps_across(const ops_space *space)
+/* Whether a view is contiguous along the second innermost dimension. Groups are then tiles, which
+ * reuse the cache lines that one line loads. */
+static int is_transposed(const ops_space *space)
 {
     for (uint32_t view = 0; view < space->view_count; view++) {
         int64_t inner = space->stride[view][space->rank - 1];
@@ -51,38 +54,38 @@ static int steps_across(const ops_space *space)
     return 0;
 }
 
-/* Groups of lanes that a row, or several, fill without idle ones where that can be. False when the
- * two innermost dimensions are too small together. */
-static int fit_lanes(const ops_space *space, ops_elementwise_plan *walk)
+/* Chooses groups that one line or several fill, without idle lanes if possible. False when the two
+ * innermost dimensions are too small. */
+static int plan_lanes(const ops_space *space, ops_elementwise_plan *plan)
 {
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     uint64_t lines = (uint64_t)space->size[space->rank - 2];
-    int tiled = steps_across(space);
-    uint32_t group = ops_even_share(inner, tiled ? TILE_SIDE : walk->group);
-    uint32_t together = tiled || group == inner ? ops_even_share(lines, walk->group / group) : 1;
-    if (group * together < LEAST_LANES) {
+    int tiled = is_transposed(space);
+    uint32_t group = ops_even_share(inner, tiled ? TILE_SIDE : plan->group);
+    uint32_t together = tiled || group == inner ? ops_even_share(lines, plan->group / group) : 1;
+    if (group * together < MIN_LANES) {
         return 0;
     }
-    walk->group = group;
-    walk->lines = together;
+    plan->group = group;
+    plan->lines = together;
     return 1;
 }
 
-/* Where each work-item is on its own, groups are whole 64s, as few of them idle as may be. */
+/* On a GPU, groups are multiples of 64 work-items, with as few idle ones as possible. */
 static hal_status plan_rows(const ops_context *context, const char *function,
-                            const ops_space *space, ops_elementwise_plan *walk)
+                            const ops_space *space, ops_elementwise_plan *plan)
 {
-    uint64_t items = (uint64_t)space->size[space->rank - 1] / walk->width +
-                     ((uint64_t)space->size[space->rank - 1] % walk->width != 0);
+    uint64_t items = (uint64_t)space->size[space->rank - 1] / plan->width +
+                     ((uint64_t)space->size[space->rank - 1] % plan->width != 0);
     uint64_t lines = (uint64_t)space->size[space->rank - 2];
     uint64_t rows = (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
-    uint64_t groups = (items + walk->group - 1) / walk->group;
+    uint64_t groups = (items + plan->group - 1) / plan->group;
     if (context->info->kind != HAL_DEVICE_CPU) {
         uint64_t even = ((items + groups - 1) / groups + 63) / 64 * 64;
-        walk->group = even < walk->group ? (uint32_t)even : walk->group;
-        groups = (items + walk->group - 1) / walk->group;
+        plan->group = even < plan->group ? (uint32_t)even : plan->group;
+        groups = (items + plan->group - 1) / plan->group;
     }
-    rows = rows / lines * ((lines + walk->lines - 1) / walk->lines);
+    rows = rows / lines * ((lines + plan->lines - 1) / plan->lines);
 
     const uint32_t *limit = context->info->max_grid;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
@@ -91,236 +94,237 @@ static hal_status plan_rows(const ops_context *context, const char *function,
             HAL_ERROR_UNSUPPORTED, "%s: %llu rows of %llu groups do not fit the grid of %s",
             function, (unsigned long long)rows, (unsigned long long)groups, context->info->name);
     }
-    walk->grid[0] = (uint32_t)groups;
-    walk->grid[1] = (uint32_t)((rows + layers - 1) / layers);
-    walk->grid[2] = (uint32_t)layers;
-    walk->grid_may_overrun = layers > 1;
+    plan->grid[0] = (uint32_t)groups;
+    plan->grid[1] = (uint32_t)((rows + layers - 1) / layers);
+    plan->grid[2] = (uint32_t)layers;
+    plan->grid_may_overrun = layers > 1;
     return HAL_OK;
 }
 
 /* The first element of a work-item: (group * size + local id) * width. */
-static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *walk, hal_type type,
+static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *plan, hal_type type,
                               hal_ir_value group)
 {
     hal_ir_value start =
-        hal_ir_mul(b, ops_value_cast(b, type, group), ops_index_constant(b, type, walk->group));
+        hal_ir_mul(b, ops_value_cast(b, type, group), ops_index_constant(b, type, plan->group));
     hal_ir_value item =
         hal_ir_add(b, start, ops_value_cast(b, type, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
-    return walk->width == 1 ? item : hal_ir_mul(b, item, ops_index_constant(b, type, walk->width));
+    return plan->width == 1 ? item : hal_ir_mul(b, item, ops_index_constant(b, type, plan->width));
 }
 
-/* Several lines to a group: the second innermost dimension comes from the group's place and the
- * work-item's y. Gives the number of the row. Dimension 0 has no length of its own among the
- * scalars: where it is the second innermost, what is left of the elements bounds it. */
-static hal_ir_value enter_lines(hal_ir_builder *b, const ops_elementwise_plan *walk,
-                                ops_element_iter *cursor, hal_ir_value group)
+/* With several lines per group, the second innermost coordinate comes from the group's number and
+ * the work-item's y. Returns the number of the row. The length of dimension 0 is not a scalar: it
+ * is computed from the number of elements. */
+static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                                     ops_element_iter *iter, hal_ir_value group)
 {
-    const ops_layout_values *values = cursor->values;
-    const ops_layout *layout = cursor->layout;
+    const ops_layout_values *values = iter->values;
+    const ops_layout *layout = iter->layout;
     uint32_t second = layout->rank - 2;
-    hal_ir_value count = ops_index_constant(b, values->type, walk->lines);
+    hal_ir_value count = ops_index_constant(b, values->type, plan->lines);
     hal_ir_value y = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
     hal_ir_value size = second ? values->size[second]
                                : hal_ir_div(b, values->total, values->size[layout->rank - 1]);
     hal_ir_value chunk = group, outer = HAL_IR_NONE;
     if (second > 0) {
-        hal_ir_value less = ops_index_constant(b, values->type, walk->lines - 1);
+        hal_ir_value less = ops_index_constant(b, values->type, plan->lines - 1);
         hal_ir_value chunks = hal_ir_div(b, hal_ir_add(b, size, less), count);
         outer = hal_ir_div(b, group, chunks);
         chunk = hal_ir_sub(b, group, hal_ir_mul(b, outer, chunks));
-        ops_layout_offset(b, layout, values, outer, second, cursor->index);
+        ops_layout_offset(b, layout, values, outer, second, iter->index);
     }
     hal_ir_value line = hal_ir_add(b, hal_ir_mul(b, chunk, count), y);
-    cursor->guard = hal_ir_and(b, cursor->guard, hal_ir_lt(b, line, size));
+    iter->guard = hal_ir_and(b, iter->guard, hal_ir_lt(b, line, size));
     for (uint32_t view = 0; view < layout->view_count; view++) {
         hal_ir_value step = hal_ir_mul(b, line, values->stride[view][second]);
-        cursor->index[view] = hal_ir_add(b, cursor->index[view], step);
+        iter->index[view] = hal_ir_add(b, iter->index[view], step);
     }
     return second ? hal_ir_add(b, hal_ir_mul(b, outer, size), line) : line;
 }
 
-/* The innermost dimension along x, the others by one linear index of y and z. */
-static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_element_iter *cursor,
+/* The innermost dimension along x; y and z number the rows. */
+static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
                       ops_elementwise_body body, const void *user)
 {
-    const ops_layout_values *values = cursor->values;
-    const ops_layout *layout = cursor->layout;
+    const ops_layout_values *values = iter->values;
+    const ops_layout *layout = iter->layout;
     uint32_t last = layout->rank - 1;
     hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
-    if (walk->grid_may_overrun) {
+    if (plan->grid_may_overrun) {
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
         row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
     }
-    hal_ir_value column = work_item(b, walk, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
-    cursor->guard = hal_ir_lt(b, column, values->size[last]);
-    if (walk->lines > 1) {
-        row = enter_lines(b, walk, cursor, row);
+    hal_ir_value column = work_item(b, plan, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
+    iter->guard = hal_ir_lt(b, column, values->size[last]);
+    if (plan->lines > 1) {
+        row = emit_line_number(b, plan, iter, row);
     } else {
-        ops_layout_offset(b, layout, values, row, last, cursor->index);
+        ops_layout_offset(b, layout, values, row, last, iter->index);
     }
     for (uint32_t view = 0; view < layout->view_count; view++) {
-        cursor->index[view] = ops_layout_step(b, layout, values, view, cursor->index[view], column);
+        iter->index[view] = ops_layout_step(b, layout, values, view, iter->index[view], column);
     }
-    if (walk->grid_may_overrun) {
+    if (plan->grid_may_overrun) {
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
-        cursor->guard = hal_ir_and(b, cursor->guard, hal_ir_lt(b, start, values->total));
+        iter->guard = hal_ir_and(b, iter->guard, hal_ir_lt(b, start, values->total));
     }
-    body(b, cursor, user);
+    body(b, iter, user);
 }
 
-/* One by one what is left of a space of rank 1. */
-static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *walk,
-                      const ops_element_iter *cursor, hal_ir_value first, ops_elementwise_body body,
+/* The last elements of a flat kernel, one by one. */
+static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                      const ops_element_iter *iter, hal_ir_value first, ops_elementwise_body body,
                       const void *user)
 {
-    hal_type type = cursor->values->type;
+    hal_type type = iter->values->type;
     hal_ir_value i =
-        hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, walk->width - 1), hal_ir_u32(b, 1));
+        hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, plan->width - 1), hal_ir_u32(b, 1));
     hal_ir_value step = ops_value_cast(b, type, i);
-    ops_element_iter single = *cursor;
+    ops_element_iter single = *iter;
     single.width = 1;
-    single.guard = hal_ir_lt(b, hal_ir_add(b, first, step), cursor->values->total);
-    for (uint32_t view = 0; view < walk->layout.view_count; view++) {
+    single.guard = hal_ir_lt(b, hal_ir_add(b, first, step), iter->values->total);
+    for (uint32_t view = 0; view < plan->layout.view_count; view++) {
         single.index[view] =
-            ops_layout_step(b, cursor->layout, cursor->values, view, cursor->index[view], step);
+            ops_layout_step(b, iter->layout, iter->values, view, iter->index[view], step);
     }
     body(b, &single, user);
     hal_ir_end(b);
 }
 
-/* All dimensions by one linear index. */
-static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *walk, ops_element_iter *cursor,
+/* One linear index for all dimensions. */
+static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
                       ops_elementwise_body body, const void *user)
 {
-    const ops_layout_values *values = cursor->values;
-    hal_ir_value first = work_item(b, walk, values->type, ops_index_group(b));
-    ops_layout_offset(b, cursor->layout, values, first, walk->layout.rank, cursor->index);
-    if (!walk->tail) {
-        cursor->guard = hal_ir_lt(b, first, values->total);
-        body(b, cursor, user);
+    const ops_layout_values *values = iter->values;
+    hal_ir_value first = work_item(b, plan, values->type, ops_index_group(b));
+    ops_layout_offset(b, iter->layout, values, first, plan->layout.rank, iter->index);
+    if (!plan->tail) {
+        iter->guard = hal_ir_lt(b, first, values->total);
+        body(b, iter, user);
         return;
     }
-    hal_ir_value end = hal_ir_add(b, first, ops_index_constant(b, values->type, walk->width));
+    hal_ir_value end = hal_ir_add(b, first, ops_index_constant(b, values->type, plan->width));
     hal_ir_if(b, hal_ir_le(b, end, values->total));
-    cursor->guard = HAL_IR_NONE;
-    body(b, cursor, user);
+    iter->guard = HAL_IR_NONE;
+    body(b, iter, user);
     hal_ir_else(b);
-    emit_tail(b, walk, cursor, first, body, user);
+    emit_tail(b, plan, iter, first, body, user);
     hal_ir_end(b);
 }
 
 hal_status ops_elementwise_plan_init(const ops_context *context, const char *function,
                                      const ops_space *space, uint32_t widest,
                                      const uint64_t *starts, uint32_t reserved, int64_t reach,
-                                     ops_elementwise_plan *walk)
+                                     ops_elementwise_plan *plan)
 {
     const hal_device_info *info = context->info;
-    ops_layout_choose(context, space, reserved, reach, &walk->layout);
-    /* Lanes of a processor run side by side through neighbouring elements already. */
-    int lanes = info->kind == HAL_DEVICE_CPU;
-    walk->width = lanes ? 1 : usable_width(space, widest, starts);
-    walk->group = info->preferred_group;
-    walk->group = walk->group < info->max_group_items ? walk->group : info->max_group_items;
-    walk->group = walk->group < info->max_group_size[0] ? walk->group : info->max_group_size[0];
-    walk->lines = 1;
-    walk->grid_may_overrun = 0;
-    walk->tail = 0;
-    /* Few elements are spread over the units first: each then has less to do, and less code. */
-    const uint64_t items = (uint64_t)ops_space_elements(space);
-    while (walk->width > 1 && items < (uint64_t)walk->width * walk->group * info->compute_units) {
-        walk->width /= 2;
+    ops_layout_choose(context, space, reserved, reach, &plan->layout);
+    /* The lanes of a CPU are vector elements already. */
+    const int is_cpu = info->kind == HAL_DEVICE_CPU;
+    plan->width = is_cpu ? 1 : usable_width(space, widest, starts);
+    plan->group = ops_group_items(info);
+    plan->lines = 1;
+    plan->rows = plan->grid_may_overrun = 0;
+    plan->tail = 0;
+    /* Few elements are spread over the compute units first. */
+    const uint64_t total = (uint64_t)ops_space_elements(space);
+    while (plan->width > 1 && total < (uint64_t)plan->width * plan->group * info->compute_units) {
+        plan->width /= 2;
     }
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    walk->rows =
-        space->rank > 1 && (lanes ? fit_lanes(space, walk) : inner / walk->width >= LEAST_ROW);
-    if (walk->rows) {
-        return plan_rows(context, function, space, walk);
+    plan->rows =
+        space->rank > 1 && (is_cpu ? plan_lanes(space, plan) : inner / plan->width >= MIN_ROW);
+    if (plan->rows) {
+        return plan_rows(context, function, space, plan);
     }
-    uint64_t total = (uint64_t)ops_space_elements(space);
-    walk->tail = total % walk->width != 0;
-    if (lanes && total < walk->group) {
-        walk->group = (uint32_t)total; /* no idle lanes, which cost as much as busy ones */
+    plan->tail = total % plan->width != 0;
+    if (is_cpu && total < plan->group) {
+        plan->group = (uint32_t)total; /* idle lanes cost as much as busy ones */
     }
-    uint64_t step = (uint64_t)walk->group * walk->width;
-    return ops_grid_spread(context, function, (total + step - 1) / step, walk->grid);
+    uint64_t step = (uint64_t)plan->group * plan->width;
+    return ops_grid_spread(context, function, (total + step - 1) / step, plan->grid);
 }
 
-void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *walk,
-                         ops_cache_key *signature)
+void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
+                         ops_cache_key *key)
 {
-    ops_cache_key_append(signature, walk->width | (uint64_t)walk->rows << 8 |
-                                        (uint64_t)walk->tail << 9 |
-                                        (uint64_t)walk->grid_may_overrun << 10 |
-                                        (uint64_t)walk->lines << 16 | (uint64_t)walk->group << 32);
-    ops_layout_key(space, &walk->layout, signature);
+    const size_t before = offsetof(ops_elementwise_plan, width);
+    ops_layout_key(space, &plan->layout, key);
+    ops_cache_key_append(key, &plan->width, offsetof(ops_elementwise_plan, grid) - before);
+}
+
+uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size)
+{
+    const uint32_t bytes = context->info->max_vector_bytes;
+    return (bytes < 16 ? bytes : 16) / size;
 }
 
 void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
-                             const ops_elementwise_plan *walk, ops_layout_values *values)
+                             const ops_elementwise_plan *plan, ops_layout_values *values)
 {
-    hal_ir_group_size(b, walk->group, walk->lines, 1);
-    ops_layout_declare(b, space, &walk->layout, values);
+    hal_ir_group_size(b, plan->group, plan->lines, 1);
+    ops_layout_declare(b, space, &plan->layout, values);
 }
 
-void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *walk,
+void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
                           const ops_layout_values *values, ops_elementwise_body body,
                           const void *user)
 {
-    ops_element_iter cursor;
-    cursor.width = walk->width;
-    cursor.layout = &walk->layout;
-    cursor.values = values;
-    for (uint32_t view = 0; view < walk->layout.view_count; view++) {
-        cursor.index[view] = values->base[view];
+    ops_element_iter iter;
+    iter.width = plan->width;
+    iter.layout = &plan->layout;
+    iter.values = values;
+    for (uint32_t view = 0; view < plan->layout.view_count; view++) {
+        iter.index[view] = values->base[view];
     }
-    if (walk->rows) {
-        emit_rows(b, walk, &cursor, body, user);
+    if (plan->rows) {
+        emit_rows(b, plan, &iter, body, user);
     } else {
-        emit_flat(b, walk, &cursor, body, user);
+        emit_flat(b, plan, &iter, body, user);
     }
 }
 
-hal_ir_value ops_element_index(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
-                               uint32_t element)
+/* The index of a work-item's element in a view. */
+static hal_ir_value element_index(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
+                                  uint32_t element)
 {
     if (element == 0) {
-        return cursor->index[view];
+        return iter->index[view];
     }
-    return ops_layout_step(b, cursor->layout, cursor->values, view, cursor->index[view],
-                           ops_index_constant(b, cursor->values->type, element));
+    return ops_layout_step(b, iter->layout, iter->values, view, iter->index[view],
+                           ops_index_constant(b, iter->values->type, element));
 }
 
-void ops_element_load(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
+void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                       hal_ir_memory_id memory, hal_ir_value *elements)
 {
-    uint32_t inner = cursor->layout->inner[view];
-    if (inner == OPS_INNER_ONE && cursor->width > 1) {
+    uint32_t inner = iter->layout->inner[view];
+    if (inner == OPS_INNER_ONE && iter->width > 1) {
         hal_ir_value vector =
-            hal_ir_load_wide(b, memory, cursor->index[view], 0, cursor->width, cursor->guard);
-        for (uint32_t i = 0; i < cursor->width; i++) {
+            hal_ir_load_wide(b, memory, iter->index[view], 0, iter->width, iter->guard);
+        for (uint32_t i = 0; i < iter->width; i++) {
             elements[i] = hal_ir_extract(b, vector, i);
         }
         return;
     }
-    for (uint32_t i = 0; i < cursor->width; i++) {
-        elements[i] = inner == OPS_INNER_ZERO && i > 0
-                          ? elements[0]
-                          : hal_ir_load_wide(b, memory, ops_element_index(b, cursor, view, i), 0, 1,
-                                             cursor->guard);
+    for (uint32_t i = 0; i < iter->width; i++) {
+        elements[i] =
+            inner == OPS_INNER_ZERO && i > 0
+                ? elements[0]
+                : hal_ir_load_wide(b, memory, element_index(b, iter, view, i), 0, 1, iter->guard);
     }
 }
 
-void ops_element_store(hal_ir_builder *b, const ops_element_iter *cursor, uint32_t view,
+void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                        hal_ir_memory_id memory, const hal_ir_value *elements)
 {
-    if (cursor->layout->inner[view] == OPS_INNER_ONE && cursor->width > 1) {
-        hal_ir_value vector = hal_ir_pack(b, cursor->width, elements);
-        hal_ir_store_wide(b, memory, cursor->index[view], 0, cursor->guard, vector);
+    if (iter->layout->inner[view] == OPS_INNER_ONE && iter->width > 1) {
+        hal_ir_value vector = hal_ir_pack(b, iter->width, elements);
+        hal_ir_store_wide(b, memory, iter->index[view], 0, iter->guard, vector);
         return;
     }
-    for (uint32_t i = 0; i < cursor->width; i++) {
-        hal_ir_store_wide(b, memory, ops_element_index(b, cursor, view, i), 0, cursor->guard,
-                          elements[i]);
+    for (uint32_t i = 0; i < iter->width; i++) {
+        hal_ir_store_wide(b, memory, element_index(b, iter, view, i), 0, iter->guard, elements[i]);
     }
 }

@@ -4,17 +4,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Shorter axes are walked by one work-item each: lanes in lock-step pay little for reading far
- * apart, and much for adding up what they hold. */
-#define LEAST_SHARED_AXIS 8
-#define LEAST_SHARED_AXIS_LANES 256
-#define LEAST_WIDE_AXIS 16384
+/* Length of a contiguous axis from which the work-items of a group share it; on a CPU, strided
+ * loads cost little and combining the lanes' values costs much. */
+#define MIN_SHARED_AXIS 8
+#define MIN_SHARED_AXIS_CPU 256
+#define MIN_WIDE_AXIS_CPU 16384
 
-/* Steps along the axis from which work-items share them, where they could each have an output. */
-#define LEAST_SHARED_STEPS 8
-#define LEAST_SHARED_STEPS_LANES 512
+/* Steps along the axis from which work-items share an output that is contiguous with others. */
+#define MIN_SHARED_STEPS 8
+#define MIN_SHARED_STEPS_CPU 512
 
-/* At least 1, however little there may be. */
+/* `size` halved until it is at most `most`; at least 1. */
 static uint32_t halved_to(uint32_t size, uint32_t most)
 {
     while (size > 1 && size > most) {
@@ -32,50 +32,50 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
     return size;
 }
 
-/* The axis is what lies close in memory: work-items side by side along it. */
-static void team_along(const hal_device_info *info, int64_t outputs, int64_t length, uint32_t items,
-                       ops_reduce_layout *team)
+/* For an axis that is contiguous in memory. */
+static void group_along_axis(const hal_device_info *info, int64_t outputs, int64_t length,
+                             uint32_t items, ops_reduce_layout *group)
 {
-    int lanes = info->kind == HAL_DEVICE_CPU;
-    if (lanes ? outputs >= 64 && length < LEAST_SHARED_AXIS_LANES
-              : outputs > 1 && length <= LEAST_SHARED_AXIS) {
-        team->outputs = lanes ? ops_even_share((uint64_t)outputs, items)
-                              : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
+    const int is_cpu = info->kind == HAL_DEVICE_CPU;
+    if (is_cpu ? outputs >= 64 && length < MIN_SHARED_AXIS_CPU
+               : outputs > 1 && length <= MIN_SHARED_AXIS) {
+        group->outputs = is_cpu ? ops_even_share((uint64_t)outputs, items)
+                                : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
         return;
     }
-    team->axis_first = 1;
-    if (lanes) {
-        /* Adding up what many lanes hold costs more than a few more steps along the axis. */
-        team->along = length < LEAST_WIDE_AXIS ? 64 : 256;
-        team->along = team->along < items ? team->along : items;
+    group->axis_first = 1;
+    if (is_cpu) {
+        /* Combining the values of many lanes costs more than a few more steps along the axis. */
+        group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
+        group->along = group->along < items ? group->along : items;
         return;
     }
-    team->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
+    group->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
     if (outputs > 1) {
-        team->outputs = power_of_two((uint64_t)outputs, 1, items / team->along);
+        group->outputs = power_of_two((uint64_t)outputs, 1, items / group->along);
     }
 }
 
-/* The outputs are what lies close: work-items side by side across them. */
-static void team_across(const hal_device_info *info, const ops_space *space, int64_t length,
-                        uint32_t items, ops_reduce_layout *team)
+/* For outputs that are contiguous in memory. */
+static void group_across_outputs(const hal_device_info *info, const ops_space *space,
+                                 int64_t length, uint32_t items, ops_reduce_layout *group)
 {
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     if (info->kind == HAL_DEVICE_CPU) {
-        team->outputs = ops_even_share(inner, items);
-        team->rows = space->rank > 1;
+        group->outputs = ops_even_share(inner, items);
+        group->rows = space->rank > 1;
     } else {
-        team->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
-        team->rows = space->rank > 1 && inner >= 32;
+        group->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
+        group->rows = space->rank > 1 && inner >= 32;
     }
-    uint32_t spare = items / team->outputs;
-    int64_t worth = info->kind == HAL_DEVICE_CPU ? LEAST_SHARED_STEPS_LANES : LEAST_SHARED_STEPS;
-    while (2 * team->along <= spare && length >= worth * team->along) {
-        team->along *= 2;
+    uint32_t spare = items / group->outputs;
+    int64_t worth = info->kind == HAL_DEVICE_CPU ? MIN_SHARED_STEPS_CPU : MIN_SHARED_STEPS;
+    while (2 * group->along <= spare && length >= worth * group->along) {
+        group->along *= 2;
     }
 }
 
-static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest)
+static hal_ir_value extreme_value(hal_ir_builder *b, hal_type type, int lowest)
 {
     switch (type) {
     case HAL_TYPE_I32:
@@ -91,7 +91,8 @@ static hal_ir_value extreme(hal_ir_builder *b, hal_type type, int lowest)
     }
 }
 
-static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state, uint32_t mask)
+static ops_state state_shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state,
+                               uint32_t mask)
 {
     ops_state other = {hal_ir_shuffle_xor(b, state.value, mask), HAL_IR_NONE};
     if (kind == OPS_REDUCE_ARGMAX) {
@@ -100,7 +101,7 @@ static ops_state shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state,
     return other;
 }
 
-static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+static void state_store(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
                         hal_ir_value index, hal_ir_value guard, ops_state state)
 {
     hal_ir_store_wide(b, shared.values, index, 0, guard, state.value);
@@ -109,7 +110,7 @@ static void store_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory s
     }
 }
 
-static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+static ops_state state_load(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
                             hal_ir_value index)
 {
     ops_state state = {hal_ir_load(b, shared.values, index), HAL_IR_NONE};
@@ -119,64 +120,65 @@ static ops_state load_state(hal_ir_builder *b, ops_reduction kind, ops_fold_memo
     return state;
 }
 
-/* A tree through shared memory: the upper half of the members is added to the lower one. */
-static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *team,
-                                const ops_reduce_lane *member, ops_reduction kind, ops_state state,
+/* A tree through shared memory: the upper half of the work-items is folded into the lower one. */
+static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *group,
+                                const ops_reduce_lane *lane, ops_reduction kind, ops_state state,
                                 ops_fold_memory shared)
 {
-    hal_ir_value row = hal_ir_mul(b, member->q, hal_ir_u32(b, team->outputs));
-    hal_ir_value own = hal_ir_add(b, row, member->p);
-    store_state(b, kind, shared, own, HAL_IR_NONE, state);
+    hal_ir_value row = hal_ir_mul(b, lane->q, hal_ir_u32(b, group->outputs));
+    hal_ir_value own = hal_ir_add(b, row, lane->p);
+    state_store(b, kind, shared, own, HAL_IR_NONE, state);
     hal_ir_barrier(b);
-    for (uint32_t half = team->along / 2; half > 0; half /= 2) {
-        hal_ir_if(b, hal_ir_lt(b, member->q, hal_ir_u32(b, half)));
-        hal_ir_value other = hal_ir_add(b, own, hal_ir_u32(b, half * team->outputs));
+    for (uint32_t half = group->along / 2; half > 0; half /= 2) {
+        hal_ir_if(b, hal_ir_lt(b, lane->q, hal_ir_u32(b, half)));
+        hal_ir_value other = hal_ir_add(b, own, hal_ir_u32(b, half * group->outputs));
         ops_state sum =
-            ops_fold(b, kind, load_state(b, kind, shared, own), load_state(b, kind, shared, other));
-        store_state(b, kind, shared, own, HAL_IR_NONE, sum);
+            ops_fold(b, kind, state_load(b, kind, shared, own), state_load(b, kind, shared, other));
+        state_store(b, kind, shared, own, HAL_IR_NONE, sum);
         hal_ir_end(b);
         hal_ir_barrier(b);
     }
-    return load_state(b, kind, shared, member->p);
+    return state_load(b, kind, shared, lane->p);
 }
 
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
-                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *team)
+                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *group)
 {
     const hal_device_info *info = context->info;
     int64_t outputs = ops_space_elements(space);
     int64_t across = llabs(space->stride[lead][space->rank - 1]);
     int64_t along = llabs(axis->stride[lead]);
     const uint32_t items = halved_to(256, info->max_group_items);
-    *team = (ops_reduce_layout){1, 1, 0, 0, 0, 0};
+    *group = (ops_reduce_layout){.outputs = 1, .along = 1};
     if (outputs == 1 || across == 0 || along < across) {
-        team_along(info, outputs, axis->length, items, team);
+        group_along_axis(info, outputs, axis->length, items, group);
     } else {
-        team_across(info, space, axis->length, items, team);
+        group_across_outputs(info, space, axis->length, items, group);
     }
-    /* The folds by halves need a power of two along the axis; the outputs may be any number. */
+    /* fold_by_halves needs a power of two along the axis. */
     const uint32_t *limit = info->max_group_size;
-    team->along = halved_to(team->along, limit[team->axis_first ? 0 : 1]);
-    if (team->outputs > limit[team->axis_first ? 1 : 0]) {
-        team->outputs = limit[team->axis_first ? 1 : 0];
+    group->along = halved_to(group->along, limit[group->axis_first ? 0 : 1]);
+    if (group->outputs > limit[group->axis_first ? 1 : 0]) {
+        group->outputs = limit[group->axis_first ? 1 : 0];
     }
     uint32_t lanes = info->subgroup_width;
-    if (team->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
-        team->subgroup = team->along < lanes ? team->along : lanes;
+    if (group->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
+        group->subgroup = group->along < lanes ? group->along : lanes;
     }
 }
 
 hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
-                                  const ops_space *space, ops_reduce_layout *team, uint32_t grid[3])
+                                  const ops_space *space, ops_reduce_layout *group,
+                                  uint32_t grid[3])
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
-    if (!team->rows) {
-        return ops_grid_spread(context, function, (outputs + team->outputs - 1) / team->outputs,
+    if (!group->rows) {
+        return ops_grid_spread(context, function, (outputs + group->outputs - 1) / group->outputs,
                                grid);
     }
     const uint32_t *limit = context->info->max_grid;
     uint64_t inner = (uint64_t)space->size[space->rank - 1], rows = outputs / inner;
-    uint64_t columns = (inner + team->outputs - 1) / team->outputs;
+    uint64_t columns = (inner + group->outputs - 1) / group->outputs;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
     if (columns > limit[0] || layers > limit[2]) {
         return hal_status_set(
@@ -186,64 +188,56 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     grid[0] = (uint32_t)columns;
     grid[1] = (uint32_t)((rows + layers - 1) / layers);
     grid[2] = (uint32_t)layers;
-    team->grid_may_overrun = layers > 1;
+    group->grid_may_overrun = layers > 1;
     return HAL_OK;
 }
 
-void ops_reduce_layout_key(const ops_reduce_layout *team, ops_cache_key *signature)
+void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *group)
 {
-    ops_cache_key_append(signature,
-                         team->outputs | (uint64_t)team->along << 16 |
-                             (uint64_t)team->subgroup << 32 | (uint64_t)team->axis_first << 48 |
-                             (uint64_t)team->rows << 49 | (uint64_t)team->grid_may_overrun << 50);
+    hal_ir_group_size(b, group->axis_first ? group->along : group->outputs,
+                      group->axis_first ? group->outputs : group->along, 1);
 }
 
-void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *team)
-{
-    hal_ir_group_size(b, team->axis_first ? team->along : team->outputs,
-                      team->axis_first ? team->outputs : team->along, 1);
-}
-
-void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *team,
+void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
                             const ops_layout *layout, const ops_layout_values *values,
-                            ops_reduce_lane *member)
+                            ops_reduce_lane *lane)
 {
-    uint32_t axis_dimension = team->axis_first ? 0 : 1;
+    uint32_t axis_dimension = group->axis_first ? 0 : 1;
     hal_ir_value zero = hal_ir_u32(b, 0);
-    member->q = team->along > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, axis_dimension) : zero;
-    member->p = team->outputs > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1 - axis_dimension) : zero;
-    uint32_t x_items = team->axis_first ? team->along : team->outputs;
-    hal_ir_value x = team->axis_first ? member->q : member->p;
-    hal_ir_value y = team->axis_first ? member->p : member->q;
-    member->item = hal_ir_add(b, hal_ir_mul(b, y, hal_ir_u32(b, x_items)), x);
+    lane->q = group->along > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, axis_dimension) : zero;
+    lane->p = group->outputs > 1 ? hal_ir_id(b, HAL_IR_LOCAL_ID, 1 - axis_dimension) : zero;
+    uint32_t x_items = group->axis_first ? group->along : group->outputs;
+    hal_ir_value x = group->axis_first ? lane->q : lane->p;
+    hal_ir_value y = group->axis_first ? lane->p : lane->q;
+    lane->item = hal_ir_add(b, hal_ir_mul(b, y, hal_ir_u32(b, x_items)), x);
 
     for (uint32_t view = 0; view < layout->view_count; view++) {
-        member->index[view] = values->base[view];
+        lane->index[view] = values->base[view];
     }
-    hal_ir_value group = team->rows ? hal_ir_id(b, HAL_IR_GROUP_ID, 0) : ops_index_group(b);
-    hal_ir_value output = ops_value_cast(b, values->type, group);
-    if (team->outputs > 1) {
-        output = hal_ir_mul(b, output, ops_index_constant(b, values->type, team->outputs));
-        output = hal_ir_add(b, output, ops_value_cast(b, values->type, member->p));
+    hal_ir_value group_id = group->rows ? hal_ir_id(b, HAL_IR_GROUP_ID, 0) : ops_index_group(b);
+    hal_ir_value output = ops_value_cast(b, values->type, group_id);
+    if (group->outputs > 1) {
+        output = hal_ir_mul(b, output, ops_index_constant(b, values->type, group->outputs));
+        output = hal_ir_add(b, output, ops_value_cast(b, values->type, lane->p));
     }
-    if (!team->rows) {
-        member->inside = hal_ir_lt(b, output, values->total);
-        ops_layout_offset(b, layout, values, output, layout->rank, member->index);
+    if (!group->rows) {
+        lane->inside = hal_ir_lt(b, output, values->total);
+        ops_layout_offset(b, layout, values, output, layout->rank, lane->index);
         return;
     }
     uint32_t last = layout->rank - 1;
     hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
-    member->inside = hal_ir_lt(b, output, values->size[last]);
-    if (team->grid_may_overrun) {
+    lane->inside = hal_ir_lt(b, output, values->size[last]);
+    if (group->grid_may_overrun) {
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
         row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
-        member->inside = hal_ir_and(b, member->inside, hal_ir_lt(b, start, values->total));
+        lane->inside = hal_ir_and(b, lane->inside, hal_ir_lt(b, start, values->total));
     }
-    ops_layout_offset(b, layout, values, row, last, member->index);
+    ops_layout_offset(b, layout, values, row, last, lane->index);
     for (uint32_t view = 0; view < layout->view_count; view++) {
-        member->index[view] = ops_layout_step(b, layout, values, view, member->index[view], output);
+        lane->index[view] = ops_layout_step(b, layout, values, view, lane->index[view], output);
     }
 }
 
@@ -254,9 +248,7 @@ void ops_axis_take(ops_space *space, uint32_t axis, ops_axis *out)
     for (uint32_t view = 0; view < space->view_count; view++) {
         int64_t stride = out->length > 1 ? out->stride[view] : 0;
         out->stride[view] = stride;
-        out->step[view] = (uint8_t)(stride == 0   ? OPS_INNER_ZERO
-                                    : stride == 1 ? OPS_INNER_ONE
-                                                  : OPS_INNER_ANY);
+        out->step[view] = ops_inner_step(stride);
     }
 }
 
@@ -270,13 +262,12 @@ int64_t ops_axis_reach(const ops_axis *axis, uint32_t view_count)
     return reach;
 }
 
-void ops_axis_key(const ops_axis *axis, uint32_t view_count, ops_cache_key *signature)
+void ops_fold_key(const ops_space *space, const ops_layout *layout, const ops_reduce_layout *group,
+                  const ops_axis *axis, ops_cache_key *key)
 {
-    uint64_t steps = 0;
-    for (uint32_t view = 0; view < view_count; view++) {
-        steps = steps << 2 | axis->step[view];
-    }
-    ops_cache_key_append(signature, steps);
+    ops_layout_key(space, layout, key);
+    ops_cache_key_append(key, group, sizeof *group);
+    ops_cache_key_append(key, axis->step, layout->view_count);
 }
 
 void ops_axis_put(const ops_axis *axis, const ops_layout *layout, ops_block *block)
@@ -316,13 +307,13 @@ ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type
     ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
     switch (kind) {
     case OPS_REDUCE_MAX:
-        state.value = extreme(b, type, 1);
+        state.value = extreme_value(b, type, 1);
         break;
     case OPS_REDUCE_MIN:
-        state.value = extreme(b, type, 0);
+        state.value = extreme_value(b, type, 0);
         break;
     case OPS_REDUCE_ARGMAX:
-        state.value = extreme(b, type, 1);
+        state.value = extreme_value(b, type, 1);
         state.place = hal_ir_u32(b, UINT32_MAX);
         break;
     default:
@@ -364,12 +355,12 @@ ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state
     return state;
 }
 
-ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *team,
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *group,
                                 ops_reduction kind, hal_type type)
 {
     ops_fold_memory shared = {HAL_IR_NONE, HAL_IR_NONE};
-    if (team->along > (team->subgroup ? team->subgroup : 1)) {
-        uint32_t count = team->outputs * team->along;
+    if (group->along > (group->subgroup ? group->subgroup : 1)) {
+        uint32_t count = group->outputs * group->along;
         shared.values = hal_ir_shared(b, "values", type, count);
         if (kind == OPS_REDUCE_ARGMAX) {
             shared.places = hal_ir_shared(b, "places", HAL_TYPE_U32, count);
@@ -378,30 +369,30 @@ ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *team
     return shared;
 }
 
-ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *team,
-                         const ops_reduce_lane *member, ops_reduction kind, ops_state state,
+ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
+                         const ops_reduce_lane *lane, ops_reduction kind, ops_state state,
                          ops_fold_memory shared)
 {
-    for (uint32_t mask = 1; mask < team->subgroup; mask *= 2) {
-        state = ops_fold(b, kind, state, shuffle(b, kind, state, mask));
+    for (uint32_t mask = 1; mask < group->subgroup; mask *= 2) {
+        state = ops_fold(b, kind, state, state_shuffle(b, kind, state, mask));
     }
-    uint32_t lanes = team->subgroup ? team->subgroup : 1;
-    if (team->along == lanes) {
+    uint32_t lanes = group->subgroup ? group->subgroup : 1;
+    if (group->along == lanes) {
         return state;
     }
     if (lanes == 1) {
-        return fold_by_halves(b, team, member, kind, state, shared);
+        return fold_by_halves(b, group, lane, kind, state, shared);
     }
-    /* All members write what their subgroup has, which is cheaper than asking who should, and fold
-     * one value of each subgroup in the same order. */
-    uint32_t parts = team->along / lanes;
-    hal_ir_value start = hal_ir_mul(b, member->p, hal_ir_u32(b, team->along));
-    store_state(b, kind, shared, member->item, HAL_IR_NONE, state);
+    /* Every work-item stores its subgroup's value, which is cheaper than a branch, and folds one
+     * value of each subgroup in the same order. */
+    uint32_t parts = group->along / lanes;
+    hal_ir_value start = hal_ir_mul(b, lane->p, hal_ir_u32(b, group->along));
+    state_store(b, kind, shared, lane->item, HAL_IR_NONE, state);
     hal_ir_barrier(b);
-    state = load_state(b, kind, shared, start);
+    state = state_load(b, kind, shared, start);
     for (uint32_t i = 1; i < parts; i++) {
         hal_ir_value index = hal_ir_add(b, start, hal_ir_u32(b, i * lanes));
-        state = ops_fold(b, kind, state, load_state(b, kind, shared, index));
+        state = ops_fold(b, kind, state, state_load(b, kind, shared, index));
     }
     return state;
 }

@@ -1,4 +1,4 @@
-/* Pointwise expressions as kernels of their own, and the everyday functions made of them. */
+/* Pointwise expressions as kernels, and the common functions made of them. */
 #include "tensor/overlap.h"
 #include "cast.h"
 #include "functions.h"
@@ -8,20 +8,23 @@
 
 #include <string.h>
 
-/* A call in flight: what to compute, on what, and how to name it in messages. */
-typedef struct call {
+/* The arguments of a call, and their names in messages. */
+typedef struct pointwise_call {
     const char *function;
     const ops_expression *expression;
     const ops_tensor *inputs, *outputs;
     uint32_t input_count, output_count;
     const char *const *input_names, *const *output_names;
-} call;
+} pointwise_call;
 
-/* What the kernel's body needs: the binding of every tensor, inputs first. */
-typedef struct body_plan {
+/* A kernel and its dispatch. Views are numbered inputs first. */
+typedef struct pointwise_plan {
     const ops_expression *expression;
-    uint8_t slots[OPS_MAX_INPUTS + OPS_MAX_OUTPUTS];
-} body_plan;
+    uint8_t slots[OPS_MAX_INPUTS + OPS_MAX_OUTPUTS]; /* bindings of the views */
+    ops_bindings bindings;
+    ops_space space;
+    ops_elementwise_plan plan;
+} pointwise_plan;
 
 static const char *const numbered_inputs[OPS_MAX_INPUTS] = {
     "inputs[0]",  "inputs[1]",  "inputs[2]",  "inputs[3]", "inputs[4]",  "inputs[5]",
@@ -32,30 +35,30 @@ static const char *const numbered_outputs[OPS_MAX_OUTPUTS] = {
     "outputs[4]", "outputs[5]", "outputs[6]", "outputs[7]"};
 static const char *const names_xyz[] = {"x", "y", "z"};
 
-static hal_status check_types(const call *c)
+static hal_status check_types(const pointwise_call *c)
 {
     const ops_expression *e = c->expression;
     char text[OPS_TEXT_BYTES];
     for (uint32_t i = 0; i < c->input_count; i++) {
         if (hal_type_of_value(c->inputs[i].type) != e->inputs[i]) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s, %s, does not fit the expression, whose input %u is %s",
-                                  c->function, c->input_names[i], ops_describe(&c->inputs[i], text),
-                                  i, hal_type_name(e->inputs[i]));
+                                  "%s: %s: expected %s, as input %u of the expression, got %s",
+                                  c->function, c->input_names[i], hal_type_name(e->inputs[i]), i,
+                                  ops_describe(&c->inputs[i], text));
         }
     }
     for (uint32_t i = 0; i < c->output_count; i++) {
         if (hal_type_of_value(c->outputs[i].type) != e->outputs[i]) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s, %s, does not fit the result, which is %s", c->function,
-                                  c->output_names[i], ops_describe(&c->outputs[i], text),
-                                  hal_type_name(e->outputs[i]));
+                                  "%s: %s: expected %s, as the result is, got %s", c->function,
+                                  c->output_names[i], hal_type_name(e->outputs[i]),
+                                  ops_describe(&c->outputs[i], text));
         }
     }
     return HAL_OK;
 }
 
-static hal_status check_overlaps(const call *c)
+static hal_status check_overlaps(const pointwise_call *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
         const ops_tensor *out = &c->outputs[i];
@@ -69,14 +72,14 @@ static hal_status check_overlaps(const call *c)
         }
         if (other) {
             return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s overlaps %s without being the same view of the buffer",
+                                  "%s: %s: expected %s itself or other memory, got an overlap",
                                   c->function, c->output_names[i], other);
         }
     }
     return HAL_OK;
 }
 
-static hal_status check_call(const ops_context *context, const call *c)
+static hal_status check_call(const ops_context *context, const pointwise_call *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
         hal_status status =
@@ -87,9 +90,9 @@ static hal_status check_call(const ops_context *context, const call *c)
         if (!ops_same_shape(&c->outputs[i], &c->outputs[0])) {
             char text[2][OPS_TEXT_BYTES];
             return hal_status_set(
-                HAL_ERROR_INVALID_ARGUMENT, "%s: the outputs differ in shape: %s is %s, %s is %s",
-                c->function, c->output_names[0], ops_describe(&c->outputs[0], text[0]),
-                c->output_names[i], ops_describe(&c->outputs[i], text[1]));
+                HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected the shape of %s %s, got %s",
+                c->function, c->output_names[i], c->output_names[0],
+                ops_describe(&c->outputs[0], text[0]), ops_describe(&c->outputs[i], text[1]));
         }
     }
     const ops_tensor *out = &c->outputs[0];
@@ -108,56 +111,58 @@ static hal_status check_call(const ops_context *context, const call *c)
     return status ? status : check_overlaps(c);
 }
 
-static hal_status bind_tensors(const ops_context *context, const call *c, ops_bindings *bindings,
-                               body_plan *plan, ops_space *space)
+static hal_status plan_bind(const ops_context *context, const pointwise_call *c, pointwise_plan *p)
 {
-    uint32_t count = c->input_count + c->output_count;
-    bindings->count = 0;
-    /* Outputs first: an input that lies with one then finds its binding. */
+    const uint32_t count = c->input_count + c->output_count;
+    /* Outputs first, so that an input in the same memory finds its output's binding. */
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t view = i < c->output_count ? c->input_count + i : i - c->output_count;
-        int is_output = i < c->output_count;
+        const int is_output = i < c->output_count;
+        const uint32_t view = is_output ? c->input_count + i : i - c->output_count;
         const ops_tensor *tensor = is_output ? &c->outputs[i] : &c->inputs[view];
-        uint32_t slot =
-            ops_bind(context, bindings, tensor, is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+        const uint32_t slot =
+            ops_bind(context, &p->bindings, tensor, is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
         if (slot >= context->info->max_bindings) {
             return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                                  "%s: %u tensors are more than the %u bindings of %s", c->function,
-                                  count, context->info->max_bindings, context->info->name);
+                                  "%s: inputs: expected at most %u tensors, which %s binds, got %u",
+                                  c->function, context->info->max_bindings, context->info->name,
+                                  count);
         }
-        plan->slots[view] = (uint8_t)slot;
+        p->slots[view] = (uint8_t)slot;
     }
-    ops_space_begin(space, c->outputs[0].rank, c->outputs[0].shape);
+    ops_space_begin(&p->space, c->outputs[0].rank, c->outputs[0].shape);
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *tensor =
             i < c->input_count ? &c->inputs[i] : &c->outputs[i - c->input_count];
-        ops_space_add(space, tensor, ops_base(bindings, plan->slots[i], tensor));
+        ops_space_add(&p->space, tensor, ops_base(&p->bindings, p->slots[i], tensor));
     }
     return HAL_OK;
 }
 
-/* Elements of a vector access that the device takes at once, for the largest element type. */
-static uint32_t widest_access(const ops_context *context, const ops_bindings *bindings)
+static hal_status plan_choose(const ops_context *context, const pointwise_call *c,
+                              pointwise_plan *p)
 {
+    uint64_t starts[OPS_MAX_VIEWS];
     uint32_t size = 1;
-    for (uint32_t i = 0; i < bindings->count; i++) {
-        uint32_t bytes = hal_type_size(bindings->types[i]);
+    for (uint32_t i = 0; i < p->space.view_count; i++) {
+        const uint32_t slot = p->slots[i], bytes = hal_type_size(p->bindings.types[slot]);
+        starts[i] = p->bindings.ranges[slot].offset / bytes;
         size = bytes > size ? bytes : size;
     }
-    uint32_t limit = context->info->max_vector_bytes < 16 ? context->info->max_vector_bytes : 16;
-    return limit / size ? limit / size : 1;
+    ops_space_collapse(&p->space, c->input_count);
+    return ops_elementwise_plan_init(context, c->function, &p->space,
+                                     ops_elementwise_widest(context, size), starts, 0, 0, &p->plan);
 }
 
-static void emit_body(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
+static void emit_expression(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const body_plan *plan = user;
-    const ops_expression *e = plan->expression;
+    const pointwise_plan *p = user;
+    const ops_expression *e = p->expression;
     hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_WIDTH];
     hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_WIDTH];
     for (uint32_t i = 0; i < e->input_count; i++) {
-        ops_element_load(b, cursor, i, plan->slots[i], loaded[i]);
+        ops_element_load(b, iter, i, p->slots[i], loaded[i]);
     }
-    for (uint32_t element = 0; element < cursor->width; element++) {
+    for (uint32_t element = 0; element < iter->width; element++) {
         hal_ir_value inputs[OPS_MAX_INPUTS], outputs[OPS_MAX_OUTPUTS];
         for (uint32_t i = 0; i < e->input_count; i++) {
             inputs[i] = loaded[i][element];
@@ -168,84 +173,62 @@ static void emit_body(hal_ir_builder *b, const ops_element_iter *cursor, const v
         }
     }
     for (uint32_t i = 0; i < e->output_count; i++) {
-        uint32_t view = e->input_count + i;
-        ops_element_store(b, cursor, view, plan->slots[view], stored[i]);
+        const uint32_t view = e->input_count + i;
+        ops_element_store(b, iter, view, p->slots[view], stored[i]);
     }
 }
 
-static hal_status build(ops_context *context, const uint64_t key[2], const ops_bindings *bindings,
-                        const body_plan *plan, const ops_space *space,
-                        const ops_elementwise_plan *walk, ops_entry **entry)
+static void emit_pointwise(hal_ir_builder *b, const void *user)
 {
-    const hal_ir_kernel *fragment = plan->expression->fragment;
-    hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create(fragment->names + fragment->name, &b);
-    if (status) {
-        return status;
-    }
+    const pointwise_plan *p = user;
     ops_layout_values values;
-    ops_declare_bindings(b, bindings);
-    ops_elementwise_declare(b, space, walk, &values);
-    ops_elementwise_emit(b, walk, &values, emit_body, plan);
-    return ops_cache_build(context, key, b, entry);
+    ops_declare_bindings(b, &p->bindings);
+    ops_elementwise_declare(b, &p->space, &p->plan, &values);
+    ops_elementwise_emit(b, &p->plan, &values, emit_expression, p);
 }
 
-static hal_status run(ops_context *context, const call *c)
+static hal_status pointwise_record(ops_context *context, const pointwise_call *c)
 {
     hal_status status = check_call(context, c);
     if (status || ops_tensor_get_element_count(&c->outputs[0]) == 0) {
         return status;
     }
-    ops_bindings bindings;
-    body_plan plan = {c->expression, {0}};
-    ops_space space;
-    ops_elementwise_plan walk;
-    uint64_t starts[OPS_MAX_VIEWS];
-    status = bind_tensors(context, c, &bindings, &plan, &space);
+    pointwise_plan p;
+    p.expression = c->expression;
+    p.bindings.count = 0;
+    status = plan_bind(context, c, &p);
+    if (!status) {
+        status = plan_choose(context, c, &p);
+    }
     if (status) {
         return status;
     }
-    for (uint32_t i = 0; i < space.view_count; i++) {
-        uint32_t slot = plan.slots[i];
-        starts[i] = bindings.ranges[slot].offset / hal_type_size(bindings.types[slot]);
-    }
-    ops_space_collapse(&space, c->input_count);
-    status = ops_elementwise_plan_init(context, c->function, &space,
-                                       widest_access(context, &bindings), starts, 0, 0, &walk);
+    const hal_ir_kernel *fragment = c->expression->fragment;
+    ops_cache_key key;
+    ops_entry *entry;
+    ops_cache_key_begin(&key, OPS_FAMILY_POINTWISE);
+    ops_cache_key_append(&key, c->expression->hash, sizeof c->expression->hash);
+    ops_bindings_key(&p.bindings, p.slots, p.space.view_count, &key);
+    ops_elementwise_key(&p.space, &p.plan, &key);
+    status =
+        ops_cache_get(context, &key, fragment->names + fragment->name, emit_pointwise, &p, &entry);
     if (status) {
         return status;
-    }
-
-    ops_cache_key signature;
-    uint64_t key[2];
-    signature.count = 0;
-    ops_cache_key_append(&signature, OPS_FAMILY_POINTWISE);
-    ops_cache_key_append(&signature, c->expression->hash[0]);
-    ops_cache_key_append(&signature, c->expression->hash[1]);
-    ops_bindings_key(&bindings, plan.slots, space.view_count, &signature);
-    ops_elementwise_key(&space, &walk, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    if (!entry) {
-        status = build(context, key, &bindings, &plan, &space, &walk, &entry);
-        if (status) {
-            return status;
-        }
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_layout_put(&space, &walk.layout, &block);
-    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
+    ops_layout_put(&p.space, &p.plan.layout, &block);
+    return ops_dispatch(context, entry, p.plan.grid, &p.bindings, &block);
 }
 
-static hal_status need(const char *function, const ops_context *context, const ops_tensor *x,
-                       const ops_tensor *y, const ops_tensor *z)
+static hal_status check_operands(const char *function, const ops_context *context,
+                                 const ops_tensor *x, const ops_tensor *y, const ops_tensor *z)
 {
     if (context && x && y && z) {
         hal_type type = hal_type_of_value(x->type);
         return type ? HAL_OK
                     : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                     "%s: x: expected a hal_type, got %u",
-                                     function, x->type);
+                                     "%s: x: expected a hal_type, got %u", function, x->type);
     }
     return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
                           !context ? "context"
@@ -275,8 +258,10 @@ static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const 
     return ops_cast_value(b, *(const hal_type *)user, in[0]);
 }
 
-/* A fill of whole words by the queue itself. False when y or the value is not fit for it. */
-static int fill_plain(ops_context *context, const ops_tensor *y, double value, hal_status *status)
+/* Records a fill of whole words by the queue. False when y or the value does not consist of
+ * them. */
+static int record_word_fill(ops_context *context, const ops_tensor *y, double value,
+                            hal_status *status)
 {
     uint64_t size = hal_type_size(y->type);
     uint64_t offset = (uint64_t)y->offset * size,
@@ -295,57 +280,59 @@ static int fill_plain(ops_context *context, const ops_tensor *y, double value, h
     return 1;
 }
 
-static void emit_fill(hal_ir_builder *b, const ops_element_iter *cursor, const void *user)
+/* A fill by a kernel. */
+typedef struct fill_plan {
+    hal_type type, scalar_type; /* of values; of the scalar, which cannot be BOOL */
+    ops_bindings bindings;
+    ops_space space;
+    ops_elementwise_plan plan;
+} fill_plan;
+
+static void emit_fill_element(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    ops_element_store(b, cursor, 0, 0, user);
+    ops_element_store(b, iter, 0, 0, user);
+}
+
+static void emit_fill(hal_ir_builder *b, const void *user)
+{
+    const fill_plan *p = user;
+    ops_layout_values values;
+    ops_declare_bindings(b, &p->bindings);
+    ops_elementwise_declare(b, &p->space, &p->plan, &values);
+    hal_ir_value element = hal_ir_scalar_value(b, "value", p->scalar_type);
+    element = p->type == p->scalar_type ? element : hal_ir_cast(b, p->type, element);
+    ops_elementwise_emit(b, &p->plan, &values, emit_fill_element, &element);
 }
 
 static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value)
 {
-    ops_bindings bindings;
-    ops_space space;
-    ops_elementwise_plan walk;
-    bindings.count = 0;
-    uint32_t slot = ops_bind(context, &bindings, y, HAL_ACCESS_WRITE);
-    ops_space_begin(&space, y->rank, y->shape);
-    ops_space_add(&space, y, ops_base(&bindings, slot, y));
-    ops_space_collapse(&space, 0);
+    fill_plan p;
+    p.type = hal_type_of_value(y->type);
+    p.scalar_type = p.type == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_U32 : p.type;
+    p.bindings.count = 0;
+    const uint8_t slot = (uint8_t)ops_bind(context, &p.bindings, y, HAL_ACCESS_WRITE);
+    ops_space_begin(&p.space, y->rank, y->shape);
+    ops_space_add(&p.space, y, ops_base(&p.bindings, slot, y));
+    ops_space_collapse(&p.space, 0);
     hal_status status =
-        ops_elementwise_plan_init(context, "ops_fill", &space, 1, NULL, 16, 0, &walk);
+        ops_elementwise_plan_init(context, "ops_fill", &p.space, 1, NULL, 16, 0, &p.plan);
     if (status) {
         return status;
     }
-    ops_cache_key signature;
-    uint64_t key[2];
-    signature.count = 0;
-    ops_cache_key_append(&signature, OPS_FAMILY_FILL);
-    ops_cache_key_append(&signature, y->type);
-    ops_elementwise_key(&space, &walk, &signature);
-    ops_entry *entry = ops_cache_find(context, &signature, key);
-    hal_type type = hal_type_of_value(y->type);
-    hal_type carrier = type == HAL_TYPE_BOOL ? (hal_type)HAL_TYPE_U32 : type;
-    if (!entry) {
-        hal_ir_builder *b;
-        ops_layout_values values;
-        status = hal_ir_builder_create("fill", &b);
-        if (status) {
-            return status;
-        }
-        ops_declare_bindings(b, &bindings);
-        ops_elementwise_declare(b, &space, &walk, &values);
-        hal_ir_value element = hal_ir_scalar_value(b, "value", carrier);
-        element = type == carrier ? element : hal_ir_cast(b, type, element);
-        ops_elementwise_emit(b, &walk, &values, emit_fill, &element);
-        status = ops_cache_build(context, key, b, &entry);
-        if (status) {
-            return status;
-        }
+    ops_cache_key key;
+    ops_entry *entry;
+    ops_cache_key_begin(&key, OPS_FAMILY_FILL);
+    ops_bindings_key(&p.bindings, &slot, 1, &key);
+    ops_elementwise_key(&p.space, &p.plan, &key);
+    status = ops_cache_get(context, &key, "fill", emit_fill, &p, &entry);
+    if (status) {
+        return status;
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_layout_put(&space, &walk.layout, &block);
-    ops_put_number(&block, carrier, ops_round_to(y->type, value));
-    return ops_dispatch(context, entry, walk.grid, &bindings, &block);
+    ops_layout_put(&p.space, &p.plan.layout, &block);
+    ops_put_number(&block, p.scalar_type, ops_round_to(y->type, value));
+    return ops_dispatch(context, entry, p.plan.grid, &p.bindings, &block);
 }
 
 hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
@@ -360,21 +347,21 @@ hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
                                             : "inputs");
     }
     if (input_count != expression->input_count || output_count != expression->output_count) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_pointwise: input_count %u and output_count %u are given, the "
-                              "expression has %u inputs and %u outputs",
-                              input_count, output_count, expression->input_count,
-                              expression->output_count);
+        return hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "ops_pointwise: input_count, output_count: expected %u and %u, as the "
+            "expression has, got %u and %u",
+            expression->input_count, expression->output_count, input_count, output_count);
     }
-    call c = {"ops_pointwise", expression,   inputs,          outputs,
-              input_count,     output_count, numbered_inputs, numbered_outputs};
-    return run(context, &c);
+    pointwise_call c = {"ops_pointwise", expression,   inputs,          outputs,
+                        input_count,     output_count, numbered_inputs, numbered_outputs};
+    return pointwise_record(context, &c);
 }
 
 hal_status ops_unary(ops_context *context, ops_unary_function function, const ops_tensor *x,
                      const ops_tensor *y)
 {
-    hal_status status = need("ops_unary", context, x, y, y);
+    hal_status status = check_operands("ops_unary", context, x, y, y);
     if (status) {
         return status;
     }
@@ -383,14 +370,14 @@ hal_status ops_unary(ops_context *context, ops_unary_function function, const op
     if (status) {
         return status;
     }
-    call c = {"ops_unary", expression, x, y, 1, 1, names_xyz, names_xyz + 1};
-    return run(context, &c);
+    pointwise_call c = {"ops_unary", expression, x, y, 1, 1, names_xyz, names_xyz + 1};
+    return pointwise_record(context, &c);
 }
 
 hal_status ops_binary(ops_context *context, ops_binary_function function, const ops_tensor *x,
                       const ops_tensor *y, const ops_tensor *z)
 {
-    hal_status status = need("ops_binary", context, x, y, z);
+    hal_status status = check_operands("ops_binary", context, x, y, z);
     if (status) {
         return status;
     }
@@ -400,8 +387,8 @@ hal_status ops_binary(ops_context *context, ops_binary_function function, const 
         return status;
     }
     ops_tensor inputs[2] = {*x, *y};
-    call c = {"ops_binary", expression, inputs, z, 2, 1, names_xyz, names_xyz + 2};
-    return run(context, &c);
+    pointwise_call c = {"ops_binary", expression, inputs, z, 2, 1, names_xyz, names_xyz + 2};
+    return pointwise_record(context, &c);
 }
 
 hal_status ops_unary_expression(ops_context *context, const char *caller,
@@ -410,14 +397,14 @@ hal_status ops_unary_expression(ops_context *context, const char *caller,
 {
     if ((uint32_t)function >= OPS_UNARY_COUNT) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: function: expected one of the enum, got %d", caller,
+                              "%s: function: expected an ops_unary_function, got %d", caller,
                               (int)function);
     }
     type = hal_type_of_value(type);
     ops_expression **kept = &context->unary[function][type];
     if (!*kept &&
         ops_expression_make(ops_unary_name(function), &type, 1, build_unary, &function, kept)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s does not take %s (%s)", caller,
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: %s does not take %s (%s)", caller,
                               ops_unary_name(function), hal_type_name(type), hal_status_message());
     }
     *expression = *kept;
@@ -430,7 +417,7 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
 {
     if ((uint32_t)function >= OPS_BINARY_COUNT) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: function: expected one of the enum, got %d", caller,
+                              "%s: function: expected an ops_binary_function, got %d", caller,
                               (int)function);
     }
     type = hal_type_of_value(type);
@@ -438,7 +425,7 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
     ops_expression **kept = &context->binary[function][type];
     if (!*kept &&
         ops_expression_make(ops_binary_name(function), types, 2, build_binary, &function, kept)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s does not take %s (%s)", caller,
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: %s does not take %s (%s)", caller,
                               ops_binary_name(function), hal_type_name(type), hal_status_message());
     }
     *expression = *kept;
@@ -449,7 +436,7 @@ hal_status ops_where(ops_context *context, const ops_tensor *condition, const op
                      const ops_tensor *y, const ops_tensor *out)
 {
     static const char *const names[] = {"condition", "x", "y", "out"};
-    hal_status status = need("ops_where", context, x, y, out);
+    hal_status status = check_operands("ops_where", context, x, y, out);
     if (status || !condition) {
         return status ? status
                       : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_where: condition is null");
@@ -464,23 +451,23 @@ hal_status ops_where(ops_context *context, const ops_tensor *condition, const op
         }
     }
     ops_tensor inputs[3] = {*condition, *x, *y};
-    call c = {"ops_where", *kept, inputs, out, 3, 1, names, names + 3};
-    return run(context, &c);
+    pointwise_call c = {"ops_where", *kept, inputs, out, 3, 1, names, names + 3};
+    return pointwise_record(context, &c);
 }
 
 hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor *y)
 {
-    hal_status status = need("ops_cast", context, x, y, y);
+    hal_status status = check_operands("ops_cast", context, x, y, y);
     if (status) {
         return status;
     }
     hal_type from = hal_type_of_value(x->type), to = hal_type_of_value(y->type);
     if (from == HAL_TYPE_NONE || to == HAL_TYPE_NONE) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_cast: type %u of %s is none",
-                              from == HAL_TYPE_NONE ? x->type : y->type,
-                              from == HAL_TYPE_NONE ? "x" : "y");
+        return hal_status_set(
+            HAL_ERROR_INVALID_ARGUMENT, "ops_cast: %s: expected a hal_type, got %u",
+            from == HAL_TYPE_NONE ? "x" : "y", from == HAL_TYPE_NONE ? x->type : y->type);
     }
-    /* Small types hold less than the values they widen to: the cast goes to what y holds. */
+    /* Casts saturate and round for the storage type: one expression per y->type. */
     ops_expression **kept = &context->cast[from][y->type];
     if (!*kept) {
         status = ops_expression_make("cast", &from, 1, build_cast, &y->type, kept);
@@ -488,14 +475,15 @@ hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor 
             return status;
         }
     }
-    call c = {"ops_cast", *kept, x, y, 1, 1, names_xyz, names_xyz + 1};
-    return run(context, &c);
+    pointwise_call c = {"ops_cast", *kept, x, y, 1, 1, names_xyz, names_xyz + 1};
+    return pointwise_record(context, &c);
 }
 
 hal_status ops_fill(ops_context *context, double value, const ops_tensor *y)
 {
     hal_status status = ops_check_output(context, "ops_fill", "y", y);
-    if (status || ops_tensor_get_element_count(y) == 0 || fill_plain(context, y, value, &status)) {
+    if (status || ops_tensor_get_element_count(y) == 0 ||
+        record_word_fill(context, y, value, &status)) {
         return status;
     }
     return fill_strided(context, y, value);

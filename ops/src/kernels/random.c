@@ -4,34 +4,40 @@
 #include "philox.h"
 #include "tensor/dispatch.h"
 
-#include <ops/index.h>
 #include <ops/random.h>
 
 #include <math.h>
 #include <stdlib.h>
 
-/* What becomes of the words. */
+/* The distribution. */
 enum { UNIFORM = 0, NORMAL = 1 };
 
-typedef struct plan {
-    const char *function;
+/* What the kernel depends on. */
+OPS_KEY_STRUCTURES_BEGIN
+typedef struct random_form {
     hal_type storage, type; /* of elements, of values */
     uint8_t kind;
-    uint8_t index64; /* 64-bit indices */
-    uint8_t vectors; /* a block's elements are stored at once */
-    uint32_t per_block, group;
+    uint8_t index64;    /* indices have 64 bits */
+    uint16_t vectors;   /* a block's elements are stored at once */
+    uint16_t per_block; /* elements */
+    uint32_t group;     /* work-items */
+} random_form;
+OPS_KEY_STRUCTURES_END
+
+typedef struct random_plan {
+    random_form form;
     uint32_t grid[3];
     ops_bindings bindings;
     int64_t base;
-} plan;
+} random_plan;
 
 /* The scalars of the kernel. */
-typedef struct scalars {
+typedef struct random_scalars {
     hal_ir_value total, base, key[2], stream[2], offset, scale, top;
-} scalars;
+} random_scalars;
 
-static hal_status check(const ops_context *context, const char *function, const ops_tensor *y,
-                        int integers)
+static hal_status check_output(const ops_context *context, const char *function,
+                               const ops_tensor *y, int integers)
 {
     hal_status status = ops_check_output(context, function, "y", y);
     if (status) {
@@ -40,36 +46,36 @@ static hal_status check(const ops_context *context, const char *function, const 
     char text[OPS_TEXT_BYTES];
     int words = y->type == HAL_TYPE_U32 || y->type == HAL_TYPE_I32;
     if (!hal_type_is_float(y->type) && !(integers && words)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y is %s; floats%s are meant",
-                              function, ops_describe(y, text), integers ? ", u32 or i32" : "");
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y: expected floats%s, got %s",
+                              function, integers ? ", u32 or i32" : "", ops_describe(y, text));
     }
     if (!ops_tensor_is_contiguous(y)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y %s is not contiguous", function,
-                              ops_describe(y, text));
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: y: expected a contiguous tensor, got %s with other strides",
+                              function, ops_describe(y, text));
     }
     return HAL_OK;
 }
 
-static hal_status make_plan(const ops_context *context, const ops_tensor *y, plan *p)
+static hal_status random_plan_init(const ops_context *context, const char *function,
+                                   const ops_tensor *y, random_plan *p)
 {
-    const hal_device_info *info = context->info;
     uint64_t total = (uint64_t)ops_tensor_get_element_count(y);
-    p->storage = y->type;
-    p->type = hal_type_of_value(y->type);
-    p->per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
-    p->group = info->preferred_group;
-    p->group = p->group < info->max_group_items ? p->group : info->max_group_items;
-    p->group = p->group < info->max_group_size[0] ? p->group : info->max_group_size[0];
+    p->form.storage = y->type;
+    p->form.type = hal_type_of_value(y->type);
+    p->form.per_block = y->type == HAL_TYPE_F64 ? 2 : 4;
+    p->form.group = ops_group_items(context->info);
     uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
     p->base = ops_base(&p->bindings, slot, y);
-    p->index64 = (int64_t)total + p->base >= context->index32_limit;
+    p->form.index64 = (int64_t)total + p->base >= context->index32_limit;
     uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
-    p->vectors = (total | start | (uint64_t)p->base) % p->per_block == 0;
-    uint64_t blocks = (total + p->per_block - 1) / p->per_block;
-    return ops_grid_spread(context, p->function, (blocks + p->group - 1) / p->group, p->grid);
+    p->form.vectors = (total | start | (uint64_t)p->base) % p->form.per_block == 0;
+    uint64_t blocks = (total + p->form.per_block - 1) / p->form.per_block;
+    return ops_grid_spread(context, function, (blocks + p->form.group - 1) / p->form.group,
+                           p->grid);
 }
 
-static void declare(hal_ir_builder *b, const plan *p, scalars *s)
+static void emit_scalars(hal_ir_builder *b, const random_form *p, random_scalars *s)
 {
     hal_type index = p->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     hal_type carrier = hal_type_is_float(p->type) ? p->type : (hal_type)HAL_TYPE_U32;
@@ -85,7 +91,7 @@ static void declare(hal_ir_builder *b, const plan *p, scalars *s)
 }
 
 /* 53 bits of two words, as F64. */
-static hal_ir_value whole_part(hal_ir_builder *b, hal_ir_value high, hal_ir_value low)
+static hal_ir_value words_to_f64(hal_ir_builder *b, hal_ir_value high, hal_ir_value low)
 {
     hal_ir_value upper = hal_ir_shr(b, high, hal_ir_u32(b, 5));
     hal_ir_value lower = hal_ir_shr(b, low, hal_ir_u32(b, 6));
@@ -94,16 +100,16 @@ static hal_ir_value whole_part(hal_ir_builder *b, hal_ir_value high, hal_ir_valu
 }
 
 /* Two independent normal deviates from a radius and an angle. */
-static void normal_pair(hal_ir_builder *b, const plan *p, const hal_ir_value *words,
+static void normal_pair(hal_ir_builder *b, const random_form *p, const hal_ir_value *words,
                         hal_ir_value *values)
 {
     hal_type type = p->type;
     double pi = 3.14159265358979323846;
     hal_ir_value radius, angle;
     if (type == HAL_TYPE_F64) {
-        radius = hal_ir_fma(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53),
+        radius = hal_ir_fma(b, words_to_f64(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53),
                             hal_ir_f64(b, 0x1p-54));
-        angle = hal_ir_mul(b, whole_part(b, words[2], words[3]), hal_ir_f64(b, pi * 0x1p-52));
+        angle = hal_ir_mul(b, words_to_f64(b, words[2], words[3]), hal_ir_f64(b, pi * 0x1p-52));
     } else {
         radius = hal_ir_fma(b, hal_ir_cast(b, type, words[0]), hal_ir_f32(b, 0x1p-32f),
                             hal_ir_f32(b, 0x1p-33f));
@@ -116,10 +122,11 @@ static void normal_pair(hal_ir_builder *b, const plan *p, const hal_ir_value *wo
 }
 
 /* A number in [0, 1) with as many bits as the elements have. */
-static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_value *words)
+static hal_ir_value unit_fraction(hal_ir_builder *b, const random_form *p,
+                                  const hal_ir_value *words)
 {
     if (p->type == HAL_TYPE_F64) {
-        return hal_ir_mul(b, whole_part(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
+        return hal_ir_mul(b, words_to_f64(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
     }
     uint32_t bits = (uint32_t)hal_type_float_format(p->storage).digits;
     hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 32 - bits));
@@ -128,8 +135,8 @@ static hal_ir_value fraction(hal_ir_builder *b, const plan *p, const hal_ir_valu
 }
 
 /* The elements of a block from its words. */
-static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_ir_value *words,
-                 hal_ir_value *values)
+static void block_elements(hal_ir_builder *b, const random_form *p, const random_scalars *s,
+                           const hal_ir_value *words, hal_ir_value *values)
 {
     uint32_t words_each = 4 / p->per_block;
     if (!hal_type_is_float(p->type)) {
@@ -143,7 +150,7 @@ static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_i
     }
     for (uint32_t i = 0; i < p->per_block; i++) {
         if (p->kind == UNIFORM) {
-            hal_ir_value part = fraction(b, p, words + i * words_each);
+            hal_ir_value part = unit_fraction(b, p, words + i * words_each);
             values[i] = hal_ir_min(b, hal_ir_fma(b, part, s->scale, s->offset), s->top);
         } else {
             values[i] = hal_ir_fma(b, values[i], s->scale, s->offset);
@@ -151,13 +158,15 @@ static void draw(hal_ir_builder *b, const plan *p, const scalars *s, const hal_i
     }
 }
 
-static void emit(hal_ir_builder *b, const plan *p)
+static void emit_random(hal_ir_builder *b, const void *user)
 {
-    scalars s;
+    const random_plan *plan = user;
+    const random_form *p = &plan->form;
+    random_scalars s;
     hal_type index = p->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    ops_declare_bindings(b, &p->bindings);
+    ops_declare_bindings(b, &plan->bindings);
     hal_ir_group_size(b, p->group, 1, 1);
-    declare(b, p, &s);
+    emit_scalars(b, p, &s);
     hal_ir_value block = hal_ir_mul(b, ops_value_cast(b, index, ops_index_group(b)),
                                     ops_index_constant(b, index, p->group));
     block = hal_ir_add(b, block, ops_value_cast(b, index, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
@@ -170,7 +179,7 @@ static void emit(hal_ir_builder *b, const plan *p)
                                s.stream[1]};
     hal_ir_value words[4], values[4];
     ops_philox_emit(b, counter, s.key, words);
-    draw(b, p, &s, words, values);
+    block_elements(b, p, &s, words, values);
 
     hal_ir_value first = hal_ir_mul(b, block, ops_index_constant(b, index, p->per_block));
     hal_ir_value place = hal_ir_add(b, s.base, first);
@@ -185,53 +194,44 @@ static void emit(hal_ir_builder *b, const plan *p)
     }
 }
 
-static hal_status run(ops_context *context, const char *function, uint8_t kind, ops_random_key key,
-                      const ops_tensor *y, double offset, double scale, double top)
+static hal_status random_record(ops_context *context, const char *function, uint8_t kind,
+                                ops_random_key key, const ops_tensor *y, double offset,
+                                double scale, double top)
 {
     if (ops_tensor_get_element_count(y) == 0) {
         return HAL_OK;
     }
-    plan p = {.function = function, .kind = kind};
-    hal_status status = make_plan(context, y, &p);
+    random_plan p = {.form = {.kind = kind}};
+    hal_status status = random_plan_init(context, function, y, &p);
     if (status) {
         return status;
     }
-    ops_cache_key signature;
-    uint64_t cache_key[2];
-    signature.count = 0;
-    ops_cache_key_append(&signature, OPS_FAMILY_RANDOM);
-    ops_cache_key_append(&signature, p.storage | (uint64_t)p.kind << 8 | (uint64_t)p.index64 << 16 |
-                                         (uint64_t)p.vectors << 24 | (uint64_t)p.group << 32);
-    ops_entry *entry = ops_cache_find(context, &signature, cache_key);
-    if (!entry) {
-        hal_ir_builder *b;
-        status = hal_ir_builder_create(kind == NORMAL ? "random_normal" : "random_uniform", &b);
-        if (status) {
-            return status;
-        }
-        emit(b, &p);
-        status = ops_cache_build(context, cache_key, b, &entry);
-        if (status) {
-            return status;
-        }
+    ops_cache_key cache_key;
+    ops_entry *entry;
+    ops_cache_key_begin(&cache_key, OPS_FAMILY_RANDOM);
+    ops_cache_key_append(&cache_key, &p.form, sizeof p.form);
+    status = ops_cache_get(context, &cache_key, kind == NORMAL ? "random_normal" : "random_uniform",
+                           emit_random, &p, &entry);
+    if (status) {
+        return status;
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_put_index(&block, p.index64, ops_tensor_get_element_count(y));
-    ops_put_index(&block, p.index64, p.base);
+    ops_put_index(&block, p.form.index64, ops_tensor_get_element_count(y));
+    ops_put_index(&block, p.form.index64, p.base);
     const uint32_t words[4] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32), (uint32_t)key.stream,
                                (uint32_t)(key.stream >> 32)};
     for (uint32_t i = 0; i < 4; i++) {
         ops_put_u32(&block, words[i]);
     }
-    hal_type carrier = hal_type_is_float(p.type) ? p.type : (hal_type)HAL_TYPE_U32;
+    hal_type carrier = hal_type_is_float(p.form.type) ? p.form.type : (hal_type)HAL_TYPE_U32;
     ops_put_number(&block, carrier, offset);
     ops_put_number(&block, carrier, scale);
     ops_put_number(&block, carrier, top);
     return ops_dispatch(context, entry, p.grid, &p.bindings, &block);
 }
 
-/* The largest number of a type that is less than `value`, one of its numbers. */
+/* The largest number of a type below `value`, which is a number of that type. */
 static double next_below(hal_type storage, double value)
 {
     if (storage == HAL_TYPE_F64) {
@@ -244,13 +244,13 @@ static double next_below(hal_type storage, double value)
     const int digits = format.digits, least = format.least;
     int exponent = least;
     double part = frexp(value, &exponent);
-    exponent -= digits + (part == 0.5); /* below a power of two numbers lie closer */
+    exponent -= digits + (part == 0.5); /* numbers below a power of two are closer */
     return value - ldexp(1.0, value == 0 || exponent < least ? least : exponent);
 }
 
-/* R. Durstenfeld's form of the shuffle of R. A. Fisher and F. Yates: number i takes the place of
- * one of the first i + 1. */
-static void shuffle(int32_t *numbers, uint32_t count, ops_random_key key)
+/* R. Durstenfeld's form of the shuffle of R. A. Fisher and F. Yates: number i is exchanged with one
+ * of the first i + 1. */
+static void numbers_shuffle(int32_t *numbers, uint32_t count, ops_random_key key)
 {
     const uint32_t seed[2] = {(uint32_t)key.seed, (uint32_t)(key.seed >> 32)};
     uint32_t words[4] = {0};
@@ -272,34 +272,36 @@ static void shuffle(int32_t *numbers, uint32_t count, ops_random_key key)
 hal_status ops_random_uniform(ops_context *context, ops_random_key key, double low, double high,
                               const ops_tensor *y)
 {
-    hal_status status = check(context, "ops_random_uniform", y, 1);
+    hal_status status = check_output(context, "ops_random_uniform", y, 1);
     if (status) {
         return status;
     }
     if (hal_type_is_integer(y->type)) {
-        return run(context, "ops_random_uniform", UNIFORM, key, y, 0, 1, 0);
+        return random_record(context, "ops_random_uniform", UNIFORM, key, y, 0, 1, 0);
     }
     double from = ops_round_to(y->type, low), to = ops_round_to(y->type, high);
     if (!(from < to) || !isfinite(ops_round_to(hal_type_of_value(y->type), to - from))) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_random_uniform: low %g and high %g leave no finite range of %s",
-                              low, high, hal_type_name(y->type));
+                              "ops_random_uniform: high: expected a finite range above low in %s, "
+                              "got low %g and high %g",
+                              hal_type_name(y->type), low, high);
     }
-    return run(context, "ops_random_uniform", UNIFORM, key, y, from, to - from,
-               next_below(y->type, to));
+    return random_record(context, "ops_random_uniform", UNIFORM, key, y, from, to - from,
+                         next_below(y->type, to));
 }
 
 hal_status ops_random_normal(ops_context *context, ops_random_key key, double mean,
                              double deviation, const ops_tensor *y)
 {
-    hal_status status = check(context, "ops_random_normal", y, 0);
+    hal_status status = check_output(context, "ops_random_normal", y, 0);
     if (!status && (!isfinite(mean) || !isfinite(deviation) || deviation < 0)) {
         status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                "ops_random_normal: mean %g and deviation %g; both are finite and "
-                                "the deviation is not negative",
+                                "ops_random_normal: deviation: expected a finite mean and a finite "
+                                "deviation of at least 0, got mean %g and deviation %g",
                                 mean, deviation);
     }
-    return status ? status : run(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);
+    return status ? status
+                  : random_record(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);
 }
 
 hal_status ops_random_permutation(ops_context *context, ops_random_key key, const ops_tensor *y)
@@ -311,7 +313,7 @@ hal_status ops_random_permutation(ops_context *context, ops_random_key key, cons
     if (y->rank != 1 || y->type != HAL_TYPE_I32 || y->shape[0] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_random_permutation: y is %s; i32 of rank 1 is meant",
+                              "ops_random_permutation: y: expected i32 of rank 1, got %s",
                               ops_describe(y, text));
     }
     uint32_t count = (uint32_t)y->shape[0];
@@ -324,18 +326,9 @@ hal_status ops_random_permutation(ops_context *context, ops_random_key key, cons
                               "ops_random_permutation: the host has no memory for %u numbers",
                               count);
     }
-    shuffle(numbers, count, key);
+    numbers_shuffle(numbers, count, key);
     uint64_t bytes = (uint64_t)count * sizeof *numbers;
-    if (ops_tensor_is_contiguous(y)) {
-        status = ops_tensor_write(context, y, numbers, bytes);
-    } else {
-        ops_tensor copy;
-        status = ops_tensor_from_host(context, HAL_TYPE_I32, 1, y->shape, numbers, &copy);
-        if (!status) {
-            status = ops_copy(context, &copy, y);
-            ops_tensor_release(&copy);
-        }
-    }
+    status = ops_tensor_write(context, y, numbers, bytes);
     free(numbers);
     return status;
 }

@@ -60,9 +60,9 @@ void ops_declare_bindings(hal_ir_builder *builder, const ops_bindings *bindings)
 void ops_bindings_key(const ops_bindings *bindings, const uint8_t *slots, uint32_t count,
                       ops_cache_key *key)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slot = slots[i];
-        ops_cache_key_append(key, slot | (uint64_t)bindings->types[slot] << 8 |
-                                      (uint64_t)bindings->access[slot] << 32);
-    }
+    const uint32_t counts[2] = {bindings->count, count};
+    ops_cache_key_append(key, counts, sizeof counts);
+    ops_cache_key_append(key, bindings->types, bindings->count * sizeof *bindings->types);
+    ops_cache_key_append(key, bindings->access, bindings->count);
+    ops_cache_key_append(key, slots, count);
 }

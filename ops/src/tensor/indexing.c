@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void move_dimension(ops_space *space, uint32_t from, uint32_t to)
+static void dimension_move(ops_space *space, uint32_t from, uint32_t to)
 {
     if (from == to) {
         return;
@@ -15,7 +15,7 @@ static void move_dimension(ops_space *space, uint32_t from, uint32_t to)
     }
 }
 
-static void order_dimensions(ops_space *space, uint32_t leader)
+static void dimensions_sort(ops_space *space, uint32_t leader)
 {
     for (uint32_t i = 1; i < space->rank; i++) {
         for (uint32_t j = i; j > 0; j--) {
@@ -34,7 +34,7 @@ static void order_dimensions(ops_space *space, uint32_t leader)
     }
 }
 
-static int can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
+static int dimensions_can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
 {
     for (uint32_t view = 0; view < space->view_count; view++) {
         if (space->stride[view][outer] != space->size[inner] * space->stride[view][inner]) {
@@ -44,7 +44,8 @@ static int can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
     return 1;
 }
 
-static int64_t highest_place(const ops_space *space, uint32_t view)
+/* The highest index of a view in its binding. */
+static int64_t highest_index(const ops_space *space, uint32_t view)
 {
     int64_t place = space->base[view];
     for (uint32_t i = 0; i < space->rank; i++) {
@@ -73,15 +74,15 @@ static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
     *shift = l - 1;
 }
 
-static hal_ir_value declare(hal_ir_builder *b, const ops_layout *layout, const char *name,
-                            uint32_t i, uint32_t j, uint64_t value)
+static hal_ir_value layout_value(hal_ir_builder *b, const ops_layout *layout, const char *name,
+                                 uint32_t i, uint32_t j, uint64_t value)
 {
     hal_type type = layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     return layout->baked ? ops_index_constant(b, type, value) : ops_scalar(b, name, i, j, type);
 }
 
-static hal_ir_value divide(hal_ir_builder *b, const ops_layout_values *values, uint32_t dimension,
-                           hal_ir_value x)
+static hal_ir_value layout_divide(hal_ir_builder *b, const ops_layout_values *values,
+                                  uint32_t dimension, hal_ir_value x)
 {
     if (values->type == HAL_TYPE_U64) {
         return hal_ir_div(b, x, values->size[dimension]);
@@ -122,7 +123,7 @@ void ops_space_take_axis(ops_space *space, uint32_t axis, int64_t *strides)
         strides[view] = space->stride[view][axis];
     }
     for (uint32_t i = axis; i + 1 < space->rank; i++) {
-        move_dimension(space, i + 1, i);
+        dimension_move(space, i + 1, i);
     }
     space->rank--;
 }
@@ -132,19 +133,19 @@ void ops_space_collapse(ops_space *space, uint32_t leader)
     uint32_t rank = 0;
     for (uint32_t i = 0; i < space->rank; i++) {
         if (space->size[i] != 1) {
-            move_dimension(space, i, rank++);
+            dimension_move(space, i, rank++);
         }
     }
     space->rank = rank;
-    order_dimensions(space, leader);
+    dimensions_sort(space, leader);
     uint32_t kept = 0;
     for (uint32_t i = 1; i < rank; i++) {
-        if (can_merge(space, kept, i)) {
+        if (dimensions_can_merge(space, kept, i)) {
             int64_t size = space->size[kept] * space->size[i];
-            move_dimension(space, i, kept);
+            dimension_move(space, i, kept);
             space->size[kept] = size;
         } else {
-            move_dimension(space, i, ++kept);
+            dimension_move(space, i, ++kept);
         }
     }
     space->rank = rank ? kept + 1 : 1;
@@ -168,41 +169,28 @@ int64_t ops_space_elements(const ops_space *space)
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout)
 {
-    layout->rank = space->rank;
-    layout->view_count = space->view_count;
-    layout->baked = 0;
+    *layout = (ops_layout){.rank = space->rank, .view_count = space->view_count};
     int64_t furthest = ops_space_elements(space);
     for (uint32_t view = 0; view < space->view_count; view++) {
-        int64_t place = highest_place(space, view);
+        int64_t place = highest_index(space, view);
         furthest = place > furthest ? place : furthest;
-        int64_t inner = space->stride[view][space->rank - 1];
-        layout->inner[view] = (uint8_t)(inner == 0   ? OPS_INNER_ZERO
-                                        : inner == 1 ? OPS_INNER_ONE
-                                                     : OPS_INNER_ANY);
+        layout->inner[view] = ops_inner_step(space->stride[view][space->rank - 1]);
     }
     layout->index64 = furthest + reach >= context->index32_limit;
     uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
     layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
 }
 
-void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *signature)
+void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *key)
 {
-    ops_cache_key_append(signature, layout->rank | layout->view_count << 8 |
-                                        (uint32_t)layout->index64 << 16 |
-                                        (uint32_t)layout->baked << 17);
-    uint64_t inner = 0;
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        inner = inner << 2 | layout->inner[view];
-    }
-    ops_cache_key_append(signature, inner);
-    for (uint32_t i = 0; layout->baked && i < layout->rank; i++) {
-        ops_cache_key_append(signature, (uint64_t)space->size[i]);
+    ops_cache_key_append(key, layout, sizeof *layout);
+    if (layout->baked) {
+        const size_t bytes = layout->rank * sizeof(int64_t);
+        ops_cache_key_append(key, space->size, bytes);
+        ops_cache_key_append(key, space->base, layout->view_count * sizeof(int64_t));
         for (uint32_t view = 0; view < layout->view_count; view++) {
-            ops_cache_key_append(signature, (uint64_t)space->stride[view][i]);
+            ops_cache_key_append(key, space->stride[view], bytes);
         }
-    }
-    for (uint32_t view = 0; layout->baked && view < layout->view_count; view++) {
-        ops_cache_key_append(signature, (uint64_t)space->base[view]);
     }
 }
 
@@ -236,22 +224,22 @@ void ops_layout_declare(hal_ir_builder *b, const ops_space *space, const ops_lay
 {
     uint32_t last = layout->rank - 1;
     values->type = layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    values->total = declare(b, layout, "total", 0, 0, (uint64_t)ops_space_elements(space));
+    values->total = layout_value(b, layout, "total", 0, 0, (uint64_t)ops_space_elements(space));
     for (uint32_t i = 1; i < layout->rank; i++) {
-        values->size[i] = declare(b, layout, "size", i, 0, (uint64_t)space->size[i]);
+        values->size[i] = layout_value(b, layout, "size", i, 0, (uint64_t)space->size[i]);
         if (!layout->index64) {
             uint32_t magic, shift;
             magic_division((uint32_t)space->size[i], &magic, &shift);
-            values->magic[i] = declare(b, layout, "magic", i, 0, magic);
-            values->shift[i] = declare(b, layout, "shift", i, 0, shift);
+            values->magic[i] = layout_value(b, layout, "magic", i, 0, magic);
+            values->shift[i] = layout_value(b, layout, "shift", i, 0, shift);
         }
     }
     for (uint32_t view = 0; view < layout->view_count; view++) {
         uint32_t strides = layout->inner[view] == OPS_INNER_ANY ? last + 1 : last;
-        values->base[view] = declare(b, layout, "base", view, 0, (uint64_t)space->base[view]);
+        values->base[view] = layout_value(b, layout, "base", view, 0, (uint64_t)space->base[view]);
         for (uint32_t i = 0; i < strides; i++) {
             values->stride[view][i] =
-                declare(b, layout, "stride", view, i, (uint64_t)space->stride[view][i]);
+                layout_value(b, layout, "stride", view, i, (uint64_t)space->stride[view][i]);
         }
     }
 }
@@ -262,7 +250,7 @@ void ops_layout_offset(hal_ir_builder *b, const ops_layout *layout, const ops_la
     for (uint32_t i = dimensions; i-- > 0;) {
         hal_ir_value coordinate = linear;
         if (i > 0) {
-            hal_ir_value quotient = divide(b, values, i, linear);
+            hal_ir_value quotient = layout_divide(b, values, i, linear);
             coordinate = hal_ir_sub(b, linear, hal_ir_mul(b, quotient, values->size[i]));
             linear = quotient;
         }
@@ -306,6 +294,13 @@ hal_ir_value ops_index_group(hal_ir_builder *b)
     hal_ir_value row =
         hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 1), hal_ir_id(b, HAL_IR_GROUP_COUNT, 0));
     return hal_ir_add(b, row, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
+}
+
+uint32_t ops_group_items(const hal_device_info *info)
+{
+    uint32_t items = info->preferred_group;
+    items = items < info->max_group_items ? items : info->max_group_items;
+    return items < info->max_group_size[0] ? items : info->max_group_size[0];
 }
 
 uint32_t ops_even_share(uint64_t count, uint32_t most)

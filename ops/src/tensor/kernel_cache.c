@@ -96,20 +96,25 @@ void ops_kernel_cache_deinit(ops_kernel_cache *cache)
     cache->capacity = cache->count = 0;
 }
 
+void ops_cache_key_hash(const ops_cache_key *key, uint64_t hash[2])
+{
+    const XXH128_hash_t made = XXH3_128bits(key->bytes, key->size);
+    hash[0] = made.low64;
+    hash[1] = made.high64 | 1; /* never that of a free slot */
+}
+
 void ops_cache_key_fold(ops_cache_key *key)
 {
-    const XXH128_hash_t hash = XXH3_128bits(key->words, key->count * sizeof(uint64_t));
-    key->words[0] = hash.low64;
-    key->words[1] = hash.high64;
-    key->count = 2;
+    uint64_t hash[2];
+    ops_cache_key_hash(key, hash);
+    memcpy(key->bytes, hash, sizeof hash);
+    key->size = sizeof hash;
 }
 
 ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *key, uint64_t hash[2])
 {
     const ops_kernel_cache *cache = &context->kernels;
-    const XXH128_hash_t made = XXH3_128bits(key->words, key->count * sizeof(uint64_t));
-    hash[0] = made.low64;
-    hash[1] = made.high64 | 1; /* never the key of a free slot */
+    ops_cache_key_hash(key, hash);
     ops_entry *entry = cache_slot(cache->entries, cache->capacity, hash);
     if (!entry->key[1]) {
         return NULL;
@@ -138,22 +143,40 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
     return HAL_OK;
 }
 
-hal_status ops_cache_build(ops_context *context, const uint64_t hash[2], hal_ir_builder *builder,
-                           ops_entry **entry)
+/* Compiles a kernel and reports the time that it took to the compile policy. */
+static hal_status cache_compile(ops_context *context, const char *name, ops_kernel_emit emit,
+                                const void *user, hal_kernel **kernel)
 {
-    if (context->compile_policy->refuses) {
-        hal_ir_builder_destroy(builder);
-        return OPS_COMPILE_DEFERRED;
+    hal_ir_builder *builder;
+    hal_status status = hal_ir_builder_create(name, &builder);
+    if (status) {
+        return status;
     }
+    emit(builder, user);
     const uint64_t begin = now_ns();
     hal_ir_kernel *ir = NULL;
-    hal_kernel *kernel = NULL;
-    hal_status status = hal_ir_builder_finish(builder, &ir);
+    status = hal_ir_builder_finish(builder, &ir);
     hal_ir_builder_destroy(builder);
     if (!status) {
-        status = hal_kernel_create(context->device, ir, &kernel);
+        status = hal_kernel_create(context->device, ir, kernel);
     }
     hal_ir_kernel_destroy(ir);
     ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
+    return status;
+}
+
+hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
+                         ops_kernel_emit emit, const void *user, ops_entry **entry)
+{
+    uint64_t hash[2];
+    *entry = ops_cache_find(context, key, hash);
+    if (*entry) {
+        return HAL_OK;
+    }
+    if (context->compile_policy->refuses) {
+        return OPS_COMPILE_DEFERRED;
+    }
+    hal_kernel *kernel = NULL;
+    hal_status status = cache_compile(context, name, emit, user, &kernel);
     return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
 }

@@ -4,6 +4,8 @@
 
 #include <ops/tensor.h>
 
+#include <string.h>
+
 /* Which family a key belongs to: the first word of every key. */
 enum {
     OPS_FAMILY_POINTWISE = 1,
@@ -19,24 +21,41 @@ enum {
     OPS_FAMILY_RANDOM
 };
 
-/* All that decides what a kernel looks like; equal keys share a kernel. A key has no limit: full
- * words are replaced by their hash, and so all that was appended counts. */
-#define OPS_CACHE_KEY_WORDS 256u
+/* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key
+ * begins with its family and appends structures: the deciding fields of plans. Such a structure is
+ * zero-initialised and has no padding (OPS_KEY_STRUCTURES_BEGIN), and a count precedes an array. A
+ * key has no limit: full bytes are replaced by their hash. */
+#define OPS_CACHE_KEY_BYTES 2048u
 typedef struct ops_cache_key {
-    uint32_t count;
-    uint64_t words[OPS_CACHE_KEY_WORDS];
+    uint32_t size;
+    uint8_t bytes[OPS_CACHE_KEY_BYTES];
 } ops_cache_key;
 
-/* Replaces the words by two of their hash. */
+/* Between these two lines, padding in a structure is a compile error. */
+#define OPS_KEY_STRUCTURES_BEGIN \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wpadded\"")
+#define OPS_KEY_STRUCTURES_END _Pragma("GCC diagnostic pop")
+
+/* Replaces the bytes of a key by their hash. */
 void ops_cache_key_fold(ops_cache_key *key);
 
-static inline void ops_cache_key_append(ops_cache_key *key, uint64_t word)
+/* Appends at most OPS_CACHE_KEY_BYTES - 16 bytes. */
+static inline void ops_cache_key_append(ops_cache_key *key, const void *bytes, size_t size)
 {
-    if (key->count == OPS_CACHE_KEY_WORDS) {
+    if (key->size + size > OPS_CACHE_KEY_BYTES) {
         ops_cache_key_fold(key);
     }
-    key->words[key->count++] = word;
+    memcpy(key->bytes + key->size, bytes, size);
+    key->size += (uint32_t)size;
 }
+
+static inline void ops_cache_key_begin(ops_cache_key *key, uint32_t family)
+{
+    key->size = 0;
+    ops_cache_key_append(key, &family, sizeof family);
+}
+
+void ops_cache_key_hash(const ops_cache_key *key, uint64_t hash[2]);
 
 /* A kernel that was made for a key. A null kernel is a product that the plugin declined. */
 typedef struct ops_entry {
@@ -60,16 +79,21 @@ typedef struct ops_kernel_cache {
 hal_status ops_kernel_cache_init(ops_kernel_cache *cache);
 void ops_kernel_cache_deinit(ops_kernel_cache *cache);
 
-/* The entry of a key, or null yet. `hash` gets the key's hash. */
+/* The entry of a key, or null. `hash` receives the key's hash. */
 ops_entry *ops_cache_find(ops_context *context, const ops_cache_key *key, uint64_t hash[2]);
 
-/* Keeps a kernel, whose reference passes to the cache in any case.
- * Errors: OUT_OF_MEMORY. The entry is valid until the next insertion. */
+/* Inserts a kernel; its reference passes to the cache, also on failure. The entry is valid until
+ * the next insertion. Errors: OUT_OF_MEMORY. */
 hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_kernel *kernel,
                             uint64_t workspace_bytes, ops_entry **entry);
 
-/* Finishes a builder, destroys it, makes the kernel and keeps it under the key's hash. */
-hal_status ops_cache_build(ops_context *context, const uint64_t hash[2], hal_ir_builder *builder,
-                           ops_entry **entry);
+/* Adds the kernel's bindings, scalars and operations to a builder. */
+typedef void (*ops_kernel_emit)(hal_ir_builder *builder, const void *user);
+
+/* Finds the kernel of a key; builds it with `emit`, compiles and inserts it where there is none.
+ * Errors: those of the builder, the compiler and ops_cache_insert; OPS_COMPILE_DEFERRED where the
+ * compile policy refuses. */
+hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
+                         ops_kernel_emit emit, const void *user, ops_entry **entry);
 
 #endif

@@ -173,14 +173,16 @@ static void bad_arguments(void **state)
     box f = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
     box g = box_make(HAL_TYPE_F32, 2, shape, gaps, 0, 1);
     box i = box_make(HAL_TYPE_I32, 2, shape, NULL, 0, 1);
-    refused(ops_random_uniform(test_context, key, 1, 1, &f.t), bad, "low 1 and high 1");
+    refused(ops_random_uniform(test_context, key, 1, 1, &f.t), bad, "got low 1 and high 1");
     refused(ops_random_uniform(test_context, key, 0, (double)NAN, &f.t), bad, "high nan");
     refused(ops_random_uniform(test_context, key, -3e38, 3e38, &f.t), bad, "finite range");
-    refused(ops_random_uniform(test_context, key, 0, 1, &g.t), bad, "not contiguous");
+    refused(ops_random_uniform(test_context, key, 0, 1, &g.t), bad, "expected a contiguous tensor");
     refused(ops_random_uniform(test_context, key, 0, 1, NULL), bad, "y is null");
     refused(ops_random_normal(test_context, key, 0, -1, &f.t), bad, "deviation -1");
-    refused(ops_random_normal(test_context, key, 0, 1, &i.t), bad, "y is i32[4, 6]");
-    refused(ops_random_permutation(test_context, key, &f.t), bad, "y is f32[4, 6]");
+    refused(ops_random_normal(test_context, key, 0, 1, &i.t), bad,
+            "expected floats, got i32[4, 6]");
+    refused(ops_random_permutation(test_context, key, &f.t), bad,
+            "expected i32 of rank 1, got f32[4, 6]");
     box_expect(&f, f.host, 0, 0);
     box_free(&f);
     box_free(&g);
