@@ -174,7 +174,7 @@ HAL_API void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared,
                                hal_ir_value shared_index, hal_ir_memory_id binding,
                                hal_ir_value binding_index, uint32_t width, hal_ir_value guard);
 HAL_API void hal_ir_async_commit(hal_ir_builder *builder);
-HAL_API void hal_ir_async_wait(hal_ir_builder *builder, uint32_t sets_under_way);
+HAL_API void hal_ir_async_wait(hal_ir_builder *builder, uint32_t sets_in_flight);
 
 /* A variable with an initial value, reading it and writing it. The result of hal_ir_var names the
  * variable and is no value.

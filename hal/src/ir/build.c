@@ -1,9 +1,11 @@
-/* The IR builder: its life, declarations, constants and ids, and the one function through which
- * every record comes, hal_ir_append. The operations are in ir/build_ops.c.
+/* The IR builder: creation, declarations, constants and ids, and hal_ir_append, through which every
+ * record is added. The operations are in ir/build_ops.c.
  *
- * Constants, scalars, ids and inputs are made once each and stand at the kernel's front whatever
- * block they were asked for in, so they can be used anywhere; finish moves them there. */
+ * Constants, scalars, ids and inputs can be used in any block: each is made once, and finish moves
+ * it to the kernel's front. */
 #include "internal.h"
+#include "base/array.h"
+#include "base/map.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -20,10 +22,8 @@ struct hal_ir_builder {
     hal_ir_scalar *scalars;
     uint64_t *constants;
     char *names;
-    uint32_t *constant_slots; /* open addressing: index in constants + 1, 0 when free */
-    uint32_t constant_slot_count;
-    uint32_t *leading_slots; /* the same over the records that stand at the front */
-    uint32_t leading_slot_count, leading_count;
+    hal_map constant_of; /* index + 1 in `constants`, by bits */
+    hal_map leading_of;  /* index + 1 of each leading record, by opcode, type and aux */
     uint32_t record_capacity, place_capacity, memory_capacity, scalar_capacity;
     uint32_t constant_capacity, name_capacity;
     hal_ir_scope scope;
@@ -34,28 +34,32 @@ struct hal_ir_builder {
     char message[HAL_MESSAGE_BYTES];
 };
 
-static int reserve(hal_ir_builder *b, void **array, uint32_t *capacity, uint32_t needed,
-                   size_t size)
+/* Room for one more item of an array of the builder. Errors: sticky. */
+#define RESERVE(b, items, capacity, count) \
+    (HAL_ARRAY_RESERVE((b)->items, (b)->capacity, (uint64_t)(count)) || builder_out_of_memory(b))
+
+static int builder_out_of_memory(hal_ir_builder *b)
 {
-    if (needed <= *capacity) {
-        return 1;
-    }
-    const uint32_t larger = needed < 16 ? 16 : 2 * needed;
-    void *memory = realloc(*array, larger * size);
-    if (memory == NULL) {
-        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory for %zu bytes",
-                            larger * size);
-        return 0;
-    }
-    *array = memory;
-    *capacity = larger;
-    return 1;
+    hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+    return 0;
+}
+
+/* Maps hold indices as pointers; null means none. */
+static int index_add(hal_ir_builder *b, hal_map *map, uint64_t key, uint32_t index)
+{
+    return hal_map_add(map, key, (void *)((uintptr_t)index + 1)) || builder_out_of_memory(b);
+}
+
+static uint32_t index_find(const hal_map *map, uint64_t key)
+{
+    const uintptr_t found = (uintptr_t)hal_map_get(map, key);
+    return found ? (uint32_t)(found - 1) : HAL_IR_NONE;
 }
 
 static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
 {
     const uint32_t bytes = (uint32_t)strlen(name) + 1;
-    if (!reserve(b, (void **)&b->names, &b->name_capacity, b->view.name_bytes + bytes, 1)) {
+    if (!RESERVE(b, names, name_capacity, b->view.name_bytes + bytes)) {
         return 0;
     }
     b->view.names = b->names;
@@ -65,7 +69,7 @@ static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
     return 1;
 }
 
-/* The records with those that lead in front, operands renumbered. */
+/* The records with the leading ones in front, operands renumbered. */
 static hal_ir_record *ordered_records(const hal_ir_builder *b)
 {
     const uint32_t count = b->view.record_count;
@@ -83,40 +87,22 @@ static hal_ir_record *ordered_records(const hal_ir_builder *b)
             if (((traits & HAL_IR_TRAIT_LEADING) != 0) != front) {
                 continue;
             }
-            hal_ir_record record = b->records[i];
-            hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
-            for (uint32_t k = 0; k < 4; k++) {
-                if (*operands[k] != HAL_IR_NONE) {
-                    *operands[k] = renamed[*operands[k]];
-                }
-            }
-            renamed[i] = next;
-            ordered[next++] = record;
+            ordered[next] = b->records[i];
+            hal_ir_record_rename(&ordered[next], renamed);
+            renamed[i] = next++;
         }
     }
     free(renamed);
     return ordered;
 }
 
-static int usable(hal_ir_builder *b)
-{
-    if (b == NULL) {
-        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "building IR: `builder` is null");
-        return 0;
-    }
-    if (b->finished && b->status == HAL_OK) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_STATE, "the builder was finished before");
-    }
-    return b->status == HAL_OK;
-}
-
-/* Adds the name of a memory or a scalar, which no other has. */
+/* Adds the name of a memory or scalar. Errors: another one has it. */
 static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
 {
     if (name == NULL || !hal_ir_is_name(name)) {
         hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: the name `%.*s` is not a letter or _ followed by letters, "
-                            "digits and _",
+                            "%s: name: expected a letter or _, then letters, digits and _, got "
+                            "\"%.*s\"",
                             what, (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
         return 0;
     }
@@ -130,7 +116,8 @@ static int declare_name(hal_ir_builder *b, const char *what, const char *name, u
     }
     if (taken) {
         hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: the name %s is taken by another binding, shared array or scalar",
+                            "%s: name: expected one that no binding, shared array or scalar has, "
+                            "got %s",
                             what, name);
         return 0;
     }
@@ -141,19 +128,20 @@ static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const ch
                                    hal_ir_memory memory)
 {
     if (b->view.flags & HAL_IR_FRAGMENT) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s: a fragment has no memory", what);
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: expected a kernel, got a fragment, which has no memory", what);
         return HAL_IR_NONE;
     }
     if (!declare_name(b, what, name, &memory.name)) {
         return HAL_IR_NONE;
     }
     if (memory.type == HAL_TYPE_NONE || memory.type >= HAL_TYPE_COUNT) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT, "%s %s: %u is no type", what, name,
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
+                            "%s %s: type: expected one of HAL_TYPE_*, got %u", what, name,
                             memory.type);
         return HAL_IR_NONE;
     }
-    if (!reserve(b, (void **)&b->memories, &b->memory_capacity, b->view.memory_count + 1,
-                 sizeof *b->memories)) {
+    if (!RESERVE(b, memories, memory_capacity, b->view.memory_count + 1)) {
         return HAL_IR_NONE;
     }
     b->view.memories = b->memories;
@@ -161,106 +149,37 @@ static hal_ir_memory_id add_memory(hal_ir_builder *b, const char *what, const ch
     return b->view.memory_count++;
 }
 
-static uint32_t hash_bits(uint64_t bits)
+/* A leading record: constant, scalar, id or input. Made once. */
+static hal_ir_value append_leading(hal_ir_builder *b, const hal_ir_record *record)
 {
-    return (uint32_t)((bits ^ bits >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-}
-
-/* Keeps a table of slots at most half full. The entries are found again through what they index,
- * so a larger table is filled from the records or constants themselves. */
-static int rehash(hal_ir_builder *b, uint32_t **slots, uint32_t *slot_count, uint32_t used)
-{
-    if (*slot_count != 0 && used < *slot_count / 2) {
-        return 1;
-    }
-    const uint32_t larger = *slot_count == 0 ? 64 : 2 * *slot_count;
-    uint32_t *fresh = calloc(larger, sizeof *fresh);
-    if (fresh == NULL) {
-        hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-        return 0;
-    }
-    for (uint32_t i = 0; i < *slot_count; i++) {
-        const uint32_t entry = (*slots)[i];
-        if (entry == 0) {
-            continue;
-        }
-        uint64_t key;
-        if (slots == &b->constant_slots) {
-            key = b->constants[entry - 1];
-        } else {
-            const hal_ir_record *r = &b->records[entry - 1];
-            const hal_type type = hal_ir_info_of(r->opcode)->result == '=' ? r->type : 0;
-            key = (uint64_t)r->opcode << 40 | (uint64_t)type << 32 | r->aux;
-        }
-        uint32_t slot = hash_bits(key) & (larger - 1);
-        while (fresh[slot] != 0) {
-            slot = (slot + 1) & (larger - 1);
-        }
-        fresh[slot] = entry;
-    }
-    free(*slots);
-    *slots = fresh;
-    *slot_count = larger;
-    return 1;
-}
-
-/* A record that stands at the front, made once: constant, scalar, id, input. */
-static hal_ir_value leading(hal_ir_builder *b, const hal_ir_record *record)
-{
-    if (!usable(b) || !rehash(b, &b->leading_slots, &b->leading_slot_count, b->leading_count)) {
+    if (!hal_ir_builder_is_usable(b)) {
         return HAL_IR_NONE;
     }
     const uint64_t key =
         (uint64_t)record->opcode << 40 | (uint64_t)record->type << 32 | record->aux;
-    const uint32_t mask = b->leading_slot_count - 1;
-    uint32_t slot = hash_bits(key) & mask;
-    for (; b->leading_slots[slot] != 0; slot = (slot + 1) & mask) {
-        const hal_ir_value value = b->leading_slots[slot] - 1;
-        const hal_ir_record *made = &b->records[value];
-        if (made->opcode == record->opcode && made->aux == record->aux &&
-            (record->type == HAL_TYPE_NONE || made->type == record->type)) {
-            return value;
-        }
+    const hal_ir_value made = index_find(&b->leading_of, key);
+    if (made != HAL_IR_NONE) {
+        return made;
     }
     const hal_ir_value value = hal_ir_append(b, *record);
-    if (value != HAL_IR_NONE) {
-        b->places[value] = (hal_ir_place){0, 0};
-        b->leading_slots[slot] = value + 1;
-        b->leading_count++;
+    if (value == HAL_IR_NONE || !index_add(b, &b->leading_of, key, value)) {
+        return HAL_IR_NONE;
     }
+    b->places[value] = (hal_ir_place){0, 0};
     return value;
 }
 
-/* Whether every operand that there is was made in a block that is still open. */
-static int operands_seen(hal_ir_builder *b, const hal_ir_record *record)
-{
-    hal_ir_value operands[4];
-    const uint32_t count = hal_ir_operands(record, operands);
-    for (uint32_t i = 0; i < count; i++) {
-        if (operands[i] < b->view.record_count &&
-            !hal_ir_scope_sees(&b->scope, b->places[operands[i]])) {
-            const char *name = hal_ir_opcode_name(record->opcode);
-            hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR,
-                                "%s: operand %%%u (%s) was made in a block that has ended; carry "
-                                "it out in a var",
-                                name == NULL ? "?" : name, operands[i],
-                                hal_ir_opcode_name(b->records[operands[i]].opcode));
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Appends a checked record and passes its blocks. */
+/* Appends a checked record and moves the scope past it. */
 static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
 {
     const uint32_t index = b->view.record_count;
     if (index >= HAL_IR_MAX_RECORDS) {
-        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "more than %u records", HAL_IR_MAX_RECORDS);
+        hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "expected at most %u records",
+                            HAL_IR_MAX_RECORDS);
         return HAL_IR_NONE;
     }
-    if (!reserve(b, (void **)&b->records, &b->record_capacity, index + 1, sizeof *b->records) ||
-        !reserve(b, (void **)&b->places, &b->place_capacity, index + 1, sizeof *b->places)) {
+    if (!RESERVE(b, records, record_capacity, index + 1) ||
+        !RESERVE(b, places, place_capacity, index + 1)) {
         return HAL_IR_NONE;
     }
     b->view.records = b->records;
@@ -275,39 +194,23 @@ static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
     return index;
 }
 
-hal_status hal_ir_builder_create(const char *name, hal_ir_builder **builder)
-{
-    hal_status status = hal_ir_builder_create_raw(name, 0, builder);
-    if (status == HAL_OK) {
-        (*builder)->raw = 0;
-    }
-    return status;
-}
-
-hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_builder **builder)
-{
-    hal_status status = hal_ir_builder_create_raw(name, HAL_IR_FRAGMENT, builder);
-    if (status == HAL_OK) {
-        (*builder)->raw = 0;
-    }
-    return status;
-}
-
 hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder)
 {
     if (builder == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "IR builder: `builder` is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_builder_create: builder: expected a valid pointer, got "
+                        "null");
     }
     *builder = NULL;
     if (name == NULL || !hal_ir_is_name(name)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "IR builder: the kernel name `%.*s` is not a letter or _ followed by "
-                        "letters, digits and _",
+                        "hal_ir_builder_create: name: expected a letter or _, then letters, digits "
+                        "and _, got \"%.*s\"",
                         (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
     }
     hal_ir_builder *b = calloc(1, sizeof *b);
     if (b == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "IR builder %s: no host memory", name);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_builder_create: %s: no host memory", name);
     }
     b->raw = 1;
     b->wrong_record = HAL_IR_NONE;
@@ -323,6 +226,25 @@ hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_bu
     return HAL_OK;
 }
 
+static hal_status builder_create(const char *name, uint32_t flags, hal_ir_builder **builder)
+{
+    const hal_status status = hal_ir_builder_create_raw(name, flags, builder);
+    if (status == HAL_OK) {
+        (*builder)->raw = 0;
+    }
+    return status;
+}
+
+hal_status hal_ir_builder_create(const char *name, hal_ir_builder **builder)
+{
+    return builder_create(name, 0, builder);
+}
+
+hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_builder **builder)
+{
+    return builder_create(name, HAL_IR_FRAGMENT, builder);
+}
+
 void hal_ir_builder_destroy(hal_ir_builder *builder)
 {
     if (builder == NULL) {
@@ -334,31 +256,34 @@ void hal_ir_builder_destroy(hal_ir_builder *builder)
     free(builder->scalars);
     free(builder->constants);
     free(builder->names);
-    free(builder->constant_slots);
-    free(builder->leading_slots);
+    hal_map_free(&builder->constant_of);
+    hal_map_free(&builder->leading_of);
     free(builder);
 }
 
 hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
 {
-    if (kernel == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "finishing an IR builder: `kernel` is null");
+    if (kernel != NULL) {
+        *kernel = NULL;
     }
-    *kernel = NULL;
-    if (builder == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "finishing an IR builder: `builder` is null");
+    if (kernel == NULL || builder == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_builder_finish: %s: expected a valid pointer, got null",
+                        kernel == NULL ? "kernel" : "builder");
     }
     if (builder->status != HAL_OK) {
         return hal_fail(builder->status, "%s", builder->message);
     }
     if (builder->finished) {
-        return hal_fail(HAL_ERROR_INVALID_STATE, "kernel %s: the builder was finished before",
+        return hal_fail(HAL_ERROR_INVALID_STATE,
+                        "hal_ir_builder_finish: builder: expected one that was not finished, got "
+                        "that of kernel %s",
                         builder->names + builder->view.name);
     }
     builder->finished = 1;
     if (builder->scope.depth > 0) {
         const uint32_t opener = builder->scope.opener[builder->scope.depth];
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s has no end",
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: expected an end",
                             hal_ir_opcode_name(builder->records[opener].opcode));
         return builder->status;
     }
@@ -378,6 +303,19 @@ hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel
     }
     free(ordered);
     return status;
+}
+
+int hal_ir_builder_is_usable(hal_ir_builder *builder)
+{
+    if (builder == NULL) {
+        hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_ir: builder: expected a valid pointer, got null");
+        return 0;
+    }
+    if (builder->finished && builder->status == HAL_OK) {
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_STATE,
+                            "builder: expected one that was not finished");
+    }
+    return builder->status == HAL_OK;
 }
 
 hal_status hal_ir_builder_get_status(const hal_ir_builder *builder)
@@ -413,12 +351,12 @@ const hal_ir_kernel *hal_ir_builder_view(const hal_ir_builder *builder)
 
 void hal_ir_group_size(hal_ir_builder *builder, uint32_t x, uint32_t y, uint32_t z)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return;
     }
     if (x == 0 || y == 0 || z == 0) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "group size %u x %u x %u has a zero", x, y, z);
+                            "group size: expected 1 or more, got %u x %u x %u", x, y, z);
         return;
     }
     builder->view.group_size[0] = x;
@@ -428,7 +366,7 @@ void hal_ir_group_size(hal_ir_builder *builder, uint32_t x, uint32_t y, uint32_t
 
 void hal_ir_groups_per_unit(hal_ir_builder *builder, uint32_t groups)
 {
-    if (usable(builder)) {
+    if (hal_ir_builder_is_usable(builder)) {
         builder->view.groups_per_unit = groups;
     }
 }
@@ -436,19 +374,20 @@ void hal_ir_groups_per_unit(hal_ir_builder *builder, uint32_t groups)
 hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *name, hal_type type,
                                 uint32_t access)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     if (access < HAL_ACCESS_READ || access > HAL_ACCESS_READ_WRITE) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "binding %s: `access` %u is none of HAL_ACCESS_*",
+                            "binding %s: access: expected one of HAL_ACCESS_*, got %u",
                             name == NULL ? "(null)" : name, access);
         return HAL_IR_NONE;
     }
     const hal_ir_kernel *view = &builder->view;
     if (view->memory_count > view->binding_count || view->binding_count == HAL_IR_MAX_BINDINGS) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "binding %s: bindings are declared before shared arrays, at most %u",
+                            "binding %s: expected at most %u bindings, declared before shared "
+                            "arrays",
                             name == NULL ? "(null)" : name, HAL_IR_MAX_BINDINGS);
         return HAL_IR_NONE;
     }
@@ -461,14 +400,15 @@ hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *name, hal_t
 hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_type type,
                                uint32_t count)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     const uint32_t arrays = builder->view.memory_count - builder->view.binding_count;
     if (count == 0 || arrays == HAL_IR_MAX_SHARED) {
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT, "shared array %s: %s",
-                            name == NULL ? "(null)" : name,
-                            count == 0 ? "`count` is 0" : "too many shared arrays");
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
+                            "shared array %s: expected 1 or more elements and at most %u arrays, "
+                            "got %u elements after %u arrays",
+                            name == NULL ? "(null)" : name, HAL_IR_MAX_SHARED, count, arrays);
         return HAL_IR_NONE;
     }
     return add_memory(
@@ -478,7 +418,7 @@ hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_ty
 
 hal_ir_value hal_ir_scalar_value(hal_ir_builder *builder, const char *name, hal_type type)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     const hal_ir_kernel *view = &builder->view;
@@ -494,10 +434,10 @@ hal_ir_value hal_ir_scalar_value(hal_ir_builder *builder, const char *name, hal_
         return HAL_IR_NONE;
     }
     hal_ir_set_scalar_bytes(builder, hal_ir_scalar_block(builder->scalars, view->scalar_count));
-    hal_ir_record record = hal_ir_blank(HAL_IR_SCALAR);
+    hal_ir_record record = hal_ir_record_blank(HAL_IR_SCALAR);
     record.type = type;
     record.aux = number;
-    return leading(builder, &record);
+    return append_leading(builder, &record);
 }
 
 uint32_t hal_ir_declare_scalar(hal_ir_builder *builder, const char *name, hal_type type,
@@ -511,18 +451,17 @@ uint32_t hal_ir_declare_scalar(hal_ir_builder *builder, const char *name, hal_ty
     const uint32_t bytes = hal_type_size(type);
     if (type < HAL_TYPE_I32 || hal_type_of_value(type) != type) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "scalar %s: scalars are i32, u32, i64, u64, f32 or f64, not %s", name,
-                            type < HAL_TYPE_COUNT ? hal_type_name(type) : "?");
+                            "scalar %s: type: expected i32, u32, i64, u64, f32 or f64, got %s",
+                            name, type < HAL_TYPE_COUNT ? hal_type_name(type) : "?");
         return HAL_IR_NONE;
     }
     if (offset > HAL_IR_MAX_SCALAR_BYTES - bytes) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "scalar %s: the scalars of a kernel have at most %u bytes", name,
+                            "scalar %s: expected at most %u bytes of scalars", name,
                             HAL_IR_MAX_SCALAR_BYTES);
         return HAL_IR_NONE;
     }
-    if (!reserve(builder, (void **)&builder->scalars, &builder->scalar_capacity,
-                 view->scalar_count + 1, sizeof *builder->scalars)) {
+    if (!RESERVE(builder, scalars, scalar_capacity, view->scalar_count + 1)) {
         return HAL_IR_NONE;
     }
     view->scalars = builder->scalars;
@@ -550,37 +489,29 @@ uint32_t hal_ir_scalar_block(const hal_ir_scalar *scalars, uint32_t count)
 
 uint32_t hal_ir_pool(hal_ir_builder *builder, uint64_t bits)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     hal_ir_kernel *view = &builder->view;
-    if (!rehash(builder, &builder->constant_slots, &builder->constant_slot_count,
-                view->constant_count) ||
-        !reserve(builder, (void **)&builder->constants, &builder->constant_capacity,
-                 view->constant_count + 1, sizeof *builder->constants)) {
+    const uint32_t made = index_find(&builder->constant_of, bits), next = view->constant_count;
+    if (made != HAL_IR_NONE) {
+        return made;
+    }
+    if (!RESERVE(builder, constants, constant_capacity, next + 1) ||
+        !index_add(builder, &builder->constant_of, bits, next)) {
         return HAL_IR_NONE;
     }
     view->constants = builder->constants;
-    const uint32_t mask = builder->constant_slot_count - 1;
-    uint32_t slot = hash_bits(bits) & mask;
-    while (builder->constant_slots[slot] != 0) {
-        const uint32_t index = builder->constant_slots[slot] - 1;
-        if (builder->constants[index] == bits) {
-            return index;
-        }
-        slot = (slot + 1) & mask;
-    }
-    builder->constants[view->constant_count] = bits;
-    builder->constant_slots[slot] = ++view->constant_count;
-    return view->constant_count - 1;
+    builder->constants[view->constant_count++] = bits;
+    return next;
 }
 
 hal_ir_value hal_ir_constant_of(hal_ir_builder *builder, hal_type type, uint64_t bits)
 {
-    hal_ir_record record = hal_ir_blank(HAL_IR_CONSTANT);
+    hal_ir_record record = hal_ir_record_blank(HAL_IR_CONSTANT);
     record.type = type;
     record.aux = hal_ir_pool(builder, bits);
-    return record.aux == HAL_IR_NONE ? HAL_IR_NONE : leading(builder, &record);
+    return record.aux == HAL_IR_NONE ? HAL_IR_NONE : append_leading(builder, &record);
 }
 
 hal_ir_value hal_ir_f32(hal_ir_builder *builder, float value)
@@ -649,10 +580,10 @@ hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
                                    : whole >= 0x1p64 ? UINT64_MAX
                                                      : (uint64_t)whole);
     default:
-        if (usable(builder)) {
+        if (hal_ir_builder_is_usable(builder)) {
             hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
-                                "a number of type %s: values are bool, i32, u32, i64, u64, f32 "
-                                "or f64",
+                                "number: type: expected bool, i32, u32, i64, u64, f32 or f64, got "
+                                "%s",
                                 type < HAL_TYPE_COUNT ? hal_type_name(type) : "?");
         }
         return HAL_IR_NONE;
@@ -661,21 +592,22 @@ hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
 
 hal_ir_value hal_ir_id(hal_ir_builder *builder, uint32_t opcode, uint32_t dimension)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     if (opcode < HAL_IR_LOCAL_ID || opcode > HAL_IR_LANE_ID) {
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT, "opcode %u is no id", opcode);
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT, "opcode: expected an id, got %u",
+                            opcode);
         return HAL_IR_NONE;
     }
-    hal_ir_record record = hal_ir_blank(opcode);
+    hal_ir_record record = hal_ir_record_blank(opcode);
     record.aux = opcode == HAL_IR_LANE_ID ? 0 : dimension;
-    return leading(builder, &record);
+    return append_leading(builder, &record);
 }
 
 hal_ir_value hal_ir_global_id(hal_ir_builder *builder, uint32_t dimension)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     const hal_ir_value group = hal_ir_id(builder, HAL_IR_GROUP_ID, dimension);
@@ -686,35 +618,35 @@ hal_ir_value hal_ir_global_id(hal_ir_builder *builder, uint32_t dimension)
 
 hal_ir_value hal_ir_input(hal_ir_builder *builder, uint32_t number, hal_type type)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
     if (!(builder->view.flags & HAL_IR_FRAGMENT) || number >= HAL_IR_MAX_FRAGMENT_VALUES) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "input %u: only fragments have inputs, at most %u", number,
-                            HAL_IR_MAX_FRAGMENT_VALUES);
+                            "input: expected a fragment and a number below %u, got number %u",
+                            HAL_IR_MAX_FRAGMENT_VALUES, number);
         return HAL_IR_NONE;
     }
     hal_ir_count_fragment(builder, HAL_IR_INPUT, number);
-    hal_ir_record record = hal_ir_blank(HAL_IR_INPUT);
+    hal_ir_record record = hal_ir_record_blank(HAL_IR_INPUT);
     record.type = type;
     record.aux = number;
-    return leading(builder, &record);
+    return append_leading(builder, &record);
 }
 
 void hal_ir_output(hal_ir_builder *builder, uint32_t number, hal_ir_value value)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return;
     }
     if (!(builder->view.flags & HAL_IR_FRAGMENT) || number >= HAL_IR_MAX_FRAGMENT_VALUES) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
-                            "output %u: only fragments have outputs, at most %u", number,
-                            HAL_IR_MAX_FRAGMENT_VALUES);
+                            "output: expected a fragment and a number below %u, got number %u",
+                            HAL_IR_MAX_FRAGMENT_VALUES, number);
         return;
     }
     hal_ir_count_fragment(builder, HAL_IR_OUTPUT, number);
-    hal_ir_record record = hal_ir_blank(HAL_IR_OUTPUT);
+    hal_ir_record record = hal_ir_record_blank(HAL_IR_OUTPUT);
     record.aux = number;
     record.a = value;
     hal_ir_append(builder, record);
@@ -737,17 +669,16 @@ hal_type hal_ir_type_of(const hal_ir_builder *builder, hal_ir_value value)
 
 hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
 {
-    if (!usable(builder)) {
+    if (!hal_ir_builder_is_usable(builder)) {
         return HAL_IR_NONE;
     }
+    const hal_ir_kernel *view = &builder->view;
     hal_ir_problem problem;
     hal_type type;
     uint32_t width;
-    if (!operands_seen(builder, &record)) {
-        return HAL_IR_NONE;
-    }
-    if (!hal_ir_check_record(&builder->view, builder->view.record_count, &record, &type, &width,
-                             &problem)) {
+    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places,
+                            view->record_count, &record, &problem) ||
+        !hal_ir_check_record(view, view->record_count, &record, &type, &width, &problem)) {
         const char *name = hal_ir_opcode_name(record.opcode);
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", name == NULL ? "?" : name,
                             problem.text);
@@ -756,7 +687,7 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     if ((record.type != HAL_TYPE_NONE && record.type != type) ||
         (record.width != 0 && record.width != width)) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
-                            "%s: the result is %s of width %u, not %s of width %u",
+                            "%s: result: expected %s of width %u, got %s of width %u",
                             hal_ir_opcode_name(record.opcode), hal_type_name(type), width,
                             record.type < HAL_TYPE_COUNT ? hal_type_name(record.type) : "?",
                             record.width);

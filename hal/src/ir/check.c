@@ -1,12 +1,12 @@
 /* The type rules and the scope rule of the IR, by the table of ir/info.c. Called by the builder for
- * each record as it is made and by the verifier for kernels that come from elsewhere. */
+ * each new record and by the verifier for kernels from elsewhere. */
 #include "internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What the check of one record carries around. */
+/* The state of the check of one record. */
 typedef struct check {
     const hal_ir_kernel *kernel;
     uint32_t count; /* records that exist */
@@ -16,16 +16,14 @@ typedef struct check {
     hal_ir_problem *problem;
 } check;
 
-/* Kernels and fragments differ in what may stand in them. */
-static int check_place(check *c)
+static int check_allowed(check *c)
 {
     const int fragment = (c->kernel->flags & HAL_IR_FRAGMENT) != 0;
     if (fragment && !(c->info->traits & HAL_IR_TRAIT_FRAGMENT)) {
-        return hal_ir_complain(c->problem,
-                               "not allowed in a fragment, which is an expression only");
+        return hal_ir_reject(c->problem, "not allowed in a fragment, which is an expression");
     }
     if (!fragment && (c->info->traits & HAL_IR_TRAIT_NO_KERNEL)) {
-        return hal_ir_complain(c->problem, "only fragments have inputs and outputs");
+        return hal_ir_reject(c->problem, "only fragments have inputs and outputs");
     }
     return 1;
 }
@@ -33,13 +31,12 @@ static int check_place(check *c)
 static int check_number(check *c, const char *field, uint32_t value, uint32_t limit)
 {
     if (value >= limit) {
-        return hal_ir_complain(c->problem, "%s %u is out of range, there are %u", field, value,
-                               limit);
+        return hal_ir_reject(c->problem, "%s: expected less than %u, got %u", field, limit, value);
     }
     return 1;
 }
 
-/* Whether memory `aux` may be touched in this way. */
+/* Memory `aux` allows the access and has a type for it. */
 static int check_memory(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
@@ -48,16 +45,18 @@ static int check_memory(check *c)
     }
     const hal_ir_memory *memory = &kernel->memories[c->record->aux];
     if ((c->info->traits & HAL_IR_TRAIT_READS) && !(memory->access & HAL_ACCESS_READ)) {
-        return hal_ir_complain(c->problem, "binding %s is declared for writing only",
-                               kernel->names + memory->name);
+        return hal_ir_reject(c->problem,
+                             "binding %s: expected HAL_ACCESS_READ, got a write-only binding",
+                             kernel->names + memory->name);
     }
     if ((c->info->traits & HAL_IR_TRAIT_WRITES) && !(memory->access & HAL_ACCESS_WRITE)) {
-        return hal_ir_complain(c->problem, "binding %s is declared for reading only",
-                               kernel->names + memory->name);
+        return hal_ir_reject(c->problem,
+                             "binding %s: expected HAL_ACCESS_WRITE, got a read-only binding",
+                             kernel->names + memory->name);
     }
     if (c->record->opcode == HAL_IR_ATOMIC && !(c->info->types & HAL_TYPE_BIT(memory->type))) {
-        return hal_ir_complain(c->problem, "atomics take memory of i32, u32, i64, u64; %s has %s",
-                               kernel->names + memory->name, hal_type_name(memory->type));
+        return hal_ir_reject(c->problem, "memory %s: expected i32, u32, i64 or u64, got %s",
+                             kernel->names + memory->name, hal_type_name(memory->type));
     }
     return 1;
 }
@@ -114,10 +113,10 @@ static int check_fields(check *c)
     }
     if ((!uses_aux && record->aux != 0) || (!uses_imm && record->imm != 0) ||
         (!uses_flags && record->flags != 0)) {
-        return hal_ir_complain(c->problem, "an unused field (%s) is not 0",
-                               !uses_aux && record->aux != 0   ? "aux"
-                               : !uses_imm && record->imm != 0 ? "imm"
-                                                               : "flags");
+        return hal_ir_reject(c->problem, "%s: expected 0 in an unused field",
+                             !uses_aux && record->aux != 0   ? "aux"
+                             : !uses_imm && record->imm != 0 ? "imm"
+                                                             : "flags");
     }
     return 1;
 }
@@ -131,9 +130,9 @@ static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
 {
     const hal_type memory = c->kernel->memories[c->record->aux].type;
     if (made->type != hal_type_of_value(memory)) {
-        return hal_ir_complain(c->problem, "operand %c has type %s, memory of %s takes %s",
-                               'a' + slot, hal_type_name(made->type), hal_type_name(memory),
-                               hal_type_name(hal_type_of_value(memory)));
+        return hal_ir_reject(c->problem, "operand %c: expected %s for memory of %s, got %s",
+                             'a' + slot, hal_type_name(hal_type_of_value(memory)),
+                             hal_type_name(memory), hal_type_name(made->type));
     }
     return 1;
 }
@@ -141,23 +140,23 @@ static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
 static int check_common(check *c, uint32_t slot, hal_type type)
 {
     if (!(c->info->types & HAL_TYPE_BIT(type))) {
-        return hal_ir_complain(c->problem, "operand %c has type %s, which %s does not take",
-                               'a' + slot, hal_type_name(type), c->info->name);
+        return hal_ir_reject(c->problem, "operand %c: expected a type that %s takes, got %s",
+                             'a' + slot, c->info->name, hal_type_name(type));
     }
     if (c->common != HAL_TYPE_NONE && c->common != type) {
-        return hal_ir_complain(c->problem, "operands have types %s and %s, they must be the same",
-                               hal_type_name(c->common), hal_type_name(type));
+        return hal_ir_reject(c->problem, "operand %c: expected %s as the others, got %s",
+                             'a' + slot, hal_type_name(c->common), hal_type_name(type));
     }
     c->common = type;
     return 1;
 }
 
 static int check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
-                          const char *why)
+                          const char *what)
 {
     return type == expected ||
-           hal_ir_complain(c->problem, "operand %c has type %s, %s takes %s", 'a' + slot,
-                           hal_type_name(type), why, hal_type_name(expected));
+           hal_ir_reject(c->problem, "operand %c: expected %s for %s, got %s", 'a' + slot,
+                         hal_type_name(expected), what, hal_type_name(type));
 }
 
 static int check_scalar_operand(check *c, uint32_t slot, char rule)
@@ -175,8 +174,8 @@ static int check_scalar_operand(check *c, uint32_t slot, char rule)
         return check_expected(c, slot, type, HAL_TYPE_U32, "a lane");
     case 'I':
         return hal_type_is_integer(type) ||
-               hal_ir_complain(c->problem, "operand %c has type %s, an index is an integer",
-                               'a' + slot, hal_type_name(type));
+               hal_ir_reject(c->problem, "operand %c: expected an integer index, got %s",
+                             'a' + slot, hal_type_name(type));
     case 'v':
         return check_expected(c, slot, type, records[c->record->a].type, "this var");
     default: /* 'M' */
@@ -196,41 +195,43 @@ static int check_operand(check *c, uint32_t slot)
     }
     if (rule == '-') {
         return value == HAL_IR_NONE ||
-               hal_ir_complain(c->problem, "operand %c is not used and must be none", 'a' + slot);
+               hal_ir_reject(c->problem, "operand %c: expected none, got %%%u", 'a' + slot, value);
     }
     if (value == HAL_IR_NONE) {
         return rule == 'g' || rule == 'P' ||
-               hal_ir_complain(c->problem, "operand %c is missing", 'a' + slot);
+               hal_ir_reject(c->problem, "operand %c: expected a value, got none", 'a' + slot);
     }
     if (value >= c->count) {
-        return hal_ir_complain(c->problem, "operand %c is %%%u, which comes no earlier",
-                               'a' + slot, value);
+        return hal_ir_reject(c->problem, "operand %c: expected an earlier record, got %%%u",
+                             'a' + slot, value);
     }
     const hal_ir_record *made = &c->kernel->records[value];
     const int is_var = made->opcode == HAL_IR_VAR;
     if (rule == 'V') {
-        return is_var || hal_ir_complain(c->problem, "operand %c (%%%u) is %s, not a var",
-                                         'a' + slot, value, hal_ir_opcode_name(made->opcode));
+        return is_var || hal_ir_reject(c->problem, "operand %c: expected a var, got %%%u (%s)",
+                                       'a' + slot, value, hal_ir_opcode_name(made->opcode));
     }
     if (is_var || made->type == HAL_TYPE_NONE) {
-        return hal_ir_complain(c->problem, "operand %c (%%%u) is %s, which is no value%s",
-                               'a' + slot, value, hal_ir_opcode_name(made->opcode),
-                               is_var ? "; read it with get" : "");
+        return hal_ir_reject(c->problem, "operand %c: expected a value, got %%%u (%s)%s",
+                             'a' + slot, value, hal_ir_opcode_name(made->opcode),
+                             is_var ? "; read it with get" : "");
     }
     if (rule == 'P') {
-        return 1; /* check_pack looks at all of them together */
+        return 1; /* checked by check_pack */
     }
     if (rule == 'S') {
         return check_stored(c, slot, made);
     }
     if (rule == 'W') {
-        return made->width > 1 || hal_ir_complain(c->problem, "operand %c (%%%u) is no vector",
-                                                  'a' + slot, value);
+        return made->width > 1 ||
+               hal_ir_reject(c->problem, "operand %c: expected a vector, got the scalar %%%u",
+                             'a' + slot, value);
     }
     if (made->width != 1) {
-        return hal_ir_complain(c->problem,
-                               "operand %c (%%%u) is a vector; take its elements with extract",
-                               'a' + slot, value);
+        return hal_ir_reject(c->problem,
+                             "operand %c: expected a scalar, got the vector %%%u; take its "
+                             "elements with extract",
+                             'a' + slot, value);
     }
     return check_scalar_operand(c, slot, rule);
 }
@@ -249,17 +250,17 @@ static int check_pack(check *c, hal_type *type)
     const uint32_t width = c->record->width;
     const uint32_t expected = width == 4 ? 4 : 2;
     if (!is_width(width, 1)) {
-        return hal_ir_complain(c->problem, "width %u is not 2, 4 or 8", width);
+        return hal_ir_reject(c->problem, "width: expected 2, 4 or 8, got %u", width);
     }
     for (uint32_t i = 0; i < expected; i++) {
         if (count != expected || operand_of(c->record, i) == HAL_IR_NONE) {
-            return hal_ir_complain(c->problem, "a pack of width %u has operands a to %c", width,
-                                   'a' + expected - 1);
+            return hal_ir_reject(c->problem, "operands: expected a to %c for width %u",
+                                 'a' + expected - 1, width);
         }
         const hal_ir_record *made = &records[operands[i]];
         if (made->width != (width == 8 ? 4 : 1) || made->type != records[operands[0]].type) {
-            return hal_ir_complain(c->problem, "a pack of width %u takes %u %s of one type", width,
-                                   expected, width == 8 ? "vectors of width 4" : "scalars");
+            return hal_ir_reject(c->problem, "operands: expected %u %s of one type for width %u",
+                                 expected, width == 8 ? "vectors of width 4" : "scalars", width);
         }
     }
     *type = records[operands[0]].type;
@@ -297,26 +298,26 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
         *type = hal_type_of_value(kernel->memories[record->aux].type);
         *width = record->opcode == HAL_IR_ATOMIC ? 1 : record->width;
         return is_width(*width, 0) ||
-               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
+               hal_ir_reject(c->problem, "width: expected 1, 2, 4 or 8, got %u", *width);
     case '=':
         *type = record->type;
         return (hal_type_is_value(*type) && (c->info->types & HAL_TYPE_BIT(*type))) ||
-               hal_ir_complain(c->problem, "the result cannot be of type %s",
-                               *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
+               hal_ir_reject(c->problem, "result: expected a type that %s can have, got %s",
+                             c->info->name, *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
     case 's':
         *width = kernel->records[record->c].width;
         return 1;
     case 'w':
         *width = record->width;
         return is_width(*width, 0) ||
-               hal_ir_complain(c->problem, "width %u is not 1, 2, 4 or 8", *width);
+               hal_ir_reject(c->problem, "width: expected 1, 2, 4 or 8, got %u", *width);
     default:
         *width = 0;
         return 1;
     }
 }
 
-/* Tiles of one shape, in groups of whole subgroups. */
+/* Tiles have fixed shapes; groups consist of whole subgroups. */
 static int check_matrices(check *c)
 {
     static const struct {
@@ -327,67 +328,70 @@ static int check_matrices(check *c)
     for (uint32_t slot = 0; slot < 3; slot++) {
         const hal_ir_record *made = &c->kernel->records[operand_of(c->record, slot)];
         if (made->type != tiles[slot].type || made->width != tiles[slot].width) {
-            return hal_ir_complain(c->problem, "operand %c is %s of width %u, a tile has %s of %u",
-                                   'a' + slot, hal_type_name(made->type), made->width,
-                                   hal_type_name(tiles[slot].type), tiles[slot].width);
+            return hal_ir_reject(c->problem,
+                                 "operand %c: expected %s of width %u, got %s of width %u",
+                                 'a' + slot, hal_type_name(tiles[slot].type), tiles[slot].width,
+                                 hal_type_name(made->type), made->width);
         }
     }
     if (!(HAL_TYPES_MATRIX & HAL_TYPE_BIT(type))) {
-        return hal_ir_complain(c->problem, "matrices are of f16, bf16 or f32, not %s",
-                               hal_type_name(type));
+        return hal_ir_reject(c->problem, "type: expected f16, bf16 or f32, got %s",
+                             hal_type_name(type));
     }
     return hal_ir_group_items(c->kernel) % HAL_IR_MATRIX_LANES == 0 ||
-           hal_ir_complain(c->problem, "a group of %u work-items has a subgroup of less than %u",
-                           hal_ir_group_items(c->kernel), HAL_IR_MATRIX_LANES);
+           hal_ir_reject(c->problem, "group size: expected a multiple of %u, got %u work-items",
+                         HAL_IR_MATRIX_LANES, hal_ir_group_items(c->kernel));
 }
 
-/* Rules of single opcodes that the table has no letter for. */
-static int check_specifics(check *c)
+/* Rules of single opcodes that no letter of the table expresses. */
+static int check_opcode_rules(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
     const hal_ir_record *record = c->record;
     switch (record->opcode) {
     case HAL_IR_SCALAR:
         return record->type == kernel->scalars[record->aux].type ||
-               hal_ir_complain(c->problem, "scalar %s has type %s",
-                               kernel->names + kernel->scalars[record->aux].name,
-                               hal_type_name(kernel->scalars[record->aux].type));
+               hal_ir_reject(c->problem, "scalar %s: expected its type, %s, got %s",
+                             kernel->names + kernel->scalars[record->aux].name,
+                             hal_type_name(kernel->scalars[record->aux].type),
+                             hal_type_name(record->type));
     case HAL_IR_CONSTANT: {
         const uint32_t bits = record->type == HAL_TYPE_BOOL ? 1 : 8 * hal_type_size(record->type);
         return bits == 64 || kernel->constants[record->aux] >> bits == 0 ||
-               hal_ir_complain(c->problem, "the constant has bits beyond its type %s",
-                               hal_type_name(record->type));
+               hal_ir_reject(c->problem, "constant: expected %u bits for %s, got 0x%llx", bits,
+                             hal_type_name(record->type),
+                             (unsigned long long)kernel->constants[record->aux]);
     }
     case HAL_IR_BITCAST:
         return hal_type_size(record->type) == hal_type_size(c->common) ||
-               hal_ir_complain(c->problem, "%s and %s differ in size", hal_type_name(c->common),
-                               hal_type_name(record->type));
+               hal_ir_reject(c->problem, "result: expected a type of the size of %s, got %s",
+                             hal_type_name(c->common), hal_type_name(record->type));
     case HAL_IR_NARROW:
         return hal_type_of_value((hal_type)record->aux) == c->common ||
-               hal_ir_complain(c->problem, "memory of %s takes %s, not %s",
-                               hal_type_name((hal_type)record->aux),
-                               hal_type_name(hal_type_of_value((hal_type)record->aux)),
-                               hal_type_name(c->common));
+               hal_ir_reject(c->problem, "operand a: expected %s for memory of %s, got %s",
+                             hal_type_name(hal_type_of_value((hal_type)record->aux)),
+                             hal_type_name((hal_type)record->aux), hal_type_name(c->common));
     case HAL_IR_EXTRACT: {
         const uint32_t width = kernel->records[record->a].width;
         return (record->imm >= 0 && (uint32_t)record->imm < width) ||
-               hal_ir_complain(c->problem, "element %d of a vector of width %u", record->imm,
-                               width);
+               hal_ir_reject(c->problem, "element: expected 0 to %u, got %d", width - 1,
+                             record->imm);
     }
     case HAL_IR_SHUFFLE_XOR:
         return (record->imm >= 0 && record->imm < 128) ||
-               hal_ir_complain(c->problem, "mask %d is not in 0..127", record->imm);
+               hal_ir_reject(c->problem, "mask: expected 0 to 127, got %d", record->imm);
     case HAL_IR_MATRIX_MULTIPLY:
         return check_matrices(c);
     case HAL_IR_ASYNC_WAIT:
-        return record->imm >= 0 || hal_ir_complain(c->problem, "a count of %d", record->imm);
+        return record->imm >= 0 ||
+               hal_ir_reject(c->problem, "sets: expected 0 or more, got %d", record->imm);
     case HAL_IR_ASYNC_COPY: {
         const uint32_t source = (uint32_t)record->imm;
         if (!hal_ir_is_shared(kernel, record->aux) || source >= kernel->binding_count ||
             kernel->memories[source].type != kernel->memories[record->aux].type ||
             !(kernel->memories[source].access & HAL_ACCESS_READ)) {
-            return hal_ir_complain(c->problem, "copies go from a binding that is read to a shared "
-                                               "array of the same type");
+            return hal_ir_reject(c->problem, "memories: expected a binding that is read and a "
+                                             "shared array of its type");
         }
         return 1;
     }
@@ -396,7 +400,7 @@ static int check_specifics(check *c)
     }
 }
 
-int hal_ir_complain(hal_ir_problem *problem, const char *format, ...)
+int hal_ir_reject(hal_ir_problem *problem, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -410,9 +414,9 @@ int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_i
 {
     check c = {kernel, count, record, hal_ir_info_of(record->opcode), HAL_TYPE_NONE, problem};
     if (c.info == NULL) {
-        return hal_ir_complain(problem, "there is no opcode %u", record->opcode);
+        return hal_ir_reject(problem, "opcode: expected one of HAL_IR_*, got %u", record->opcode);
     }
-    if (!check_place(&c) || !check_fields(&c)) {
+    if (!check_allowed(&c) || !check_fields(&c)) {
         return 0;
     }
     for (uint32_t slot = 0; slot < 4; slot++) {
@@ -420,7 +424,7 @@ int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_i
             return 0;
         }
     }
-    return result_of(&c, type, width) && check_specifics(&c);
+    return result_of(&c, type, width) && check_opcode_rules(&c);
 }
 
 int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
@@ -429,19 +433,18 @@ int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_
     const uint32_t opcode = records[index].opcode;
     if (hal_ir_closes_block(opcode)) {
         if (scope->depth == 0) {
-            return hal_ir_complain(problem, "there is no open block");
+            return hal_ir_reject(problem, "expected an open block");
         }
         const uint32_t opener = records[scope->opener[scope->depth]].opcode;
         if (opcode == HAL_IR_ELSE && opener != HAL_IR_IF) {
-            return hal_ir_complain(problem, "the innermost open block is of %s, not of if",
-                                   hal_ir_opcode_name(opener));
+            return hal_ir_reject(problem, "expected an if as innermost open block, got a %s",
+                                 hal_ir_opcode_name(opener));
         }
         scope->depth--;
     }
     if (hal_ir_opens_block(opcode)) {
         if (scope->depth == HAL_IR_MAX_DEPTH) {
-            return hal_ir_complain(problem, "more than %u blocks inside one another",
-                                   HAL_IR_MAX_DEPTH);
+            return hal_ir_reject(problem, "expected at most %u nested blocks", HAL_IR_MAX_DEPTH);
         }
         scope->depth++;
         scope->block[scope->depth] = ++scope->blocks;
@@ -451,7 +454,23 @@ int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_
     return 1;
 }
 
-int hal_ir_scope_sees(const hal_ir_scope *scope, hal_ir_place place)
+int hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
+                       const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
+                       hal_ir_problem *problem)
 {
-    return place.depth <= scope->depth && scope->block[place.depth] == place.block;
+    hal_ir_value operands[4];
+    const uint32_t operand_count = hal_ir_operands(record, operands);
+    for (uint32_t i = 0; i < operand_count; i++) {
+        if (operands[i] >= count) {
+            continue; /* hal_ir_check_record rejects it */
+        }
+        const hal_ir_place place = places[operands[i]];
+        if (place.depth > scope->depth || scope->block[place.depth] != place.block) {
+            return hal_ir_reject(problem,
+                                 "operand %%%u (%s): expected a value of an open block, got one "
+                                 "of a block that has ended; carry it out in a var",
+                                 operands[i], hal_ir_opcode_name(records[operands[i]].opcode));
+        }
+    }
+    return 1;
 }

@@ -9,8 +9,7 @@
 static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
 #undef ROW
 
-/* A math opcode outside of the range would have no bit in math_f32; another one inside of it would
- * be taken for a transcendental function. */
+/* math_f32 has one bit per opcode of the range, which must contain exactly the class MATH. */
 #define ROW(NAME, number, since, name, ARITY, CLASS, ...)                           \
     _Static_assert((HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_MATH) ==                   \
                        (number >= HAL_IR_MATH_FIRST && number <= HAL_IR_MATH_LAST), \

@@ -1,5 +1,5 @@
-/* What the sources of the IR share: the table of opcodes, the type rules and the scope rule, which
- * builder, verifier, printer and parser all go by; and the builder's raw entries. */
+/* Shared by the sources of the IR: the table of opcodes, the type rules and the scope rule that
+ * builder, verifier, printer and parser apply, and the builder's raw entries. */
 #ifndef HAL_SRC_IR_INTERNAL_H
 #define HAL_SRC_IR_INTERNAL_H
 
@@ -9,10 +9,10 @@
 
 /* Bits of hal_ir_info.traits. */
 enum {
-    HAL_IR_TRAIT_PURE = 1,        /* no effect but its value: dropped when nobody uses it */
+    HAL_IR_TRAIT_PURE = 1,        /* no effect but its value: dropped when unused */
     HAL_IR_TRAIT_FRAGMENT = 2,    /* allowed in fragments */
     HAL_IR_TRAIT_NO_KERNEL = 4,   /* not allowed in kernels */
-    HAL_IR_TRAIT_LEADING = 8,     /* the builder gathers these, once each, at the kernel's front */
+    HAL_IR_TRAIT_LEADING = 8,     /* the builder makes it once and moves it to the kernel's front */
     HAL_IR_TRAIT_CONVERGENT = 16, /* only where control is uniform in the work-group */
     HAL_IR_TRAIT_READS = 32,      /* reads memory `aux` */
     HAL_IR_TRAIT_WRITES = 64      /* writes memory `aux` */
@@ -37,7 +37,7 @@ enum {
 /* One row of HAL_IR_OPCODE_TABLE (hal/ir_opcodes.h).
  *
  * operands: the rule for a, b, c, d, one letter each:
- *   T  a scalar; all Ts of a record have one type, a member of `types`
+ *   T  a scalar; all Ts of a record have one type, which is in `types`
  *   B  a BOOL        U  a u32         I  an index: an integer
  *   g  a BOOL or NONE                 W  a vector
  *   V  a VAR         v  a scalar of the type of the VAR in a
@@ -47,11 +47,11 @@ enum {
  *   P  elements of a PACK             -  NONE
  * result: T the type of the Ts; b BOOL; u u32; f f32 of width 4; v the VAR's; m the memory's value
  *   type and the record's own width; e the element of the vector; p a PACK's; = the record's own
- *   type, a member of `types`; s no type, the width of the stored value; w no type, the record's
+ *   type, which is in `types`; s no type, the width of the stored value; w no type, the record's
  *   own width; - none.
  * syntax: what follows the name in text, see docs/ir.md:
  *   a b c    an operand      T  the type      k  the constant     s  the scalar
- *   d  ", " and an operand, where there is one
+ *   d  ", " and an operand, if there is one
  *   x  aux, a dimension      n  aux           i  imm              S  aux, a storage type
  *   R  aux, a reduction      A  flags, an atomic's kind           F  flags, ".fast"
  *   M  memory aux at a + imm N  memory aux at a   B  binding imm at d  g  the guard in b
@@ -67,36 +67,38 @@ typedef struct hal_ir_info {
     uint32_t types;    /* HAL_TYPE_BIT of the operands of rule T */
 } hal_ir_info;
 
-/* The row of an opcode, null for a number that is none. */
+/* The row of an opcode; null if no opcode has the number. */
 const hal_ir_info *hal_ir_info_of(uint32_t opcode);
 
-/* Names that text has for small numbers, each list ended by null. */
+/* Names in text of small numbers; null ends each list. */
 extern const char *const hal_ir_atomic_names[HAL_IR_ATOMIC_COUNT + 1];
 extern const char *const hal_ir_reduction_names[HAL_IR_REDUCE_COUNT + 1];
 extern const char *const hal_ir_dimension_names[4];
 
-/* A sentence about what is wrong. */
+/* The message about a violated rule. */
 typedef struct hal_ir_problem {
     char text[320];
 } hal_ir_problem;
-int hal_ir_complain(hal_ir_problem *problem, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* Checks a record against the table: opcode, operands, types, fields. Its operands must be records
- * before `count`; scopes are not looked at. Gives 1 and the result's type and width, or 0 and the
- * problem. The kernel's declarations must have been checked. */
+/* Sets the message. Returns 0. */
+int hal_ir_reject(hal_ir_problem *problem, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* Checks a record against the table: opcode, operands, types, fields, but not scopes. Operands are
+ * records before `count`; the kernel's declarations have been checked. Returns 1 with the type and
+ * width of the result, or 0 with the problem. */
 int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
                         hal_type *type, uint32_t *width, hal_ir_problem *problem);
 
 /* Checks the declarations of a kernel or fragment: all but its records. 1, or 0 and the problem. */
 int hal_ir_check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem);
 
-/* Whether a name is one: a letter or _, then letters, digits and _, at most HAL_IR_MAX_NAME. */
+/* A name is a letter or _, then letters, digits and _, at most HAL_IR_MAX_NAME of them. */
 int hal_ir_is_name(const char *name);
 
-/* The bytes of a block of scalars whose last scalar ends at `end`: a multiple of the largest. */
+/* The bytes of a block of scalars: the end of the last one, rounded up to the largest size. */
 uint32_t hal_ir_scalar_block(const hal_ir_scalar *scalars, uint32_t count);
 
-/* Where a value was made: it is seen as long as that block is open. */
+/* The block in which a value is defined. The value is visible while that block is open. */
 typedef struct hal_ir_place {
     uint32_t block;
     uint32_t depth;
@@ -105,60 +107,80 @@ typedef struct hal_ir_place {
 /* The blocks that are open at a point of a kernel. */
 typedef struct hal_ir_scope {
     uint32_t depth;
-    uint32_t blocks; /* made so far */
+    uint32_t blocks; /* opened so far */
     uint32_t block[HAL_IR_MAX_DEPTH + 1];
     uint32_t opener[HAL_IR_MAX_DEPTH + 1]; /* the record that opened it */
 } hal_ir_scope;
 
-/* Passes over record `index`: closes and opens blocks and says where its value lives. 1, or 0 and
- * the problem. */
+/* Moves the scope past record `index`: closes and opens blocks, and sets the place of its value.
+ * 1, or 0 and the problem. */
 int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
                       hal_ir_place *place, hal_ir_problem *problem);
-int hal_ir_scope_sees(const hal_ir_scope *scope, hal_ir_place place);
+
+/* Checks that the operands of a record are visible; `places` has those of the `count` records. */
+int hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
+                       const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
+                       hal_ir_problem *problem);
 
 /* ---- The builder's raw entries, for parser, splice and legaliser ---- */
 
-/* Appends a record as it is; its type and width are checked, or filled in when they are 0. Sticky
- * errors as everywhere. */
+/* Whether calls on the builder have an effect: it is not null, not finished and has not failed.
+ * Sets the thread's message otherwise. */
+int hal_ir_builder_is_usable(hal_ir_builder *builder);
+
+/* Appends a record. Type and width are checked, or filled in where they are 0. Errors: sticky. */
 hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record);
 
-/* A builder that keeps records in the order in which they are appended and makes no constant or id
- * by itself: what the parser needs. */
+/* A builder that keeps the order of records and makes no constants or ids by itself. Used by the
+ * parser. */
 hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder);
 
-/* The number of a constant in the pool, which holds each once. */
+/* The index of a constant in the pool, which holds each once. */
 uint32_t hal_ir_pool(hal_ir_builder *builder, uint64_t bits);
 hal_ir_value hal_ir_constant_of(hal_ir_builder *builder, hal_type type, uint64_t bits);
 
-/* The record at which finish found the kernel wrong; NONE where it was no single one. */
+/* The record that finish rejected; NONE if the fault is not in one record. */
 uint32_t hal_ir_builder_wrong_record(const hal_ir_builder *builder);
 
-/* hal_ir_verify, which tells the record too. */
+/* hal_ir_verify with the index of the rejected record. */
 hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record);
 
-/* Declares a scalar at an offset without making a record; its number. */
+/* Declares a scalar at an offset without a record. Returns its index. */
 uint32_t hal_ir_declare_scalar(hal_ir_builder *builder, const char *name, hal_type type,
                                uint32_t offset);
 void hal_ir_set_scalar_bytes(hal_ir_builder *builder, uint32_t bytes);
 
-/* Counts an input or output of a fragment that is about to be appended. */
+/* Counts an input or output of a fragment before its record is appended. */
 void hal_ir_count_fragment(hal_ir_builder *builder, uint32_t opcode, uint32_t number);
 
-/* Makes the first error of the builder, as hal_fail does. */
+/* Sets the thread's message and, if it is the first, the builder's error. */
 void hal_ir_builder_fail(hal_ir_builder *builder, hal_status status, const char *format, ...)
     HAL_PRINTF(3, 4);
 
-/* The kernel as it stands, for looking things up. */
+/* The kernel so far. */
 const hal_ir_kernel *hal_ir_builder_view(const hal_ir_builder *builder);
 
-/* A record of an opcode with every operand NONE and all else 0. */
-static inline hal_ir_record hal_ir_blank(uint32_t opcode)
+/* A record with these operands; all other fields are 0. */
+static inline hal_ir_record hal_ir_record_of(uint32_t opcode, hal_ir_value a, hal_ir_value b,
+                                             hal_ir_value c, hal_ir_value d)
 {
-    return (hal_ir_record){.opcode = (uint16_t)opcode,
-                           .a = HAL_IR_NONE,
-                           .b = HAL_IR_NONE,
-                           .c = HAL_IR_NONE,
-                           .d = HAL_IR_NONE};
+    return (hal_ir_record){.opcode = (uint16_t)opcode, .a = a, .b = b, .c = c, .d = d};
+}
+
+static inline hal_ir_record hal_ir_record_blank(uint32_t opcode)
+{
+    return hal_ir_record_of(opcode, HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE);
+}
+
+/* Replaces every operand by its entry in `values`. */
+static inline void hal_ir_record_rename(hal_ir_record *record, const hal_ir_value *values)
+{
+    hal_ir_value *operands[4] = {&record->a, &record->b, &record->c, &record->d};
+    for (uint32_t k = 0; k < 4; k++) {
+        if (*operands[k] != HAL_IR_NONE) {
+            *operands[k] = values[*operands[k]];
+        }
+    }
 }
 
 #endif

@@ -1,5 +1,4 @@
-/* Kernels as objects: one block of memory holds the structure and all of its arrays. Used by the
- * builder and by whoever keeps a kernel. */
+/* Copies of kernels: one allocation holds the structure and all of its arrays. */
 #include "internal.h"
 #include "base/sized.h"
 #include "base/status.h"
@@ -7,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of an array with what keeps the next one aligned. */
+/* Bytes of an array, rounded up to the alignment of the next one. */
 static size_t array_bytes(uint32_t count, size_t size)
 {
     return (count * size + 7) / 8 * 8;
 }
 
 /* Copies an array to *at and moves *at after it. */
-static void *take(char **at, const void *source, uint32_t count, size_t size)
+static void *array_copy(char **at, const void *source, uint32_t count, size_t size)
 {
     void *target = *at;
     if (count > 0) {
@@ -27,14 +26,15 @@ static void *take(char **at, const void *source, uint32_t count, size_t size)
 hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
 {
     if (copy == NULL || kernel == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "copying an IR kernel: `%s` is null",
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_kernel_copy: %s: expected a valid pointer, got null",
                         copy == NULL ? "copy" : "kernel");
     }
     *copy = NULL;
     hal_ir_kernel own;
     if (!hal_sized_take(&own, sizeof own, kernel, HAL_IR_KERNEL_LEAST_BYTES)) {
         return hal_fail(HAL_ERROR_INVALID_IR,
-                        "copying an IR kernel: its size, %u, is not sizeof(hal_ir_kernel)",
+                        "hal_ir_kernel_copy: kernel.size: expected sizeof(hal_ir_kernel), got %u",
                         kernel->size);
     }
     const size_t bytes = array_bytes(1, sizeof *kernel) +
@@ -45,17 +45,17 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
                          array_bytes(kernel->name_bytes, 1);
     char *at = malloc(bytes);
     if (at == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "copying an IR kernel: no host memory for %zu "
-                                                 "bytes",
-                        bytes);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
+                        "hal_ir_kernel_copy: no host memory for %zu bytes", bytes);
     }
-    hal_ir_kernel *made = take(&at, &own, 1, sizeof own);
-    made->records = take(&at, kernel->records, kernel->record_count, sizeof *kernel->records);
-    made->memories = take(&at, kernel->memories, kernel->memory_count, sizeof *kernel->memories);
-    made->scalars = take(&at, kernel->scalars, kernel->scalar_count, sizeof *kernel->scalars);
+    hal_ir_kernel *made = array_copy(&at, &own, 1, sizeof own);
+    made->records = array_copy(&at, kernel->records, kernel->record_count, sizeof *kernel->records);
+    made->memories =
+        array_copy(&at, kernel->memories, kernel->memory_count, sizeof *kernel->memories);
+    made->scalars = array_copy(&at, kernel->scalars, kernel->scalar_count, sizeof *kernel->scalars);
     made->constants =
-        take(&at, kernel->constants, kernel->constant_count, sizeof *kernel->constants);
-    made->names = take(&at, kernel->names, kernel->name_bytes, 1);
+        array_copy(&at, kernel->constants, kernel->constant_count, sizeof *kernel->constants);
+    made->names = array_copy(&at, kernel->names, kernel->name_bytes, 1);
     *copy = made;
     return HAL_OK;
 }

@@ -1,6 +1,6 @@
-/* The legaliser: checks a kernel against a device and runs the passes that rewrite it. First come
- * opcodes that the plugin does not know and transcendental functions, whose expansion uses fma,
- * then everything else; at last unused values are dropped. Called when a kernel is made. */
+/* The legaliser: rewrites a kernel for a device in three passes and checks it against the device's
+ * limits. The first pass expands newer opcodes and transcendental functions, whose expansions use
+ * fma; the second lowers the rest; the third drops unused values. */
 #include "legalise.h"
 
 #include "math.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Keeps a transcendental function that the device computes itself, and expands another. */
+/* Keeps transcendental functions that the device claims, and expands others. */
 static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, int is_known)
 {
     const hal_device_info *info = r->info;
@@ -27,7 +27,7 @@ static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, 
     return hal_ir_rewrite_copy(r, &kept);
 }
 
-/* Computes an opcode by older ones. */
+/* An opcode that the plugin does not know; none has an expansion into older ones yet. */
 static hal_ir_value expand_newer(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
 {
     const hal_ir_info *info = hal_ir_info_of(record->opcode);
@@ -49,9 +49,9 @@ static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record
     return is_known ? hal_ir_rewrite_copy(r, record) : expand_newer(r, record, minor);
 }
 
-/* The pass over transcendental functions and over opcodes that the plugin does not know. */
-static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info, uint32_t minor,
-                         hal_ir_kernel **made)
+/* The first pass. */
+static hal_status expand_kernel(const hal_ir_kernel *from, const hal_device_info *info,
+                                uint32_t minor, hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
     const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
@@ -64,7 +64,7 @@ static hal_status expand(const hal_ir_kernel *from, const hal_device_info *info,
     return hal_ir_rewrite_end(&r, made);
 }
 
-static void enliven(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_value value)
+static void mark_live(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_value value)
 {
     if (!live[value]) {
         live[value] = 1;
@@ -72,20 +72,20 @@ static void enliven(uint8_t *live, uint32_t *work, uint32_t *pending, hal_ir_val
     }
 }
 
-/* Live are records with effects and what they use; a variable is live when it is read, and then
- * so is what sets it. Inputs of fragments stay, for their numbers count. */
+/* Records with effects and their operands are live. A SET is live if its variable is read. Inputs
+ * of fragments are live: their numbers have a meaning. */
 static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
 {
     const uint32_t count = from->record_count;
     uint32_t *work = malloc((count + 1) * sizeof *work);
-    uint32_t *sets = malloc((count + 1) * sizeof *sets); /* the SET before, of the same variable */
+    uint32_t *sets = malloc((count + 1) * sizeof *sets); /* the previous SET of the variable */
     uint32_t *last = malloc((count + 1) * sizeof *last); /* the last SET of each VAR */
     uint32_t pending = 0;
     if (work == NULL || sets == NULL || last == NULL) {
         free(work);
         free(sets);
         free(last);
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
                         from->names + from->name);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
             sets[i] = last[record->a];
             last[record->a] = i;
         } else if (opcode != HAL_IR_VAR && !(hal_ir_info_of(opcode)->traits & HAL_IR_TRAIT_PURE)) {
-            enliven(live, work, &pending, i);
+            mark_live(live, work, &pending, i);
         }
     }
     while (pending > 0) {
@@ -105,11 +105,11 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
         hal_ir_value operands[4];
         const uint32_t operand_count = hal_ir_operands(record, operands);
         for (uint32_t k = 0; k < operand_count; k++) {
-            enliven(live, work, &pending, operands[k]);
+            mark_live(live, work, &pending, operands[k]);
         }
         for (uint32_t set = record->opcode == HAL_IR_VAR ? last[index] : HAL_IR_NONE;
              set != HAL_IR_NONE; set = sets[set]) {
-            enliven(live, work, &pending, set);
+            mark_live(live, work, &pending, set);
         }
     }
     free(work);
@@ -118,14 +118,14 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
     return HAL_OK;
 }
 
-/* The pass that leaves out what nobody uses. */
-static hal_status drop_dead(const hal_ir_kernel *from, const hal_device_info *info,
+/* The last pass. */
+static hal_status drop_dead_records(const hal_ir_kernel *from, const hal_device_info *info,
                             hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
     uint8_t *live = calloc(from->record_count + 1, 1);
     if (live == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory",
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
                         from->names + from->name);
     }
     hal_status status = find_live(from, live);
@@ -151,21 +151,23 @@ static hal_status check_limits(const hal_ir_kernel *ir, const hal_device_info *i
     }
     if (hal_ir_group_items(ir) > info->max_group_items) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "kernel %s has groups of %u work-items, %s takes at most %u", name,
-                        hal_ir_group_items(ir), info->name, info->max_group_items);
+                        "kernel %s: group size: expected at most %u work-items on %s, got %u", name,
+                        info->max_group_items, info->name, hal_ir_group_items(ir));
     }
     for (int i = 0; i < 3; i++) {
         if (ir->group_size[i] > info->max_group_size[i]) {
             return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s has groups of %u x %u x %u, %s takes at most %u x %u x %u",
-                            name, ir->group_size[0], ir->group_size[1], ir->group_size[2],
-                            info->name, info->max_group_size[0], info->max_group_size[1],
-                            info->max_group_size[2]);
+                            "kernel %s: group size: expected at most %u x %u x %u on %s, got %u x "
+                            "%u x %u",
+                            name, info->max_group_size[0], info->max_group_size[1],
+                            info->max_group_size[2], info->name, ir->group_size[0],
+                            ir->group_size[1], ir->group_size[2]);
         }
     }
     if (ir->binding_count > info->max_bindings) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED, "kernel %s has %u bindings, %s takes at most %u",
-                        name, ir->binding_count, info->name, info->max_bindings);
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: bindings: expected at most %u on %s, got %u", name,
+                        info->max_bindings, info->name, ir->binding_count);
     }
     for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
         const uint32_t bytes = hal_type_size(ir->memories[i].type);
@@ -174,8 +176,8 @@ static hal_status check_limits(const hal_ir_kernel *ir, const hal_device_info *i
     }
     if (shared_bytes > info->shared_bytes) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "kernel %s needs %llu bytes of shared memory, %s has %u for a group", name,
-                        (unsigned long long)shared_bytes, info->name, info->shared_bytes);
+                        "kernel %s: shared arrays: expected at most %u bytes on %s, got %llu", name,
+                        info->shared_bytes, info->name, (unsigned long long)shared_bytes);
     }
     return HAL_OK;
 }
@@ -188,22 +190,23 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
         const hal_ir_memory *memory = &ir->memories[i];
         if (!(info->storage_types & HAL_TYPE_BIT(memory->type))) {
             return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s has memory of %s (%s), which %s cannot store", name,
-                            hal_type_name(memory->type), ir->names + memory->name, info->name);
+                            "kernel %s: memory %s: expected a storage type of %s, got %s", name,
+                            ir->names + memory->name, info->name, hal_type_name(memory->type));
         }
     }
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (record->type != HAL_TYPE_NONE && !(values & HAL_TYPE_BIT(record->type))) {
-            return hal_fail(
-                HAL_ERROR_UNSUPPORTED, "kernel %s computes with %s (%s), which %s does not", name,
-                hal_type_name(record->type), hal_ir_opcode_name(record->opcode), info->name);
+            return hal_fail(HAL_ERROR_UNSUPPORTED,
+                            "kernel %s: %s: expected an arithmetic type of %s, got %s", name,
+                            hal_ir_opcode_name(record->opcode), info->name,
+                            hal_type_name(record->type));
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
             !(info->abilities & HAL_ABILITY_ATOMIC_64)) {
             return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s has atomics of %s, %s has them of 32 bits only", name,
-                            hal_type_name(record->type), info->name);
+                            "kernel %s: atomic: expected a type of 32 bits on %s, got %s", name,
+                            info->name, hal_type_name(record->type));
         }
     }
     return HAL_OK;
@@ -214,12 +217,12 @@ hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
 {
     hal_ir_kernel *expanded = NULL, *lowered = NULL, *made = NULL;
     *legal = NULL;
-    hal_status status = expand(ir, info, minor, &expanded);
+    hal_status status = expand_kernel(ir, info, minor, &expanded);
     if (status == HAL_OK) {
         status = hal_ir_lower(expanded, info, &lowered);
     }
     if (status == HAL_OK) {
-        status = drop_dead(lowered, info, &made);
+        status = drop_dead_records(lowered, info, &made);
     }
     if (status == HAL_OK) {
         status = check_limits(made, info);

@@ -1,27 +1,27 @@
-/* The legaliser: rewrites a kernel or fragment into what a device takes, so that plugins stay
- * small. Called when a kernel is made. */
+/* The legaliser: rewrites kernels and fragments to the features of a device, so that plugins need
+ * not. Called when a kernel is created. */
 #ifndef HAL_SRC_IR_LEGALISE_H
 #define HAL_SRC_IR_LEGALISE_H
 
 #include <hal/ir.h>
 #include <hal/plugin.h>
 
-/* Makes a kernel that means the same and uses only what `info` offers, and only opcodes that minor
- * version `minor` of the plugin ABI has:
- *  - newer opcodes are expanded where they can be, and refused otherwise;
- *  - transcendental functions are expanded (ir_math.h) unless the device claims them, or
- *    HAL_IR_FAST of f32 meets a device with HAL_ABILITY_FAST_MATH; elsewhere the flag is dropped;
- *  - asynchronous copies become a load and a store where the device has none;
- *  - subgroup operations go through shared memory, HAL_IR_EMULATED_SUBGROUP lanes wide, where the
- *    device has no subgroups;
+/* Makes an equivalent kernel that uses only features of `info` and opcodes of minor version `minor`
+ * of the plugin ABI:
+ *  - newer opcodes are expanded if possible;
+ *  - transcendental functions are expanded (ir_math.h) unless the device claims them, or f32 has
+ *    HAL_IR_FAST and the device HAL_ABILITY_FAST_MATH; otherwise the flag is dropped;
+ *  - asynchronous copies become a load and a store if the device has none;
+ *  - subgroup operations use shared memory, with HAL_IR_EMULATED_SUBGROUP lanes, if the device has
+ *    no subgroups;
  *  - loads, stores and copies wider than max_vector_bytes are split;
- *  - memory of f16 and bf16 is read and written as u16, memory of bool as u8, where it cannot be
- *    storage; NARROW to a type that is no storage type is computed;
- *  - fma of f32 is computed in f64, rounded to odd and then once to f32, where it is not fused;
- *  - pure operations whose value nobody uses are dropped.
- * Errors: UNSUPPORTED when the kernel needs what the device or its plugin lacks (types, limits, fma
- * of f64, atomics of 64 bits, an opcode), in a sentence with both sides; OUT_OF_MEMORY. The input
- * must be verified. */
+ *  - memory of f16 and bf16 becomes u16, memory of bool u8, if it is no storage type of the device;
+ *    NARROW to such a type is computed;
+ *  - fma of f32 is computed in f64, rounded to odd and then to f32, if the device does not fuse it;
+ *  - unused operations without effects are dropped.
+ * `ir` has been verified.
+ * Errors: UNSUPPORTED if device or plugin lack a feature without a replacement (types, limits, fma
+ * of f64, atomics of 64 bits, an opcode); OUT_OF_MEMORY. */
 hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
                            hal_ir_kernel **legal);
 

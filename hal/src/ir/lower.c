@@ -1,6 +1,7 @@
-/* The pass that lowers memory accesses, asynchronous copies, NARROW, fma and subgroup operations to
- * what a device has. Called by the legaliser; works on kernels and fragments. */
+/* Lowers memory accesses, asynchronous copies, NARROW, fma and subgroup operations to those of a
+ * device, in kernels and fragments. Called by the legaliser. */
 #include "rewrite.h"
+#include "base/array.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@ static hal_type legal_type(const hal_ir_rewrite *r, uint32_t memory)
     return hal_ir_lower_storage(r->info, r->from->memories[memory].type);
 }
 
-/* The most elements, up to `width`, that one access of the device moves. */
-static uint32_t widest(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
+/* The largest width up to `width` of one access of the device. */
+static uint32_t access_width(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
 {
     const uint32_t bytes = hal_type_size(legal_type(r, memory));
     while (width > 1 && width * bytes > r->info->max_vector_bytes) {
@@ -21,32 +22,29 @@ static uint32_t widest(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
     return width;
 }
 
-static int moved_offset(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
+static int offset_add(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
 {
     if (offset > INT32_MAX - 8) {
-        hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
-                            "an access with the immediate offset %d cannot be split", offset);
+        hal_ir_builder_fail(
+            r->to, HAL_ERROR_UNSUPPORTED,
+            "offset: expected at most 2147483639 in an access that is split, got %d", offset);
         return 0;
     }
     *sum = offset + (int32_t)by;
     return 1;
 }
 
-/* Room for the elements of a vector that does not exist as such. */
-static hal_ir_value *split(hal_ir_rewrite *r, uint32_t index)
+/* Marks the vector of a record as split. Returns its elements, to be set. */
+static hal_ir_value *split_vector(hal_ir_rewrite *r, uint32_t index)
 {
-    if (r->element_count + 8 > r->element_capacity) {
-        const uint32_t larger = r->element_capacity == 0 ? 64 : 2 * r->element_capacity;
-        hal_ir_value *elements = realloc(r->elements, larger * sizeof *elements);
-        if (elements == NULL) {
-            hal_ir_builder_fail(r->to, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-            return NULL;
-        }
-        r->elements = elements;
-        r->element_capacity = larger;
+    enum { MAX_WIDTH = 8 };
+    if (!HAL_ARRAY_RESERVE(r->elements, r->element_capacity,
+                           (uint64_t)r->element_count + MAX_WIDTH)) {
+        hal_ir_builder_fail(r->to, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+        return NULL;
     }
     r->splits[index] = r->element_count;
-    r->element_count += 8;
+    r->element_count += MAX_WIDTH;
     return r->elements + r->splits[index];
 }
 
@@ -55,14 +53,14 @@ static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
     const hal_ir_record *record = &r->from->records[index];
     const hal_type type = r->from->memories[record->aux].type;
     const hal_type legal = legal_type(r, record->aux);
-    const uint32_t part = widest(r, record->aux, record->width);
+    const uint32_t part = access_width(r, record->aux, record->width);
     if (part == record->width && type == legal) {
         return hal_ir_rewrite_copy(r, record);
     }
     hal_ir_value made[8];
     for (uint32_t i = 0; i < record->width; i += part) {
         int32_t offset = 0;
-        if (!moved_offset(r, record->imm, i, &offset)) {
+        if (!offset_add(r, record->imm, i, &offset)) {
             return HAL_IR_NONE;
         }
         const hal_ir_value loaded =
@@ -76,14 +74,14 @@ static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
     if (record->width == 1) {
         return made[0];
     }
-    hal_ir_value *elements = split(r, index);
+    hal_ir_value *elements = split_vector(r, index);
     if (elements != NULL) {
         memcpy(elements, made, record->width * sizeof *made);
     }
     return HAL_IR_NONE;
 }
 
-static void elements_of(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value elements[8])
+static void vector_elements(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value elements[8])
 {
     const uint32_t width = r->from->records[vector].width;
     if (r->splits[vector] != HAL_IR_NONE) {
@@ -101,19 +99,19 @@ static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_type type = r->from->memories[record->aux].type;
     const hal_type legal = legal_type(r, record->aux);
-    const uint32_t part = widest(r, record->aux, record->width);
+    const uint32_t part = access_width(r, record->aux, record->width);
     if (part == record->width && type == legal && r->splits[record->c] == HAL_IR_NONE) {
         hal_ir_rewrite_copy(r, record);
         return;
     }
     hal_ir_value elements[8];
-    elements_of(r, record->c, elements);
+    vector_elements(r, record->c, elements);
     for (uint32_t i = 0; i < record->width; i++) {
         elements[i] = hal_ir_lower_stored(r->to, type, legal, elements[i]);
     }
     for (uint32_t i = 0; i < record->width; i += part) {
         int32_t offset = 0;
-        if (!moved_offset(r, record->imm, i, &offset)) {
+        if (!offset_add(r, record->imm, i, &offset)) {
             return;
         }
         const hal_ir_value value =
@@ -123,7 +121,7 @@ static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
     }
 }
 
-static hal_ir_value moved_index(hal_ir_rewrite *r, hal_ir_value index, uint32_t by)
+static hal_ir_value index_add(hal_ir_rewrite *r, hal_ir_value index, uint32_t by)
 {
     if (by == 0) {
         return index;
@@ -132,17 +130,17 @@ static hal_ir_value moved_index(hal_ir_rewrite *r, hal_ir_value index, uint32_t 
     return hal_ir_add(r->to, index, distance);
 }
 
-/* Parts, or loads and stores where there are no asynchronous copies. Elements are moved as memory
- * has them, so halves that became u16 are not converted. */
+/* Narrower copies, or loads and stores if the device has no asynchronous copies. Both memories have
+ * the same storage type, so elements are not converted. */
 static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
 {
-    const uint32_t part = widest(r, record->aux, record->width);
+    const uint32_t part = access_width(r, record->aux, record->width);
     const uint32_t binding = (uint32_t)record->imm;
     const hal_ir_value guard = hal_ir_rewrite_operand(r, record->b);
     for (uint32_t i = 0; i < record->width; i += part) {
         if (r->info->abilities & HAL_ABILITY_ASYNC_COPY) {
-            const hal_ir_value to = moved_index(r, r->values[record->a], i);
-            const hal_ir_value from = moved_index(r, r->values[record->d], i);
+            const hal_ir_value to = index_add(r, r->values[record->a], i);
+            const hal_ir_value from = index_add(r, r->values[record->d], i);
             hal_ir_async_copy(r->to, record->aux, to, binding, from, part, guard);
         } else {
             const hal_ir_value value = hal_ir_load_wide(r->to, binding, r->values[record->d],
@@ -153,7 +151,7 @@ static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
     }
 }
 
-/* A vector of vectors that are split is split too. */
+/* A vector made of split vectors is split too. */
 static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index)
 {
     const hal_ir_record *record = &r->from->records[index];
@@ -162,10 +160,10 @@ static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index)
         return hal_ir_rewrite_copy(r, record);
     }
     hal_ir_value made[8], second[8];
-    elements_of(r, record->a, made);
-    elements_of(r, record->b, second);
+    vector_elements(r, record->a, made);
+    vector_elements(r, record->b, second);
     memcpy(made + 4, second, 4 * sizeof *made);
-    hal_ir_value *elements = split(r, index);
+    hal_ir_value *elements = split_vector(r, index);
     if (elements != NULL) {
         memcpy(elements, made, sizeof made);
     }
@@ -184,15 +182,15 @@ static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record)
     if (!(info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_F64)) ||
         (is_f64 && (info->exactness & HAL_EXACT_DENORMALS))) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
-                            "fma of %s needs one rounding, and %s has neither a fused "
-                            "multiply-add nor wider arithmetic to compute it with",
+                            "fma: expected a device with a fused multiply-add of %s or wider "
+                            "arithmetic, got %s",
                             hal_type_name(record->type), info->name);
         return HAL_IR_NONE;
     }
     return is_f64 ? hal_ir_lower_fma_f64(r->to, x, y, z) : hal_ir_lower_fma(r->to, x, y, z);
 }
 
-/* There is nothing that stands in for matrix units: programs ask for them where they are. */
+/* Matrix units are not emulated: programs query them. */
 static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_device_info *info = r->info;
@@ -200,7 +198,7 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
     if (!(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
         info->subgroup_width != HAL_IR_MATRIX_LANES) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
-                            "matrix_multiply of %s: %s has no such matrix unit",
+                            "matrix_multiply: expected a device with matrix units of %s, got %s",
                             hal_type_name((hal_type)record->aux), info->name);
         return HAL_IR_NONE;
     }
@@ -210,7 +208,7 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
         if (r->splits[tiles[i]] == HAL_IR_NONE) {
             tiles[i] = r->values[tiles[i]];
         } else {
-            elements_of(r, tiles[i], elements);
+            vector_elements(r, tiles[i], elements);
             tiles[i] = hal_ir_pack(r->to, width, elements);
         }
     }

@@ -1,18 +1,17 @@
-/* Fused multiply-add for devices without one, by additions and products of f64. Called by
- * ir/lower.c.
+/* Fused multiply-add from additions and products of f64. Called by ir/lower.c.
  *
- * A sum is rounded to odd where another rounding follows: where it is not exact and its last bit is
- * even, the neighbour on the side of the error is taken. Then the next rounding sees on which side
- * of every tie the exact sum lies. */
+ * A sum that is rounded again is first rounded to odd: if it is inexact and its last bit is even,
+ * it is replaced by the neighbour on the side of the error. The second rounding then sees on which
+ * side of a tie the exact sum is. */
 #include "rewrite.h"
 
-/* A sum or a product, and its error: together exact. */
+/* A rounded sum or product and its error; high + low is exact. */
 typedef struct pair {
     hal_ir_value high, low;
 } pair;
 
-/* Of f64, as bits: the fraction and sign of a number, and 1. */
-#define KEPT INT64_C(0x800fffffffffffff)
+/* Bits of f64: fraction and sign; sign; infinity. */
+#define FRACTION_AND_SIGN INT64_C(0x800fffffffffffff)
 #define SIGN INT64_MIN
 #define INFINITE INT64_C(0x7ff0000000000000)
 enum { BIAS = 1023, TOP = 2047, FRACTION = 52, FAR = 120 };
@@ -27,7 +26,7 @@ static pair add_exactly(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
     return (pair){sum, hal_ir_add(b, error_x, error_y)};
 }
 
-/* With infinities or NaN the error is NaN, and both comparisons are false. */
+/* The error of infinities and NaN is NaN: both comparisons are false. */
 static hal_ir_value add_to_odd(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
     const hal_ir_value zero = hal_ir_f64(b, 0), one = hal_ir_u64(b, 1);
@@ -46,7 +45,7 @@ static hal_ir_value add_to_odd(hal_ir_builder *b, hal_ir_value x, hal_ir_value y
     return hal_ir_bitcast(b, HAL_TYPE_F64, hal_ir_select(b, moved, neighbour, bits));
 }
 
-/* The product of two f32 is exact in f64. */
+/* Products of f32 are exact in f64. */
 hal_ir_value hal_ir_lower_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z)
 {
     const hal_ir_value wide_x = hal_ir_cast(b, HAL_TYPE_F64, x);
@@ -56,7 +55,7 @@ hal_ir_value hal_ir_lower_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
     return hal_ir_cast(b, HAL_TYPE_F32, sum);
 }
 
-/* Halves of a fraction, whose products are exact. */
+/* Two halves of a fraction (Dekker 1971): their products are exact. */
 static pair split(hal_ir_builder *b, hal_ir_value x)
 {
     const hal_ir_value scaled = hal_ir_mul(b, x, hal_ir_f64(b, 0x1p27 + 1));
@@ -74,8 +73,8 @@ static pair multiply_exactly(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
     return (pair){product, hal_ir_add(b, error, hal_ir_mul(b, of_x.low, of_y.low))};
 }
 
-/* x * y + z of numbers so near to 1 that nothing is beyond the range: the errors of the product and
- * of its sum with z are added to odd, and then once rounded. */
+/* x * y + z of numbers near 1, without overflow and underflow: the errors of the product and of its
+ * sum with z are added to odd, then rounded once. */
 static hal_ir_value fuse(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z)
 {
     const pair product = multiply_exactly(b, x, y);
@@ -93,7 +92,7 @@ static hal_ir_value exponent_of(hal_ir_builder *b, hal_ir_value bits)
 static hal_ir_value with_exponent(hal_ir_builder *b, hal_ir_value bits, hal_ir_value exponent)
 {
     const hal_ir_value placed = hal_ir_shl(b, exponent, hal_ir_i64(b, FRACTION));
-    return hal_ir_or(b, hal_ir_and(b, bits, hal_ir_i64(b, KEPT)), placed);
+    return hal_ir_or(b, hal_ir_and(b, bits, hal_ir_i64(b, FRACTION_AND_SIGN)), placed);
 }
 
 static hal_ir_value is_one_of(hal_ir_builder *b, hal_ir_value x, int64_t one, int64_t other)
@@ -102,7 +101,7 @@ static hal_ir_value is_one_of(hal_ir_builder *b, hal_ir_value x, int64_t one, in
     return hal_ir_or(b, first, hal_ir_eq(b, x, hal_ir_i64(b, other)));
 }
 
-/* The number with its exponent moved: to infinity above the range, to zero below it. */
+/* x * 2^by: infinity above the range, zero below it. */
 static hal_ir_value scaled(hal_ir_builder *b, hal_ir_value x, hal_ir_value by)
 {
     const hal_ir_value zero = hal_ir_i64(b, 0), bits = hal_ir_bitcast(b, HAL_TYPE_I64, x);
@@ -118,9 +117,9 @@ static hal_ir_value scaled(hal_ir_builder *b, hal_ir_value x, hal_ir_value by)
     return hal_ir_bitcast(b, HAL_TYPE_F64, result);
 }
 
-/* With the exponents of x and y taken off, and that of z moved by as much. A z that is far larger
- * is the result itself; one far smaller only decides on which side of a tie the sum lies, and may
- * be brought nearer. Zeros, infinities and NaN need no care about rounding. */
+/* Computes with x and y scaled to exponent 0 and z scaled by as much. A much larger z is the
+ * result; a much smaller z only decides ties, so its exponent is limited. Zeros, infinities and NaN
+ * need no rounding. */
 hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z)
 {
     const hal_ir_value zero = hal_ir_i64(b, 0), one = hal_ir_i64(b, BIAS);

@@ -1,13 +1,12 @@
-/* Operations spelled out by others: storage of narrow floats by integers, fma by f64, subgroup
- * operations by shared memory. Called by the lowering pass. Each step is a statement of its own,
- * because C leaves the order of arguments open and the records' order must not depend on hal's
- * compiler. */
+/* Operations in terms of others: storage of narrow floats by integers, subgroup operations by
+ * shared memory. Called by the lowering pass. Each step is a statement: C does not order the
+ * evaluation of arguments, and the order of records must not depend on the compiler. */
 #include "rewrite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static hal_ir_value left_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
+static hal_ir_value shift_left(hal_ir_builder *b, hal_ir_value x, uint32_t count)
 {
     return hal_ir_shl(b, x, hal_ir_u32(b, count));
 }
@@ -17,7 +16,6 @@ static hal_ir_value and_with(hal_ir_builder *b, hal_ir_value x, uint32_t mask)
     return hal_ir_and(b, x, hal_ir_u32(b, mask));
 }
 
-/* Short names for what is written most. */
 static hal_ir_value u32(hal_ir_builder *b, uint32_t value)
 {
     return hal_ir_u32(b, value);
@@ -58,12 +56,12 @@ static hal_ir_value narrow_to_float(hal_ir_builder *b, hal_type type, hal_ir_val
 {
     const narrow_bits n = narrow_bits_of(type);
     const uint32_t above = 32 - 8 * hal_type_size(type);
-    const hal_ir_value sign = left_by(b, and_with(b, stored, n.sign), above);
+    const hal_ir_value sign = shift_left(b, and_with(b, stored, n.sign), above);
     const hal_ir_value magnitude = and_with(b, stored, n.magnitude);
-    const hal_ir_value moved = left_by(b, magnitude, n.shift);
+    const hal_ir_value moved = shift_left(b, magnitude, n.shift);
     const hal_ir_value normal = hal_ir_add(b, moved, u32(b, n.bias << 23));
     const hal_ir_value special = hal_ir_or(b, moved, u32(b, 0x7f800000));
-    /* Denormals are whole numbers of the smallest one, which f32 holds as normal numbers. */
+    /* Denormals are multiples of the smallest one, which are normal numbers of f32. */
     const hal_ir_value count = hal_ir_cast(b, HAL_TYPE_F32, magnitude);
     const hal_ir_value scaled = hal_ir_mul(b, count, hal_ir_f32(b, power_of_two(n.least)));
     const hal_ir_value denormal = hal_ir_bitcast(b, HAL_TYPE_U32, scaled);
@@ -75,12 +73,12 @@ static hal_ir_value narrow_to_float(hal_ir_builder *b, hal_type type, hal_ir_val
     return hal_ir_bitcast(b, HAL_TYPE_F32, with_sign);
 }
 
-static hal_ir_value right_by(hal_ir_builder *b, hal_ir_value x, uint32_t count)
+static hal_ir_value shift_right(hal_ir_builder *b, hal_ir_value x, uint32_t count)
 {
     return hal_ir_shr(b, x, hal_ir_u32(b, count));
 }
 
-/* To nearest even; a NaN becomes quiet and keeps its highest bits. */
+/* Rounds to nearest even. NaNs become quiet and keep their highest bits. */
 static hal_ir_value float_to_narrow(hal_ir_builder *b, hal_type type, hal_ir_value x)
 {
     const narrow_bits n = narrow_bits_of(type);
@@ -94,9 +92,9 @@ static hal_ir_value float_to_narrow(hal_ir_builder *b, hal_type type, hal_ir_val
     memcpy(&scale_bits, &scale, sizeof scale_bits);
     const uint32_t above = 32 - 8 * hal_type_size(type);
     const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
-    const hal_ir_value sign = and_with(b, right_by(b, bits, above), n.sign);
+    const hal_ir_value sign = and_with(b, shift_right(b, bits, above), n.sign);
     const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
-    const hal_ir_value shifted = right_by(b, magnitude, n.shift);
+    const hal_ir_value shifted = shift_right(b, magnitude, n.shift);
     const hal_ir_value payload = and_with(b, shifted, quiet - 1);
     const hal_ir_value nan = hal_ir_or(b, payload, u32(b, n.overflow | quiet));
     const hal_ir_value absolute = hal_ir_bitcast(b, HAL_TYPE_F32, magnitude);
@@ -106,7 +104,7 @@ static hal_ir_value float_to_narrow(hal_ir_builder *b, hal_type type, hal_ir_val
     const hal_ir_value last = and_with(b, shifted, 1);
     const hal_ir_value nearly = hal_ir_add(b, magnitude, u32(b, half - 1 - bias));
     const hal_ir_value rounded = hal_ir_add(b, nearly, last);
-    const hal_ir_value normal = right_by(b, rounded, n.shift);
+    const hal_ir_value normal = shift_right(b, rounded, n.shift);
     const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
     const hal_ir_value is_large = hal_ir_ge(b, magnitude, u32(b, limit));
     const hal_ir_value is_denormal = hal_ir_lt(b, magnitude, u32(b, bias + (1u << 23)));
@@ -120,12 +118,12 @@ static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x)
 {
     const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
     const hal_ir_value magnitude = and_with(b, bits, 0x7fffffff);
-    const hal_ir_value high = right_by(b, bits, 16);
+    const hal_ir_value high = shift_right(b, bits, 16);
     const hal_ir_value nan = hal_ir_or(b, high, u32(b, 0x40));
     const hal_ir_value last = and_with(b, high, 1);
     const hal_ir_value nearly = hal_ir_add(b, bits, u32(b, 0x7fff));
     const hal_ir_value rounded = hal_ir_add(b, nearly, last);
-    const hal_ir_value number = right_by(b, rounded, 16);
+    const hal_ir_value number = shift_right(b, rounded, 16);
     const hal_ir_value is_nan = hal_ir_gt(b, magnitude, u32(b, 0x7f800000));
     return hal_ir_select(b, is_nan, nan, number);
 }
@@ -136,7 +134,7 @@ static int is_upper_half(hal_type type)
     return hal_type_float_format(type).highest == hal_type_float_format(HAL_TYPE_F32).highest;
 }
 
-/* A shared array with one place for each work-item, under a name that is free. */
+/* A shared array with one element per work-item, under an unused name. */
 static hal_ir_memory_id declare_exchange(hal_ir_rewrite *r, const char *base, hal_type type)
 {
     const hal_ir_kernel *from = r->from;
@@ -174,9 +172,8 @@ static hal_ir_value exchange_load(hal_ir_rewrite *r, hal_type type, hal_ir_value
     return hal_ir_bitcast(r->to, type, bits);
 }
 
-/* The tree of a butterfly over all lanes of the subgroup, by each work-item for itself; lanes that
- * are not there take no part. */
-static hal_ir_value reduce(hal_ir_rewrite *r, const hal_ir_record *record)
+/* Each work-item computes the whole butterfly tree, without lanes that a short subgroup lacks. */
+static hal_ir_value butterfly_reduce(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     static const uint32_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
     hal_ir_builder *b = r->to;
@@ -223,7 +220,7 @@ hal_ir_value hal_ir_lower_loaded(hal_ir_builder *b, hal_type type, hal_type stor
     if (type == HAL_TYPE_BOOL) {
         return hal_ir_cast(b, HAL_TYPE_BOOL, stored);
     }
-    return is_upper_half(type) ? hal_ir_bitcast(b, HAL_TYPE_F32, left_by(b, stored, 16))
+    return is_upper_half(type) ? hal_ir_bitcast(b, HAL_TYPE_F32, shift_left(b, stored, 16))
                                : narrow_to_float(b, type, stored);
 }
 
@@ -304,7 +301,7 @@ hal_ir_value hal_ir_lower_subgroup(hal_ir_rewrite *r, const hal_ir_record *recor
     hal_ir_store(b, exchange, r->item, bits);
     hal_ir_barrier(b);
     if (record->opcode == HAL_IR_SUBGROUP_REDUCE) {
-        result = reduce(r, record);
+        result = butterfly_reduce(r, record);
     } else {
         hal_ir_value source;
         if (record->opcode == HAL_IR_SHUFFLE) {
@@ -315,7 +312,7 @@ hal_ir_value hal_ir_lower_subgroup(hal_ir_rewrite *r, const hal_ir_record *recor
         }
         source = hal_ir_add(b, r->lane_zero, source);
         if (items % HAL_IR_EMULATED_SUBGROUP != 0) {
-            /* A lane that a short subgroup lacks gives the own value. */
+            /* Lanes that a short subgroup lacks read as the own value. */
             const hal_ir_value there = hal_ir_lt(b, source, u32(b, items));
             source = hal_ir_select(b, there, source, r->item);
         }

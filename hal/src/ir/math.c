@@ -1,5 +1,5 @@
-/* Expands transcendental functions: reads hal/ir_math.h with macros that call the builder, so that
- * every C variable there is an SSA value. Called by the legaliser. */
+/* Expands transcendental functions: includes hal/ir_math.h with macros that call the builder, so
+ * each C variable there is an SSA value. Called by the legaliser. */
 #include "math.h"
 #include "internal.h"
 
@@ -100,7 +100,7 @@ static int is_fragment(const hal_ir_builder *builder)
 
 #include <hal/ir_math.h>
 
-/* Those of one operand. */
+/* All but POW, which has two operands. */
 static const struct {
     hal_ir_value (*f32)(hal_ir_builder *m, hal_ir_value x);
     hal_ir_value (*f64)(hal_ir_builder *m, hal_ir_value x);
@@ -119,7 +119,9 @@ hal_ir_value hal_ir_expand_math(hal_ir_builder *builder, uint32_t opcode, hal_ty
             return is_f64 ? functions[index].f64(builder, x) : functions[index].f32(builder, x);
         }
     }
-    hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "opcode %u has no expansion for type %u",
+    hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
+                        "opcode: expected a transcendental function of f32 or f64, got %u of "
+                        "type %u",
                         opcode, (unsigned)type);
     return HAL_IR_NONE;
 }

@@ -1,7 +1,9 @@
-/* Reads IR text into a kernel, by the syntax column of the opcode table, through a raw builder that
- * checks every record as it comes. Safe on any bytes. */
+/* Parses IR text into a kernel by the syntax column of the opcode table. A raw builder checks each
+ * record. Safe on any bytes. */
 #include "internal.h"
 #include "text.h"
+#include "base/array.h"
+#include "base/map.h"
 #include "base/status.h"
 
 #ifndef XXH_INLINE_ALL
@@ -11,18 +13,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The names of values, by open addressing: where the name lies in the text, and its record. */
+/* The name of a value; points into the text. */
 typedef struct value_name {
-    uint32_t length; /* 0: free */
-    hal_ir_value value;
     const char *name;
+    uint32_t length;
+    hal_ir_value value;
 } value_name;
 
 typedef struct parser {
     hal_ir_reader reader;
     hal_ir_builder *builder;
     value_name *names;
-    uint32_t name_slots, name_count;
+    uint32_t name_count, name_capacity;
+    hal_map name_of; /* index + 1 in `names`, by hash of the name */
     uint32_t *lines; /* of each record */
     uint32_t line_capacity;
     int has_scalar_bytes;
@@ -38,7 +41,7 @@ static int parse_head(parser *p)
     }
     const int fragment = strcmp(word, "fragment") == 0;
     if (!fragment && strcmp(word, "kernel") != 0) {
-        return hal_ir_reader_fail(reader, "expected `kernel` or `fragment`, not `%s`", word);
+        return hal_ir_reader_fail(reader, "expected `kernel` or `fragment`, got `%s`", word);
     }
     if (!hal_ir_reader_word(reader, "a name", 0, name) || !hal_ir_reader_end(reader)) {
         return 0;
@@ -48,8 +51,8 @@ static int parse_head(parser *p)
     return status == HAL_OK || hal_ir_reader_fail(reader, "%s", hal_status_message());
 }
 
-/* The name behind a %, as it lies in the text. */
-static int take_name(parser *p, const char **name, uint32_t *length)
+/* The name after a %. */
+static int parse_value_name(parser *p, const char **name, uint32_t *length)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(&p->reader, "the name of a value", 0, word)) {
@@ -60,32 +63,41 @@ static int take_name(parser *p, const char **name, uint32_t *length)
     return 1;
 }
 
-/* The slot that has the name, or the free one where it belongs; null while there is no table. */
-static value_name *slot_of(parser *p, const char *name, uint32_t length)
+typedef struct wanted_name {
+    const value_name *names;
+    const char *name;
+    uint32_t length;
+} wanted_name;
+
+static int name_matches(const void *index, const void *wanted)
 {
-    if (p->name_slots == 0) {
-        return NULL;
-    }
-    uint32_t slot = (uint32_t)XXH3_64bits(name, length) & (p->name_slots - 1);
-    while (p->names[slot].length != 0 &&
-           (p->names[slot].length != length || memcmp(p->names[slot].name, name, length) != 0)) {
-        slot = (slot + 1) & (p->name_slots - 1);
-    }
-    return &p->names[slot];
+    const wanted_name *w = wanted;
+    const value_name *name = &w->names[(uintptr_t)index - 1];
+    return name->length == w->length && memcmp(name->name, w->name, w->length) == 0;
+}
+
+/* The value of a name; null if it has none. */
+static const value_name *name_find(const parser *p, const char *name, uint32_t length)
+{
+    const wanted_name wanted = {p->names, name, length};
+    const uintptr_t index =
+        (uintptr_t)hal_map_find(&p->name_of, XXH3_64bits(name, length), name_matches, &wanted);
+    return index ? &p->names[index - 1] : NULL;
 }
 
 static int parse_operand(parser *p, hal_ir_value *value)
 {
     const char *name = NULL;
     uint32_t length = 0;
-    if (!hal_ir_reader_expect(&p->reader, '%') || !take_name(p, &name, &length)) {
+    if (!hal_ir_reader_expect(&p->reader, '%') || !parse_value_name(p, &name, &length)) {
         return 0;
     }
-    const value_name *slot = slot_of(p, name, length);
-    if (slot == NULL || slot->length == 0) {
-        return hal_ir_reader_fail(&p->reader, "%%%.*s is not defined above", (int)length, name);
+    const value_name *found = name_find(p, name, length);
+    if (found == NULL) {
+        return hal_ir_reader_fail(&p->reader, "expected a value that is defined above, got %%%.*s",
+                                  (int)length, name);
     }
-    *value = slot->value;
+    *value = found->value;
     return 1;
 }
 
@@ -99,13 +111,13 @@ static int parse_guard(parser *p, hal_ir_record *record)
         return 0;
     }
     if (strcmp(word, "if") != 0) {
-        return hal_ir_reader_fail(&p->reader, "expected `if` and a guard, not `%s`", word);
+        return hal_ir_reader_fail(&p->reader, "expected `if` and a guard, got `%s`", word);
     }
     return parse_operand(p, &record->b);
 }
 
 /* One to four operands. */
-static int parse_list(parser *p, hal_ir_record *record)
+static int parse_operands(parser *p, hal_ir_record *record)
 {
     hal_ir_value *operands[4] = {&record->a, &record->b, &record->c, &record->d};
     for (int i = 0; i < 4; i++) {
@@ -119,13 +131,14 @@ static int parse_list(parser *p, hal_ir_record *record)
     return !p->reader.failed;
 }
 
-static int take_builder_error(parser *p)
+/* Reports the builder's error at the present token. */
+static int check_builder(parser *p)
 {
     return hal_ir_builder_get_status(p->builder) == HAL_OK ||
            hal_ir_reader_fail(&p->reader, "%s", hal_status_message());
 }
 
-static int find_declared(parser *p, int scalar, uint32_t *number)
+static int parse_declared_name(parser *p, int scalar, uint32_t *number)
 {
     char word[HAL_IR_WORD_BYTES];
     const hal_ir_kernel *view = hal_ir_builder_view(p->builder);
@@ -139,11 +152,11 @@ static int find_declared(parser *p, int scalar, uint32_t *number)
             return 1;
         }
     }
-    return hal_ir_reader_fail(&p->reader, "no %s `%s` is declared",
+    return hal_ir_reader_fail(&p->reader, "expected a declared %s, got `%s`",
                               scalar ? "scalar" : "binding or shared array", word);
 }
 
-static int parse_name_of(parser *p, const char *what, const char *const *names, uint32_t *number)
+static int parse_keyword(parser *p, const char *what, const char *const *names, uint32_t *number)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(&p->reader, what, 0, word)) {
@@ -154,14 +167,14 @@ static int parse_name_of(parser *p, const char *what, const char *const *names, 
             return 1;
         }
     }
-    return hal_ir_reader_fail(&p->reader, "`%s` is not %s", word, what);
+    return hal_ir_reader_fail(&p->reader, "expected %s, got `%s`", what, word);
 }
 
 /* memory[%index], or with an offset: memory[%index + 4] */
-static int parse_place(parser *p, hal_ir_value *index, uint32_t *memory, int32_t *offset)
+static int parse_memory_operand(parser *p, hal_ir_value *index, uint32_t *memory, int32_t *offset)
 {
     hal_ir_reader *reader = &p->reader;
-    if (!find_declared(p, 0, memory) || !hal_ir_reader_expect(reader, '[') ||
+    if (!parse_declared_name(p, 0, memory) || !hal_ir_reader_expect(reader, '[') ||
         !parse_operand(p, index)) {
         return 0;
     }
@@ -197,27 +210,27 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
     case 'g':
         return parse_guard(p, record);
     case 'p':
-        return parse_list(p, record);
+        return parse_operands(p, record);
     case 'T':
         if (!hal_ir_reader_type(reader, &record->type, &width)) {
             return 0;
         }
         record->width = (uint8_t)width;
-        return width != 0 || hal_ir_reader_fail(reader, "a vector has 2, 4 or 8 elements");
+        return width != 0 || hal_ir_reader_fail(reader, "width: expected 2, 4 or 8, got 0");
     case 'k':
         if (!hal_ir_reader_constant(reader, record->type, &number)) {
             return 0;
         }
         record->aux = hal_ir_pool(p->builder, number);
-        return take_builder_error(p);
+        return check_builder(p);
     case 's':
-        return find_declared(p, 1, &record->aux);
+        return parse_declared_name(p, 1, &record->aux);
     case 'x':
-        return parse_name_of(p, "a dimension", hal_ir_dimension_names, &record->aux);
+        return parse_keyword(p, "a dimension", hal_ir_dimension_names, &record->aux);
     case 'R':
-        return parse_name_of(p, "a reduction", hal_ir_reduction_names, &record->aux);
+        return parse_keyword(p, "a reduction", hal_ir_reduction_names, &record->aux);
     case 'A':
-        return parse_name_of(p, "a kind of atomic", hal_ir_atomic_names, &record->flags);
+        return parse_keyword(p, "a kind of atomic", hal_ir_atomic_names, &record->flags);
     case 'n':
         if (!hal_ir_reader_unsigned(reader, "a number", HAL_IR_MAX_FRAGMENT_VALUES - 1, &number)) {
             return 0;
@@ -245,13 +258,13 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
         return 1;
     case 'F':
         return !hal_ir_reader_accept(reader, '.') ||
-               parse_name_of(p, "fast", (const char *const[]){"", "fast", NULL}, &record->flags);
+               parse_keyword(p, "fast", (const char *const[]){"", "fast", NULL}, &record->flags);
     case 'M':
-        return parse_place(p, &record->a, &record->aux, &record->imm);
+        return parse_memory_operand(p, &record->a, &record->aux, &record->imm);
     case 'N':
-        return parse_place(p, &record->a, &record->aux, NULL);
+        return parse_memory_operand(p, &record->a, &record->aux, NULL);
     case 'B':
-        return parse_place(p, &record->d, (uint32_t *)&record->imm, NULL);
+        return parse_memory_operand(p, &record->d, (uint32_t *)&record->imm, NULL);
     case ',':
         return hal_ir_reader_expect(reader, ',');
     default:
@@ -262,50 +275,30 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
 static int out_of_memory(parser *p)
 {
     hal_ir_builder_fail(p->builder, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-    return take_builder_error(p);
+    return check_builder(p);
 }
 
-static int note_line(parser *p, uint32_t record)
+static int add_line(parser *p, uint32_t record)
 {
-    if (record >= p->line_capacity) {
-        const uint32_t larger = p->line_capacity == 0 ? 64 : 2 * p->line_capacity;
-        uint32_t *lines = realloc(p->lines, larger * sizeof *lines);
-        if (lines == NULL) {
-            return out_of_memory(p);
-        }
-        p->lines = lines;
-        p->line_capacity = larger;
+    if (!HAL_ARRAY_RESERVE(p->lines, p->line_capacity, (uint64_t)record + 1)) {
+        return out_of_memory(p);
     }
     p->lines[record] = p->reader.line;
     return 1;
 }
 
-static int define(parser *p, const char *name, uint32_t length, hal_ir_value value)
+static int name_define(parser *p, const char *name, uint32_t length, hal_ir_value value)
 {
-    if (p->name_slots == 0 || p->name_count >= p->name_slots / 2) {
-        const uint32_t old_slots = p->name_slots;
-        value_name *old = p->names;
-        const uint32_t larger = old_slots == 0 ? 64 : 2 * old_slots;
-        value_name *fresh = calloc(larger, sizeof *fresh);
-        if (fresh == NULL) {
-            return out_of_memory(p);
-        }
-        p->names = fresh;
-        p->name_slots = larger;
-        for (uint32_t i = 0; i < old_slots; i++) {
-            if (old[i].length != 0) {
-                *slot_of(p, old[i].name, old[i].length) = old[i];
-            }
-        }
-        free(old);
-    }
-    value_name *slot = slot_of(p, name, length);
-    if (slot->length != 0) {
+    if (name_find(p, name, length)) {
         p->reader.token = (size_t)(name - p->reader.text);
-        return hal_ir_reader_fail(&p->reader, "%%%.*s is defined twice", (int)length, name);
+        return hal_ir_reader_fail(&p->reader, "expected a new name, got %%%.*s", (int)length, name);
     }
-    *slot = (value_name){length, value, name};
-    p->name_count++;
+    if (!HAL_ARRAY_RESERVE(p->names, p->name_capacity, (uint64_t)p->name_count + 1) ||
+        !hal_map_add(&p->name_of, XXH3_64bits(name, length),
+                     (void *)((uintptr_t)p->name_count + 1))) {
+        return out_of_memory(p);
+    }
+    p->names[p->name_count++] = (value_name){name, length, value};
     return 1;
 }
 
@@ -319,28 +312,27 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
         code++;
     }
     if (code == HAL_IR_OPCODE_COUNT) {
-        return hal_ir_reader_fail(reader, "there is no opcode or declaration `%s`", opcode);
+        return hal_ir_reader_fail(reader, "expected an opcode or a declaration, got `%s`", opcode);
     }
     const hal_ir_info *info = hal_ir_info_of(code);
     const int has_value = info->result != '-' && info->result != 's' && info->result != 'w';
     if (has_value && name == NULL) {
-        return hal_ir_reader_fail(reader, "the value of %s needs a name: %%name = %s", opcode,
-                                  opcode);
+        return hal_ir_reader_fail(reader, "expected a name for the value: %%name = %s", opcode);
     }
     if (!has_value && name != NULL) {
-        return hal_ir_reader_fail(reader, "%s gives no value", opcode);
+        return hal_ir_reader_fail(reader, "expected no name, as %s has no value", opcode);
     }
-    hal_ir_record record = hal_ir_blank(code);
+    hal_ir_record record = hal_ir_record_blank(code);
     for (const char *s = info->syntax; *s != 0; s++) {
         if (!parse_part(p, &record, *s)) {
             return 0;
         }
     }
-    if (!note_line(p, number)) {
+    if (!add_line(p, number)) {
         return 0;
     }
     const hal_ir_value value = hal_ir_append(p->builder, record);
-    return take_builder_error(p) && (name == NULL || define(p, name, name_length, value));
+    return check_builder(p) && (name == NULL || name_define(p, name, name_length, value));
 }
 
 static int parse_group(parser *p)
@@ -352,7 +344,7 @@ static int parse_group(parser *p)
         }
     }
     hal_ir_group_size(p->builder, (uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]);
-    return take_builder_error(p);
+    return check_builder(p);
 }
 
 static int parse_memory(parser *p, int shared)
@@ -373,15 +365,15 @@ static int parse_memory(parser *p, int shared)
         hal_ir_shared(p->builder, name, type, (uint32_t)count);
     } else {
         uint32_t access = 0;
-        if (!parse_name_of(p, "an access", accesses, &access)) {
+        if (!parse_keyword(p, "an access", accesses, &access)) {
             return 0;
         }
         hal_ir_binding(p->builder, name, type, HAL_ACCESS_READ + access);
     }
-    return take_builder_error(p);
+    return check_builder(p);
 }
 
-/* The offset may be left out: then the scalar lies as in a C struct. */
+/* Without an offset the scalar is placed as in a C struct. */
 static int parse_scalar(parser *p)
 {
     char name[HAL_IR_WORD_BYTES];
@@ -404,7 +396,7 @@ static int parse_scalar(parser *p)
         offset = (offset + bytes - 1) / bytes * bytes;
     }
     hal_ir_declare_scalar(p->builder, name, type, (uint32_t)offset);
-    if (!take_builder_error(p)) {
+    if (!check_builder(p)) {
         return 0;
     }
     if (!p->has_scalar_bytes) {
@@ -414,7 +406,7 @@ static int parse_scalar(parser *p)
     return 1;
 }
 
-/* 1 or 0, or -1 when the word begins no declaration. */
+/* 1 or 0; -1 if the word does not begin a declaration. */
 static int parse_declaration(parser *p, const char *word)
 {
     uint64_t number = 0;
@@ -427,7 +419,7 @@ static int parse_declaration(parser *p, const char *word)
             return 0;
         }
         hal_ir_groups_per_unit(p->builder, (uint32_t)number);
-        return take_builder_error(p);
+        return check_builder(p);
     }
     if (strcmp(word, "binding") == 0 || strcmp(word, "shared") == 0) {
         return parse_memory(p, word[0] == 's');
@@ -454,7 +446,7 @@ static int parse_line(parser *p)
     if (hal_ir_reader_accept(reader, '%')) {
         const char *name = NULL;
         uint32_t length = 0;
-        return take_name(p, &name, &length) && hal_ir_reader_expect(reader, '=') &&
+        return parse_value_name(p, &name, &length) && hal_ir_reader_expect(reader, '=') &&
                hal_ir_reader_word(reader, "an opcode", 0, word) &&
                parse_record(p, word, name, length);
     }
@@ -465,7 +457,7 @@ static int parse_line(parser *p)
     return declared >= 0 ? declared : parse_record(p, word, NULL, 0);
 }
 
-static hal_status parse(parser *p, hal_ir_kernel **kernel)
+static hal_status parse_kernel(parser *p, hal_ir_kernel **kernel)
 {
     int good = parse_head(p);
     while (good && hal_ir_reader_line(&p->reader)) {
@@ -489,13 +481,15 @@ static hal_status parse(parser *p, hal_ir_kernel **kernel)
 hal_status hal_ir_parse(const char *text, size_t bytes, hal_ir_kernel **kernel)
 {
     if (kernel == NULL || (text == NULL && bytes > 0)) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "parsing IR: `%s` is null",
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_parse: %s: expected a valid pointer, got null",
                         kernel == NULL ? "kernel" : "text");
     }
     *kernel = NULL;
     parser p = {.reader = {.text = text, .bytes = bytes, .line = 1}};
-    const hal_status status = parse(&p, kernel);
+    const hal_status status = parse_kernel(&p, kernel);
     hal_ir_builder_destroy(p.builder);
+    hal_map_free(&p.name_of);
     free(p.names);
     free(p.lines);
     return status;

@@ -1,5 +1,5 @@
-/* Kernels as text, by the syntax column of the opcode table. Called for dumps and by tools; the
- * parser reads it back. docs/ir.md describes the text. */
+/* Prints kernels as text by the syntax column of the opcode table. The parser reads the text back;
+ * docs/ir.md describes it. */
 #include "internal.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -41,8 +41,8 @@ static void print_head(hal_text *text, const hal_ir_kernel *kernel)
     }
 }
 
-/* Quarters below a million as decimals, other numbers as hexadecimal floats, NaN with its bits: all
- * of them exact, and no locale has a say. */
+/* Multiples of 0.25 below a million as decimals, other numbers as hexadecimal floats, NaN with its
+ * bits: exact and independent of the locale. */
 static void print_float(hal_text *text, uint64_t bits, int mantissa_bits, int exponent_bits)
 {
     static const char *const quarters[4] = {"0", "25", "5", "75"};
@@ -98,7 +98,8 @@ static void print_constant(hal_text *text, hal_type type, uint64_t bits)
 }
 
 /* memory[%index + offset] */
-static void print_place(hal_text *text, const char *memory, hal_ir_value index, int32_t offset)
+static void print_memory_operand(hal_text *text, const char *memory, hal_ir_value index,
+                                 int32_t offset)
 {
     hal_text_add(text, "%s[%%%u", memory, index);
     if (offset != 0) {
@@ -171,13 +172,14 @@ static void print_part(hal_text *text, const hal_ir_kernel *kernel, const hal_ir
         hal_text_add(text, "%s", record->flags & HAL_IR_FAST ? ".fast" : "");
         break;
     case 'M':
-        print_place(text, names + kernel->memories[record->aux].name, record->a, record->imm);
+        print_memory_operand(text, names + kernel->memories[record->aux].name, record->a,
+                             record->imm);
         break;
     case 'N':
-        print_place(text, names + kernel->memories[record->aux].name, record->a, 0);
+        print_memory_operand(text, names + kernel->memories[record->aux].name, record->a, 0);
         break;
     case 'B':
-        print_place(text, names + kernel->memories[record->imm].name, record->d, 0);
+        print_memory_operand(text, names + kernel->memories[record->imm].name, record->d, 0);
         break;
     case ',':
         hal_text_add(text, ", ");
@@ -208,7 +210,8 @@ static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t i
 hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
 {
     if (text == NULL || kernel == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "printing an IR kernel: `%s` is null",
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_print: %s: expected a valid pointer, got null",
                         text == NULL ? "text" : "kernel");
     }
     *text = NULL;
@@ -230,7 +233,7 @@ hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
     }
     if (out.failed) {
         hal_text_free(&out);
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "printing kernel %s: no host memory",
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_print: kernel %s: no host memory",
                         kernel->names + kernel->name);
     }
     *text = out.data;

@@ -1,4 +1,4 @@
-/* Reading one kernel while building another. Used by the passes of the legaliser. */
+/* Builds a kernel from the records of another one. Used by the passes of the legaliser. */
 #include "rewrite.h"
 
 #include "base/status.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void declare(hal_ir_rewrite *r,
+static void copy_declarations(hal_ir_rewrite *r,
                     hal_type (*storage)(const hal_device_info *info, hal_type type))
 {
     const hal_ir_kernel *from = r->from;
@@ -49,16 +49,15 @@ hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
     r->splits = malloc((from->record_count + 1) * sizeof *r->splits);
     if (r->values == NULL || r->splits == NULL) {
         hal_ir_rewrite_end(r, NULL);
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legalising kernel %s: no host memory", name);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory", name);
     }
     memset(r->splits, 0xff, from->record_count * sizeof *r->splits); /* HAL_IR_NONE */
-    declare(r, storage);
+    copy_declarations(r, storage);
     return HAL_OK;
 }
 
 hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record)
 {
-    hal_ir_record copy = *record;
     switch (record->opcode) {
     case HAL_IR_CONSTANT:
         return hal_ir_constant_of(r->to, record->type, r->from->constants[record->aux]);
@@ -75,10 +74,8 @@ hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record)
     default:
         break;
     }
-    copy.a = hal_ir_rewrite_operand(r, record->a);
-    copy.b = hal_ir_rewrite_operand(r, record->b);
-    copy.c = hal_ir_rewrite_operand(r, record->c);
-    copy.d = hal_ir_rewrite_operand(r, record->d);
+    hal_ir_record copy = *record;
+    hal_ir_record_rename(&copy, r->values);
     return hal_ir_append(r->to, copy);
 }
 
@@ -88,7 +85,7 @@ hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made)
     if (made != NULL) {
         status = hal_ir_builder_finish(r->to, made);
         if (status == HAL_ERROR_INVALID_IR) {
-            status = hal_fail(HAL_ERROR_INTERNAL, "legalising gave a kernel that is wrong: %s",
+            status = hal_fail(HAL_ERROR_INTERNAL, "legaliser: expected a valid result, got: %s",
                               hal_status_message());
         }
     }

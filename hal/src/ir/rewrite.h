@@ -1,4 +1,4 @@
-/* What the passes of the legaliser share: reading one kernel while building another. */
+/* Shared by the passes of the legaliser: builds a kernel from the records of another one. */
 #ifndef HAL_SRC_IR_REWRITE_H
 #define HAL_SRC_IR_REWRITE_H
 
@@ -12,23 +12,23 @@ typedef struct hal_ir_rewrite {
     hal_ir_builder *to;
     hal_ir_value *values; /* in `to`, of each record of `from` */
 
-    /* Vectors that exist as their elements only: 8 places for each, from elements[split]. */
-    uint32_t *splits; /* of each record, NONE when its vector is whole; null in most passes */
+    /* A vector that the device cannot hold is split: its 8 elements begin at elements[split]. */
+    uint32_t *splits; /* of each record; NONE: not split */
     hal_ir_value *elements;
     uint32_t element_count, element_capacity;
 
-    /* Where subgroups are emulated: set before the first record is rewritten. */
-    hal_ir_value item, lane, lane_zero; /* of the group; of the subgroup; the item of lane 0 */
+    /* Set before the first record if subgroups are emulated. */
+    hal_ir_value item, lane, lane_zero; /* work-item in the group, in the subgroup, of lane 0 */
     hal_ir_memory_id exchange_32, exchange_64;
 } hal_ir_rewrite;
 
-/* Begins a kernel with the declarations of `from`; memories get the types that `storage` gives, or
- * keep theirs when it is null. On failure nothing is held. */
+/* Begins a kernel with the declarations of `from`. `storage` maps the types of memories; null keeps
+ * them. */
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
                                 hal_type (*storage)(const hal_device_info *info, hal_type type));
 
-/* Copies a record with its operands replaced. */
+/* Appends a copy of a record with its operands replaced. */
 hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record);
 
 /* The replaced operand; NONE for NONE. */
@@ -37,16 +37,16 @@ static inline hal_ir_value hal_ir_rewrite_operand(const hal_ir_rewrite *r, hal_i
     return operand == HAL_IR_NONE ? HAL_IR_NONE : r->values[operand];
 }
 
-/* Finishes the new kernel and frees what the pass held. */
+/* Finishes the new kernel and frees the state of the pass; null `made`: only frees. */
 hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made);
 
-/* ---- The pass that lowers all but the transcendental functions, ir/lower.c ---- */
+/* ---- The pass that lowers everything except transcendental functions, ir/lower.c ---- */
 
 hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
                         hal_ir_kernel **made);
 
-/* Its operations, ir/lower_ops.c. The type that memory of `type` gets on a device; the value of
- * what was loaded from there, and what is stored there for a value; NARROW computed. */
+/* Its operations, ir/lower_ops.c: the storage type of memory of `type` on a device, conversions
+ * from and to it, and NARROW. */
 hal_type hal_ir_lower_storage(const hal_device_info *info, hal_type type);
 hal_ir_value hal_ir_lower_loaded(hal_ir_builder *b, hal_type type, hal_type storage,
                                  hal_ir_value stored);
@@ -54,13 +54,13 @@ hal_ir_value hal_ir_lower_stored(hal_ir_builder *b, hal_type type, hal_type stor
                                  hal_ir_value value);
 hal_ir_value hal_ir_lower_narrow(hal_ir_builder *b, hal_type type, hal_ir_value value);
 
-/* x * y + z, rounded once, by f64 without a fused multiply-add, ir/lower_fma.c: of f32; of f64 for
- * devices that flush denormals. */
+/* x * y + z of f32, rounded once, by f64 operations (ir/lower_fma.c); of f64, for devices that
+ * flush denormals. */
 hal_ir_value hal_ir_lower_fma(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value z);
 hal_ir_value hal_ir_lower_fma_f64(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
                                   hal_ir_value z);
 
-/* Subgroup operations through shared memory: what they need, before the first record, and each. */
+/* Subgroup operations through shared memory. `begin` is called before the first record. */
 void hal_ir_lower_subgroup_begin(hal_ir_rewrite *r);
 hal_ir_value hal_ir_lower_subgroup(hal_ir_rewrite *r, const hal_ir_record *record);
 

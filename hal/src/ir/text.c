@@ -1,4 +1,4 @@
-/* Tokens of IR text. Called by the parser alone; safe on any bytes. */
+/* Tokens of IR text. Called by the parser; safe on any bytes. */
 #include "text.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes blanks and a comment, not the end of the line. */
+/* Skips blanks and a comment up to the end of the line. */
 static void skip_blanks(hal_ir_reader *reader)
 {
     while (reader->at < reader->bytes) {
@@ -62,8 +62,7 @@ static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *va
     return 1;
 }
 
-/* Decimal or hexadecimal, inf, -inf, or nan: and the bits. Read in the C locale whatever the
- * program's is. */
+/* A decimal or hexadecimal number, inf, -inf, or nan: with the bits. Independent of the locale. */
 static int parse_float(const char *word, hal_type type, uint64_t *bits)
 {
     const int is_f32 = type == HAL_TYPE_F32;
@@ -109,8 +108,7 @@ int hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
     const size_t column = reader->token < reader->line_start
                               ? 1
                               : reader->token - reader->line_start + 1;
-    return hal_ir_complain(&reader->problem, "line %u, column %zu: %s", reader->line, column,
-                           text);
+    return hal_ir_reject(&reader->problem, "line %u, column %zu: %s", reader->line, column, text);
 }
 
 int hal_ir_reader_line(hal_ir_reader *reader)
@@ -142,7 +140,7 @@ int hal_ir_reader_end(hal_ir_reader *reader)
         return !reader->failed;
     }
     reader->token = reader->at;
-    return hal_ir_reader_fail(reader, "there is more on the line than belongs to it");
+    return hal_ir_reader_fail(reader, "expected the end of the line");
 }
 
 int hal_ir_reader_accept(hal_ir_reader *reader, char c)
@@ -174,7 +172,7 @@ int hal_ir_reader_word(hal_ir_reader *reader, const char *what, int number,
     while (!reader->failed && reader->at < reader->bytes &&
            is_word_character(reader->text[reader->at], number)) {
         if (length == HAL_IR_MAX_NAME) {
-            return hal_ir_reader_fail(reader, "%s has more than %u characters", what,
+            return hal_ir_reader_fail(reader, "%s: expected at most %u characters", what,
                                       HAL_IR_MAX_NAME);
         }
         word[length++] = reader->text[reader->at++];
@@ -191,7 +189,7 @@ int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t lim
         return 0;
     }
     return parse_unsigned(word, limit, value) ||
-           hal_ir_reader_fail(reader, "%s is a whole number from 0 to %llu, not `%s`", what,
+           hal_ir_reader_fail(reader, "%s: expected a whole number from 0 to %llu, got `%s`", what,
                               (unsigned long long)limit, word);
 }
 
@@ -202,7 +200,7 @@ int hal_ir_reader_signed(hal_ir_reader *reader, const char *what, int64_t *value
         return 0;
     }
     return parse_signed(word, INT32_MIN, INT32_MAX, value) ||
-           hal_ir_reader_fail(reader, "%s is a whole number of 32 bits, not `%s`", what, word);
+           hal_ir_reader_fail(reader, "%s: expected an integer of 32 bits, got `%s`", what, word);
 }
 
 int hal_ir_reader_constant(hal_ir_reader *reader, hal_type type, uint64_t *bits)
@@ -236,8 +234,8 @@ int hal_ir_reader_constant(hal_ir_reader *reader, hal_type type, uint64_t *bits)
         good = parse_float(word, type, bits);
         break;
     }
-    return good || hal_ir_reader_fail(reader, "`%s` is no constant of type %s", word,
-                                      hal_type_name(type));
+    return good || hal_ir_reader_fail(reader, "expected a constant of type %s, got `%s`",
+                                      hal_type_name(type), word);
 }
 
 int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
@@ -250,7 +248,7 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
     uint64_t lanes = 1;
     if (times != NULL) {
         if (!parse_unsigned(times + 1, 8, &lanes)) {
-            return hal_ir_reader_fail(reader, "`%s` is no type", word);
+            return hal_ir_reader_fail(reader, "expected a type, got `%s`", word);
         }
         *times = 0;
     }
@@ -263,5 +261,5 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
             return 1;
         }
     }
-    return hal_ir_reader_fail(reader, "`%s` is no type", word);
+    return hal_ir_reader_fail(reader, "expected a type, got `%s`", word);
 }

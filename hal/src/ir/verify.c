@@ -1,7 +1,6 @@
-/* The verifier: whether a kernel keeps every rule of hal/ir.h. Called by finish and parse of the
- * builder, and by kernel creation for IR that comes from elsewhere. It trusts nothing but the
- * counts; its time is linear in the records, but for the names of at most a few hundred
- * declarations. */
+/* The verifier: checks every rule of hal/ir.h. Called by the builder, the parser, and kernel
+ * creation for IR from elsewhere. Trusts nothing except that arrays are as long as their counts.
+ * Takes time linear in the records. */
 #include "internal.h"
 #include "base/sized.h"
 #include "base/status.h"
@@ -10,27 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has to hold before anything else of the structure may be read. */
+/* Size, version and pointers: checked before anything else is read. */
 static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     if (kernel->size < HAL_IR_KERNEL_LEAST_BYTES || kernel->version < HAL_IR_LEAST_VERSION ||
         kernel->version > HAL_IR_VERSION) {
-        return hal_ir_complain(problem,
-                               "size %u, version %u; this hal reads versions %u to %u, at least "
-                               "%zu bytes",
-                               kernel->size, kernel->version, HAL_IR_LEAST_VERSION, HAL_IR_VERSION,
-                               HAL_IR_KERNEL_LEAST_BYTES);
+        return hal_ir_reject(problem,
+                             "size and version: expected at least %zu bytes and version %u to "
+                             "%u, got size %u, version %u",
+                             HAL_IR_KERNEL_LEAST_BYTES, HAL_IR_LEAST_VERSION, HAL_IR_VERSION,
+                             kernel->size, kernel->version);
     }
     if ((kernel->record_count > 0 && kernel->records == NULL) ||
         (kernel->memory_count > 0 && kernel->memories == NULL) ||
         (kernel->scalar_count > 0 && kernel->scalars == NULL) ||
         (kernel->constant_count > 0 && kernel->constants == NULL) || kernel->names == NULL) {
-        return hal_ir_complain(problem, "an array that is counted is null");
+        return hal_ir_reject(problem, "arrays: expected one for each count above 0, got null");
     }
     return 1;
 }
 
-static int check_record_at(const hal_ir_kernel *kernel, uint32_t index, hal_ir_scope *scope,
+static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_scope *scope,
                            hal_ir_place *places, hal_ir_problem *problem)
 {
     const hal_ir_record *record = &kernel->records[index];
@@ -40,31 +39,23 @@ static int check_record_at(const hal_ir_kernel *kernel, uint32_t index, hal_ir_s
         return 0;
     }
     if (type != record->type || width != record->width) {
-        return hal_ir_complain(problem, "the result is of type %u and width %u, not %u and %u",
-                               type, width, record->type, record->width);
+        return hal_ir_reject(problem, "result: expected type %u and width %u, got %u and %u", type,
+                             width, record->type, record->width);
     }
-    /* The operands are seen from outside of the block that the record may open, or close. */
-    hal_ir_value operands[4];
-    const uint32_t count = hal_ir_operands(record, operands);
-    for (uint32_t k = 0; k < count; k++) {
-        if (!hal_ir_scope_sees(scope, places[operands[k]])) {
-            return hal_ir_complain(problem,
-                                   "operand %%%u (%s) was made in a block that has ended; carry "
-                                   "it out in a var",
-                                   operands[k],
-                                   hal_ir_opcode_name(kernel->records[operands[k]].opcode));
-        }
+    /* Before the record opens or closes a block: its operands belong to the blocks around it. */
+    if (!hal_ir_scope_check(scope, kernel->records, places, index, record, problem)) {
+        return 0;
     }
     if (record->opcode == HAL_IR_FOR && kernel->records[record->c].opcode == HAL_IR_CONSTANT) {
         const uint64_t step = kernel->constants[kernel->records[record->c].aux];
         if (step == 0 || (record->type == HAL_TYPE_I32 && step > INT32_MAX)) {
-            return hal_ir_complain(problem, "the step is not above 0");
+            return hal_ir_reject(problem, "step: expected more than 0");
         }
     }
     return hal_ir_scope_pass(scope, kernel->records, index, &places[index], problem);
 }
 
-static hal_status reject(const hal_ir_kernel *kernel, uint32_t record,
+static hal_status fail_record(const hal_ir_kernel *kernel, uint32_t record,
                          const hal_ir_problem *problem)
 {
     const char *name = hal_ir_opcode_name(kernel->records[record].opcode);
@@ -74,8 +65,8 @@ static hal_status reject(const hal_ir_kernel *kernel, uint32_t record,
                     problem->text);
 }
 
-/* A fragment's inputs and outputs: every number once. */
-static int check_numbers_once(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+/* Each input and output of a fragment has one record. */
+static int check_fragment_values(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     uint64_t inputs = 0, outputs = 0; /* HAL_IR_MAX_FRAGMENT_VALUES bits */
     uint32_t input_records = 0, output_records = 0;
@@ -92,14 +83,12 @@ static int check_numbers_once(const hal_ir_kernel *kernel, hal_ir_problem *probl
     const uint32_t distinct_inputs = (uint32_t)__builtin_popcountll(inputs);
     const uint32_t distinct_outputs = (uint32_t)__builtin_popcountll(outputs);
     if (input_records != kernel->input_count || distinct_inputs != kernel->input_count) {
-        return hal_ir_complain(problem, "of %u inputs %u are declared, in %u places; each is "
-                                        "declared once",
-                               kernel->input_count, distinct_inputs, input_records);
+        return hal_ir_reject(problem, "inputs: expected one record of each of %u, got %u of %u",
+                             kernel->input_count, input_records, distinct_inputs);
     }
     if (output_records != kernel->output_count || distinct_outputs != kernel->output_count) {
-        return hal_ir_complain(problem, "of %u outputs %u are given, in %u places; each is given "
-                                        "once",
-                               kernel->output_count, distinct_outputs, output_records);
+        return hal_ir_reject(problem, "outputs: expected one record of each of %u, got %u of %u",
+                             kernel->output_count, output_records, distinct_outputs);
     }
     return 1;
 }
@@ -110,23 +99,23 @@ static hal_status verify_records(const hal_ir_kernel *kernel, uint32_t *wrong)
     hal_ir_scope scope = {0};
     hal_ir_place *places = malloc((kernel->record_count + 1) * sizeof *places);
     if (places == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "verifying kernel %s: no host memory",
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_verify: kernel %s: no host memory",
                         kernel->names + kernel->name);
     }
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < kernel->record_count && status == HAL_OK; i++) {
-        if (!check_record_at(kernel, i, &scope, places, &problem)) {
+        if (!verify_record(kernel, i, &scope, places, &problem)) {
             *wrong = i;
-            status = reject(kernel, i, &problem);
+            status = fail_record(kernel, i, &problem);
         }
     }
     free(places);
     if (status == HAL_OK && scope.depth > 0) {
-        hal_ir_complain(&problem, "the block has no end");
+        hal_ir_reject(&problem, "expected an end of the block");
         *wrong = scope.opener[scope.depth];
-        status = reject(kernel, *wrong, &problem);
+        status = fail_record(kernel, *wrong, &problem);
     }
-    if (status == HAL_OK && !check_numbers_once(kernel, &problem)) {
+    if (status == HAL_OK && !check_fragment_values(kernel, &problem)) {
         status = hal_fail(HAL_ERROR_INVALID_IR, "fragment %s: %s", kernel->names + kernel->name,
                           problem.text);
     }
@@ -139,7 +128,7 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
     uint8_t *uniform = malloc(kernel->record_count);
     hal_status status = HAL_OK;
     if (scratch == NULL || uniform == NULL) {
-        status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "verifying kernel %s: no host memory",
+        status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_verify: kernel %s: no host memory",
                           kernel->names + kernel->name);
     } else {
         hal_ir_uniformity(kernel, scratch, uniform);
@@ -148,11 +137,11 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
         if ((hal_ir_info_of(kernel->records[i].opcode)->traits & HAL_IR_TRAIT_CONVERGENT) &&
             !(uniform[i] & HAL_IR_UNIFORM_CONTROL)) {
             hal_ir_problem problem;
-            hal_ir_complain(&problem, "stands where work-items of one group may take different "
-                                      "ways; move it out of the if or for, or make their "
-                                      "conditions and bounds uniform");
+            hal_ir_reject(&problem, "expected control that is uniform in the work-group; move it "
+                                    "out of the if or for, or make their conditions and bounds "
+                                    "uniform");
             *wrong = i;
-            status = reject(kernel, i, &problem);
+            status = fail_record(kernel, i, &problem);
         }
     }
     free(scratch);
@@ -163,38 +152,47 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
 static int check_counts(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     if ((kernel->flags & ~HAL_IR_FRAGMENT) != 0 || kernel->reserved != 0) {
-        return hal_ir_complain(problem, "flags 0x%x or reserved %u are not known", kernel->flags,
-                               kernel->reserved);
+        return hal_ir_reject(problem,
+                             "flags: expected HAL_IR_FRAGMENT or 0, and reserved 0, got "
+                             "0x%x and %u",
+                             kernel->flags, kernel->reserved);
     }
     if (kernel->record_count > HAL_IR_MAX_RECORDS || kernel->constant_count > HAL_IR_MAX_RECORDS) {
-        return hal_ir_complain(problem, "%u records and %u constants; at most %u each",
-                               kernel->record_count, kernel->constant_count, HAL_IR_MAX_RECORDS);
+        return hal_ir_reject(problem,
+                             "records and constants: expected at most %u each, got %u "
+                             "and %u",
+                             HAL_IR_MAX_RECORDS, kernel->record_count, kernel->constant_count);
     }
     if (kernel->binding_count > HAL_IR_MAX_BINDINGS ||
         kernel->binding_count > kernel->memory_count ||
         kernel->memory_count - kernel->binding_count > HAL_IR_MAX_SHARED) {
-        return hal_ir_complain(problem, "%u memories with %u bindings; at most %u bindings and %u "
-                                        "shared arrays",
-                               kernel->memory_count, kernel->binding_count, HAL_IR_MAX_BINDINGS,
-                               HAL_IR_MAX_SHARED);
+        return hal_ir_reject(problem,
+                             "memories: expected at most %u bindings and %u shared "
+                             "arrays, got %u bindings of %u memories",
+                             HAL_IR_MAX_BINDINGS, HAL_IR_MAX_SHARED, kernel->binding_count,
+                             kernel->memory_count);
     }
     if (kernel->scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
         kernel->scalar_count > HAL_IR_MAX_SCALAR_BYTES / 4) {
-        return hal_ir_complain(problem, "%u scalars of %u bytes; at most %u bytes",
-                               kernel->scalar_count, kernel->scalar_bytes, HAL_IR_MAX_SCALAR_BYTES);
+        return hal_ir_reject(problem,
+                             "scalars: expected at most %u bytes, got %u scalars of %u "
+                             "bytes",
+                             HAL_IR_MAX_SCALAR_BYTES, kernel->scalar_count, kernel->scalar_bytes);
     }
     uint64_t items = 1;
     for (int i = 0; i < 3; i++) {
         items *= kernel->group_size[i];
         if (items == 0 || items > HAL_IR_MAX_GROUP_ITEMS) {
-            return hal_ir_complain(problem, "group size %u x %u x %u; 1 to %u work-items",
-                                   kernel->group_size[0], kernel->group_size[1],
-                                   kernel->group_size[2], HAL_IR_MAX_GROUP_ITEMS);
+            return hal_ir_reject(problem,
+                                 "group size: expected 1 to %u work-items, got %u x %u "
+                                 "x %u",
+                                 HAL_IR_MAX_GROUP_ITEMS, kernel->group_size[0],
+                                 kernel->group_size[1], kernel->group_size[2]);
         }
     }
     if (!(kernel->flags & HAL_IR_FRAGMENT) &&
         (kernel->input_count != 0 || kernel->output_count != 0)) {
-        return hal_ir_complain(problem, "only fragments have inputs and outputs");
+        return hal_ir_reject(problem, "only fragments have inputs and outputs");
     }
     return 1;
 }
@@ -204,13 +202,13 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every name is one and ends inside the pool; those of memories and scalars differ. */
+/* Every name is valid and ends inside the pool; those of memories and scalars differ. */
 static int check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     const char *declared[HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SHARED + HAL_IR_MAX_SCALAR_BYTES / 4 + 1];
     uint32_t count = 0;
     if (kernel->name_bytes == 0 || kernel->names[kernel->name_bytes - 1] != 0) {
-        return hal_ir_complain(problem, "the names do not end in a zero");
+        return hal_ir_reject(problem, "names: expected a zero at the end");
     }
     for (uint32_t i = 0; i < 1 + kernel->memory_count + kernel->scalar_count; i++) {
         const uint32_t offset = i == 0 ? kernel->name
@@ -218,9 +216,10 @@ static int check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
                                     ? kernel->memories[i - 1].name
                                     : kernel->scalars[i - 1 - kernel->memory_count].name;
         if (offset >= kernel->name_bytes || !hal_ir_is_name(kernel->names + offset)) {
-            return hal_ir_complain(problem, "name %u, at byte %u of %u, is not a letter or _ "
-                                            "followed by letters, digits and _",
-                                   i, offset, kernel->name_bytes);
+            return hal_ir_reject(problem,
+                                 "name %u: expected a letter or _, then letters, digits "
+                                 "and _, at byte %u of %u",
+                                 i, offset, kernel->name_bytes);
         }
         if (i > 0) {
             declared[count++] = kernel->names + offset;
@@ -229,7 +228,8 @@ static int check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
     qsort(declared, count, sizeof *declared, compare_names);
     for (uint32_t i = 1; i < count; i++) {
         if (strcmp(declared[i - 1], declared[i]) == 0) {
-            return hal_ir_complain(problem, "the name %s is given twice", declared[i]);
+            return hal_ir_reject(problem, "name %s: expected one declaration, got two",
+                                 declared[i]);
         }
     }
     return 1;
@@ -243,24 +243,28 @@ static int check_memories(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         const char *name = kernel->names + memory->name;
         const int shared = hal_ir_is_shared(kernel, i);
         if (hal_type_size(memory->type) == 0) {
-            return hal_ir_complain(problem, "memory %s: %u is no type", name, memory->type);
+            return hal_ir_reject(problem, "memory %s: type: expected one of HAL_TYPE_*, got %u",
+                                 name, memory->type);
         }
         if (memory->access == 0 || memory->access > HAL_ACCESS_READ_WRITE ||
             (shared && memory->access != HAL_ACCESS_READ_WRITE)) {
-            return hal_ir_complain(problem, "memory %s: access %u is not fit for a %s", name,
-                                   memory->access, shared ? "shared array" : "binding");
+            return hal_ir_reject(problem, "memory %s: access: expected %s, got %u", name,
+                                 shared ? "HAL_ACCESS_READ_WRITE" : "one of HAL_ACCESS_*",
+                                 memory->access);
         }
         if ((memory->count != 0) != shared || memory->reserved[0] != 0 ||
             memory->reserved[1] != 0) {
-            return hal_ir_complain(problem, "memory %s: a %s of %u elements, reserved %u %u", name,
-                                   shared ? "shared array" : "binding", memory->count,
-                                   memory->reserved[0], memory->reserved[1]);
+            return hal_ir_reject(problem,
+                                 "memory %s: count: expected %s and reserved 0 0, got "
+                                 "%u and %u %u",
+                                 name, shared ? "elements" : "0 for a binding", memory->count,
+                                 memory->reserved[0], memory->reserved[1]);
         }
         shared_bytes += (uint64_t)memory->count * hal_type_size(memory->type);
     }
     if (shared_bytes > HAL_IR_MAX_SHARED_BYTES) {
-        return hal_ir_complain(problem, "shared arrays of %llu bytes, at most %u",
-                               (unsigned long long)shared_bytes, HAL_IR_MAX_SHARED_BYTES);
+        return hal_ir_reject(problem, "shared arrays: expected at most %u bytes, got %llu",
+                             HAL_IR_MAX_SHARED_BYTES, (unsigned long long)shared_bytes);
     }
     return 1;
 }
@@ -274,18 +278,22 @@ static int check_scalars(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         const char *name = kernel->names + scalar->name;
         if (scalar->type < HAL_TYPE_I32 || bytes == 0 ||
             hal_type_of_value(scalar->type) != scalar->type || scalar->reserved != 0) {
-            return hal_ir_complain(problem, "scalar %s: type %u, reserved %u", name, scalar->type,
-                                   scalar->reserved);
+            return hal_ir_reject(problem,
+                                 "scalar %s: type: expected a number type of 4 or 8 "
+                                 "bytes and reserved 0, got %u and %u",
+                                 name, scalar->type, scalar->reserved);
         }
         if (scalar->offset < end || scalar->offset % bytes != 0) {
-            return hal_ir_complain(problem, "scalar %s: offset %u is misaligned, or overlaps the "
-                                            "scalar before it",
-                                   name, scalar->offset);
+            return hal_ir_reject(problem,
+                                 "scalar %s: offset: expected a multiple of %u from %u "
+                                 "on, got %u",
+                                 name, bytes, end, scalar->offset);
         }
         end = scalar->offset + bytes;
     }
     if (end > kernel->scalar_bytes) {
-        return hal_ir_complain(problem, "scalars end at byte %u of %u", end, kernel->scalar_bytes);
+        return hal_ir_reject(problem, "scalar_bytes: expected at least %u, got %u", end,
+                             kernel->scalar_bytes);
     }
     return 1;
 }
@@ -295,13 +303,14 @@ static int check_fragment(const hal_ir_kernel *kernel, hal_ir_problem *problem)
     if (kernel->memory_count != 0 || kernel->scalar_count != 0 || kernel->scalar_bytes != 0 ||
         kernel->groups_per_unit != 0 || kernel->group_size[0] != 1 || kernel->group_size[1] != 1 ||
         kernel->group_size[2] != 1) {
-        return hal_ir_complain(problem, "a fragment has no memories, scalars or group size");
+        return hal_ir_reject(problem, "a fragment has no memories, scalars or group size");
     }
     if (kernel->input_count > HAL_IR_MAX_FRAGMENT_VALUES ||
         kernel->output_count > HAL_IR_MAX_FRAGMENT_VALUES) {
-        return hal_ir_complain(problem, "%u inputs and %u outputs; at most %u each",
-                               kernel->input_count, kernel->output_count,
-                               HAL_IR_MAX_FRAGMENT_VALUES);
+        return hal_ir_reject(problem,
+                             "inputs and outputs: expected at most %u each, got %u and "
+                             "%u",
+                             HAL_IR_MAX_FRAGMENT_VALUES, kernel->input_count, kernel->output_count);
     }
     return 1;
 }
@@ -317,7 +326,8 @@ hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
     hal_ir_problem problem;
     *record = HAL_IR_NONE;
     if (kernel == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "verifying IR: `kernel` is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_verify: kernel: expected a valid pointer, got null");
     }
     if (!check_shape(kernel, &problem) || !hal_ir_check_declarations(kernel, &problem)) {
         return hal_fail(HAL_ERROR_INVALID_IR, "IR kernel: %s", problem.text);

@@ -194,144 +194,99 @@ TEST(the_first_error_sticks)
     assert_int_equal(hal_ir_sqrt(b, u), HAL_IR_NONE);
     hal_ir_group_size(b, 0, 1, 1);
     refused(b, HAL_ERROR_INVALID_IR,
-            "kernel k, record 2: add: operands have types f32 and u32, they must be the same");
+            "kernel k, record 2: add: operand b: expected f32 as the others, got u32");
 }
+
+/* A builder with a binding m, values f and u, a vector and a variable. */
+typedef struct scene {
+    hal_ir_builder *b;
+    hal_ir_memory_id m;
+    hal_ir_value f, u, pair, var;
+} scene;
+
+static scene scene_begin(void)
+{
+    scene s = {.b = ir_kernel_begin()};
+    s.m = hal_ir_binding(s.b, "m", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
+    s.f = hal_ir_f32(s.b, 1);
+    s.u = hal_ir_u32(s.b, 1);
+    s.pair = hal_ir_pack(s.b, 2, (hal_ir_value[]){s.f, s.f});
+    s.var = hal_ir_var(s.b, s.u);
+    return s;
+}
+
+/* A statement on a new scene `s` that the builder refuses with these words. */
+#define REFUSED(status, words, statement) \
+    do {                                  \
+        scene s = scene_begin();          \
+        statement;                        \
+        refused(s.b, status, words);      \
+    } while (0)
+#define BAD_TYPE(words, statement)     REFUSED(HAL_ERROR_INVALID_IR, words, statement)
+#define BAD_ARGUMENT(words, statement) REFUSED(HAL_ERROR_INVALID_ARGUMENT, words, statement)
 
 TEST(types_that_do_not_fit_are_refused)
 {
-    for (int i = 0; i < 12; i++) {
-        static const char *const words[] = {
-            "sqrt: operand a has type u32",
-            "operand a has type f32, a condition takes bool",
-            "f32 and f64 differ in size",
-            "memory of u8 takes u32, not f32",
-            "operand c has type u32, this memory takes i32",
-            "operand b has type f32, this var takes u32",
-            "operand a has type f32, an index is an integer",
-            "operand b has type u32, a guard takes bool",
-            "operand b has type f32, a lane takes u32",
-            "element 2 of a vector of width 2",
-            "is a vector; take its elements with extract",
-            "which is no value; read it with get"};
-        hal_ir_builder *b = ir_kernel_begin();
-        const hal_ir_memory_id m = hal_ir_binding(b, "m", HAL_TYPE_I32, HAL_ACCESS_READ_WRITE);
-        const hal_ir_value f = hal_ir_f32(b, 1), u = hal_ir_u32(b, 1);
-        const hal_ir_value pair = hal_ir_pack(b, 2, (hal_ir_value[]){f, f});
-        const hal_ir_value var = hal_ir_var(b, u);
-        switch (i) {
-        case 0:
-            hal_ir_sqrt(b, u);
-            break;
-        case 1:
-            hal_ir_if(b, f);
-            break;
-        case 2:
-            hal_ir_bitcast(b, HAL_TYPE_F64, f);
-            break;
-        case 3:
-            hal_ir_narrow(b, HAL_TYPE_U8, f);
-            break;
-        case 4:
-            hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, m, u, HAL_IR_NONE, u, HAL_IR_NONE);
-            break;
-        case 5:
-            hal_ir_set(b, var, f);
-            break;
-        case 6:
-            hal_ir_load(b, m, f);
-            break;
-        case 7:
-            hal_ir_load_wide(b, m, u, 0, 1, u);
-            break;
-        case 8:
-            hal_ir_shuffle(b, u, f);
-            break;
-        case 9:
-            hal_ir_extract(b, pair, 2);
-            break;
-        case 10:
-            hal_ir_add(b, pair, pair);
-            break;
-        default:
-            hal_ir_add(b, var, u);
-            break;
-        }
-        refused(b, HAL_ERROR_INVALID_IR, words[i]);
+    BAD_TYPE("sqrt: operand a: expected a type that sqrt takes, got u32", hal_ir_sqrt(s.b, s.u));
+    BAD_TYPE("operand a: expected bool for a condition, got f32", hal_ir_if(s.b, s.f));
+    BAD_TYPE("result: expected a type of the size of f32, got f64",
+             hal_ir_bitcast(s.b, HAL_TYPE_F64, s.f));
+    BAD_TYPE("operand a: expected u32 for memory of u8, got f32",
+             hal_ir_narrow(s.b, HAL_TYPE_U8, s.f));
+    BAD_TYPE("operand c: expected i32 for this memory, got u32",
+             hal_ir_atomic(s.b, HAL_IR_ATOMIC_ADD, s.m, s.u, HAL_IR_NONE, s.u, HAL_IR_NONE));
+    BAD_TYPE("operand b: expected u32 for this var, got f32", hal_ir_set(s.b, s.var, s.f));
+    BAD_TYPE("operand a: expected an integer index, got f32", hal_ir_load(s.b, s.m, s.f));
+    BAD_TYPE("operand b: expected bool for a guard, got u32",
+             hal_ir_load_wide(s.b, s.m, s.u, 0, 1, s.u));
+    BAD_TYPE("operand b: expected u32 for a lane, got f32", hal_ir_shuffle(s.b, s.u, s.f));
+    BAD_TYPE("element: expected 0 to 1, got 2", hal_ir_extract(s.b, s.pair, 2));
+    BAD_TYPE("expected a scalar, got the vector %2; take its elements with extract",
+             hal_ir_add(s.b, s.pair, s.pair));
+    BAD_TYPE("(var); read it with get", hal_ir_add(s.b, s.var, s.u));
+    BAD_TYPE("add: expected 2 operands, got 1", hal_ir_unary(s.b, HAL_IR_ADD, s.u));
+    BAD_TYPE("opcode: expected HAL_IR_*, got 65546", hal_ir_unary(s.b, 65546, s.u));
+    BAD_TYPE("opcode: expected a transcendental function",
+             hal_ir_math(s.b, HAL_IR_ADD, s.f, s.f, 0));
+    BAD_TYPE("pack: width: expected 2, 4 or 8, got 3", hal_ir_pack(s.b, 3, &s.f));
+    BAD_TYPE("pack: elements: expected a valid pointer", hal_ir_pack(s.b, 2, NULL));
+}
+
+static void declare_512_bytes_and_more(hal_ir_builder *b)
+{
+    for (int n = 0; n <= 64; n++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d", n);
+        hal_ir_scalar_value(b, name, HAL_TYPE_F64);
     }
+}
+
+static void declare_a_binding_after_a_shared_array(hal_ir_builder *b)
+{
+    hal_ir_shared(b, "s", HAL_TYPE_I32, 1);
+    hal_ir_binding(b, "y", HAL_TYPE_I32, HAL_ACCESS_READ);
 }
 
 TEST(arguments_that_do_not_fit_are_refused)
 {
-    for (int i = 0; i < 14; i++) {
-        static const char *const words[] = {
-            "group size 1 x 0 x 1 has a zero",
-            "`access` 4",
-            "the name `9x` is not",
-            "the name x is taken",
-            "77 is no type",
-            "`count` is 0",
-            "bindings are declared before shared arrays",
-            "scalars are i32",
-            "at most 512 bytes",
-            "memory 9 was not declared",
-            "only fragments have inputs",
-            "only fragments have outputs",
-            "opcode 16 is no id",
-            "`(null)` is not"};
-        const hal_ir_memory_id none = HAL_IR_NONE;
-        hal_ir_builder *b = ir_kernel_begin();
-        hal_ir_binding(b, "x", HAL_TYPE_I32, HAL_ACCESS_READ);
-        switch (i) {
-        case 0:
-            hal_ir_group_size(b, 1, 0, 1);
-            break;
-        case 1:
-            assert_int_equal(hal_ir_binding(b, "y", HAL_TYPE_I32, 4), none);
-            break;
-        case 2:
-            assert_int_equal(hal_ir_binding(b, "9x", HAL_TYPE_I32, HAL_ACCESS_READ), none);
-            break;
-        case 3:
-            assert_int_equal(hal_ir_shared(b, "x", HAL_TYPE_I32, 1), none);
-            break;
-        case 4:
-            assert_int_equal(hal_ir_binding(b, "y", 77, HAL_ACCESS_READ), none);
-            break;
-        case 5:
-            assert_int_equal(hal_ir_shared(b, "s", HAL_TYPE_I32, 0), none);
-            break;
-        case 6:
-            hal_ir_shared(b, "s", HAL_TYPE_I32, 1);
-            assert_int_equal(hal_ir_binding(b, "y", HAL_TYPE_I32, HAL_ACCESS_READ), none);
-            break;
-        case 7:
-            assert_int_equal(hal_ir_scalar_value(b, "s", HAL_TYPE_F16), HAL_IR_NONE);
-            break;
-        case 8:
-            for (int n = 0; n <= 64; n++) {
-                char name[16];
-                snprintf(name, sizeof name, "s%d", n);
-                hal_ir_scalar_value(b, name, HAL_TYPE_F64);
-            }
-            break;
-        case 9:
-            hal_ir_load(b, 9, hal_ir_u32(b, 0));
-            break;
-        case 10:
-            hal_ir_input(b, 0, HAL_TYPE_F32);
-            break;
-        case 11:
-            hal_ir_output(b, 0, hal_ir_u32(b, 0));
-            break;
-        case 12:
-            hal_ir_id(b, HAL_IR_ADD, 0);
-            break;
-        default:
-            hal_ir_binding(b, NULL, HAL_TYPE_I32, HAL_ACCESS_READ);
-            break;
-        }
-        refused(b, HAL_ERROR_INVALID_ARGUMENT, words[i]);
-    }
+    BAD_ARGUMENT("group size: expected 1 or more, got 1 x 0 x 1", hal_ir_group_size(s.b, 1, 0, 1));
+    BAD_ARGUMENT("access: expected one of HAL_ACCESS_*, got 4",
+                 hal_ir_binding(s.b, "y", HAL_TYPE_I32, 4));
+    BAD_ARGUMENT("then letters, digits and _, got \"9x\"",
+                 hal_ir_binding(s.b, "9x", HAL_TYPE_I32, HAL_ACCESS_READ));
+    BAD_ARGUMENT("or scalar has, got m", hal_ir_shared(s.b, "m", HAL_TYPE_I32, 1));
+    BAD_ARGUMENT("type: expected one of HAL_TYPE_*, got 77",
+                 hal_ir_binding(s.b, "y", 77, HAL_ACCESS_READ));
+    BAD_ARGUMENT("got 0 elements after 0 arrays", hal_ir_shared(s.b, "s", HAL_TYPE_I32, 0));
+    BAD_ARGUMENT("declared before shared arrays", declare_a_binding_after_a_shared_array(s.b));
+    BAD_ARGUMENT("type: expected i32", hal_ir_scalar_value(s.b, "s", HAL_TYPE_F16));
+    BAD_ARGUMENT("expected at most 512 bytes", declare_512_bytes_and_more(s.b));
+    BAD_ARGUMENT("load: memory: expected one of the 1 memories of this builder, got 9",
+                 assert_int_equal(hal_ir_load(s.b, 9, s.u), HAL_IR_NONE));
+    BAD_ARGUMENT("input: expected a fragment", hal_ir_input(s.b, 0, HAL_TYPE_F32));
+    BAD_ARGUMENT("output: expected a fragment", hal_ir_output(s.b, 0, s.u));
+    BAD_ARGUMENT("opcode: expected an id, got 16", hal_ir_id(s.b, HAL_IR_ADD, 0));
+    BAD_ARGUMENT("got \"(null)\"", hal_ir_binding(s.b, NULL, HAL_TYPE_I32, HAL_ACCESS_READ));
 }
 
 TEST(null_and_misuse_give_values)
@@ -364,22 +319,22 @@ TEST(blocks_have_to_fit)
 {
     hal_ir_builder *b = ir_kernel_begin();
     hal_ir_if(b, hal_ir_bool(b, 1));
-    refused_at_finish(b, HAL_ERROR_INVALID_IR, "if has no end");
+    refused_at_finish(b, HAL_ERROR_INVALID_IR, "if: expected an end");
     b = ir_kernel_begin();
     hal_ir_end(b);
-    refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
+    refused(b, HAL_ERROR_INVALID_IR, "expected an open block");
     b = ir_kernel_begin();
     hal_ir_else(b);
-    refused(b, HAL_ERROR_INVALID_IR, "there is no open block");
+    refused(b, HAL_ERROR_INVALID_IR, "expected an open block");
     b = ir_kernel_begin();
     hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 9), hal_ir_u32(b, 1));
     hal_ir_else(b);
-    refused(b, HAL_ERROR_INVALID_IR, "block is of for, not of if");
+    refused(b, HAL_ERROR_INVALID_IR, "expected an if as innermost open block, got a for");
     b = ir_kernel_begin();
     for (uint32_t i = 0; i <= HAL_IR_MAX_DEPTH; i++) {
         hal_ir_if(b, hal_ir_bool(b, 1));
     }
-    refused(b, HAL_ERROR_INVALID_IR, "more than 64 blocks");
+    refused(b, HAL_ERROR_INVALID_IR, "expected at most 64 nested blocks");
 }
 
 TEST(values_of_closed_blocks_are_refused)
@@ -390,13 +345,13 @@ TEST(values_of_closed_blocks_are_refused)
     hal_ir_add(b, i, u);
     hal_ir_end(b);
     hal_ir_add(b, i, u);
-    refused(b, HAL_ERROR_INVALID_IR, "made in a block that has ended; carry it out in a var");
+    refused(b, HAL_ERROR_INVALID_IR, "of a block that has ended; carry it out in a var");
     b = ir_kernel_begin();
     hal_ir_if(b, hal_ir_bool(b, 1));
     const hal_ir_value v = hal_ir_add(b, hal_ir_u32(b, 1), hal_ir_u32(b, 2));
     hal_ir_else(b);
     hal_ir_add(b, v, v);
-    refused(b, HAL_ERROR_INVALID_IR, "made in a block that has ended");
+    refused(b, HAL_ERROR_INVALID_IR, "of a block that has ended");
 }
 
 static hal_ir_kernel *relu_plus(void)
@@ -431,11 +386,12 @@ TEST(fragments_splice_into_kernels)
     b = ir_kernel_begin();
     hal_ir_splice(b, fragment, in, 1, out, 2);
     assert_int_equal(out[0], HAL_IR_NONE);
-    refused(b, HAL_ERROR_INVALID_ARGUMENT, "1 inputs and 2 outputs, it has 2 and 2");
+    refused(b, HAL_ERROR_INVALID_ARGUMENT, "expected one of 1 inputs and 2 outputs, got 2 and 2");
     b = ir_kernel_begin();
     const hal_ir_value bad[2] = {hal_ir_f32(b, 3), hal_ir_u32(b, 4)};
     hal_ir_splice(b, fragment, bad, 2, out, 2);
-    refused(b, HAL_ERROR_INVALID_ARGUMENT, "input 1 of fragment relu_plus has type f32, not u32");
+    refused(b, HAL_ERROR_INVALID_ARGUMENT,
+            "inputs[1]: expected f32, as fragment relu_plus declares, got u32");
     hal_ir_kernel_destroy(fragment);
 }
 
@@ -443,16 +399,18 @@ TEST(fragments_are_expressions_only)
 {
     hal_ir_builder *b = ir_fragment_begin();
     hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
-    refused(b, HAL_ERROR_INVALID_ARGUMENT, "a fragment has no memory");
+    refused(b, HAL_ERROR_INVALID_ARGUMENT, "got a fragment, which has no memory");
     b = ir_fragment_begin();
     hal_ir_var(b, hal_ir_f32(b, 1));
     refused(b, HAL_ERROR_INVALID_IR, "not allowed in a fragment");
     b = ir_fragment_begin();
     hal_ir_output(b, 1, hal_ir_input(b, 0, HAL_TYPE_F32));
-    refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 outputs 1 are given");
+    refused_at_finish(b, HAL_ERROR_INVALID_IR,
+                      "outputs: expected one record of each of 2, got 1 of 1");
     b = ir_fragment_begin();
     hal_ir_output(b, 0, hal_ir_input(b, 1, HAL_TYPE_F32));
-    refused_at_finish(b, HAL_ERROR_INVALID_IR, "of 2 inputs 1 are declared");
+    refused_at_finish(b, HAL_ERROR_INVALID_IR,
+                      "inputs: expected one record of each of 2, got 1 of 1");
 }
 
 TEST(copies_stand_alone)

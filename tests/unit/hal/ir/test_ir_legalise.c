@@ -325,7 +325,7 @@ TEST(wide_accesses_are_split)
     info.max_vector_bytes = 4;
     refused(HEAD("1 1 1", "f32") "%i = constant i32 -9\n%v = load f32x2 x[%i + 2147483647]\n"
                                  "store y[%i], %v\n",
-            &info, "cannot be split");
+            &info, "in an access that is split, got 2147483647");
 }
 
 TEST(halves_and_bools_are_stored_as_integers)
@@ -453,12 +453,14 @@ TEST(fma_is_computed_in_f64)
 
     any_nan = 0;
     info.arithmetic_types &= ~HAL_TYPE_BIT(HAL_TYPE_F64);
-    refused(FMA, &info, "fma of f32 needs one rounding, and Testbed has neither");
+    refused(FMA, &info,
+            "fma: expected a device with a fused multiply-add of f32 or wider arithmetic, got "
+            "Testbed");
     info = full();
     info.exactness = HAL_EXACT_DENORMALS;
     refused(HEAD("1 1 1", "f64") "%i = constant u32 0\n%v = load f64 x[%i]\n"
                                  "%w = fma f64 %v, %v, %v\nstore y[%i], %w\n",
-            &info, "fma of f64");
+            &info, "a fused multiply-add of f64");
 }
 
 /* A double whose fraction has few bits, many or all of them, so that products end in ties and sums
@@ -509,23 +511,25 @@ TEST(limits_are_held)
     hal_device_info info = full();
     info.max_group_items = 256;
     refused("kernel k\ngroup 16 32 1\n", &info,
-            "kernel k has groups of 512 work-items, Testbed takes at most 256");
+            "kernel k: group size: expected at most 256 work-items on Testbed, got 512");
     info = full();
     info.max_group_size[2] = 4;
-    refused("kernel k\ngroup 1 1 8\n", &info, "groups of 1 x 1 x 8, Testbed takes at most");
+    refused("kernel k\ngroup 1 1 8\n", &info,
+            "expected at most 1024 x 1024 x 4 on Testbed, got 1 x 1 x 8");
     info.max_bindings = 1;
-    refused(HEAD("1 1 1", "f32"), &info, "kernel k has 2 bindings, Testbed takes at most 1");
+    refused(HEAD("1 1 1", "f32"), &info,
+            "kernel k: bindings: expected at most 1 on Testbed, got 2");
     info = full();
     refused("kernel k\nshared a u8 1\nshared b f64 8000\n", &info,
-            "kernel k needs 64008 bytes of shared memory, Testbed has 49152");
+            "kernel k: shared arrays: expected at most 49152 bytes on Testbed, got 64008");
     info.storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_U8);
     refused("kernel k\nbinding pixels u8 read\n", &info,
-            "kernel k has memory of u8 (pixels), which Testbed cannot store");
+            "kernel k: memory pixels: expected a storage type of Testbed, got u8");
     info = full();
     info.arithmetic_types &= ~(HAL_TYPE_BIT(HAL_TYPE_F64) | HAL_TYPE_BIT(HAL_TYPE_BOOL));
     refused(HEAD("1 1 1", "f32") "%i = constant u32 0\n%v = load f32 x[%i]\n%w = cast f64 %v\n"
                                  "%z = add f64 %w, %w\n%u = cast f32 %z\nstore y[%i], %u\n",
-            &info, "kernel k computes with f64 (cast), which Testbed does not");
+            &info, "kernel k: cast: expected an arithmetic type of Testbed, got f64");
     hal_ir_kernel_destroy(
         legalised(HEAD("1 1 1", "f32") "%i = constant u32 0\n%b = lt bool %i, %i\n"
                                        "%f = constant f32 1.0\nstore y[%i], %f if %b\n",
@@ -534,12 +538,12 @@ TEST(limits_are_held)
     info.abilities = 0;
     refused("kernel k\nbinding x u64 read_write\n%i = constant u64 0\n"
             "%o = atomic add u64 x[%i], %i\n",
-            &info, "kernel k has atomics of u64, Testbed has them of 32 bits only");
+            &info, "kernel k: atomic: expected a type of 32 bits on Testbed, got u64");
     info.subgroup_width = 0;
     info.shared_bytes = 100;
     refused("kernel k\ngroup 32 1 1\nbinding x u32 write\n%l = local_id u32 x\n"
             "%r = subgroup_reduce add u32 %l\nstore x[%l], %r\n",
-            &info, "needs 128 bytes of shared memory");
+            &info, "got 128");
 }
 
 TEST(what_nobody_uses_is_dropped)

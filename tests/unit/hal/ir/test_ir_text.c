@@ -243,48 +243,53 @@ static void wrong(const char *text, const char *words)
 TEST(mistakes_are_named_with_their_place)
 {
     wrong("", "line 1, column 1: expected `kernel` or `fragment`");
-    wrong("\n\n  kern x", "line 3, column 3: expected `kernel` or `fragment`, not `kern`");
+    wrong("\n\n  kern x", "line 3, column 3: expected `kernel` or `fragment`, got `kern`");
     wrong("kernel", "expected a name");
-    wrong("kernel 5x", "the kernel name `5x`");
-    wrong("kernel k extra", "line 1, column 10: there is more on the line");
-    wrong("kernel k\nfrobnicate", "line 2, column 1: there is no opcode or declaration `frob");
-    wrong("kernel k\n%1 = barrier", "barrier gives no value");
-    wrong("kernel k\nconstant u32 1", "the value of constant needs a name");
+    wrong("kernel 5x", "got \"5x\"");
+    wrong("kernel k extra", "line 1, column 10: expected the end of the line");
+    wrong("kernel k\nfrobnicate",
+          "line 2, column 1: expected an opcode or a declaration, got `frob");
+    wrong("kernel k\n%1 = barrier", "expected no name, as barrier has no value");
+    wrong("kernel k\nconstant u32 1", "expected a name for the value: %name = constant");
     wrong("kernel k\n%1 constant u32 1", "line 2, column 4: expected `=`");
-    wrong("kernel k\n%1 = constant u31 1", "line 2, column 15: `u31` is no type");
-    wrong("kernel k\n%1 = constant u32 -1", "column 19: `-1` is no constant of type u32");
-    wrong("kernel k\n%1 = constant u32 4294967296", "is no constant of type u32");
-    wrong("kernel k\n%1 = constant i32 2147483648", "is no constant of type i32");
-    wrong("kernel k\n%1 = constant bool 2", "is no constant of type bool");
-    wrong("kernel k\n%1 = constant f32 1.0f", "is no constant of type f32");
-    wrong("kernel k\n%1 = constant f32 nan", "is no constant of type f32");
-    wrong("kernel k\n%1 = constant f32 nan:0x7f800000", "is no constant of type f32");
-    wrong("kernel k\n%1 = constant u32 1\n%1 = constant u32 1", "line 3, column 2: %1 is defined");
-    wrong("kernel k\n%1 = neg f32 %2", "line 2, column 15: %2 is not defined above");
+    wrong("kernel k\n%1 = constant u31 1", "line 2, column 15: expected a type, got `u31`");
+    wrong("kernel k\n%1 = constant u32 -1", "column 19: expected a constant of type u32, got `-1`");
+    wrong("kernel k\n%1 = constant u32 4294967296", "expected a constant of type u32");
+    wrong("kernel k\n%1 = constant i32 2147483648", "expected a constant of type i32");
+    wrong("kernel k\n%1 = constant bool 2", "expected a constant of type bool");
+    wrong("kernel k\n%1 = constant f32 1.0f", "expected a constant of type f32");
+    wrong("kernel k\n%1 = constant f32 nan", "expected a constant of type f32");
+    wrong("kernel k\n%1 = constant f32 nan:0x7f800000", "expected a constant of type f32");
+    wrong("kernel k\n%1 = constant u32 1\n%1 = constant u32 1",
+          "line 3, column 2: expected a new name, got %1");
+    wrong("kernel k\n%1 = neg f32 %2",
+          "line 2, column 15: expected a value that is defined above, got %2");
     wrong("kernel k\n%1 = constant u32 1\n%2 = add f32 %1, %1",
-          "add: the result is u32 of width 1, not f32 of width 1");
+          "add: result: expected u32 of width 1, got f32 of width 1");
     wrong("kernel k\n%1 = constant u32 1\n%2 = add u32 %1", "expected `,`");
     wrong("kernel k\n%1 = constant u32 1\n%2 = load f32 x[%1]",
-          "line 3, column 15: no binding or shared array `x` is declared");
-    wrong("kernel k\nbinding x f32 peek", "`peek` is not an access");
+          "line 3, column 15: expected a declared binding or shared array, got `x`");
+    wrong("kernel k\nbinding x f32 peek", "expected an access, got `peek`");
     wrong("kernel k\nbinding x f32 read\nbinding x f32 read", "line 3, column 15: kernel k");
     wrong("kernel k\ngroup 1 2", "expected a group size");
-    wrong("kernel k\nshared s f32 -1", "a count of elements is a whole number");
-    wrong("kernel k\n%1 = local_id u32 w", "`w` is not a dimension");
-    wrong("kernel k\n%1 = scalar u32 n", "no scalar `n` is declared");
-    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x3 x[%1]", "width 3");
-    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x0 x[%1]", "a vector");
+    wrong("kernel k\nshared s f32 -1", "a count of elements: expected a whole number");
+    wrong("kernel k\n%1 = local_id u32 w", "expected a dimension, got `w`");
+    wrong("kernel k\n%1 = scalar u32 n", "expected a declared scalar, got `n`");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x3 x[%1]",
+          "width: expected 1, 2, 4 or 8, got 3");
+    wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32x0 x[%1]",
+          "width: expected 2, 4 or 8, got 0");
     wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32 x[%1] when %1",
-          "expected `if` and a guard, not `when`");
+          "expected `if` and a guard, got `when`");
     wrong("kernel k\nbinding x f32 read\n%1 = constant u32 1\n%2 = load f32 x[%1 + 2147483648]",
-          "an offset is a whole number from 0 to 2147483647");
-    wrong("kernel k\nend", "line 2, column 1: kernel k, record 0: end: there is no open block");
-    wrong("kernel k\n%1 = exp.slow f32 %1", "`slow` is not fast");
-    wrong("fragment f\noutput 64, %1", "a number is a whole number from 0 to 63");
+          "an offset: expected a whole number from 0 to 2147483647");
+    wrong("kernel k\nend", "line 2, column 1: kernel k, record 0: end: expected an open block");
+    wrong("kernel k\n%1 = exp.slow f32 %1", "expected fast, got `slow`");
+    wrong("fragment f\noutput 64, %1", "a number: expected a whole number from 0 to 63");
     /* What only the whole kernel shows carries the line of its record. */
     wrong("kernel k\ngroup 9 1 1\n%n = local_id u32 x\n%f = constant u32 5\n%c = lt bool %n, %f\n"
           "if %c\n\nbarrier\nend",
-          "line 8, column 1: kernel k, record 4 (barrier): stands where");
+          "line 8, column 1: kernel k, record 4 (barrier): expected control that is uniform");
     wrong("kernel k\n%c = constant bool true\nif %c\n", "line 4, column 1: kernel k, record 2: if");
 }
 
@@ -292,7 +297,7 @@ TEST(a_word_may_not_be_endless)
 {
     char text[400] = "kernel ";
     memset(text + 7, 'a', 300);
-    wrong(text, "line 1, column 8: a name has more than 127 characters");
+    wrong(text, "line 1, column 8: a name: expected at most 127 characters");
 }
 
 TEST(bytes_behind_the_end_are_not_read)

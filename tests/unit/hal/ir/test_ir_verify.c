@@ -91,7 +91,7 @@ TEST(the_sample_is_good)
 
 TEST(headers_are_checked)
 {
-    BROKEN("size 8", s.kernel.size = 8);
+    BROKEN("got size 8", s.kernel.size = 8);
     BROKEN("version 0", s.kernel.version = 0);
     BROKEN("version", s.kernel.version = HAL_IR_VERSION + 1);
     BROKEN("null", s.kernel.records = NULL);
@@ -99,16 +99,16 @@ TEST(headers_are_checked)
     BROKEN("null", s.kernel.scalars = NULL);
     BROKEN("null", s.kernel.constants = NULL);
     BROKEN("null", s.kernel.names = NULL);
-    BROKEN("flags 0x2", s.kernel.flags = 2);
-    BROKEN("reserved 1", s.kernel.reserved = 1);
+    BROKEN("got 0x2 and 0", s.kernel.flags = 2);
+    BROKEN("got 0x0 and 1", s.kernel.reserved = 1);
     BROKEN("records", s.kernel.record_count = HAL_IR_MAX_RECORDS + 1);
     BROKEN("constants", s.kernel.constant_count = HAL_IR_MAX_RECORDS + 1);
-    BROKEN("25 bindings", s.kernel.binding_count = 25);
-    BROKEN("with 4 bindings", s.kernel.binding_count = 4);
+    BROKEN("got 25 bindings", s.kernel.binding_count = 25);
+    BROKEN("got 4 bindings", s.kernel.binding_count = 4);
     BROKEN("memories", s.kernel.memory_count = 3 + HAL_IR_MAX_SHARED);
-    BROKEN("scalars of 513 bytes", s.kernel.scalar_bytes = 513);
-    BROKEN("1000 scalars", s.kernel.scalar_count = 1000);
-    BROKEN("group size 0", s.kernel.group_size[0] = 0);
+    BROKEN("got 2 scalars of 513 bytes", s.kernel.scalar_bytes = 513);
+    BROKEN("got 1000 scalars", s.kernel.scalar_count = 1000);
+    BROKEN("got 0 x 1 x 1", s.kernel.group_size[0] = 0);
     BROKEN("group size", s.kernel.group_size[2] = UINT32_MAX);
     BROKEN("group size", (s.kernel.group_size[0] = 1u << 31, s.kernel.group_size[1] = 1u << 31));
     BROKEN("only fragments", s.kernel.input_count = 1);
@@ -120,105 +120,111 @@ TEST(headers_are_checked)
 
 TEST(names_are_checked)
 {
-    BROKEN("do not end in a zero", s.names[s.kernel.name_bytes - 1] = 'x');
-    BROKEN("do not end in a zero", s.kernel.name_bytes = 0);
-    BROKEN("name 0, at byte 9999", s.kernel.name = 9999);
+    BROKEN("names: expected a zero at the end", s.names[s.kernel.name_bytes - 1] = 'x');
+    BROKEN("names: expected a zero at the end", s.kernel.name_bytes = 0);
+    BROKEN("and _, at byte 9999", s.kernel.name = 9999);
     BROKEN("name 2", s.memories[1].name = UINT32_MAX);
     BROKEN("name 1", s.names[s.memories[0].name] = '-');
     BROKEN("name 1", s.names[s.memories[0].name] = '5');
     BROKEN("name 1", s.names[s.memories[0].name] = 0);
-    BROKEN("name x is given twice", s.names[s.memories[1].name] = 'x');
-    BROKEN("name n is given twice", s.names[s.memories[0].name] = 'n');
+    BROKEN("name x: expected one declaration", s.names[s.memories[1].name] = 'x');
+    BROKEN("name n: expected one declaration", s.names[s.memories[0].name] = 'n');
 }
 
 TEST(memories_are_checked)
 {
-    BROKEN("memory x: 0 is no type", s.memories[0].type = HAL_TYPE_NONE);
-    BROKEN("memory x: 200 is no type", s.memories[0].type = 200);
-    BROKEN("access 0", s.memories[0].access = 0);
-    BROKEN("access 4", s.memories[0].access = 4);
-    BROKEN("access 1 is not fit for a shared array", s.memories[2].access = HAL_ACCESS_READ);
-    BROKEN("a binding of 5 elements", s.memories[1].count = 5);
-    BROKEN("a shared array of 0 elements", s.memories[2].count = 0);
-    BROKEN("reserved 1 0", s.memories[0].reserved[0] = 1);
-    BROKEN("17179869180 bytes", s.memories[2].count = UINT32_MAX);
+    BROKEN("memory x: type: expected one of HAL_TYPE_*, got 0", s.memories[0].type = HAL_TYPE_NONE);
+    BROKEN("memory x: type: expected one of HAL_TYPE_*, got 200", s.memories[0].type = 200);
+    BROKEN("access: expected one of HAL_ACCESS_*, got 0", s.memories[0].access = 0);
+    BROKEN("access: expected one of HAL_ACCESS_*, got 4", s.memories[0].access = 4);
+    BROKEN("access: expected HAL_ACCESS_READ_WRITE, got 1", s.memories[2].access = HAL_ACCESS_READ);
+    BROKEN("count: expected 0 for a binding and reserved 0 0, got 5", s.memories[1].count = 5);
+    BROKEN("count: expected elements and reserved 0 0, got 0", s.memories[2].count = 0);
+    BROKEN("got 0 and 1 0", s.memories[0].reserved[0] = 1);
+    BROKEN("got 17179869180", s.memories[2].count = UINT32_MAX);
 }
 
 TEST(scalars_are_checked)
 {
-    BROKEN("scalar n: type 1", s.scalars[0].type = HAL_TYPE_BOOL);
-    BROKEN("scalar n: type 10", s.scalars[0].type = HAL_TYPE_F16);
-    BROKEN("scalar n: type 99", s.scalars[0].type = 99);
-    BROKEN("reserved 3", s.scalars[0].reserved = 3);
-    BROKEN("scalar n: offset 2 is misaligned", s.scalars[0].offset = 2);
-    BROKEN("scalar alpha: offset 0", s.scalars[1].offset = 0);
-    BROKEN("scalars end at byte 16 of 15", s.kernel.scalar_bytes = 15);
-    BROKEN("scalars end at byte 65536", s.scalars[1].offset = 65528);
+    BROKEN("scalar n: type: expected a number type of 4 or 8 bytes and reserved 0, got 1 and 0",
+           s.scalars[0].type = HAL_TYPE_BOOL);
+    BROKEN("got 10 and 0", s.scalars[0].type = HAL_TYPE_F16);
+    BROKEN("got 99 and 0", s.scalars[0].type = 99);
+    BROKEN("got 7 and 3", s.scalars[0].reserved = 3);
+    BROKEN("scalar n: offset: expected a multiple of 4 from 0 on, got 2", s.scalars[0].offset = 2);
+    BROKEN("scalar alpha: offset: expected a multiple of 8 from 4 on, got 0",
+           s.scalars[1].offset = 0);
+    BROKEN("scalar_bytes: expected at least 16, got 15", s.kernel.scalar_bytes = 15);
+    BROKEN("scalar_bytes: expected at least 65536", s.scalars[1].offset = 65528);
 }
 
 TEST(records_follow_the_table)
 {
-    BROKEN("there is no opcode 0", r->opcode = 0);
-    BROKEN("there is no opcode 9", r->opcode = 9);
-    BROKEN("there is no opcode 65535", r->opcode = 65535);
-    BROKEN("(add): operand a is missing", record_of(&s, HAL_IR_ADD)->a = HAL_IR_NONE);
-    BROKEN("operand a is %4000000, which", record_of(&s, HAL_IR_ADD)->a = 4000000);
-    BROKEN("operand c is not used", record_of(&s, HAL_IR_ADD)->c = 0);
-    BROKEN("unused field (aux)", record_of(&s, HAL_IR_ADD)->aux = 1);
-    BROKEN("unused field (imm)", record_of(&s, HAL_IR_ADD)->imm = 1);
-    BROKEN("unused field (flags)", record_of(&s, HAL_IR_ADD)->flags = 1);
-    BROKEN("the result is of type", record_of(&s, HAL_IR_ADD)->type = HAL_TYPE_F64);
-    BROKEN("the result is of type", record_of(&s, HAL_IR_ADD)->width = 2);
-    BROKEN("the result is of type", record_of(&s, HAL_IR_STORE)->width = 2);
-    BROKEN("operand b has type u32, a guard", record_of(&s, HAL_IR_LOAD)->b = 0);
-    BROKEN("width 3", record_of(&s, HAL_IR_LOAD)->width = 3);
-    BROKEN("width 255", record_of(&s, HAL_IR_LOAD)->width = 255);
-    BROKEN("memory 3 is out of range", record_of(&s, HAL_IR_LOAD)->aux = 3);
-    BROKEN("x is declared for reading only", record_of(&s, HAL_IR_STORE)->aux = 0);
-    BROKEN("y is declared for writing only", record_of(&s, HAL_IR_LOAD)->aux = 1);
-    BROKEN("element -1", record_of(&s, HAL_IR_EXTRACT)->imm = -1);
-    BROKEN("dimension 3", record_of(&s, HAL_IR_LOCAL_ID)->aux = 3);
-    BROKEN("scalar 2 is out of range", record_of(&s, HAL_IR_SCALAR)->aux = 2);
-    BROKEN("scalar alpha has type f64", record_of(&s, HAL_IR_SCALAR)->aux = 1);
-    BROKEN("constant 99", record_of(&s, HAL_IR_CONSTANT)->aux = 99);
-    BROKEN("cannot be of type none", record_of(&s, HAL_IR_CONSTANT)->type = HAL_TYPE_NONE);
-    BROKEN("cannot be of type f16", record_of(&s, HAL_IR_CONSTANT)->type = HAL_TYPE_F16);
-    BROKEN("cannot be of type ?", record_of(&s, HAL_IR_CAST)->type = 77);
-    BROKEN("not a var", record_of(&s, HAL_IR_GET)->a = 0);
+    BROKEN("opcode: expected one of HAL_IR_*, got 0", r->opcode = 0);
+    BROKEN("opcode: expected one of HAL_IR_*, got 9", r->opcode = 9);
+    BROKEN("HAL_IR_*, got 65535", r->opcode = 65535);
+    BROKEN("(add): operand a: expected a value, got none",
+           record_of(&s, HAL_IR_ADD)->a = HAL_IR_NONE);
+    BROKEN("operand a: expected an earlier record, got %4000000",
+           record_of(&s, HAL_IR_ADD)->a = 4000000);
+    BROKEN("operand c: expected none, got %0", record_of(&s, HAL_IR_ADD)->c = 0);
+    BROKEN("aux: expected 0 in an unused field", record_of(&s, HAL_IR_ADD)->aux = 1);
+    BROKEN("imm: expected 0 in an unused field", record_of(&s, HAL_IR_ADD)->imm = 1);
+    BROKEN("flags: expected 0 in an unused field", record_of(&s, HAL_IR_ADD)->flags = 1);
+    BROKEN("result: expected type", record_of(&s, HAL_IR_ADD)->type = HAL_TYPE_F64);
+    BROKEN("result: expected type", record_of(&s, HAL_IR_ADD)->width = 2);
+    BROKEN("result: expected type", record_of(&s, HAL_IR_STORE)->width = 2);
+    BROKEN("operand b: expected bool for a guard, got u32", record_of(&s, HAL_IR_LOAD)->b = 0);
+    BROKEN("width: expected 1, 2, 4 or 8, got 3", record_of(&s, HAL_IR_LOAD)->width = 3);
+    BROKEN("8, got 255", record_of(&s, HAL_IR_LOAD)->width = 255);
+    BROKEN("memory: expected less than 3, got 3", record_of(&s, HAL_IR_LOAD)->aux = 3);
+    BROKEN("x: expected HAL_ACCESS_WRITE", record_of(&s, HAL_IR_STORE)->aux = 0);
+    BROKEN("y: expected HAL_ACCESS_READ", record_of(&s, HAL_IR_LOAD)->aux = 1);
+    BROKEN("element: expected 0 to 1, got -1", record_of(&s, HAL_IR_EXTRACT)->imm = -1);
+    BROKEN("dimension: expected less than 3, got 3", record_of(&s, HAL_IR_LOCAL_ID)->aux = 3);
+    BROKEN("scalar: expected less than 2, got 2", record_of(&s, HAL_IR_SCALAR)->aux = 2);
+    BROKEN("scalar alpha: expected its type, f64, got u32", record_of(&s, HAL_IR_SCALAR)->aux = 1);
+    BROKEN("constant: expected less than 2, got 99", record_of(&s, HAL_IR_CONSTANT)->aux = 99);
+    BROKEN("that constant can have, got none",
+           record_of(&s, HAL_IR_CONSTANT)->type = HAL_TYPE_NONE);
+    BROKEN("that constant can have, got f16", record_of(&s, HAL_IR_CONSTANT)->type = HAL_TYPE_F16);
+    BROKEN("that cast can have, got ?", record_of(&s, HAL_IR_CAST)->type = 77);
+    BROKEN("operand a: expected a var", record_of(&s, HAL_IR_GET)->a = 0);
     BROKEN("only fragments", r->opcode = HAL_IR_INPUT);
-    BROKEN("the step is not above 0",
+    BROKEN("step: expected more than 0",
            record_of(&s, HAL_IR_FOR)->c = record_of(&s, HAL_IR_FOR)->a);
 }
 
 TEST(constants_fit_their_types)
 {
-    BROKEN("bits beyond its type u32", s.constants[0] = UINT64_C(1) << 32);
+    BROKEN("expected 32 bits for u32", s.constants[0] = UINT64_C(1) << 32);
     hal_ir_builder *b = ir_kernel_begin();
     hal_ir_bool(b, 1);
     open_kernel s = open_up(ir_finish(b));
     s.constants[0] = 2;
-    rejected(&s, "bits beyond its type bool");
+    rejected(&s, "expected 1 bits for bool, got 0x2");
 }
 
 TEST(blocks_nest)
 {
-    BROKEN("no open block", record_of(&s, HAL_IR_BARRIER)->opcode = HAL_IR_END);
-    BROKEN("block is of for, not of if", {
+    BROKEN("expected an open block", record_of(&s, HAL_IR_BARRIER)->opcode = HAL_IR_END);
+    BROKEN("innermost open block, got a for", {
         hal_ir_record *get = record_of(&s, HAL_IR_END);
         get->opcode = HAL_IR_ELSE;
     });
-    BROKEN("(for): the block has no end", record_of(&s, HAL_IR_END)->opcode = HAL_IR_ASYNC_COMMIT);
+    BROKEN("(for): expected an end of the block",
+           record_of(&s, HAL_IR_END)->opcode = HAL_IR_ASYNC_COMMIT);
 }
 
 TEST(values_are_seen_in_their_block_only)
 {
-    BROKEN("made in a block that has ended", {
+    BROKEN("of a block that has ended", {
         hal_ir_record *loop = record_of(&s, HAL_IR_FOR);
         hal_ir_record *last = &s.records[s.kernel.record_count - 1];
         last->a = (uint32_t)(loop - s.records);
     });
     /* Its own operands are outside of a FOR's block: it may not use itself. */
-    BROKEN("which comes no earlier", {
+    BROKEN("expected an earlier record", {
         hal_ir_record *loop = record_of(&s, HAL_IR_FOR);
         loop->a = (uint32_t)(loop - s.records);
     });
@@ -263,42 +269,51 @@ TEST(fields_of_the_rarer_opcodes_are_checked)
 {
     open_kernel good = others();
     accepted(&good);
-    BROKEN_OTHER("kind of atomic 8", ATOMIC, r->flags = 8);
-    BROKEN_OTHER("operand d is missing", ATOMIC, r->flags = HAL_IR_ATOMIC_COMPARE_EXCHANGE);
-    BROKEN_OTHER("operand d is not used", ATOMIC, r->d = r->c);
-    BROKEN_OTHER("atomics take memory of", ATOMIC, r->aux = 1);
-    BROKEN_OTHER("copies go from", ASYNC_COPY, r->aux = 0);
-    BROKEN_OTHER("copies go from", ASYNC_COPY, r->imm = 1);
-    BROKEN_OTHER("copies go from", ASYNC_COPY, r->imm = -1);
-    BROKEN_OTHER("copies go from", ASYNC_COPY, r->imm = 2);
-    BROKEN_OTHER("width 0", ASYNC_COPY, r->width = 0);
-    BROKEN_OTHER("a count of -1", ASYNC_WAIT, r->imm = -1);
-    BROKEN_OTHER("reduction 3", SUBGROUP_REDUCE, r->aux = 3);
-    BROKEN_OTHER("mask 128", SHUFFLE_XOR, r->imm = 128);
-    BROKEN_OTHER("matrices are of f16, bf16 or f32, not i8", MATRIX_MULTIPLY,
+    BROKEN_OTHER("kind of atomic: expected less than 8, got 8", ATOMIC, r->flags = 8);
+    BROKEN_OTHER("operand d: expected a value", ATOMIC, r->flags = HAL_IR_ATOMIC_COMPARE_EXCHANGE);
+    BROKEN_OTHER("operand d: expected none", ATOMIC, r->d = r->c);
+    BROKEN_OTHER("memory f: expected i32, u32, i64 or u64, got f32", ATOMIC, r->aux = 1);
+    BROKEN_OTHER("memories: expected a binding that is read and a shared array", ASYNC_COPY,
+                 r->aux = 0);
+    BROKEN_OTHER("memories: expected a binding that is read and a shared array", ASYNC_COPY,
+                 r->imm = 1);
+    BROKEN_OTHER("memories: expected a binding that is read and a shared array", ASYNC_COPY,
+                 r->imm = -1);
+    BROKEN_OTHER("memories: expected a binding that is read and a shared array", ASYNC_COPY,
+                 r->imm = 2);
+    BROKEN_OTHER("8, got 0", ASYNC_COPY, r->width = 0);
+    BROKEN_OTHER("sets: expected 0 or more, got -1", ASYNC_WAIT, r->imm = -1);
+    BROKEN_OTHER("reduction: expected less than 3, got 3", SUBGROUP_REDUCE, r->aux = 3);
+    BROKEN_OTHER("mask: expected 0 to 127, got 128", SHUFFLE_XOR, r->imm = 128);
+    BROKEN_OTHER("type: expected f16, bf16 or f32, got i8", MATRIX_MULTIPLY,
                  r->aux = HAL_TYPE_I8);
-    BROKEN_OTHER("storage type 99", MATRIX_MULTIPLY, r->aux = 99);
-    BROKEN_OTHER("operand a is u32 of width 2, a tile has u32 of 4", MATRIX_MULTIPLY, r->a = r->b);
-    BROKEN_OTHER("operand b is u32 of width 4, a tile has u32 of 2", MATRIX_MULTIPLY, r->b = r->a);
-    BROKEN_OTHER("operand c is u32 of width 4, a tile has f32 of 4", MATRIX_MULTIPLY, r->c = r->a);
-    BROKEN_OTHER("of type 12 and width 4, not 12 and 2", MATRIX_MULTIPLY, r->width = 2);
-    BROKEN_OTHER("a group of 72 work-items has a subgroup of less than 32", MATRIX_MULTIPLY,
+    BROKEN_OTHER("storage type: expected less than", MATRIX_MULTIPLY, r->aux = 99);
+    BROKEN_OTHER("operand a: expected u32 of width 4, got u32 of width 2", MATRIX_MULTIPLY,
+                 r->a = r->b);
+    BROKEN_OTHER("operand b: expected u32 of width 2, got u32 of width 4", MATRIX_MULTIPLY,
+                 r->b = r->a);
+    BROKEN_OTHER("operand c: expected f32 of width 4, got u32 of width 4", MATRIX_MULTIPLY,
+                 r->c = r->a);
+    BROKEN_OTHER("expected type 12 and width 4, got 12 and 2", MATRIX_MULTIPLY, r->width = 2);
+    BROKEN_OTHER("group size: expected a multiple of 32, got 72 work-items", MATRIX_MULTIPLY,
                  (s.kernel.group_size[0] = 72, (void)r));
-    BROKEN_OTHER("storage type 31", NARROW, r->aux = 31);
-    BROKEN_OTHER("is out of range", NARROW, r->aux = 300);
-    BROKEN_OTHER("memory of i8 takes i32, not f32", NARROW, r->aux = HAL_TYPE_I8);
-    BROKEN_OTHER("flags 2", EXP, r->flags = 2);
-    BROKEN_OTHER("operands a to d", PACK, r->d = HAL_IR_NONE);
-    BROKEN_OTHER("takes 4 scalars of one type", PACK, r->d = 0);
-    BROKEN_OTHER("width 5 is not 2, 4 or 8", PACK, r->width = 5);
-    BROKEN_OTHER("operands a to b", PACK, r->width = 8);
+    BROKEN_OTHER("storage type: expected less than", NARROW, r->aux = 31);
+    BROKEN_OTHER("got 300", NARROW, r->aux = 300);
+    BROKEN_OTHER("operand a: expected i32 for memory of i8, got f32", NARROW, r->aux = HAL_TYPE_I8);
+    BROKEN_OTHER("flags: expected less than 2, got 2", EXP, r->flags = 2);
+    BROKEN_OTHER("operands: expected a to d for width 4", PACK, r->d = HAL_IR_NONE);
+    BROKEN_OTHER("expected 4 scalars of one type", PACK, r->d = 0);
+    BROKEN_OTHER("width: expected 2, 4 or 8, got 5", PACK, r->width = 5);
+    BROKEN_OTHER("operands: expected a to b for width 8", PACK, r->width = 8);
 }
 
 TEST(fragments_are_checked)
 {
     static const uint64_t zero = 0;
     for (int i = 0; i < 5; i++) {
-        static const char *const words[] = {NULL, "number 5", "of 1 inputs 0", "of 1 outputs 0",
+        static const char *const words[] = {NULL, "number: expected less than 1, got 5",
+                                            "inputs: expected one record of each of 1, got 0 of 0",
+                                            "outputs: expected one record of each of 1, got 0 of 0",
                                             "at most 64"};
         hal_ir_builder *b = ir_fragment_begin();
         hal_ir_output(b, 0, hal_ir_neg(b, hal_ir_input(b, 0, HAL_TYPE_F32)));
@@ -493,7 +508,8 @@ TEST(barriers_stand_where_control_is_uniform)
         }
         if (status != HAL_OK) {
             assert_int_equal(status, HAL_ERROR_INVALID_IR);
-            assert_non_null(strstr(hal_status_message(), "(barrier): stands where work-items"));
+            assert_non_null(
+                strstr(hal_status_message(), "(barrier): expected control that is uniform"));
         }
         hal_ir_kernel_destroy(kernel);
         hal_ir_builder_destroy(s.b);
