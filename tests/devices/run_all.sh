@@ -12,6 +12,7 @@ parts=${*:-info core ops examples digits rnn bench stress}
 bin=$build/bin
 mkdir -p "$out/cache"
 export HAL_BACKEND=$backend HAL_CACHE_DIR=$out/cache LD_LIBRARY_PATH=$build/lib:${LD_LIBRARY_PATH:-}
+export DYLD_LIBRARY_PATH=$build/lib:${DYLD_LIBRARY_PATH:-}
 table=()
 worst=0
 
@@ -19,17 +20,17 @@ worst=0
 run() {
     local name=$1 seconds=$2 began state
     shift 2
-    began=$(date +%s%3N)
-    timeout "$seconds" "$@" >"$out/$name.log" 2>&1
+    began=$(milliseconds)
+    limited "$seconds" "$@" >"$out/$name.log" 2>&1
     state=$?
     [ $state -eq 0 ] || worst=1
-    table+=("$(printf '%-28s exit %-4s %8s ms' "$name" $state $(($(date +%s%3N) - began)))")
+    table+=("$(printf '%-28s exit %-4s %8s ms' "$name" $state $(($(milliseconds) - began)))")
     [ $state -eq 0 ] || tail -n 5 "$out/$name.log" | cut -c 1-300
 }
 
 conformance() {
     run "conformance_$1" "$2" "$bin/hal-conformance" --device "$backend" --level "$1" \
-        --jobs "$(nproc)" --json "$out/conformance_$1.json"
+        --jobs "$(processors)" --json "$out/conformance_$1.json"
     grep -E 'passed|failed' "$out/conformance_$1.log" | tail -n 2
 }
 

@@ -5,6 +5,7 @@
 #include "host.h"
 #include "base/log.h"
 #include "plugin_file.h"
+#include "search.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
@@ -195,10 +196,10 @@ hal_module *hal_module_create(const char *path)
     }
     const char *slash = strrchr(module->path, '/');
     const char *base = slash ? slash + 1 : module->path;
-    const size_t length = strlen(base);
-    if (length > 7 && strncmp(base, "hal_", 4) == 0 && strcmp(base + length - 3, ".so") == 0) {
+    const size_t bytes = hal_plugin_name_bytes(base);
+    if (bytes > 0) {
         module->file_name = base + 4;
-        module->file_name_bytes = length - 7;
+        module->file_name_bytes = bytes;
     }
     return module;
 }

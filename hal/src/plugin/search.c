@@ -13,6 +13,8 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
+static const char *const suffixes[] = {".so", ".dylib"};
+
 static hal_status add_variable(hal_strings *paths)
 {
     const char *rest = getenv("HAL_PLUGIN_PATH");
@@ -74,26 +76,35 @@ static hal_status add_file(const char *folder, const char *file, hal_strings *fi
 
 static int is_plugin_file(const struct dirent *entry)
 {
-    const size_t length = strlen(entry->d_name);
-    return length > 7 && strncmp(entry->d_name, "hal_", 4) == 0 &&
-           strcmp(entry->d_name + length - 3, ".so") == 0;
+    return hal_plugin_name_bytes(entry->d_name) > 0;
 }
 
-static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
+/* The first of the plugin's possible files that is there. */
+static hal_status add_named(const char *folder, const char *name, hal_strings *files)
 {
-    if (name) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char file[128];
         char *path = NULL;
         struct stat what;
-        snprintf(file, sizeof file, "hal_%s.so", name);
+        snprintf(file, sizeof file, "hal_%s%s", name, suffixes[i]);
         if (asprintf(&path, "%s/%s", folder, file) < 0) {
             return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
         }
         const int there = lstat(path, &what) == 0;
         free(path);
-        return there ? add_file(folder, file, files) : HAL_OK;
+        if (there) {
+            return add_file(folder, file, files);
+        }
     }
+    return HAL_OK;
+}
+
+static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
+{
     struct dirent **entries = NULL;
+    if (name) {
+        return add_named(folder, name, files);
+    }
     const int count = scandir(folder, &entries, is_plugin_file, alphasort);
     hal_status status = HAL_OK;
     for (int i = 0; i < count; i++) {
@@ -104,6 +115,32 @@ static hal_status add_folder(const char *folder, const char *name, hal_strings *
     }
     free(entries);
     return status;
+}
+
+/* Whether a path that is not there was meant as a file. */
+static int names_file(const char *path)
+{
+    const size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const size_t bytes = strlen(suffixes[i]);
+        if (length > bytes && strcmp(path + length - bytes, suffixes[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+size_t hal_plugin_name_bytes(const char *file)
+{
+    const size_t length = strlen(file);
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const size_t rest = strlen("hal_") + strlen(suffixes[i]);
+        if (length > rest && strncmp(file, "hal_", 4) == 0 &&
+            strcmp(file + length - strlen(suffixes[i]), suffixes[i]) == 0) {
+            return length - rest;
+        }
+    }
+    return 0;
 }
 
 hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes)
@@ -139,16 +176,14 @@ hal_status hal_search_files(const hal_strings *paths, const char *name, hal_stri
 {
     for (uint32_t i = 0; i < paths->count; i++) {
         const char *path = paths->items[i];
-        const size_t length = strlen(path);
         struct stat what;
         const int exists = stat(path, &what) == 0;
-        const int ends_in_so = length > 3 && strcmp(path + length - 3, ".so") == 0;
         hal_status status = HAL_OK;
         if (exists && S_ISDIR(what.st_mode)) {
             status = add_folder(path, name, files);
-        } else if (exists || ends_in_so) {
+        } else if (exists || names_file(path)) {
             /* A file that was named and is missing is worth a report. */
-            status = hal_strings_add(files, path, length);
+            status = hal_strings_add(files, path, strlen(path));
         }
         if (status != HAL_OK) {
             return status;

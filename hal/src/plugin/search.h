@@ -21,8 +21,12 @@ void hal_strings_free(hal_strings *strings);
  * set-uid, then the folder next to the library. Errors: OUT_OF_MEMORY. */
 hal_status hal_search_paths(hal_strings *paths);
 
-/* The plugin files there, in order: of a folder hal_<name>.so, or for a null name every
- * hal_*.so by name; and each path that is a file itself. Errors: OUT_OF_MEMORY. */
+/* Bytes of the plugin's name in the name of a file, hal_<name>.so or, as on macOS,
+ * hal_<name>.dylib; 0: no plugin. */
+size_t hal_plugin_name_bytes(const char *file);
+
+/* The plugin files there, in order: of a folder hal_<name>.so, else hal_<name>.dylib, or for a null
+ * name all plugin files by name; and each path that is a file itself. Errors: OUT_OF_MEMORY. */
 hal_status hal_search_files(const hal_strings *paths, const char *name, hal_strings *files);
 
 #endif

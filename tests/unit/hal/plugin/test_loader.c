@@ -266,6 +266,25 @@ TEST(the_first_of_a_name_counts)
     unlink(path);
 }
 
+/* As CMake names shared libraries on macOS. */
+TEST(plugins_may_end_in_dylib)
+{
+    hal_registry_report *report = NULL;
+    char path[SCRATCH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/hal_mock.dylib", folder);
+    assert_int_equal(symlink(TEST_PLUGINS "/mock/hal_mock.so", path), 0);
+    look(folder, &report);
+    assert_ok(report->plugins[0].status);
+    assert_string_equal(report->plugins[0].path, path);
+    assert_string_equal(report->plugins[0].name, "mock");
+    hal_registry_report_destroy(report);
+    hal_device *device = mock_open(NULL);
+    assert_string_equal(hal_device_get_plugin_name(device), "mock");
+    hal_device_release(device);
+    unlink(path);
+    expect("/nowhere/hal_missing.dylib", HAL_ERROR_NOT_FOUND, "no such file");
+}
+
 TEST(own_folder_is_searched_last)
 {
     hal_registry_report *report = NULL;
