@@ -4,8 +4,18 @@
 # part has a time limit and a log of its own in OUT_FOLDER; a table of exit states comes last.
 # For machines that have the device and perhaps no compiler: the build folder's bin and lib, and
 # examples where they were built, are all that is used. HAL_CACHE_DIR is kept in OUT_FOLDER.
+# On macOS perl, which comes with it, does what date and timeout do elsewhere.
 set -uo pipefail
 [ $# -ge 3 ] || { sed -n '2,6s/^# //p' "$0"; exit 2; }
+if [ "$(uname)" = Darwin ]; then
+    milliseconds() { perl -MTime::HiRes=time -e 'printf "%d\n", 1000 * time'; }
+    limited() { perl -e 'alarm shift; exec @ARGV or exit 127' "$@"; }
+    processors() { sysctl -n hw.ncpu; }
+else
+    milliseconds() { date +%s%3N; }
+    limited() { timeout "$@"; }
+    processors() { nproc; }
+fi
 backend=$1 build=$(cd "$2" && pwd) out=$3
 shift 3
 parts=${*:-info core ops examples digits rnn bench stress}
