@@ -63,14 +63,17 @@ static int is_of_cell(const spoil_cell *cell, const hal_ir_kernel *kernel,
     }
 }
 
-/* What becomes a 16-bit float is an f32 still, whose last bits do not count; a matrix product may
+/* What becomes a narrow float is an f32 still, whose last bits do not count; a matrix product may
  * be off by its last bits. */
 static uint64_t bits_to_flip(const spoil_cell *cell)
 {
-    const int small = hal_type_is_narrow_float(cell->type);
     const int becomes = cell->opcode == HAL_IR_STORE || cell->opcode == HAL_IR_NARROW ||
                         cell->opcode == HAL_IR_ASYNC_COPY;
-    return (small && becomes) || cell->opcode == HAL_IR_MATRIX_MULTIPLY ? UINT64_C(1) << 16 : 1;
+    if (cell->opcode == HAL_IR_MATRIX_MULTIPLY) {
+        return UINT64_C(1) << 16;
+    }
+    const int drops = becomes && hal_type_is_narrow_float((hal_type)cell->type);
+    return UINT64_C(1) << (drops ? 24 - hal_type_float_format((hal_type)cell->type).digits : 0);
 }
 
 void spoil_witness(void *user, const hal_ir_kernel *kernel, const hal_ir_record *record,

@@ -114,7 +114,7 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
 #define HAL_GEMM_MAX_INPUTS 16u
 
 /* C = epilogue(alpha op(A) op(B) + beta C), row-major, C of m rows and n columns, op(A) m x k,
- * op(B) k x n; leading dimensions and batch strides in elements. F16 and BF16 accumulate in F32.
+ * op(B) k x n; leading dimensions and batch strides in elements. Narrow floats accumulate in F32.
  * C is not read when beta is 0. ops never asks for k = 0, nor dispatches with alpha = 0: it scales
  * C by itself then. A plugin may refuse k = 0 with UNSUPPORTED.
  *

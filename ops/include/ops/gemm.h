@@ -45,8 +45,8 @@ typedef struct ops_gemm_options {
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a batch in
  * front, over which A and B may broadcast (rank 2, or a length of 1). Any strides are taken of
  * which one of the last two is 1: transposed views and leading dimensions cost nothing; others are
- * copied first. The types are F64, F32, F16 and BF16: F32 and F64 accumulate in themselves, F16 and
- * BF16 in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C
+ * copied first. The types are floats: F32 and F64 accumulate in themselves, narrower ones in F32; A
+ * and B have one type, C has the same or F32. C is not read when beta is 0. C
  * overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) in every bit, whatever
  * alpha is, and A and B are not read; ops computes that itself for every implementation. Without
  * `options`: the plain product.

@@ -1,7 +1,7 @@
 /* Pointwise expressions: one kernel for any formula over broadcast, strided tensors.
  *
  * An expression is a fragment of IR, made with hal_ir_builder_create_fragment: inputs are what the
- * tensors' elements are as values (F16 and BF16 as F32, I8 as I32, ...), outputs are stored with
+ * tensors' elements are as values (narrow floats as F32, I8 as I32, ...), outputs are stored with
  * rounding to the output tensor's type. The same object is a kernel of its own (ops_pointwise),
  * the prologue or epilogue of a reduction, and the epilogue of a matrix product. Its results have
  * the same bits in all of these, except that the sign of a NaN may differ.

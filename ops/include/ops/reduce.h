@@ -38,7 +38,7 @@ typedef struct ops_reduce_options {
     }
 
 /* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
- * What is reduced, x or what the prologue makes of it, is not BOOL. Sums of F16 and BF16 are
+ * What is reduced, x or what the prologue makes of it, is not BOOL. Sums of narrow floats are
  * accumulated in F32, of small integers in I32 or U32; y's type may differ from the result's in
  * storage only (F16 and F32, I8 and I32). An axis has at most 2^31 - 1 elements; one of length 0
  * gives 0 for SUM and is refused for the others. `options` may be null.

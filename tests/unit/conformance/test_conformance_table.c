@@ -336,6 +336,7 @@ static int begin(void **state)
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64;
     info->math_f32 = info->math_f64 = UINT32_MAX;
+    info->storage_types = HAL_STORAGE_TYPES;
     info->matrix_types =
         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     info->max_vector_bytes = 64;

@@ -358,44 +358,47 @@ TEST(halves_and_bools_are_stored_as_integers)
     }
 }
 
+/* Halfway between two numbers of a narrow float, and next to it, in and just outside its range. */
+static void fill_with_halves(hal_type type)
+{
+    const hal_float_format format = hal_type_float_format(type);
+    const uint32_t shift = 23 - (uint32_t)format.digits;
+    const int exponents = format.highest - format.least + 4;
+    fill_with_bits();
+    for (uint32_t i = 0; i < BYTES / 4; i += 2) {
+        uint32_t bits = (uint32_t)next_random();
+        const int exponent = format.least - 2 + (int)(next_random() % (uint32_t)exponents);
+        if (i % 4 == 0 && exponent > -127 && exponent < 128) {
+            bits = (bits & 0x807fffff) | (uint32_t)(127 + exponent) << 23;
+        }
+        bits = (bits >> shift << shift) + (uint32_t)(next_random() % 3) - 1;
+        memcpy(inputs + 4 * i, &bits, 4);
+    }
+}
+
 TEST(narrowing_is_computed)
 {
-    static const char *const unsigneds[] = {"u8", "u16"}, *const signeds[] = {"i8", "i16"};
-    static const hal_type floats[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
     hal_device_info info = full();
     info.storage_types = HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_U32) |
                          HAL_TYPE_BIT(HAL_TYPE_I32);
-    for (uint32_t t = 0; t < 2; t++) {
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        const char *value = hal_type_name(hal_type_of_value(type));
         char text[512];
-        for (uint32_t round = 0; round < 40; round++) {
-            snprintf(text, sizeof text,
-                     HEAD("1024 1 1", "f32") ID_FORMAT
-                     "%%v = load f32 x[%%l]\n%%n = narrow f32 %s %%v\n"
-                     "store y[%%l], %%n\n",
-                     hal_type_name(floats[t]));
-            fill_with_bits();
-            for (uint32_t i = 0; i < BYTES / 4; i += 2) { /* halfway cases and their neighbours */
-                const uint32_t shift = 23 - (uint32_t)hal_type_float_format(floats[t]).digits;
-                uint32_t bits = (uint32_t)next_random();
-                bits = (bits >> shift << shift) + (uint32_t)(next_random() % 3) - 1;
-                bits = round % 2 ? bits : (bits & 0x87ffffff) | 0x38000000; /* about 2^-15 .. 2 */
-                memcpy(inputs + 4 * i, &bits, 4);
+        snprintf(text, sizeof text,
+                 HEAD("1024 1 1", "%s") ID_FORMAT
+                 "%%v = load %s x[%%l]\n%%n = narrow %s %s %%v\nstore y[%%l], %%n\n",
+                 value, value, value, value, hal_type_name(type));
+        const uint32_t rounds = hal_type_is_value(type)          ? 0
+                                : hal_type_is_narrow_float(type) ? 40
+                                                                 : 1;
+        for (uint32_t round = 0; round < rounds; round++) {
+            if (hal_type_is_narrow_float(type)) {
+                fill_with_halves(type);
+            } else {
+                fill_with_bits();
             }
             same(text, &info, HAL_IR_NARROW);
         }
-        fill_with_bits();
-        snprintf(text, sizeof text,
-                 HEAD("1024 1 1", "u32") ID_FORMAT
-                     "%%v = load u32 x[%%l]\n%%n = narrow u32 %s %%v\n"
-                     "store y[%%l], %%n\n",
-                 unsigneds[t]);
-        same(text, &info, HAL_IR_NARROW);
-        snprintf(text, sizeof text,
-                 HEAD("1024 1 1", "i32") ID_FORMAT
-                     "%%v = load i32 x[%%l]\n%%n = narrow i32 %s %%v\n"
-                     "store y[%%l], %%n\n",
-                 signeds[t]);
-        same(text, &info, HAL_IR_NARROW);
     }
 }
 

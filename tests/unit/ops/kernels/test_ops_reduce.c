@@ -236,9 +236,10 @@ static void try_softmax(const box *x, uint32_t axis, int logarithm, int in_place
             want[along(&y.t, axis, o, k)] = logarithm ? v - log(sum) : exp(v) / sum;
         }
     }
-    /* x - max, up to 60, is rounded once before exp makes that error a relative one. */
+    /* x - max, up to 60, is rounded once before exp makes that error a relative one; the sums of
+     * 5000 numbers differ too. */
     double unit = float_unit(x->t.type, 1);
-    box_expect(&y, want, logarithm ? 2 : 64, logarithm ? 64 * unit : 0);
+    box_expect(&y, want, logarithm ? 2 : 96, logarithm ? 64 * unit : 0);
     free(want);
     if (!in_place) {
         box_free(&y);
