@@ -22,20 +22,21 @@
  *            the smallest denormal (a power of two), exponent of the largest finite number
  *   infinite 1: a float with infinities, as in IEEE 754. 0: numbers have their place, only all ones
  *            is NaN, and what exceeds the largest number becomes NaN */
-#define HAL_TYPE_TABLE(X)                                          \
-    X(BOOL, 1, 0, bool, 1, uint8_t, BOOL, BOOL, 0, 0, 0, 0)        \
-    X(I8, 2, 0, i8, 1, int8_t, I32, SIGNED, 0, 0, 0, 0)            \
-    X(U8, 3, 0, u8, 1, uint8_t, U32, UNSIGNED, 0, 0, 0, 0)         \
-    X(I16, 4, 0, i16, 2, int16_t, I32, SIGNED, 0, 0, 0, 0)         \
-    X(U16, 5, 0, u16, 2, uint16_t, U32, UNSIGNED, 0, 0, 0, 0)      \
-    X(I32, 6, 0, i32, 4, int32_t, I32, SIGNED, 0, 0, 0, 0)         \
-    X(U32, 7, 0, u32, 4, uint32_t, U32, UNSIGNED, 0, 0, 0, 0)      \
-    X(I64, 8, 0, i64, 8, int64_t, I64, SIGNED, 0, 0, 0, 0)         \
-    X(U64, 9, 0, u64, 8, uint64_t, U64, UNSIGNED, 0, 0, 0, 0)      \
-    X(F16, 10, 0, f16, 2, uint16_t, F32, FLOAT, 11, -24, 15, 1)    \
-    X(BF16, 11, 0, bf16, 2, uint16_t, F32, FLOAT, 8, -133, 127, 1) \
-    X(F32, 12, 0, f32, 4, float, F32, FLOAT, 24, -149, 127, 1)     \
-    X(F64, 13, 0, f64, 8, double, F64, FLOAT, 53, -1074, 1023, 1)
+#define HAL_TYPE_TABLE(X)                                           \
+    X(BOOL, 1, 0, bool, 1, uint8_t, BOOL, BOOL, 0, 0, 0, 0)         \
+    X(I8, 2, 0, i8, 1, int8_t, I32, SIGNED, 0, 0, 0, 0)             \
+    X(U8, 3, 0, u8, 1, uint8_t, U32, UNSIGNED, 0, 0, 0, 0)          \
+    X(I16, 4, 0, i16, 2, int16_t, I32, SIGNED, 0, 0, 0, 0)          \
+    X(U16, 5, 0, u16, 2, uint16_t, U32, UNSIGNED, 0, 0, 0, 0)       \
+    X(I32, 6, 0, i32, 4, int32_t, I32, SIGNED, 0, 0, 0, 0)          \
+    X(U32, 7, 0, u32, 4, uint32_t, U32, UNSIGNED, 0, 0, 0, 0)       \
+    X(I64, 8, 0, i64, 8, int64_t, I64, SIGNED, 0, 0, 0, 0)          \
+    X(U64, 9, 0, u64, 8, uint64_t, U64, UNSIGNED, 0, 0, 0, 0)       \
+    X(F16, 10, 0, f16, 2, uint16_t, F32, FLOAT, 11, -24, 15, 1)     \
+    X(BF16, 11, 0, bf16, 2, uint16_t, F32, FLOAT, 8, -133, 127, 1)  \
+    X(F32, 12, 0, f32, 4, float, F32, FLOAT, 24, -149, 127, 1)      \
+    X(F64, 13, 0, f64, 8, double, F64, FLOAT, 53, -1074, 1023, 1)   \
+    X(F8_E4M3, 14, 1, f8_e4m3, 1, uint8_t, F32, FLOAT, 4, -9, 8, 0)
 
 /* An element type. Memory may hold any of them. Values are BOOL, I32, U32, I64, U64, F32 or F64:
  * a load widens, a store narrows (floats to nearest even, integers by dropping high bits). BOOL
@@ -154,7 +155,7 @@ static inline hal_float_format hal_type_float_format(hal_type type)
     return formats[type < HAL_TYPE_COUNT ? type : 0];
 }
 
-/* Whether a type is a float that exists in memory only (F16, BF16): a load widens it to F32. */
+/* Whether a type is a float that exists in memory only (F16, BF16, F8_E4M3): a load widens it. */
 static inline int hal_type_is_narrow_float(hal_type type)
 {
     return hal_type_is_float(type) && !hal_type_is_value(type);

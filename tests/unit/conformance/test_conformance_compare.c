@@ -168,6 +168,19 @@ static void small_floats_round_to_nearest_even(void **state)
             }
         }
     }
+    /* OCP 8-bit Floating Point Specification (OFP8) 1.0, tables 1 and 2; ties at 464 and 2^-10 */
+    static const struct {
+        double value;
+        uint64_t bits;
+    } f8[] = {{448.0, 0x7e},   {464.0, 0x7e},      {464.5, 0x7f},   {-1e9, 0xff},   {1.0, 0x38},
+              {-1.0625, 0xb8}, {1.1875, 0x3a},     {0x1p-6, 0x08},  {0x7p-9, 0x07}, {0x1p-9, 0x01},
+              {0x1p-10, 0x00}, {-0x1.8p-10, 0x81}, {INFINITY, 0x7f}};
+    for (size_t i = 0; i < sizeof f8 / sizeof f8[0]; i++) {
+        assert_int_equal(number_bits(HAL_TYPE_F8_E4M3, f8[i].value), f8[i].bits);
+    }
+    assert_true(isnan(number_value(HAL_TYPE_F8_E4M3, 0xff)));
+    assert_true(reference_ulps(HAL_TYPE_F8_E4M3, 0x7f, 465.0L) == 0.0);
+    assert_true(reference_ulps(HAL_TYPE_F8_E4M3, 0x7f, 300.0L) > 5.0);
     assert_int_equal(number_bits(HAL_TYPE_I8, -200.0), 0x80);
     assert_int_equal(number_bits(HAL_TYPE_U8, 255.9), 0xff);
     assert_int_equal(number_bits(HAL_TYPE_I32, 2147483648.0), 0x7fffffff);
