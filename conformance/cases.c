@@ -48,7 +48,6 @@ static const struct {
 /* The context may hold memory, so it is destroyed first and recreated for the fixture. */
 static void check_leaks(case_run *run, const void *parameters)
 {
-    (void)parameters;
     ops_context_destroy(run->ops);
     run->ops = NULL;
     hal_memory_statistics statistics = {0};

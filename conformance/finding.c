@@ -15,7 +15,6 @@ static uint64_t counted;
 /* From any thread. */
 static void hear(void *user, hal_log_level level, const char *message)
 {
-    (void)user;
     static const char *const names[] = {"", "error", "warn", "info", "debug"};
     fprintf(stderr, "halyard %s: %s\n", names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG],
             message);

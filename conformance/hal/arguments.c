@@ -137,7 +137,6 @@ static void spoil_dispatch(case_run *run, const void *parameters)
 
 static void refuse_copies(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *x = words_create(run, run->queue, 64, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 64, 2, 2);
     const struct {
@@ -166,7 +165,6 @@ static void refuse_copies(case_run *run, const void *parameters)
 
 static void refuse_fills(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *x = words_create(run, run->queue, 64, 1, 1);
     const struct {
         const char *what;
@@ -191,7 +189,6 @@ static void refuse_fills(case_run *run, const void *parameters)
 
 static void refuse_host(case_run *run, const void *parameters)
 {
-    (void)parameters;
     uint8_t data[300] = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
     hal_buffer *x = words_create(run, run->queue, 64, 1, 1);
@@ -216,7 +213,6 @@ static void refuse_host(case_run *run, const void *parameters)
 /* Two bindings that only read may be the same memory. */
 static void read_twice(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *x = words_create(run, run->queue, COUNT, 3, 2);
     hal_buffer *out = words_create(run, run->queue, COUNT, 0, 0);
     hal_ir_builder *b = NULL;

@@ -94,7 +94,6 @@ static void map_kind(case_run *run, const void *parameters)
 /* Sizes around alignments: the last byte can be written and read, also when it is odd. */
 static void sizes(case_run *run, const void *parameters)
 {
-    (void)parameters;
     static const uint64_t bytes[] = {1, 2, 3, 4, 5, 255, 256, 257, 4095, 4097, 65537, 1000001};
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0] && case_is_well(run); i++) {
         hal_buffer *buffer = NULL;
@@ -134,7 +133,6 @@ static void sizes(case_run *run, const void *parameters)
 
 static void refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *buffer = NULL;
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
     case_expect(run, hal_buffer_create(run->device, (hal_memory_kind)99, 64, &buffer), wrong, NULL,
@@ -149,7 +147,6 @@ static void refusals(case_run *run, const void *parameters)
 
 static void too_large(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *buffer = NULL;
     if (run->info->max_allocation < UINT64_MAX) {
         case_expect(run,
@@ -169,7 +166,6 @@ static void too_large(case_run *run, const void *parameters)
 /* Memory given back is taken again without asking the device. */
 static void reuse(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_memory_statistics before = {0}, after = {0};
     hal_buffer *buffer = NULL;
     for (int turn = 0; turn < 101 && case_is_well(run); turn++) {
@@ -191,7 +187,6 @@ static void reuse(case_run *run, const void *parameters)
 
 static void accessors(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *buffer = NULL;
     case_check(run,
                hal_buffer_get_bytes(NULL) == 0 && hal_buffer_get_kind(NULL) == 0 &&

@@ -9,7 +9,6 @@
 
 static void open_again(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_device *again = NULL;
     if (case_ok(run, hal_device_open(run->selection, &again), "hal_device_open")) {
         case_check(run, again == run->device, "the device that is open was opened a second time");
@@ -23,7 +22,6 @@ static void open_again(case_run *run, const void *parameters)
 
 static void open_absent(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_device *device = (hal_device *)run;
     const hal_status status = hal_device_open("no_such_plugin", &device);
     if (case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin")) {
@@ -43,7 +41,6 @@ static void open_absent(case_run *run, const void *parameters)
 
 static void open_malformed(case_run *run, const void *parameters)
 {
-    (void)parameters;
     static const char *const selections[] = {",", ":0", "a,,b", " ", "id:", "a b"};
     for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
         hal_device *device = NULL;
@@ -59,7 +56,6 @@ static void open_malformed(case_run *run, const void *parameters)
 /* The first item that can be used counts. */
 static void open_list(case_run *run, const void *parameters)
 {
-    (void)parameters;
     char selection[192];
     hal_device *device = NULL;
     snprintf(selection, sizeof selection, "no_such_plugin,%s", run->selection);
@@ -71,7 +67,6 @@ static void open_list(case_run *run, const void *parameters)
 
 static void open_by_name(case_run *run, const void *parameters)
 {
-    (void)parameters;
     char selection[256];
     hal_device *device = NULL;
     snprintf(selection, sizeof selection, "id:%s", run->info->id);
@@ -92,7 +87,6 @@ static void open_by_name(case_run *run, const void *parameters)
 
 static void info_limits(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const hal_device_info *info = run->info;
     const uint32_t alignment = info->binding_alignment;
     case_check(run, info->name[0] != 0 && info->id[0] != 0, "no name or no id");
@@ -126,7 +120,6 @@ static void info_limits(case_run *run, const void *parameters)
 /* Every arithmetic type can be stored; all devices have 32-bit integers and f32. */
 static void info_types(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t storage = run->info->storage_types, arithmetic = run->info->arithmetic_types;
     const uint32_t basic =
         HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_F32);
@@ -142,7 +135,6 @@ static void info_types(case_run *run, const void *parameters)
 
 static void memory(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_memory_statistics before, during, after;
     hal_buffer *buffer = NULL;
     if (!case_ok(run, hal_device_trim(run->device), "hal_device_trim") ||
@@ -170,7 +162,6 @@ static void memory(case_run *run, const void *parameters)
 
 static void nulls(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_memory_statistics statistics;
     case_check(run, hal_device_retain(NULL) == NULL && hal_device_get_info(NULL) == NULL,
                "a null device gives something");
@@ -188,7 +179,6 @@ static void nulls(case_run *run, const void *parameters)
 
 static void registry(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_registry_report *report = NULL;
     if (!case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create")) {
         return;
@@ -211,7 +201,6 @@ static void registry(case_run *run, const void *parameters)
 
 static void statuses(case_run *run, const void *parameters)
 {
-    (void)parameters;
     char version[64];
     for (hal_status status = 0; status < HAL_STATUS_COUNT; status++) {
         case_check(run,

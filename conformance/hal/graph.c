@@ -9,7 +9,6 @@
 /* x -> y -> x, kept once and launched 40 times. */
 static void launch_often(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
@@ -39,7 +38,6 @@ static void launch_often(case_run *run, const void *parameters)
 
 static void slots(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
@@ -71,7 +69,6 @@ static void slots(case_run *run, const void *parameters)
 
 static void states(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const hal_status state = HAL_ERROR_INVALID_STATE;
     hal_graph *graph = NULL;
     hal_point point;
@@ -100,7 +97,6 @@ static void states(case_run *run, const void *parameters)
 
 static void refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
     hal_graph *graph = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -142,7 +138,6 @@ static void refusals(case_run *run, const void *parameters)
 /* Buffers and kernel are released before the launch; new ones must not reuse their memory. */
 static void keeps_alive(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 4, 3);
@@ -172,7 +167,6 @@ static void keeps_alive(case_run *run, const void *parameters)
 
 static void other_queue(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     hal_queue *other = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -197,7 +191,6 @@ static void other_queue(case_run *run, const void *parameters)
 
 static void empty(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     if (case_ok(run, hal_graph_begin(run->queue), "hal_graph_begin") &&
         case_ok(run, hal_graph_end(run->queue, NULL, 0, &graph), "the end of nothing")) {
@@ -210,7 +203,6 @@ static void empty(case_run *run, const void *parameters)
 
 static void copies_and_fills(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_graph *graph = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);

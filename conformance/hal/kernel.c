@@ -9,7 +9,6 @@
 
 static void same_object(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *one = scale_kernel(run, run->device), *two = scale_kernel(run, run->device);
     case_check(run, one == two, "the same IR gave two kernels");
     case_check(run, strcmp(hal_kernel_get_name(one), "scale") == 0, "the kernel is called %s",
@@ -22,7 +21,6 @@ static void same_object(case_run *run, const void *parameters)
 
 static void nulls(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = NULL;
     hal_ir_kernel *ir = scale_ir(run);
     uint64_t workspace;
@@ -43,7 +41,6 @@ static void nulls(case_run *run, const void *parameters)
 /* Records that were spoiled after the builder had checked them. */
 static void broken_ir(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_ir_kernel *ir = scale_ir(run);
     for (uint32_t i = 0; ir != NULL && i < ir->record_count && case_is_well(run); i++) {
         hal_ir_record *records = malloc(ir->record_count * sizeof *records);
@@ -73,7 +70,6 @@ static void broken_ir(case_run *run, const void *parameters)
 
 static void divergent_barrier(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
     if (case_ok(run, hal_ir_builder_create("divergent", &b), "a builder")) {
@@ -90,7 +86,6 @@ static void divergent_barrier(case_run *run, const void *parameters)
 
 static void ill_typed(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
     if (case_ok(run, hal_ir_builder_create("ill_typed", &b), "a builder")) {
@@ -130,7 +125,6 @@ static hal_kernel *kernel_of_constants(case_run *run, uint32_t count, uint32_t c
 /* Kernels of one name and one shape that differ in a single constant, all alive. */
 static void other_constants(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 24 };
     const uint32_t grid[3] = {1, 1, 1};
     hal_kernel *kernels[COUNT] = {NULL};
@@ -186,7 +180,6 @@ static hal_kernel *kernel_of_group(case_run *run, uint32_t items)
 /* Kernels that differ in nothing but their groups, all alive. */
 static void other_group_size(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 192, SIZES = 4 };
     static const uint32_t sizes[SIZES] = {8, 64, 32, 1};
     hal_kernel *kernels[SIZES] = {NULL};
@@ -221,7 +214,6 @@ static void other_group_size(case_run *run, const void *parameters)
 
 static void group_too_large(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t most = run->info->max_group_items;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
@@ -243,7 +235,6 @@ static void group_too_large(case_run *run, const void *parameters)
 
 static void shared_too_large(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t most = run->info->shared_bytes;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
@@ -269,7 +260,6 @@ static void shared_too_large(case_run *run, const void *parameters)
  * floats and BOOL, which hal may make of integers. Promise 15. */
 static void unclaimed_storage(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t storage = run->info->storage_types, arithmetic = run->info->arithmetic_types;
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         hal_ir_builder *b = NULL;
@@ -301,7 +291,6 @@ static void unclaimed_storage(case_run *run, const void *parameters)
 
 static void native_unknown(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = NULL;
     hal_ir_kernel *ir = scale_ir(run);
     if (ir != NULL) {
@@ -318,7 +307,6 @@ static void native_unknown(case_run *run, const void *parameters)
 /* The printed text parses to the same kernel. */
 static void text(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_ir_kernel *ir = scale_ir(run), *read = NULL, *nonsense = NULL;
     hal_kernel *one = NULL, *two = NULL;
     char *printed = NULL;
@@ -343,7 +331,6 @@ static void text(case_run *run, const void *parameters)
 
 static void fragment(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
     hal_kernel *kernel = NULL;
@@ -363,7 +350,6 @@ static void fragment(case_run *run, const void *parameters)
 /* Fast functions are requested; a device without them uses the exact ones. */
 static void fast_math(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 256 };
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;

@@ -13,7 +13,6 @@
 /* Buffers and kernel are released between the recording and the flush. */
 static void release_under_way(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *middle = words_create(run, run->queue, COUNT, 0, 0);
@@ -38,7 +37,6 @@ static void release_under_way(case_run *run, const void *parameters)
 /* Children hold their device: its own reference may go first. */
 static void device_first(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_device *device = NULL;
     hal_queue *queue = NULL;
     if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&
@@ -60,7 +58,6 @@ static void device_first(case_run *run, const void *parameters)
 
 static void memory_comes_back(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_memory_statistics before, after;
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
@@ -84,7 +81,6 @@ static void memory_comes_back(case_run *run, const void *parameters)
 /* Memory of a released buffer is taken for the next while the first is still to be read. */
 static void reuse_under_way(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *sums[16] = {NULL};
     bool well = kernel != NULL;
@@ -125,7 +121,6 @@ static uint64_t resident_bytes(void)
  * where that is a card of its own (promise 22). */
 static void process_stays_small(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { TURNS = 25 };
     const uint64_t bytes = UINT64_C(32) << 20, most = TURNS * bytes / 3 * 2;
     hal_memory_statistics before = {0}, after = {0};

@@ -39,7 +39,6 @@ static void many_groups(case_run *run, const void *parameters)
  * elsewhere, bring them out and in. Memory at the low bits of an offset does not change. */
 static void far_bindings(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 300, SPACING = 8192 };
     static const uint64_t far[] = {1 << 14, 1 << 16, 1 << 20, 1 << 24, 3 << 24};
     const uint64_t bytes = (UINT64_C(3) << 24) + (1 << 16), low_bytes = 1 << 14;

@@ -8,7 +8,6 @@
 
 static void rising(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, 100, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 100, 0, 0);
@@ -36,7 +35,6 @@ static void rising(case_run *run, const void *parameters)
 
 static void empty_flush(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_point one = {0}, two = {0};
     hal_buffer *x = words_create(run, run->queue, 10, 1, 1);
     if (x != NULL) {
@@ -53,7 +51,6 @@ static void empty_flush(case_run *run, const void *parameters)
 
 static void zero_point(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const hal_point zero = {NULL, 0};
     case_ok(run, hal_point_wait(zero, 0), "a look at the zero point");
     case_ok(run, hal_queue_wait_point(run->queue, zero), "waiting for the zero point");
@@ -68,7 +65,6 @@ static void zero_point(case_run *run, const void *parameters)
 
 static void never_given(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_point point = {0};
     hal_queue *other = NULL;
     case_ok(run, hal_queue_flush(run->queue, &point), "flush");
@@ -86,7 +82,6 @@ static void never_given(case_run *run, const void *parameters)
 /* The second queue reads what the first one writes, at a point; a long one first. */
 static void across_queues(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 200000 };
     hal_queue *other = NULL;
     hal_point point = {0};
@@ -112,7 +107,6 @@ static void across_queues(case_run *run, const void *parameters)
 
 static void ping_pong(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1000, TURNS = 50 };
     hal_queue *queues[2] = {run->queue, NULL};
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -143,7 +137,6 @@ static void ping_pong(case_run *run, const void *parameters)
 
 static void own_queue(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_point point = {0};
     hal_buffer *x = words_create(run, run->queue, 100, 1, 1);
     if (x != NULL && case_ok(run, hal_queue_flush(run->queue, &point), "flush")) {
@@ -158,7 +151,6 @@ static void own_queue(case_run *run, const void *parameters)
  * there, without any further wait. */
 static void time_limit(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 200000, TURNS = 12 };
     static const uint64_t limits[] = {0, 1, 20000};
     hal_buffer *out = NULL;
@@ -195,7 +187,6 @@ static void time_limit(case_run *run, const void *parameters)
 
 static void elapsed(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1000000 };
     hal_point first = {0}, second = {0};
     uint64_t nanoseconds = UINT64_MAX, back;
@@ -234,7 +225,6 @@ static uint64_t host_time(void)
 /* Partial times add up to the whole, which is at most the host's time. */
 static void elapsed_adds_up(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 100000, POINTS = 4 };
     hal_point points[POINTS] = {{0}};
     uint64_t parts[POINTS - 1] = {0}, whole = 0, sum = 0, none = 1;

@@ -57,7 +57,6 @@ static void chain(case_run *run, const void *parameters)
 
 static void print_chain(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
-    (void)seed;
     snprintf(name, bytes, "queue/chain(commands=%u)",
              ((const sequence_case *)parameters)->commands);
 }
@@ -191,7 +190,6 @@ static const case_family random_orders = {.function = random_order,
 /* A source that is overwritten right after it was read by an earlier command. */
 static void overwrite_read(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 20000 };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 5, 2);
@@ -210,7 +208,6 @@ static void overwrite_read(case_run *run, const void *parameters)
 
 static void written_data_is_copied(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 3000 };
     static uint32_t data[COUNT];
     hal_buffer *x = words_create(run, run->queue, COUNT, 0, 0);
@@ -227,7 +224,6 @@ static void written_data_is_copied(case_run *run, const void *parameters)
 /* Odd offsets and lengths; adjacent bytes stay. */
 static void partial_writes(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { BYTES = 301 };
     uint8_t model[BYTES], back[BYTES];
     hal_buffer *buffer = NULL;
@@ -284,7 +280,6 @@ static bool disturb(case_run *run, random_state *random, hal_buffer *beside, hal
  * for. */
 static void many_writes(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { WRITES = 1500, MOST = 2000 };
     static uint32_t starts[WRITES], counts[WRITES], words[MOST];
     random_state random = {run->seed};
@@ -327,7 +322,6 @@ static void many_writes(case_run *run, const void *parameters)
 /* Copies up to an odd end, and a pattern whose bytes differ. */
 static void fill_to_end(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { BYTES = 1027 };
     uint8_t data[BYTES], back[BYTES];
     hal_buffer *one = NULL, *two = NULL;
@@ -357,7 +351,6 @@ static void fill_to_end(case_run *run, const void *parameters)
 
 static void zero_grid(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, 8, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 8, 7, 0);
@@ -381,7 +374,6 @@ static void zero_grid(case_run *run, const void *parameters)
 
 static void large_grid(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 65535 * (int)SCALE_GROUP };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 3, 7);
@@ -397,7 +389,6 @@ static void large_grid(case_run *run, const void *parameters)
 
 static void transfer(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_queue *other = NULL;
     hal_buffer *x = words_create(run, run->queue, 1001, 3, 5);
     if (x != NULL && case_ok(run, hal_queue_create(run->device, &other), "hal_queue_create")) {
@@ -421,7 +412,6 @@ static void transfer(case_run *run, const void *parameters)
 /* Destroying a queue finishes what was recorded on it. */
 static void destroy_with_work(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, 5000, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 5000, 0, 0);
@@ -441,7 +431,6 @@ static void destroy_with_work(case_run *run, const void *parameters)
 
 static void nulls(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
     hal_queue *queue;
     hal_point point;

@@ -11,7 +11,6 @@
  * untouched memory is free, so this stops at 64 buffers. */
 static void out_of_memory(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { MOST = 64 };
     hal_buffer *held[MOST] = {NULL};
     hal_status status = HAL_OK;
@@ -37,7 +36,6 @@ static void out_of_memory(case_run *run, const void *parameters)
 
 static void many_queues(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { QUEUES = 64 };
     hal_queue *queues[QUEUES] = {NULL};
     hal_buffer *x[QUEUES] = {NULL}, *y[QUEUES] = {NULL};
@@ -63,7 +61,6 @@ static void many_queues(case_run *run, const void *parameters)
 /* 500 different kernels, each made, run and released. */
 static void many_kernels(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *out = words_create(run, run->queue, 64, 0, 0);
     for (uint32_t i = 0; i < 500 && out != NULL && case_is_well(run); i++) {
         hal_ir_builder *b = NULL;
@@ -93,7 +90,6 @@ static void many_kernels(case_run *run, const void *parameters)
 /* Buffers of random sizes are created and released while their words are in use. */
 static void pool_churn(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { SLOTS = 24 };
     hal_buffer *held[SLOTS] = {NULL};
     uint32_t counts[SLOTS] = {0}, starts[SLOTS] = {0};

@@ -155,7 +155,6 @@ static void *wait_for_point(void *argument)
 /* Threads wait for points of a queue while another thread records on it. */
 static void points(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, 100000, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 100000, 0, 0);

@@ -71,7 +71,6 @@ static void between_kinds(case_run *run, const void *parameters)
 
 static void large(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 16 << 20 };
     other_side other;
     if (open_other(run, &other)) {
@@ -92,7 +91,6 @@ static void large(case_run *run, const void *parameters)
  * copy that comes too early or too late spoils the numbers. */
 static void back_and_forth(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1 << 18, BYTES = 4 * COUNT, TURNS = 20 };
     other_side other;
     hal_queue *queues[2] = {run->queue, NULL};
@@ -133,7 +131,6 @@ static void back_and_forth(case_run *run, const void *parameters)
 /* Buffers, queue and device are released while copies may be in flight. */
 static void sides_go_at_once(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1 << 20, TIMES = 10 };
     bool well = true;
     for (int i = 0; i < TIMES && well; i++) {

@@ -52,7 +52,6 @@ static hal_ir_value build_if(const scene *s)
 
 static uint32_t expect_if(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 1) != 0 ? x[i] * 3 : 17;
 }
 
@@ -69,7 +68,6 @@ static hal_ir_value build_else(const scene *s)
 
 static uint32_t expect_else(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 2) != 0 ? x[i] + 5 : x[i] - 9;
 }
 
@@ -90,7 +88,6 @@ static hal_ir_value build_empty_then(const scene *s)
 
 static uint32_t expect_empty_then(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 4) != 0 ? x[i] : x[i] + i;
 }
 
@@ -137,7 +134,6 @@ static hal_ir_value build_nested(const scene *s)
 
 static uint32_t expect_nested(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     if ((x[i] & 1) == 0) {
         return (x[i] & 8) != 0 ? 100000 : 0;
     }
@@ -164,7 +160,6 @@ static hal_ir_value build_deep(const scene *s)
 
 static uint32_t expect_deep(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     const uint32_t depth = x[i] % HAL_IR_MAX_DEPTH + 1;
     return depth < HAL_IR_MAX_DEPTH - 2 ? depth : HAL_IR_MAX_DEPTH - 2;
 }
@@ -183,7 +178,6 @@ static hal_ir_value build_store_in_branch(const scene *s)
 
 static uint32_t expect_store_in_branch(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 1) != 0 ? x[i] : (x[i] & 2) != 0 ? i : POISON;
 }
 
@@ -200,7 +194,6 @@ static hal_ir_value build_nobody(const scene *s)
 
 static uint32_t expect_nobody(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return x[i];
 }
 
@@ -219,7 +212,6 @@ static hal_ir_value build_guard_in_branch(const scene *s)
 
 static uint32_t expect_guard_in_branch(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 3) == 3 ? x[i] + 1 : POISON;
 }
 
@@ -236,7 +228,6 @@ static hal_ir_value build_guarded_atomic_in_branch(const scene *s)
 
 static uint32_t expect_guarded_atomic_in_branch(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 3) == 3 ? x[i] + 7 : x[i];
 }
 
@@ -259,7 +250,6 @@ static hal_ir_value build_guard_in_shared_branch(const scene *s)
 
 static uint32_t expect_guard_in_shared_branch(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     if ((x[i] & 4) == 0) {
         return 9;
     }
@@ -288,8 +278,6 @@ static uint32_t expect_guard_in_loop(const uint32_t *x, uint32_t i, uint32_t ite
     return sum;
 }
 
-
-
 /* A value that was read stays what it was when the variable changes. */
 static hal_ir_value build_old_value(const scene *s)
 {
@@ -304,7 +292,6 @@ static hal_ir_value build_old_value(const scene *s)
 
 static uint32_t expect_old_value(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return x[i] + ((x[i] & 16) != 0 ? 2000 : 1000);
 }
 
@@ -324,7 +311,6 @@ static hal_ir_value build_inner_variable(const scene *s)
 
 static uint32_t expect_inner_variable(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     return (x[i] & 1) != 0 ? 510 : 10;
 }
 
@@ -343,7 +329,6 @@ static hal_ir_value build_swap(const scene *s)
 
 static uint32_t expect_swap(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t a = 0, next = 1;
     for (uint32_t k = 0; k < x[i] % 40; k++) {
         const uint32_t old = a;
@@ -352,8 +337,6 @@ static uint32_t expect_swap(const uint32_t *x, uint32_t i, uint32_t items)
     }
     return a;
 }
-
-
 
 static hal_ir_value build_for_uniform(const scene *s)
 {
@@ -366,7 +349,6 @@ static hal_ir_value build_for_uniform(const scene *s)
 
 static uint32_t expect_for_uniform(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t v = 1;
     for (uint32_t k = 2; k < 30; k += 7) {
         v = v * x[i] + k;
@@ -389,7 +371,6 @@ static hal_ir_value build_for_divergent(const scene *s)
 
 static uint32_t expect_for_divergent(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t v = 0;
     for (uint32_t k = x[i] % 7; k < (x[i] >> 8) % 23; k += i % 3 + 1) {
         v = v * 31 + k;
@@ -413,7 +394,6 @@ static hal_ir_value build_for_signed(const scene *s)
 
 static uint32_t expect_for_signed(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     int32_t v = 5;
     for (int32_t k = -11; k < (int32_t)(x[i] % 20) - 10; k += 3) {
         v = v * -3 - k;
@@ -435,7 +415,6 @@ static hal_ir_value build_for_high(const scene *s)
 
 static uint32_t expect_for_high(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t v = 0;
     for (uint32_t k = 0x7ffffffdu; k < 0x80000000u + x[i] % 9; k += 2) {
         v += k;
@@ -460,7 +439,6 @@ static hal_ir_value build_for_in_if(const scene *s)
 
 static uint32_t expect_for_in_if(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t v = x[i];
     if ((x[i] & 32) == 0) {
         return v + 8;
@@ -490,7 +468,6 @@ static hal_ir_value build_for_in_for(const scene *s)
 
 static uint32_t expect_for_in_for(const uint32_t *x, uint32_t i, uint32_t items)
 {
-    (void)items;
     uint32_t v = x[i] & 0xffff;
     for (uint32_t turn = 0; turn < i % 4 * (x[i] % 5); turn++) {
         v = v % 2 == 0 ? v / 2 : v * 3 + 1;
@@ -529,8 +506,6 @@ static uint32_t expect_search(const uint32_t *x, uint32_t i, uint32_t items)
     }
     return low;
 }
-
-
 
 static const control_case control_cases[] = {
     {"if", build_if, expect_if, HAL_TYPE_NONE, false},

@@ -99,7 +99,6 @@ static void run_scalar(case_run *run, const void *parameters)
 
 static void run_scalar_block(case_run *run, const void *parameters)
 {
-    (void)parameters;
     static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_F32, HAL_TYPE_U32};
     enum { SCALARS = HAL_IR_MAX_SCALAR_BYTES / 4 };
     uint32_t values[SCALARS];
@@ -201,7 +200,6 @@ static void run_ids(case_run *run, const void *parameters)
 /* Lanes count through the group, x first. */
 static void run_lane(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t width =
         run->info->subgroup_width == 0 ? HAL_IR_EMULATED_SUBGROUP : run->info->subgroup_width;
     const uint32_t group = ir_group_of(run);

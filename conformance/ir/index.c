@@ -30,44 +30,32 @@ static hal_ir_value times(hal_ir_builder *b, hal_ir_value x, uint32_t factor, ui
 
 static hal_ir_value build_forward(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return times(b, i, 1, 5);
 }
 
 static uint64_t forward(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return i + 5u;
 }
 
 static hal_ir_value build_backward(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                    hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return hal_ir_sub(b, hal_ir_u32(b, 150), i);
 }
 
 static uint64_t backward(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return 150u - i;
 }
 
 static hal_ir_value build_strided(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return times(b, i, 7, 3);
 }
 
 static uint64_t strided(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return i * 7u + 3u;
 }
 
@@ -75,93 +63,69 @@ static uint64_t strided(uint32_t i, uint32_t x, uint32_t y)
 static hal_ir_value build_wrapping(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                    hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return times(b, i, 3, 0xffffff80u);
 }
 
 static uint64_t wrapping(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint32_t)(i * 3u + 0xffffff80u);
 }
 
 /* A factor so large that neighbours lie half the range apart. */
 static hal_ir_value build_jumping(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return times(b, i, 0x80000001u, 0);
 }
 
 static uint64_t jumping(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint32_t)(i * 0x80000001u);
 }
 
 static hal_ir_value build_rows(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)i;
     return hal_ir_add(b, times(b, y, 100, 1), x);
 }
 
 static uint64_t rows(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)i;
     return y * 100u + 1u + x;
 }
 
 static hal_ir_value build_columns(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)i;
     return hal_ir_add(b, times(b, x, 64, 2), y);
 }
 
 static uint64_t columns(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)i;
     return x * 64u + 2u + y;
 }
 
 static hal_ir_value build_row_only(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                    hal_ir_value y)
 {
-    (void)i;
-    (void)x;
     return times(b, y, 9, 4);
 }
 
 static uint64_t row_only(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)i;
-    (void)x;
     return y * 9u + 4u;
 }
 
 static hal_ir_value build_constant(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                    hal_ir_value y)
 {
-    (void)i;
-    (void)x;
-    (void)y;
     return hal_ir_u32(b, 33);
 }
 
 static uint64_t constant(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)i;
-    (void)x;
-    (void)y;
     return 33;
 }
 
 static hal_ir_value build_divided(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     const hal_ir_value row = hal_ir_div(b, i, hal_ir_u32(b, 11));
     const hal_ir_value column = hal_ir_rem(b, i, hal_ir_u32(b, 11));
     return hal_ir_add(b, times(b, column, 40, 0), row);
@@ -169,38 +133,28 @@ static hal_ir_value build_divided(hal_ir_builder *b, hal_ir_value i, hal_ir_valu
 
 static uint64_t divided(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return i % 11u * 40u + i / 11u;
 }
 
 /* Signed and negative for the first work-items. */
 static hal_ir_value build_signed(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return hal_ir_sub(b, hal_ir_cast(b, HAL_TYPE_I32, i), hal_ir_i32(b, 20));
 }
 
 static uint64_t signed_index(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint32_t)((int32_t)i - 20);
 }
 
 /* Widened after it wrapped (so far outside) and widened with its sign. */
 static hal_ir_value build_wide(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     return hal_ir_cast(b, HAL_TYPE_I64, hal_ir_sub(b, i, hal_ir_u32(b, 30)));
 }
 
 static uint64_t wide(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint64_t)(uint32_t)(i - 30u);
 }
 
@@ -212,38 +166,29 @@ static hal_ir_value build_wide_signed(hal_ir_builder *b, hal_ir_value i, hal_ir_
 
 static uint64_t wide_signed(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint64_t)((int64_t)i - 20 + 9);
 }
 
 /* A factor that is known at the dispatch only, as strides are. */
 static hal_ir_value build_scaled(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     const hal_ir_value factor = hal_ir_scalar_value(b, "factor", HAL_TYPE_U32);
     return hal_ir_add(b, hal_ir_mul(b, i, factor), hal_ir_u32(b, 400));
 }
 
 static uint64_t scaled_up(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint32_t)(i * 3u + 400u);
 }
 
 static uint64_t scaled_down(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint32_t)(400u - i * 2u);
 }
 
 static hal_ir_value build_scaled_signed(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                         hal_ir_value y)
 {
-    (void)i;
     const hal_ir_value factor = hal_ir_scalar_value(b, "factor", HAL_TYPE_I32);
     const hal_ir_value product = hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_I32, x), factor);
     const hal_ir_value row = hal_ir_cast(b, HAL_TYPE_I32, y);
@@ -252,15 +197,12 @@ static hal_ir_value build_scaled_signed(hal_ir_builder *b, hal_ir_value i, hal_i
 
 static uint64_t scaled_signed(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)i;
     return (uint32_t)(300 - 5 * (int32_t)x + (int32_t)y);
 }
 
 static hal_ir_value build_scaled_wide(hal_ir_builder *b, hal_ir_value i, hal_ir_value x,
                                       hal_ir_value y)
 {
-    (void)x;
-    (void)y;
     const hal_ir_value factor = hal_ir_scalar_value(b, "factor", HAL_TYPE_I64);
     return hal_ir_add(b, hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_I64, i), factor),
                       hal_ir_i64(b, 1000));
@@ -268,8 +210,6 @@ static hal_ir_value build_scaled_wide(hal_ir_builder *b, hal_ir_value i, hal_ir_
 
 static uint64_t scaled_wide(uint32_t i, uint32_t x, uint32_t y)
 {
-    (void)x;
-    (void)y;
     return (uint64_t)(1000 - 7 * (int64_t)i);
 }
 

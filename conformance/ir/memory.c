@@ -261,7 +261,6 @@ static void run_index(case_run *run, const void *parameters)
 /* As many bindings as the device takes, each read or written by its own number. */
 static void run_bindings(case_run *run, const void *parameters)
 {
-    (void)parameters;
     uint32_t count = run->info->max_bindings;
     count = count > HAL_IR_MAX_BINDINGS ? HAL_IR_MAX_BINDINGS : count;
     red_zone zones[HAL_IR_MAX_BINDINGS] = {0};

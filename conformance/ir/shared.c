@@ -257,7 +257,6 @@ static void run_shared(case_run *run, const void *parameters)
 /* All shared memory that the device says a group has; groups must not see each other's. */
 static void run_full_memory(case_run *run, const void *parameters)
 {
-    (void)parameters;
     uint32_t words = run->info->shared_bytes / 4;
     words = words > HAL_IR_MAX_SHARED_BYTES / 4 ? HAL_IR_MAX_SHARED_BYTES / 4 : words;
     const uint32_t group = ir_group_of(run);

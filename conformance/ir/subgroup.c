@@ -135,7 +135,6 @@ static void run_subgroup(case_run *run, const void *parameters)
 /* Each bit of a lane's number, and all of them: out[k * items + i] is of lane i xor mask k. */
 static void run_masks(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const uint32_t width = width_of(run), group = group_of(run, width), items = GROUPS * group;
     uint32_t masks[9], count = 0;
     if (group == 0 || width > MAX_WIDTH) {

@@ -306,7 +306,6 @@ static void run_kind(case_run *run, const void *parameters)
 /* Small whole numbers, which are added up without rounding, against the host. */
 static void run_sums(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {ROWS, COLUMNS};
     int32_t a[ROWS][COLUMNS], b[ROWS][COLUMNS], got[COLUMNS];
     array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
@@ -350,7 +349,6 @@ static bool has(case_run *run, ops_array *array, const float *expected, size_t c
  * numbers, which none of them rounds. */
 static void run_read_again(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {ROWS, COLUMNS};
     int32_t a[ROWS][COLUMNS], b[ROWS][COLUMNS];
     float y[ROWS][COLUMNS], sums[COLUMNS] = {0}, sizes[ROWS][COLUMNS], backwards[COLUMNS][ROWS],
@@ -388,7 +386,6 @@ static void run_read_again(case_run *run, const void *parameters)
 
 static void run_unread(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {ROWS, ROWS};
     float got[ROWS * ROWS];
     ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
@@ -422,7 +419,6 @@ static void run_unread(case_run *run, const void *parameters)
 
 static void run_scopes(case_run *run, const void *parameters)
 {
-    (void)parameters;
     ops_array_statistics before = {.size = sizeof before}, inside = before, after = before;
     ops_context_get_statistics(run->ops, &before);
     float got = 0.0f;
@@ -457,7 +453,6 @@ static void refused(case_run *run, const ops_array *array, const char *mention, 
 
 static void run_refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t far[2] = {INT64_C(1) << 40, 1}, wide[2] = {1, INT64_C(1) << 40};
     const int64_t shape[2] = {3, 4}, other[2] = {5, 4};
     if (!case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {

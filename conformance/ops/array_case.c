@@ -16,7 +16,6 @@ typedef struct rehearsal {
 static hal_status rehearse(ops_context *context, void *user)
 {
     const rehearsal *rehearsed = user;
-    (void)context;
     return rehearsed->program(rehearsed->r) ? HAL_OK : HAL_ERROR_INTERNAL;
 }
 

@@ -24,7 +24,6 @@ static void recurrent(ops_array *state, ops_array *weights, ops_array *x, ops_ar
 
 static void pointwise(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
 {
-    (void)weights;
     outputs[0] = ops_sin(ops_add(state, x));
     outputs[1] = ops_gelu(ops_mul(outputs[0], x));
 }
@@ -41,7 +40,6 @@ static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_arr
 static void viewing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
 {
     ops_array *y = ops_mul(ops_cos(state), x);
-    (void)weights;
     outputs[0] = ops_array_slice(y, 1, WIDTH - 1, WIDTH, -1);
     outputs[1] = ops_array_transpose(y, 0, 1);
 }
@@ -142,7 +140,6 @@ static hal_status rehearse(ops_context *context, void *user)
 
 static void run_rehearsal(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {BATCH, WIDTH};
     ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     float got[BATCH * WIDTH];
@@ -172,7 +169,6 @@ static void run_rehearsal(case_run *run, const void *parameters)
 
 static void run_misuse(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[1] = {WIDTH};
     const hal_status state = HAL_ERROR_INVALID_STATE, argument = HAL_ERROR_INVALID_ARGUMENT;
     float got[WIDTH];

@@ -297,7 +297,6 @@ static void add_long(case_list *list)
 
 static void run_refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t a_shape[2] = {5, 7}, b_shape[2] = {7, 3}, c_shape[2] = {5, 3}, odd[2] = {6, 3};
     ops_tensor a = {0}, b = {0}, c = {0}, i = {0}, unfit = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;

@@ -105,7 +105,6 @@ static void run_gather(case_run *run, const void *parameters)
 static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     const gather_case *tested = parameters;
-    (void)seed;
     snprintf(name, bytes,
              "ops/gather(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,layout=%s)",
              hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
@@ -171,7 +170,6 @@ static void run_concatenate(case_run *run, const void *parameters)
 static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     const join_case *tested = parameters;
-    (void)seed;
     snprintf(name, bytes,
              "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
              hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
@@ -258,7 +256,6 @@ static void run_iota(case_run *run, const void *parameters)
 
 static void run_refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {4, 6}, row[1] = {5}, unfit[2] = {4, 4};
     ops_tensor x = {0}, i = {0}, y = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;

@@ -28,7 +28,6 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t re
 /* The reference of this file itself, against the answers published with the paper. */
 static void run_known(case_run *run, const void *parameters)
 {
-    (void)parameters;
     static const struct {
         uint32_t counter[4], key[2], answer[4];
     } known[] = {
@@ -86,7 +85,6 @@ static void run_numbers(case_run *run, const void *parameters)
 /* A shorter tensor has the first numbers of a longer one. */
 static void run_prefix(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const ops_random_key key = {run->seed, 3};
     operand longer = {0}, shorter = {0};
     if (make_numbers(run, HAL_TYPE_F32, key, 5003, &longer) &&
@@ -102,7 +100,6 @@ static void run_prefix(case_run *run, const void *parameters)
 
 static void run_streams(case_run *run, const void *parameters)
 {
-    (void)parameters;
     operand one = {0}, two = {0};
     const ops_random_key keys[2] = {{run->seed, 1}, {run->seed, 2}};
     if (make_numbers(run, HAL_TYPE_U32, keys[0], 4096, &one) &&
@@ -184,7 +181,6 @@ static void run_normal(case_run *run, const void *parameters)
 
 static void run_permutation(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1000 };
     const int64_t shape[1] = {COUNT};
     const ops_random_key key = {run->seed, 5};

@@ -169,7 +169,6 @@ static void add_reduce(case_list *list, const reduce_case *tested)
 /* sqrt(sum (x - m)^2), with m an input of the prologue that is broadcast. */
 static void run_around(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { ROWS = 13, LENGTH = 301 };
     const int64_t shape[2] = {ROWS, LENGTH}, column[2] = {ROWS, 1}, out[1] = {ROWS};
     operand x = {0}, m = {0}, y = {0};
@@ -228,7 +227,6 @@ static void run_around(case_run *run, const void *parameters)
 /* Rows: a NaN, an infinity, both infinities, signed zeros, equal greatest values. */
 static void run_special(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { ROWS = 5, LENGTH = 67 };
     const int64_t shape[2] = {ROWS, LENGTH}, out[1] = {ROWS};
     const double inf = (double)INFINITY, nan_value = (double)NAN;
@@ -275,7 +273,6 @@ static void run_special(case_run *run, const void *parameters)
 /* A long sum, five times: the same bits. Promise 17. */
 static void run_repeat(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[1] = {300007};
     operand x = {0};
     random_state random = {run->seed};
@@ -304,7 +301,6 @@ static void run_repeat(case_run *run, const void *parameters)
 
 static void run_refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {4, 6}, row[1] = {6}, empty[2] = {4, 0}, column[1] = {4};
     ops_tensor x = {0}, y = {0}, none = {0}, z = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;

@@ -64,7 +64,6 @@ static void print_shape(const void *parameters, uint64_t seed, char *name, size_
     const shape_case *tested = parameters;
     char text[128] = "";
     size_t used = 0;
-    (void)seed;
     for (uint32_t d = 0; d < tested->rank; d++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", d == 0 ? "" : "x",
                                  (long long)tested->shape[d]);
@@ -129,7 +128,6 @@ static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expres
 /* x + y as f32, x < y as BOOL and x rounded to i32, of one expression. */
 static void run_outputs(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 1031 };
     const int64_t shape[1] = {COUNT};
     const hal_type types[3] = {HAL_TYPE_F32, HAL_TYPE_BOOL, HAL_TYPE_I32};
@@ -208,7 +206,6 @@ static void run_in_place(case_run *run, const void *parameters)
 
 static void run_inputs(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 515 };
     const int64_t shape[1] = {COUNT};
     operand inputs[OPS_MAX_INPUTS] = {0}, z = {0};
@@ -258,7 +255,6 @@ static void run_inputs(case_run *run, const void *parameters)
 /* 64 operations in a row, of a kind in which the order counts. */
 static void run_long(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 777 };
     const int64_t shape[1] = {COUNT};
     operand x = {0}, z = {0};
@@ -303,7 +299,6 @@ static void run_long(case_run *run, const void *parameters)
 
 static void run_chain(case_run *run, const void *parameters)
 {
-    (void)parameters;
     enum { COUNT = 20011 };
     const int64_t shape[1] = {COUNT};
     operand x = {0}, y = {0}, z = {0};
@@ -352,7 +347,6 @@ static void run_chain(case_run *run, const void *parameters)
 /* Each refusal with its status, and nothing is touched. */
 static void run_refusals(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[2] = {6, 8}, other[2] = {6, 7};
     operand x = {0}, y = {0}, z = {0}, i = {0};
     random_state random = {run->seed};
@@ -412,7 +406,6 @@ static void run_refusals(case_run *run, const void *parameters)
 /* Views of views, read through ops_tensor_read and made contiguous by ops_copy. */
 static void run_views(case_run *run, const void *parameters)
 {
-    (void)parameters;
     const int64_t shape[3] = {6, 10, 4}, flat[2] = {30, 8}, wide[4] = {3, 4, 5, 3};
     const int32_t axes[3] = {2, 1, 0};
     ops_tensor x = {0}, view = {0}, copy = {0};

@@ -13,29 +13,22 @@
 
 static void pass(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
 }
 
 static void report_twice(case_run *run, const void *parameters)
 {
-    (void)parameters;
     case_fail(run, "first");
     case_fail(run, "second");
 }
 
 static void crash(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
 }
 
 static void hang(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     for (;;) {
         pause();
     }
@@ -43,37 +36,28 @@ static void hang(case_run *run, const void *parameters)
 
 static void leave(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     _exit(3);
 }
 
 static void leave_with_success(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     exit(0);
 }
 
 /* As the kernel does when memory runs out. */
 static void be_killed(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     raise(SIGKILL);
 }
 
 static void print_something(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     printf("a plugin's own words");
 }
 
 /* A copy of what nobody wrote, which the validate layer alone finds; asked for or not. */
 static void copy_the_unwritten(case_run *run, const void *parameters)
 {
-    (void)parameters;
     hal_buffer *buffer = NULL;
     case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 512, &buffer), "a buffer");
     case_ok(run, hal_queue_copy(run->queue, (hal_range){buffer, 0, 256},
@@ -85,8 +69,6 @@ static void copy_the_unwritten(case_run *run, const void *parameters)
 /* A copy comes back into the harness; or a process is left behind that holds what it inherited. */
 static void fork_and_return(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     if (fork() > 0) {
         usleep(200000); /* the copy comes back first */
     }
@@ -94,8 +76,6 @@ static void fork_and_return(case_run *run, const void *parameters)
 
 static void fork_and_leave(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     if (fork() == 0) {
         for (;;) {
             pause();
@@ -106,8 +86,6 @@ static void fork_and_leave(case_run *run, const void *parameters)
 /* Nothing can be told any more, and nothing ends. */
 static void close_everything_and_hang(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     for (int fd = 0; fd < 1024; fd++) {
         close(fd);
     }
@@ -125,8 +103,6 @@ static void hang_at_exit(void)
 
 static void hang_behind_the_last(case_run *run, const void *parameters)
 {
-    (void)run;
-    (void)parameters;
     atexit(hang_at_exit);
 }
 
@@ -180,7 +156,6 @@ static void unclaimed(case_run *run, const void *parameters)
 
 static void claimed(case_run *run, const void *parameters)
 {
-    (void)parameters;
     case_claim(run, true, "something common");
     case_ok(run, HAL_ERROR_UNSUPPORTED, "a call");
 }

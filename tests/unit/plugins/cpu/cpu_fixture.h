@@ -40,8 +40,6 @@ static void *fixture_allocate(uint64_t bytes, uint64_t alignment)
 
 static void fixture_log(uint32_t level, const char *message)
 {
-    (void)level;
-    (void)message;
 }
 
 static hal_status fixture_fail(hal_status status, const char *message)

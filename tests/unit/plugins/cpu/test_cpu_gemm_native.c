@@ -342,6 +342,5 @@ int main(void)
         cmocka_unit_test(test_beta_is_zero),
         cmocka_unit_test(test_declined),
     };
-    (void)cpu_check;
     return cmocka_run_group_tests_name("cpu_gemm_native", tests, NULL, cpu_close_all);
 }

@@ -173,8 +173,6 @@ static void *spin(void *context)
 
 static void nothing_do(void *context, uint32_t thread)
 {
-    (void)context;
-    (void)thread;
 }
 
 static int time_compare(const void *a, const void *b)

@@ -114,7 +114,6 @@ static void read_node(cuda_node node, const cuda_node_launch *launch)
 
 cuda_result cuInit(unsigned flags)
 {
-    (void)flags;
     return mock->init_result;
 }
 
@@ -132,7 +131,6 @@ cuda_result cuGetErrorName(cuda_result result, const char **name)
 
 cuda_result cuGetErrorString(cuda_result result, const char **text)
 {
-    (void)result;
     *text = "words of the mock";
     return 0;
 }
@@ -151,7 +149,6 @@ cuda_result cuDeviceGet(cuda_device *device, int ordinal)
 
 cuda_result cuDeviceGetName(char *name, int bytes, cuda_device device)
 {
-    (void)device;
     strncpy(name, "Mock GPU", (size_t)bytes);
     return 0;
 }
@@ -166,7 +163,6 @@ cuda_result cuDeviceGetUuid(cuda_uuid *uuid, cuda_device device)
 
 cuda_result cuDeviceTotalMem_v2(size_t *bytes, cuda_device device)
 {
-    (void)device;
     *bytes = mock->memory_limit;
     return 0;
 }
@@ -174,7 +170,6 @@ cuda_result cuDeviceTotalMem_v2(size_t *bytes, cuda_device device)
 cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
 {
     static const int limits[] = {0, 1024, 1024, 1024, 64, 0x7fffffff, 65535, 65535, 49152};
-    (void)device;
     *value = attribute <= CUDA_DEVICE_SHARED_PER_BLOCK         ? limits[attribute]
              : attribute == CUDA_DEVICE_MULTIPROCESSORS        ? 132
              : attribute == CUDA_DEVICE_CAPABILITY_MAJOR       ? 9
@@ -257,7 +252,6 @@ cuda_result cuMemFree_v2(cuda_address address)
 
 cuda_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
-    (void)flags;
     mock->live_objects++;
     return posix_memalign(pointer, 256, bytes) ? CUDA_OUT_OF_MEMORY : 0;
 }
@@ -271,14 +265,12 @@ cuda_result cuMemFreeHost(void *pointer)
 
 cuda_result cuMemHostGetDevicePointer_v2(cuda_address *address, void *pointer, unsigned flags)
 {
-    (void)flags;
     *address = (uintptr_t)pointer;
     return 0;
 }
 
 cuda_result cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, cuda_stream stream)
 {
-    (void)stream;
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
@@ -302,7 +294,6 @@ cuda_result cuMemcpyPeerAsync(cuda_address to, cuda_context to_context, cuda_add
 
 cuda_result cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cuda_stream stream)
 {
-    (void)stream;
     memset((void *)(uintptr_t)to, value, count);
     return 0;
 }
@@ -310,7 +301,6 @@ cuda_result cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, 
 /* As the driver does, it refuses what is not aligned. */
 cuda_result cuMemsetD32Async(cuda_address to, unsigned value, size_t count, cuda_stream stream)
 {
-    (void)stream;
     for (size_t i = 0; i < count && to % 4 == 0; i++) {
         ((uint32_t *)(uintptr_t)to)[i] = value;
     }
@@ -319,7 +309,6 @@ cuda_result cuMemsetD32Async(cuda_address to, unsigned value, size_t count, cuda
 
 cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 {
-    (void)flags;
     mock->streams++;
     *stream = &streams[stream_count++ % (sizeof streams / sizeof streams[0])];
     (*stream)->context = now();
@@ -328,26 +317,22 @@ cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 
 cuda_result cuStreamDestroy_v2(cuda_stream stream)
 {
-    (void)stream;
     mock->streams--;
     return 0;
 }
 
 cuda_result cuStreamQuery(cuda_stream stream)
 {
-    (void)stream;
     return mock->fail_with ? mock->fail_with : mock->hold ? CUDA_NOT_READY : 0;
 }
 
 cuda_result cuStreamSynchronize(cuda_stream stream)
 {
-    (void)stream;
     return 0;
 }
 
 cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned flags)
 {
-    (void)flags;
     mock->foreign_waits += event->context != stream->context;
     return event->recorded ? 0 : 1;
 }
@@ -355,8 +340,6 @@ cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned fla
 cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, uint64_t value,
                                     unsigned flags)
 {
-    (void)stream;
-    (void)flags;
     if (!mock->hold) {
         *(volatile uint64_t *)(uintptr_t)address = value;
     }
@@ -365,7 +348,6 @@ cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, ui
 
 cuda_result cuEventCreate(cuda_event *event, unsigned flags)
 {
-    (void)flags;
     if (mock->event_result) {
         return mock->event_result;
     }
@@ -409,7 +391,6 @@ cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event
 
 cuda_result cuLinkCreate_v2(unsigned count, const int *options, void **values, cuda_linker *linker)
 {
-    (void)options;
     if (count == 2) {
         strncpy(values[0], "", 1);
     }
@@ -422,10 +403,6 @@ cuda_result cuLinkAddData_v2(cuda_linker linker, int kind, void *data, size_t by
                              const char *name, unsigned count, const int *options, void **values)
 {
     char **text = (char **)(void *)linker;
-    (void)name;
-    (void)count;
-    (void)options;
-    (void)values;
     mock->linked++;
     *text = malloc(bytes);
     if (*text == NULL || kind != CUDA_INPUT_PTX || ((const char *)data)[bytes - 1] != 0) {
@@ -452,7 +429,6 @@ cuda_result cuLinkDestroy(cuda_linker linker)
 cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned count,
                                const int *options, void **values)
 {
-    (void)options;
     if (strstr(image, ".entry") == NULL) {
         if (count == 2) {
             strcpy(values[0], "line 1: no entry");
@@ -478,7 +454,6 @@ cuda_result cuModuleUnload(cuda_module module)
 
 cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
 {
-    (void)name;
     if (module->function == NULL) {
         module->function = calloc(1, sizeof *module->function);
         module->function->module = module;
@@ -501,8 +476,6 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
                                .grid = {grid_x, grid_y, grid_z},
                                .group = {group_x, group_y, group_z},
                                .shared_bytes = shared};
-    (void)stream;
-    (void)parameters;
     read_block(&launch, extra);
     mock->single_launches++;
     return shared > 49152 && function->dynamic_shared < (int)shared ? 1 : write_down(&launch);
@@ -510,7 +483,6 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
 
 cuda_result cuGraphCreate(cuda_graph *graph, unsigned flags)
 {
-    (void)flags;
     mock->live_objects++;
     *graph = calloc(1, sizeof **graph);
     return *graph ? 0 : CUDA_OUT_OF_MEMORY;
@@ -555,7 +527,6 @@ cuda_result cuGraphAddDependencies_v2(cuda_graph graph, const cuda_node *from, c
 cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph graph,
                                         unsigned long long flags)
 {
-    (void)flags;
     mock->graphs_built++;
     *executable = mock->graph_result ? NULL : (cuda_executable)(void *)graph;
     return mock->graph_result;
@@ -564,7 +535,6 @@ cuda_result cuGraphInstantiateWithFlags(cuda_executable *executable, cuda_graph 
 cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node node,
                                            const cuda_node_launch *launch)
 {
-    (void)executable;
     mock->nodes_set++;
     read_node(node, launch);
     return 0;
@@ -572,7 +542,6 @@ cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node
 
 cuda_result cuGraphNodeSetEnabled(cuda_executable executable, cuda_node node, unsigned enabled)
 {
-    (void)executable;
     mock->nodes_switched++;
     node->enabled = (int)enabled;
     return 0;
@@ -581,7 +550,6 @@ cuda_result cuGraphNodeSetEnabled(cuda_executable executable, cuda_node node, un
 cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
 {
     const cuda_graph graph = (cuda_graph)(void *)executable;
-    (void)stream;
     mock->graph_launches++;
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUfunc_st *function = graph->nodes[i]->launch.function;
@@ -595,6 +563,5 @@ cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
 
 cuda_result cuGraphExecDestroy(cuda_executable executable)
 {
-    (void)executable;
     return 0;
 }

@@ -39,7 +39,6 @@ static hal_status host_load(const char *id, const uint64_t key[2], void **data, 
 static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
                              uint64_t bytes)
 {
-    (void)id;
     free(cached);
     cached = host_allocate(bytes, 16);
     memcpy(cached, data, bytes);

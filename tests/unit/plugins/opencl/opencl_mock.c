@@ -82,7 +82,6 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t room, vo
     const cl_uint units = 4;
     const cl_ulong memory = 1 << 20;
     const size_t group = GROUP, parameters = PARAMETER_BYTES, sizes[3] = {GROUP, GROUP, GROUP};
-    (void)device;
     switch (what) {
     case CL_DEVICE_NAME:
         return give_text("Mock card", room, out, size);
@@ -181,7 +180,6 @@ cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t room, v
                         size_t *size)
 {
     const size_t bytes = 4;
-    (void)program;
     if (what == CL_PROGRAM_BINARY_SIZES) {
         return give(&bytes, sizeof bytes, room, out, size);
     }
@@ -240,7 +238,6 @@ cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool wait, 
                            cl_event *event)
 {
     (void)queue, (void)buffer, (void)wait, (void)offset, (void)bytes, (void)data, (void)count;
-    (void)waits;
     return enqueue(event);
 }
 
@@ -249,7 +246,6 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool wait,
                             cl_event *event)
 {
     (void)queue, (void)buffer, (void)wait, (void)offset, (void)bytes, (void)data, (void)count;
-    (void)waits;
     return enqueue(event);
 }
 
@@ -258,7 +254,6 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem target,
                            cl_event *event)
 {
     (void)queue, (void)source, (void)target, (void)from, (void)to, (void)bytes, (void)count;
-    (void)waits;
     return enqueue(event);
 }
 
@@ -267,7 +262,6 @@ cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pa
                            cl_event *event)
 {
     (void)queue, (void)buffer, (void)pattern, (void)size, (void)offset, (void)bytes, (void)count;
-    (void)waits;
     return enqueue(event);
 }
 

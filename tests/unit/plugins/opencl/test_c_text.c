@@ -14,8 +14,6 @@
 
 static void *no_memory(uint64_t bytes, uint64_t alignment)
 {
-    (void)bytes;
-    (void)alignment;
     return NULL;
 }
 

@@ -31,8 +31,6 @@ static void *host_allocate(uint64_t bytes, uint64_t alignment)
 
 static void host_log(uint32_t level, const char *message)
 {
-    (void)level;
-    (void)message;
 }
 
 static hal_status host_fail(hal_status status, const char *message)
@@ -43,8 +41,6 @@ static hal_status host_fail(hal_status status, const char *message)
 
 static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
 {
-    (void)id;
-    (void)key;
     if (!cached) {
         return HAL_ERROR_NOT_FOUND;
     }
@@ -56,8 +52,6 @@ static hal_status host_load(const char *id, const uint64_t key[2], void **data, 
 static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
                              uint64_t bytes)
 {
-    (void)id;
-    (void)key;
     told->stored += bytes == 4 && memcmp(data, "bits", 4) == 0;
     return HAL_OK;
 }

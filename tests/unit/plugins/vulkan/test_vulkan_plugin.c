@@ -26,7 +26,6 @@ static int loads;
 static hal_status cache_load(const char *device, const uint64_t key[2], void **data,
                              uint64_t *bytes)
 {
-    (void)device;
     if (kept_bytes == 0 || memcmp(key, kept_key, sizeof kept_key) != 0) {
         return HAL_ERROR_NOT_FOUND;
     }
@@ -39,7 +38,6 @@ static hal_status cache_load(const char *device, const uint64_t key[2], void **d
 static hal_status cache_store(const char *device, const uint64_t key[2], const void *data,
                               uint64_t bytes)
 {
-    (void)device;
     kept_bytes = bytes <= sizeof kept ? bytes : 0;
     memcpy(kept, data, kept_bytes);
     memcpy(kept_key, key, sizeof kept_key);

@@ -34,8 +34,6 @@ static VKAPI_ATTR VkResult VKAPI_CALL old_version(uint32_t *version)
 static VKAPI_ATTR VkResult VKAPI_CALL no_devices(VkInstance instance, uint32_t *count,
                                                  VkPhysicalDevice *devices)
 {
-    (void)instance;
-    (void)devices;
     *count = 0;
     return VK_SUCCESS;
 }
@@ -62,20 +60,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_memory(VkDevice device, const VkMemoryA
                                                 const VkAllocationCallbacks *callbacks,
                                                 VkDeviceMemory *memory)
 {
-    (void)device;
-    (void)info;
-    (void)callbacks;
-    (void)memory;
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL lost(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                            VkFence fence)
 {
-    (void)queue;
-    (void)count;
-    (void)infos;
-    (void)fence;
     return VK_ERROR_DEVICE_LOST;
 }
 
@@ -113,8 +103,6 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_move(VkDevice device, VkSemaphore semap
                                               uint64_t *value)
 {
     static int looks;
-    (void)device;
-    (void)semaphore;
     *value = 0;
     if (++looks == 3) {
         fputs("a wait keeps looking on a device that is the processor\n", stderr);
@@ -129,11 +117,6 @@ static VKAPI_ATTR VkResult VKAPI_CALL rejected(VkDevice device, VkPipelineCache 
                                                const VkAllocationCallbacks *callbacks,
                                                VkPipeline *pipelines)
 {
-    (void)device;
-    (void)cache;
-    (void)count;
-    (void)infos;
-    (void)callbacks;
     pipelines[0] = VK_NULL_HANDLE;
     return VK_ERROR_UNKNOWN;
 }
