@@ -9,12 +9,18 @@
 #include "number.h"
 #include "random.h"
 
-static void report(case_run *run, case_status status, const char *format, va_list arguments)
+struct case_object {
+    void (*release)(void *object);
+    void *object;
+};
+
+_Noreturn static void report(case_run *run, case_status status, const char *format,
+                             va_list arguments)
 {
-    if (run->status == CASE_PASSED) {
-        run->status = status;
-        vsnprintf(run->detail, sizeof run->detail, format, arguments);
-    }
+    run->status = status;
+    vsnprintf(run->detail, sizeof run->detail, format, arguments);
+    va_end(arguments);
+    longjmp(*run->end, 1);
 }
 
 static char *print_name(const char *format, va_list arguments)
@@ -57,27 +63,49 @@ static void take_sizes(const case_family *family, const char *name, void *parame
     }
 }
 
-bool case_fail(case_run *run, const char *format, ...)
+bool case_execute(case_run *run, case_function function, const void *parameters)
+{
+    jmp_buf end, *outer = run->end;
+    run->end = &end;
+    if (setjmp(end) == 0) {
+        function(run, parameters);
+    }
+    run->end = outer;
+    return run->status == CASE_PASSED;
+}
+
+void case_end_reported(case_run *run)
+{
+    if (run->status != CASE_PASSED) {
+        longjmp(*run->end, 1);
+    }
+}
+
+void case_release(case_run *run, size_t count)
+{
+    while (run->object_count > count) {
+        const struct case_object *last = &run->objects[--run->object_count];
+        last->release(last->object);
+    }
+    if (count == 0) {
+        free(run->objects);
+        run->objects = NULL;
+        run->object_capacity = 0;
+    }
+}
+
+void case_fail(case_run *run, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     report(run, CASE_FAILED, format, arguments);
-    va_end(arguments);
-    return false;
 }
 
-bool case_unsupported(case_run *run, const char *format, ...)
+void case_unsupported(case_run *run, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     report(run, CASE_UNSUPPORTED, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
-bool case_is_well(const case_run *run)
-{
-    return run->status == CASE_PASSED;
 }
 
 void case_claim(case_run *run, bool claimed, const char *what)
@@ -117,33 +145,128 @@ void case_claim_storage(case_run *run, hal_type type)
     }
 }
 
-bool case_ok(case_run *run, hal_status status, const char *what)
+void case_ok(case_run *run, hal_status status, const char *what)
 {
-    if (status == HAL_OK) {
-        return true;
-    }
     if (status == HAL_ERROR_UNSUPPORTED && run->lacking != NULL) {
-        return case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
+        case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
     }
-    run->failure = case_is_well(run) ? status : run->failure;
-    return case_fail(run, "%s gave %s: %s", what, hal_status_name(status), hal_status_message());
+    if (status != HAL_OK) {
+        run->failure = status;
+        case_fail(run, "%s gave %s: %s", what, hal_status_name(status), hal_status_message());
+    }
 }
 
-bool case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
+void case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
                  const char *what)
 {
     const char *message = hal_status_message();
-    if (status != wanted) {
-        return case_fail(run, "%s gave %s instead of %s (%s)", what, hal_status_name(status),
-                         hal_status_name(wanted), status == HAL_OK ? "no error" : message);
+    case_check(run, status == wanted, "%s gave %s instead of %s (%s)", what,
+               hal_status_name(status), hal_status_name(wanted),
+               status == HAL_OK ? "no error" : message);
+    case_check(run, wanted == HAL_OK || message[0] != 0, "%s gave %s without a sentence", what,
+               hal_status_name(status));
+    case_check(run, wanted == HAL_OK || mention == NULL || strstr(message, mention) != NULL,
+               "%s: the sentence does not name '%s': %s", what, mention, message);
+}
+
+void case_own(case_run *run, void (*release)(void *object), void *object)
+{
+    if (run->object_count == run->object_capacity) {
+        const size_t capacity = run->object_capacity == 0 ? 16 : 2 * run->object_capacity;
+        struct case_object *objects = realloc(run->objects, capacity * sizeof *objects);
+        if (objects == NULL) {
+            release(object);
+            case_fail(run, "the host has no memory");
+        }
+        run->objects = objects;
+        run->object_capacity = capacity;
     }
-    if (wanted != HAL_OK && message[0] == 0) {
-        return case_fail(run, "%s gave %s without a sentence", what, hal_status_name(status));
-    }
-    if (wanted != HAL_OK && mention != NULL && strstr(message, mention) == NULL) {
-        return case_fail(run, "%s: the sentence does not name '%s': %s", what, mention, message);
-    }
-    return true;
+    run->objects[run->object_count++] = (struct case_object){release, object};
+}
+
+static void release_kernel(void *object)
+{
+    hal_kernel_release(object);
+}
+
+static void release_buffer(void *object)
+{
+    hal_buffer_release(object);
+}
+
+static void release_queue(void *object)
+{
+    hal_queue_destroy(object);
+}
+
+static void release_builder(void *object)
+{
+    hal_ir_builder_destroy(object);
+}
+
+static void release_ir(void *object)
+{
+    hal_ir_kernel_destroy(object);
+}
+
+void case_own_kernel(case_run *run, hal_kernel *kernel)
+{
+    case_own(run, release_kernel, kernel);
+}
+
+void case_own_builder(case_run *run, hal_ir_builder *builder)
+{
+    case_own(run, release_builder, builder);
+}
+
+void *case_allocate(case_run *run, size_t count, size_t bytes)
+{
+    void *memory = calloc(count == 0 ? 1 : count, bytes);
+    case_check(run, memory != NULL, "the host has no memory for %zu elements of %zu bytes", count,
+               bytes);
+    case_own(run, free, memory);
+    return memory;
+}
+
+hal_queue *case_queue(case_run *run, hal_device *device)
+{
+    hal_queue *queue = NULL;
+    case_ok(run, hal_queue_create(device, &queue), "hal_queue_create");
+    case_own(run, release_queue, queue);
+    return queue;
+}
+
+hal_buffer *case_buffer(case_run *run, hal_device *device, hal_memory_kind kind, uint64_t bytes)
+{
+    hal_buffer *buffer = NULL;
+    case_ok(run, hal_buffer_create(device, kind, bytes, &buffer), "hal_buffer_create");
+    case_own(run, release_buffer, buffer);
+    return buffer;
+}
+
+hal_ir_builder *case_builder(case_run *run, const char *name)
+{
+    hal_ir_builder *builder = NULL;
+    case_ok(run, hal_ir_builder_create(name, &builder), "hal_ir_builder_create");
+    case_own_builder(run, builder);
+    return builder;
+}
+
+hal_ir_kernel *case_ir(case_run *run, hal_ir_builder *builder)
+{
+    hal_ir_kernel *ir = NULL;
+    case_ok(run, hal_ir_builder_finish(builder, &ir), "hal_ir_builder_finish");
+    case_own(run, release_ir, ir);
+    return ir;
+}
+
+hal_kernel *case_kernel(case_run *run, hal_ir_builder *builder)
+{
+    hal_kernel *kernel = NULL;
+    case_ok(run, hal_kernel_create(run->device, case_ir(run, builder), &kernel),
+            "hal_kernel_create");
+    case_own_kernel(run, kernel);
+    return kernel;
 }
 
 void case_add(case_list *list, case_function function, const void *parameters, size_t bytes,

@@ -1,14 +1,15 @@
-/* case.h: a case, the services of its run, and the list that all cases are put in.
- * Every folder of cases includes this; runner.c walks the list.
+/* case.h: a case, the services of its run, and the list of all cases. All cases include it; runner.c
+ * executes the list.
  *
- * A case is a function over a copy of its parameters. It reports by case_fail, case_unsupported
- * and the checks below; the first report is kept and a case without one has passed. After a report
- * a case may go on or return as suits it. */
+ * A case is a function over a copy of its parameters. Its first report, by case_fail,
+ * case_unsupported or a check below, ends it: they do not return. A case that returns has passed.
+ * What it makes by the functions below is released at its end. */
 #ifndef HAL_CONFORMANCE_CASE_H
 #define HAL_CONFORMANCE_CASE_H
 
 #include <hal/hal.h>
 #include <ops/ops.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,45 +37,77 @@ typedef struct case_run {
     case_status status;
     const char *lacking; /* what the case needs and the device does not claim; null: nothing */
     bool may_work;       /* though the device lacks it: hal may rewrite it */
-    hal_status failure;  /* that case_ok reported first */
+    hal_status failure;  /* that case_ok reported */
+    jmp_buf *end;        /* where a report continues */
+    struct case_object *objects; /* to be released, the last one first */
+    size_t object_count, object_capacity;
     char detail[1536];
 } case_run;
 
-/* Says that the case failed and why; the first call counts. Always false. */
-bool case_fail(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
+typedef void (*case_function)(case_run *run, const void *parameters);
 
-/* Says that the device does not offer what the case needs. Always false. */
-bool case_unsupported(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
+/* Calls a case's function, or a part of a case on a thread or in a callback, which has to return to
+ * its caller. Objects remain until case_release. True when there was no report. */
+bool case_execute(case_run *run, case_function function, const void *parameters);
 
-/* Whether nothing was reported so far. */
-bool case_is_well(const case_run *run);
+/* Ends the case after a part of it, executed in a callback, reported; else does nothing. */
+void case_end_reported(case_run *run);
+
+/* Releases the objects that were made since there were `count`; all of them for 0. */
+void case_release(case_run *run, size_t count);
+
+/* Says that the case failed and why. */
+_Noreturn void case_fail(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
+
+/* Says that the device does not offer what the case needs. */
+_Noreturn void case_unsupported(case_run *run, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Declares that the case needs `what`. A device that does not claim it has to answer UNSUPPORTED to
  * some checked call of the case, which makes the case unsupported; if it never does, it failed. */
 void case_claim(case_run *run, bool claimed, const char *what);
 
-/* The same where hal may stand in for the device: it works, or some call answers UNSUPPORTED. */
+/* The same where hal may rewrite the kernel: it works, or some call answers UNSUPPORTED. */
 void case_claim_or_rewrite(case_run *run, bool claimed, const char *what);
 
-/* case_claim for values, and for memory, of a type; hal may make 16-bit
- * floats and BOOL of integers. */
+/* case_claim for values, and for memory, of a type; hal may rewrite 16-bit
+ * floats and BOOL as integers. */
 void case_claim_arithmetic(case_run *run, hal_type type);
 void case_claim_storage(case_run *run, hal_type type);
 
-/* True for HAL_OK. Else reports `what` with the status and its sentence. */
-bool case_ok(case_run *run, hal_status status, const char *what);
+/* Any status but HAL_OK is reported with `what` and its sentence. */
+void case_ok(case_run *run, hal_status status, const char *what);
 
-/* True when the status is the wanted one and its sentence is not empty and, unless null, holds
- * `mention`. Else reports `what`. */
-bool case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
+/* The status has to be the wanted one and its sentence not empty; it has to contain `mention`
+ * unless that is null. */
+void case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
                  const char *what);
 
-/* True when the condition holds, else reports the sentence. */
-#define case_check(run, condition, ...) ((condition) ? true : case_fail((run), __VA_ARGS__))
+#define case_check(run, condition, ...)    \
+    do {                                   \
+        if (!(condition)) {                \
+            case_fail((run), __VA_ARGS__); \
+        }                                  \
+    } while (0)
+
+/* ---- Objects of a case, released at its end ---- */
+
+/* Passes an object to the case; null is allowed. */
+void case_own(case_run *run, void (*release)(void *object), void *object);
+void case_own_kernel(case_run *run, hal_kernel *kernel);
+void case_own_builder(case_run *run, hal_ir_builder *builder);
+
+/* Host memory of zeros. */
+void *case_allocate(case_run *run, size_t count, size_t bytes);
+
+hal_queue *case_queue(case_run *run, hal_device *device);
+hal_buffer *case_buffer(case_run *run, hal_device *device, hal_memory_kind kind, uint64_t bytes);
+hal_ir_builder *case_builder(case_run *run, const char *name);
+
+/* The IR that a builder holds, and a kernel of it. */
+hal_ir_kernel *case_ir(case_run *run, hal_ir_builder *builder);
+hal_kernel *case_kernel(case_run *run, hal_ir_builder *builder);
 
 /* ---- The list of cases ---- */
-
-typedef void (*case_function)(case_run *run, const void *parameters);
 
 /* A cell of the printed table that a case fills: a row, such as "add" or "load x4 guarded", a type,
  * and a kind of memory. */
@@ -90,7 +123,7 @@ typedef struct case_cover {
  * and a name with other sizes can be run ---- */
 
 /* A whole number in a case's parameters, not negative, that its name shows as "key=VALUE", or in
- * the n-th place of "key=1x2x3". Omitted values are least values. */
+ * the n-th place of "key=1x2x3". An omitted value is the least one. */
 typedef struct case_size {
     const char *key;
     uint32_t place;
@@ -121,7 +154,7 @@ typedef struct case_entry {
     const char *group; /* cases of a group share a process */
     unsigned level;
     case_function function;
-    const case_family *family; /* null: not a member of a family */
+    const case_family *family; /* null: the case is of no family */
     void *parameters;
     case_cover *covers;
     size_t cover_count;

@@ -51,12 +51,11 @@ static void check_leaks(case_run *run, const void *parameters)
     ops_context_destroy(run->ops);
     run->ops = NULL;
     hal_memory_statistics statistics = {0};
-    if (case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait") &&
-        case_ok(run, hal_device_get_memory(run->device, &statistics), "hal_device_get_memory")) {
-        case_check(run, statistics.in_use_bytes == 0,
-                   "%" PRIu64 " bytes are still in use after all buffers were released",
-                   statistics.in_use_bytes);
-    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_device_get_memory(run->device, &statistics), "hal_device_get_memory");
+    case_check(run, statistics.in_use_bytes == 0,
+               "%" PRIu64 " bytes are still in use after all buffers were released",
+               statistics.in_use_bytes);
     case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
 }
 

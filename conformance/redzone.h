@@ -6,6 +6,7 @@
 #define HAL_CONFORMANCE_REDZONE_H
 
 #include "case.h"
+#include "reference.h"
 
 #define REDZONE_BYTES 256u
 
@@ -17,20 +18,20 @@ typedef struct red_zone {
     uint64_t total;  /* of the buffer */
 } red_zone;
 
-/* Makes a zone of `bytes` bytes holding `data`, poison when null. False after reporting. */
-bool zone_create(case_run *run, red_zone *made, uint64_t bytes, const void *data);
-bool zone_create_at(case_run *run, red_zone *made, uint64_t lead, uint64_t bytes, const void *data);
+/* Makes a zone of `bytes` bytes holding `data`, poison when null; released at the case's end. */
+red_zone zone_create(case_run *run, uint64_t bytes, const void *data);
+red_zone zone_create_at(case_run *run, uint64_t lead, uint64_t bytes, const void *data);
 
 /* The range, and the range as a contiguous tensor of `rank` dimensions. */
 hal_range zone_range(const red_zone *zone);
 ops_tensor zone_tensor(const red_zone *zone, hal_type type, uint32_t rank, const int64_t *shape);
 
-/* Waits, reads the range to `data` (may be null) and checks both canaries; false after reporting
- * a broken one under the name `what`. */
-bool zone_read(case_run *run, const red_zone *zone, void *data, const char *what);
+/* Waits, reads the range to `data` (may be null) and checks both canaries, a broken one of which is
+ * reported under the name `what`. */
+void zone_read(case_run *run, const red_zone *zone, void *data, const char *what);
 
-/* Releases the buffer; a zone of zeros is allowed. */
-void zone_release(red_zone *zone);
+/* Reports a comparison that failed. */
+_Noreturn void case_report(case_run *run, const comparison *found, const char *what);
 
 /* Fills memory with the canary; finds the first byte that differs, or `bytes`. */
 void canary_fill(void *memory, uint64_t bytes);

@@ -1,6 +1,7 @@
 /* worker.c: cases as they run in a child process; worker.h says who calls it. */
 #include "worker.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +10,19 @@
 #include "child.h"
 #include "finding.h"
 
-/* A group may spend on shrinking what so many cases may. */
+/* Limit of a group's time for shrinking, in the limits of one case. */
 #define SHRUNK_CASES_OF_A_GROUP 4
 
 typedef struct worker {
     case_run run;
     const runner_options *options;
     int fd;
-    pid_t owner; /* who may send */
+    pid_t owner; /* the process that may send */
     bool opened;
     bool alone;     /* the case opens what it needs */
-    bool is_late;   /* it needs its own process and has none */
-    bool found;     /* the case failed by a finding, which is told once: no smaller one has it */
-    char why[1024]; /* it is not open */
+    bool is_late;   /* the case needs its own process and has none */
+    bool found;     /* the case failed by a finding, which is reported once: it cannot be shrunk */
+    char why[1024]; /* the device is not open */
 } worker;
 
 /* Whether a device was opened in this process before: hal reads its layers then. */
@@ -53,8 +54,8 @@ static bool open_fixture(worker *w)
     return true;
 }
 
-/* Beside the layers that the user asked for. */
-static void ask_for_faults(const char *faults)
+/* Adds the fault layer to the layers that the user asked for. */
+static void request_faults(const char *faults)
 {
     char layers[256];
     const char *others = getenv("HAL_LAYERS");
@@ -64,7 +65,7 @@ static void ask_for_faults(const char *faults)
     setenv("HAL_FAULT", faults, 1);
 }
 
-/* A copy that fork made and that came back from the call says so, once, and is gone. */
+/* A process that a plugin forked, and that returned from the call, reports that and exits. */
 static void send_message(const worker *w, message sent, const char *detail)
 {
     uint8_t bytes[sizeof sent + sizeof((case_run *)0)->detail];
@@ -82,41 +83,50 @@ static void send_message(const worker *w, message sent, const char *detail)
     }
 }
 
+/* A report of the worker itself, after the case has ended. */
+HAL_PRINTF(2, 3) static void fail_run(case_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    run->status = CASE_FAILED;
+    vsnprintf(run->detail, sizeof run->detail, format, arguments);
+    va_end(arguments);
+}
+
 static void run_case(case_run *run, const runner_options *options, const case_entry *entry)
 {
     run->name = entry->name;
     run->seed = case_seed_of(entry, options->seed);
-    entry->function(run, entry->parameters);
-    if (run->status == CASE_PASSED && run->lacking != NULL && !run->may_work) {
-        case_fail(run,
-                  "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
-                  "it in hal_device_info, or refuse it",
-                  run->lacking);
+    if (case_execute(run, entry->function, entry->parameters) && run->lacking != NULL &&
+        !run->may_work) {
+        fail_run(run,
+                 "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
+                 "it in hal_device_info, or refuse it",
+                 run->lacking);
     }
+    case_release(run, 0);
 }
 
-static void notice_output(case_run *run)
+static void output_check(case_run *run)
 {
     char printed[256];
     child_printed(printed, sizeof printed);
     if (printed[0] != 0 && run->status != CASE_FAILED) {
-        run->status = CASE_PASSED;
-        case_fail(run,
-                  "something was printed to standard output, which belongs to the program; a "
-                  "plugin says what it has to say by the host's log: %s",
-                  printed);
+        fail_run(run,
+                 "something was printed to standard output, which belongs to the program; a plugin "
+                 "uses the host's log: %s",
+                 printed);
     }
 }
 
-/* A fault in work left by an earlier case is found late, and reported for this one. */
-static bool notice_finding(case_run *run)
+/* The fault may be in work of an earlier case. */
+static bool finding_check(case_run *run)
 {
     char words[1024];
     if (!finding_take(words, sizeof words) || run->status == CASE_FAILED) {
         return false;
     }
-    run->status = CASE_PASSED;
-    case_fail(run, "the validate layer found: %s", words);
+    fail_run(run, "the validate layer found: %s", words);
     return true;
 }
 
@@ -132,12 +142,13 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
         run->selection = w->options->selection;
         run_case(run, w->options, entry);
     } else if (w->is_late) {
-        case_unsupported(run, "this case needs a process of its own: choose it alone");
+        fail_run(run, "this case needs a separate process: choose it alone");
+        run->status = CASE_UNSUPPORTED;
     } else {
-        case_fail(run, "opening the device: %s", w->why);
+        fail_run(run, "opening the device: %s", w->why);
     }
-    notice_output(run);
-    w->found = notice_finding(run);
+    output_check(run);
+    w->found = finding_check(run);
     const message sent = {.kind = kind,
                           .index = (uint32_t)index,
                           .status = (uint32_t)run->status,
@@ -187,7 +198,7 @@ void worker_run(void *user, int fd)
     } else if (was_used) {
         w->is_late = true;
     } else {
-        ask_for_faults(task->results[task->next].entry->faults);
+        request_faults(task->results[task->next].entry->faults);
         w->alone = true;
     }
     was_used = true;

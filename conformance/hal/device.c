@@ -10,27 +10,24 @@
 static void open_again(case_run *run, const void *parameters)
 {
     hal_device *again = NULL;
-    if (case_ok(run, hal_device_open(run->selection, &again), "hal_device_open")) {
-        case_check(run, again == run->device, "the device that is open was opened a second time");
-        case_check(run, hal_device_retain(again) == again, "hal_device_retain gives another");
-        hal_device_release(again);
-        hal_device_release(again);
-        hal_memory_statistics statistics;
-        case_ok(run, hal_device_get_memory(run->device, &statistics), "the device after releases");
-    }
+    hal_memory_statistics statistics;
+    case_ok(run, hal_device_open(run->selection, &again), "hal_device_open");
+    case_check(run, again == run->device, "the device that is open was opened a second time");
+    case_check(run, hal_device_retain(again) == again, "hal_device_retain gives another");
+    hal_device_release(again);
+    hal_device_release(again);
+    case_ok(run, hal_device_get_memory(run->device, &statistics), "the device after releases");
 }
 
 static void open_absent(case_run *run, const void *parameters)
 {
     hal_device *device = (hal_device *)run;
     const hal_status status = hal_device_open("no_such_plugin", &device);
-    if (case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin")) {
-        case_check(run,
-                   strstr(hal_status_message(), hal_device_get_plugin_name(run->device)) != NULL,
-                   "the sentence does not say what there is: %s", hal_status_message());
-        case_check(run, device == NULL || device == (hal_device *)run,
-                   "a device was given with an error");
-    }
+    case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin");
+    case_check(run, strstr(hal_status_message(), hal_device_get_plugin_name(run->device)) != NULL,
+               "the sentence does not say what there is: %s", hal_status_message());
+    case_check(run, device == NULL || device == (hal_device *)run,
+               "a device was given with an error");
     char selection[192];
     snprintf(selection, sizeof selection, "%s:4095", hal_device_get_plugin_name(run->device));
     case_expect(run, hal_device_open(selection, &device), HAL_ERROR_NOT_FOUND, "4095",
@@ -45,43 +42,45 @@ static void open_malformed(case_run *run, const void *parameters)
     for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
         hal_device *device = NULL;
         const hal_status status = hal_device_open(selections[i], &device);
+        hal_device_release(status == HAL_OK ? device : NULL);
         case_check(run, status == HAL_ERROR_INVALID_ARGUMENT || status == HAL_ERROR_NOT_FOUND,
                    "'%s' gave %s", selections[i], hal_status_name(status));
-        hal_device_release(status == HAL_OK ? device : NULL);
     }
     case_expect(run, hal_device_open(run->selection, NULL), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "a null result");
+}
+
+/* A selection opens the device under test. */
+static void selection_check(case_run *run, const char *selection, const char *what)
+{
+    hal_device *device = NULL;
+    case_ok(run, hal_device_open(selection, &device), what);
+    const bool is_same = strcmp(hal_device_get_info(device)->id, run->info->id) == 0;
+    hal_device_release(device);
+    case_check(run, is_same, "%s: '%s' is another device", what, selection);
 }
 
 /* The first item that can be used counts. */
 static void open_list(case_run *run, const void *parameters)
 {
     char selection[192];
-    hal_device *device = NULL;
     snprintf(selection, sizeof selection, "no_such_plugin,%s", run->selection);
-    if (case_ok(run, hal_device_open(selection, &device), "a list whose second item is there")) {
-        case_check(run, device == run->device, "another device than that of the list");
-        hal_device_release(device);
-    }
+    selection_check(run, selection, "a list whose second item exists");
 }
 
 static void open_by_name(case_run *run, const void *parameters)
 {
+    const char *plugin = hal_device_get_plugin_name(run->device);
     char selection[256];
-    hal_device *device = NULL;
     snprintf(selection, sizeof selection, "id:%s", run->info->id);
-    if (case_ok(run, hal_device_open(selection, &device), "the device by its id")) {
-        case_check(run, strcmp(hal_device_get_info(device)->id, run->info->id) == 0,
-                   "a device of another id");
+    selection_check(run, selection, "the device by its id");
+    if (strchr(run->info->name, ',') == NULL) {
+        hal_device *device = NULL;
+        snprintf(selection, sizeof selection, "%s:%.100s", plugin, run->info->name);
+        case_ok(run, hal_device_open(selection, &device), "the device by its name");
+        const bool is_same = strcmp(hal_device_get_info(device)->name, run->info->name) == 0;
         hal_device_release(device);
-    }
-    snprintf(selection, sizeof selection, "%s:%.100s", hal_device_get_plugin_name(run->device),
-             run->info->name);
-    if (strchr(run->info->name, ',') == NULL &&
-        case_ok(run, hal_device_open(selection, &device), "the device by its name")) {
-        case_check(run, strcmp(hal_device_get_info(device)->name, run->info->name) == 0,
-                   "a device of another name");
-        hal_device_release(device);
+        case_check(run, is_same, "a device of another name");
     }
 }
 
@@ -127,22 +126,20 @@ static void info_types(case_run *run, const void *parameters)
     case_check(run, (arithmetic & basic) == basic, "arithmetic types 0x%x lack basic ones",
                arithmetic);
     case_check(run, ((arithmetic | storage) & ~HAL_STORAGE_TYPES) == 0,
-               "types that are none: 0x%x 0x%x", storage, arithmetic);
+               "bits that are no types: 0x%x 0x%x", storage, arithmetic);
     case_check(run, (arithmetic & HAL_TYPES_NUMBERS & ~storage) == 0,
                "types 0x%x are computed with and cannot be stored",
                arithmetic & HAL_TYPES_NUMBERS & ~storage);
 }
 
-static void memory(case_run *run, const void *parameters)
+static void memory_statistics(case_run *run, const void *parameters)
 {
     hal_memory_statistics before, during, after;
     hal_buffer *buffer = NULL;
-    if (!case_ok(run, hal_device_trim(run->device), "hal_device_trim") ||
-        !case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory") ||
-        !case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 1 << 20, &buffer),
-                 "hal_buffer_create")) {
-        return;
-    }
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 1 << 20, &buffer),
+            "hal_buffer_create");
     case_ok(run, hal_device_get_memory(run->device, &during), "hal_device_get_memory");
     hal_buffer_release(buffer);
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
@@ -151,7 +148,7 @@ static void memory(case_run *run, const void *parameters)
                "%llu bytes in use after taking 1 MiB, %llu before",
                (unsigned long long)during.in_use_bytes, (unsigned long long)before.in_use_bytes);
     case_check(run, after.in_use_bytes == before.in_use_bytes,
-               "%llu bytes in use after giving back, %llu before",
+               "%llu bytes in use after the release, %llu before",
                (unsigned long long)after.in_use_bytes, (unsigned long long)before.in_use_bytes);
     case_check(run, after.pooled_bytes == 0, "%llu bytes in the pool after a trim",
                (unsigned long long)after.pooled_bytes);
@@ -160,7 +157,7 @@ static void memory(case_run *run, const void *parameters)
                (unsigned long long)during.total_bytes);
 }
 
-static void nulls(case_run *run, const void *parameters)
+static void null_arguments(case_run *run, const void *parameters)
 {
     hal_memory_statistics statistics;
     case_check(run, hal_device_retain(NULL) == NULL && hal_device_get_info(NULL) == NULL,
@@ -177,12 +174,16 @@ static void nulls(case_run *run, const void *parameters)
                 "inspect to a null result");
 }
 
-static void registry(case_run *run, const void *parameters)
+static void release_report(void *report)
+{
+    hal_registry_report_destroy(report);
+}
+
+static void registry_report(case_run *run, const void *parameters)
 {
     hal_registry_report *report = NULL;
-    if (!case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create")) {
-        return;
-    }
+    case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create");
+    case_own(run, release_report, report);
     bool found = false;
     for (uint32_t i = 0; i < report->plugin_count; i++) {
         const hal_plugin_report *plugin = &report->plugins[i];
@@ -196,10 +197,9 @@ static void registry(case_run *run, const void *parameters)
     case_check(run, found, "the device under test is not in the report");
     case_check(run, report->path_count > 0 && report->choice[0] != 0 && report->reasoning[0] != 0,
                "no paths, choice or reasoning");
-    hal_registry_report_destroy(report);
 }
 
-static void statuses(case_run *run, const void *parameters)
+static void status_names(case_run *run, const void *parameters)
 {
     char version[64];
     for (hal_status status = 0; status < HAL_STATUS_COUNT; status++) {
@@ -225,8 +225,8 @@ void cases_hal_device(case_list *list)
     case_add(list, open_by_name, NULL, 0, "device/open_by_name_and_id");
     case_add(list, info_limits, NULL, 0, "device/info_limits");
     case_add(list, info_types, NULL, 0, "device/info_types");
-    case_add(list, memory, NULL, 0, "device/memory");
-    case_add(list, nulls, NULL, 0, "device/nulls");
-    case_add(list, registry, NULL, 0, "device/registry");
-    case_add(list, statuses, NULL, 0, "device/status_names_and_version");
+    case_add(list, memory_statistics, NULL, 0, "device/memory");
+    case_add(list, null_arguments, NULL, 0, "device/nulls");
+    case_add(list, registry_report, NULL, 0, "device/registry");
+    case_add(list, status_names, NULL, 0, "device/status_names_and_version");
 }

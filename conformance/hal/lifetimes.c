@@ -11,65 +11,44 @@
 #define COUNT 5000u
 
 /* Buffers and kernel are released between the recording and the flush. */
-static void release_under_way(case_run *run, const void *parameters)
+static void release_in_flight(case_run *run, const void *parameters)
 {
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    const size_t objects = run->object_count;
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *middle = words_create(run, run->queue, COUNT, 0, 0);
-    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
-    if (kernel != NULL && x != NULL && middle != NULL && y != NULL) {
-        scale_dispatch(run, run->queue, kernel, x, middle, COUNT, 3, 1);
-        hal_buffer_release(x);
-        scale_dispatch(run, run->queue, kernel, middle, y, COUNT, 2, 5);
-        hal_buffer_release(middle);
-        hal_kernel_release(kernel);
-        x = words_create(run, run->queue, COUNT, 99, 0);
-        words_check(run, run->queue, y, COUNT, 13, 6, "the result");
-        kernel = NULL;
-        middle = NULL;
-    }
-    hal_buffer_release(x);
-    hal_buffer_release(middle);
-    hal_buffer_release(y);
-    hal_kernel_release(kernel);
+    scale_dispatch(run, run->queue, kernel, x, middle, COUNT, 3, 1);
+    scale_dispatch(run, run->queue, kernel, middle, y, COUNT, 2, 5);
+    case_release(run, objects);
+    words_create(run, run->queue, COUNT, 99, 0);
+    words_check(run, run->queue, y, COUNT, 13, 6, "the result");
 }
 
-/* Children hold their device: its own reference may go first. */
+/* Objects of a device hold it: its own reference may be released first. */
 static void device_first(case_run *run, const void *parameters)
 {
     hal_device *device = NULL;
-    hal_queue *queue = NULL;
-    if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&
-        case_ok(run, hal_queue_create(device, &queue), "hal_queue_create")) {
-        hal_kernel *kernel = scale_kernel(run, device);
-        hal_buffer *x = words_create(run, queue, COUNT, 1, 2);
-        hal_buffer *y = words_create(run, queue, COUNT, 0, 0);
-        hal_device_release(device);
-        if (kernel != NULL && x != NULL && y != NULL) {
-            scale_dispatch(run, queue, kernel, x, y, COUNT, 3, 0);
-            words_check(run, queue, y, COUNT, 3, 6, "after the device was released");
-        }
-        hal_queue_destroy(queue);
-        hal_kernel_release(kernel);
-        hal_buffer_release(x);
-        hal_buffer_release(y);
-    }
+    case_ok(run, hal_device_open(run->selection, &device), "hal_device_open");
+    hal_queue *queue = case_queue(run, device);
+    hal_kernel *kernel = scale_kernel(run, device);
+    hal_buffer *x = words_create(run, queue, COUNT, 1, 2);
+    hal_buffer *y = words_create(run, queue, COUNT, 0, 0);
+    hal_device_release(device);
+    scale_dispatch(run, queue, kernel, x, y, COUNT, 3, 0);
+    words_check(run, queue, y, COUNT, 3, 6, "after the device was released");
 }
 
-static void memory_comes_back(case_run *run, const void *parameters)
+static void memory_returned(case_run *run, const void *parameters)
 {
     hal_memory_statistics before, after;
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
-    for (int turn = 0; turn < 200 && case_is_well(run); turn++) {
+    for (int turn = 0; turn < 200; turn++) {
         hal_buffer *x = words_create(run, run->queue, 3000, 1, 1);
         hal_buffer *y = words_create(run, run->queue, 3000, 1, 1);
-        const hal_range source = {x, 0, HAL_WHOLE}, target = {y, 0, HAL_WHOLE};
-        if (x != NULL && y != NULL) {
-            case_ok(run, hal_queue_copy(run->queue, source, target), "copy");
-        }
-        hal_buffer_release(x);
-        hal_buffer_release(y);
+        case_ok(run, hal_queue_copy(run->queue, range_of(x), range_of(y)), "copy");
+        case_release(run, 0);
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     case_ok(run, hal_device_get_memory(run->device, &after), "hal_device_get_memory");
@@ -79,28 +58,23 @@ static void memory_comes_back(case_run *run, const void *parameters)
 }
 
 /* Memory of a released buffer is taken for the next while the first is still to be read. */
-static void reuse_under_way(case_run *run, const void *parameters)
+static void reuse_in_flight(case_run *run, const void *parameters)
 {
     hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *sums[16] = {NULL};
-    bool well = kernel != NULL;
-    for (uint32_t i = 0; i < 16 && well; i++) {
-        hal_buffer *x = words_create(run, run->queue, COUNT, i, 1);
+    hal_buffer *sums[16];
+    for (uint32_t i = 0; i < 16; i++) {
         sums[i] = words_create(run, run->queue, COUNT, 0, 0);
-        well = x != NULL && sums[i] != NULL &&
-               scale_dispatch(run, run->queue, kernel, x, sums[i], COUNT, i + 1, i);
-        hal_buffer_release(x);
+        const size_t objects = run->object_count;
+        hal_buffer *x = words_create(run, run->queue, COUNT, i, 1);
+        scale_dispatch(run, run->queue, kernel, x, sums[i], COUNT, i + 1, i);
+        case_release(run, objects);
         if (i % 5 == 4) {
-            well = well && case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
+            case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
         }
     }
-    for (uint32_t i = 0; i < 16 && well; i++) {
-        well = words_check(run, run->queue, sums[i], COUNT, i * (i + 1) + i, i + 1, "a result");
-    }
     for (uint32_t i = 0; i < 16; i++) {
-        hal_buffer_release(sums[i]);
+        words_check(run, run->queue, sums[i], COUNT, i * (i + 1) + i, i + 1, "a result");
     }
-    hal_kernel_release(kernel);
 }
 
 /* Resident bytes of the process; 0: unknown. */
@@ -117,8 +91,8 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Large buffers that are filled, released and trimmed go back to the system, or to the device
- * where that is a card of its own (promise 22). */
+/* Large buffers that are filled, released and trimmed return to the system, or to a discrete
+ * device (promise 22). */
 static void process_stays_small(case_run *run, const void *parameters)
 {
     enum { TURNS = 25 };
@@ -127,20 +101,16 @@ static void process_stays_small(case_run *run, const void *parameters)
     if (run->info->max_allocation < bytes) {
         case_unsupported(run, "allocations have at most %llu bytes",
                          (unsigned long long)run->info->max_allocation);
-        return;
     }
     uint64_t resident = 0;
-    for (int turn = 0; turn <= TURNS && case_is_well(run); turn++) {
-        hal_buffer *buffer = NULL;
+    for (int turn = 0; turn <= TURNS; turn++) {
         if (turn == 1) { /* the first one warms up */
             resident = resident_bytes();
             case_ok(run, hal_device_get_memory(run->device, &before), "hal_device_get_memory");
         }
-        if (case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &buffer),
-                    "hal_buffer_create")) {
-            case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, 0, HAL_WHOLE}, 1), "fill");
-        }
-        hal_buffer_release(buffer);
+        hal_buffer *buffer = case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+        case_ok(run, hal_queue_fill(run->queue, range_of(buffer), 1), "fill");
+        case_release(run, 0);
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
         case_ok(run, hal_device_trim(run->device), "hal_device_trim");
     }
@@ -148,15 +118,14 @@ static void process_stays_small(case_run *run, const void *parameters)
     const uint64_t now = resident_bytes();
     case_check(run, now < resident + most, "the process grew from %llu to %llu bytes",
                (unsigned long long)resident, (unsigned long long)now);
-    case_check(run,
-               run->info->kind != HAL_DEVICE_DISCRETE ||
-                   after.free_bytes + most > before.free_bytes,
-               "the device's free memory went from %llu to %llu bytes",
-               (unsigned long long)before.free_bytes, (unsigned long long)after.free_bytes);
+    case_check(
+        run, run->info->kind != HAL_DEVICE_DISCRETE || after.free_bytes + most > before.free_bytes,
+        "the device's free memory went from %llu to %llu bytes",
+        (unsigned long long)before.free_bytes, (unsigned long long)after.free_bytes);
 }
 
-/* The fixture's own references are given back first, so that each turn closes the device. */
-/* A driver may take a third of a second to open a device: the case ends early rather than late. */
+/* Releases the fixture's references first, so that each turn closes the device. A driver may take a
+ * third of a second to open a device: after 20 turns the case ends when its time is over. */
 static void open_and_close(case_run *run, const void *parameters)
 {
     const int times = *(const int *)parameters, few = 20, seconds = 30;
@@ -167,37 +136,27 @@ static void open_and_close(case_run *run, const void *parameters)
     run->ops = NULL;
     run->queue = NULL;
     run->device = NULL;
-    for (int i = 0; i < times && case_is_well(run); i++) {
-        if (i >= few && time(NULL) - begin > seconds) {
-            break;
-        }
+    for (int i = 0; i < times && (i < few || time(NULL) - begin <= seconds); i++) {
         hal_device *device = NULL;
-        hal_queue *queue = NULL;
-        if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open") &&
-            case_ok(run, hal_queue_create(device, &queue), "hal_queue_create")) {
-            hal_buffer *x = words_create(run, queue, 100, 1, 1);
-            if (x != NULL) {
-                words_check(run, queue, x, 100, 1, 1, "a buffer");
-            }
-            hal_buffer_release(x);
-        }
-        hal_queue_destroy(queue);
+        case_ok(run, hal_device_open(run->selection, &device), "hal_device_open");
+        hal_queue *queue = case_queue(run, device);
+        words_check(run, queue, words_create(run, queue, 100, 1, 1), 100, 1, 1, "a buffer");
+        case_release(run, 0);
         hal_device_release(device);
     }
-    if (case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open")) {
-        run->info = hal_device_get_info(run->device);
-        case_ok(run, hal_queue_create(run->device, &run->queue), "hal_queue_create");
-        case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
-    }
+    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
+    run->info = hal_device_get_info(run->device);
+    case_ok(run, hal_queue_create(run->device, &run->queue), "hal_queue_create");
+    case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
 }
 
 void cases_hal_lifetimes(case_list *list)
 {
     const int few = 20, many = 1000;
-    case_add(list, release_under_way, NULL, 0, "lifetimes/release_under_way");
+    case_add(list, release_in_flight, NULL, 0, "lifetimes/release_under_way");
     case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
-    case_add(list, memory_comes_back, NULL, 0, "lifetimes/memory_comes_back");
-    case_add(list, reuse_under_way, NULL, 0, "lifetimes/reuse_under_way");
+    case_add(list, memory_returned, NULL, 0, "lifetimes/memory_comes_back");
+    case_add(list, reuse_in_flight, NULL, 0, "lifetimes/reuse_under_way");
     case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
     case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
     list->level = CASE_LEVEL_STRESS;

@@ -2,8 +2,6 @@
  * far inside of a buffer. */
 #include <hal/hal.h>
 
-#include <stdlib.h>
-
 #include "cases.h"
 #include "hal/hal_case.h"
 
@@ -17,22 +15,17 @@ static void many_groups(case_run *run, const void *parameters)
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, count, 3, 7);
     hal_buffer *y = words_create(run, run->queue, count, 0, 0);
-    const hal_range ranges[2] = {{x, 0, HAL_WHOLE}, {y, 0, HAL_WHOLE}};
+    const hal_range ranges[2] = {range_of(x), range_of(y)};
     const uint32_t grid[3] = {groups, 1, 1};
     const scale_scalars scalars = {count, 2, 1};
-    if (kernel != NULL && x != NULL && y != NULL) {
-        const hal_status status =
-            hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars);
-        if (run->info->max_grid[0] < groups) {
-            case_expect(run, status, HAL_ERROR_INVALID_ARGUMENT, NULL, "too many groups");
-            case_unsupported(run, "a grid has at most %u groups", run->info->max_grid[0]);
-        } else if (case_ok(run, status, "hal_queue_dispatch")) {
-            words_check(run, run->queue, y, count, 7, 14, "the result");
-        }
+    const hal_status status =
+        hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars);
+    if (run->info->max_grid[0] < groups) {
+        case_expect(run, status, HAL_ERROR_INVALID_ARGUMENT, NULL, "too many groups");
+        case_unsupported(run, "a grid has at most %u groups", run->info->max_grid[0]);
     }
-    hal_buffer_release(x);
-    hal_buffer_release(y);
-    hal_kernel_release(kernel);
+    case_ok(run, status, "hal_queue_dispatch");
+    words_check(run, run->queue, y, count, 7, 14, "the result");
 }
 
 /* Kernels write and read words at offsets that need more and more bits; copies, which are checked
@@ -43,44 +36,29 @@ static void far_bindings(case_run *run, const void *parameters)
     static const uint64_t far[] = {1 << 14, 1 << 16, 1 << 20, 1 << 24, 3 << 24};
     const uint64_t bytes = (UINT64_C(3) << 24) + (1 << 16), low_bytes = 1 << 14;
     hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *large = NULL;
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
-    bool well =
-        kernel != NULL && x != NULL && y != NULL &&
-        case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &large),
-                "hal_buffer_create") &&
-        case_ok(run, hal_queue_fill(run->queue, (hal_range){large, 0, HAL_WHOLE}, UNTOUCHED),
-                "hal_queue_fill");
-    const hal_range all_x = {x, 0, HAL_WHOLE}, all_y = {y, 0, HAL_WHOLE};
+    hal_buffer *large = case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+    case_ok(run, hal_queue_fill(run->queue, range_of(large), UNTOUCHED), "hal_queue_fill");
     const uint32_t grid[3] = {(COUNT + SCALE_GROUP - 1) / SCALE_GROUP, 1, 1};
-    for (uint32_t i = 0; i < sizeof far / sizeof far[0] && well; i++) {
+    for (uint32_t i = 0; i < sizeof far / sizeof far[0]; i++) {
         const hal_range here = {large, far[i] + 256 * i, 4 * COUNT};
         const hal_range next = {large, far[i] + 256 * i + SPACING, 4 * COUNT};
-        const hal_range out[2] = {all_x, here}, in[2] = {next, all_y};
+        const hal_range out[2] = {range_of(x), here}, in[2] = {next, range_of(y)};
         const scale_scalars scalars = {COUNT, i + 2, i};
-        well =
-            case_ok(run,
-                    hal_queue_dispatch(run->queue, kernel, grid, out, 2, &scalars, sizeof scalars),
-                    "a kernel that writes there") &&
-            case_ok(run, hal_queue_copy(run->queue, here, next), "hal_queue_copy") &&
-            case_ok(run,
-                    hal_queue_dispatch(run->queue, kernel, grid, in, 2, &scalars, sizeof scalars),
-                    "a kernel that reads there") &&
-            words_check(run, run->queue, y, COUNT, (2 * i + 2) * (i + 2) + i, (i + 2) * (i + 2),
-                        "what went far into memory and back");
+        case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, out, 2, &scalars, sizeof scalars),
+                "a kernel that writes there");
+        case_ok(run, hal_queue_copy(run->queue, here, next), "hal_queue_copy");
+        case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, in, 2, &scalars, sizeof scalars),
+                "a kernel that reads there");
+        words_check(run, run->queue, y, COUNT, (2 * i + 2) * (i + 2) + i, (i + 2) * (i + 2),
+                    "what went far into memory and back");
     }
-    uint32_t *low = calloc(1, low_bytes);
-    well = well && low != NULL &&
-           case_ok(run, hal_queue_read(run->queue, large, 0, low_bytes, low), "hal_queue_read");
-    for (uint32_t i = 0; i < low_bytes / 4 && well; i++) {
-        well = case_check(run, low[i] == UNTOUCHED, "word %u, where no binding was, is 0x%x", i,
-                          low[i]);
+    uint32_t *low = case_allocate(run, 1, low_bytes);
+    case_ok(run, hal_queue_read(run->queue, large, 0, low_bytes, low), "hal_queue_read");
+    for (uint32_t i = 0; i < low_bytes / 4; i++) {
+        case_check(run, low[i] == UNTOUCHED, "word %u, where no binding was, is 0x%x", i, low[i]);
     }
-    free(low);
-    hal_buffer_release(large);
-    hal_buffer_release(x);
-    hal_buffer_release(y);
-    hal_kernel_release(kernel);
 }
 
 void cases_hal_limits(case_list *list)

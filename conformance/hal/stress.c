@@ -1,8 +1,6 @@
 /* stress.c: the layer for longer: much memory, many queues, long random sequences. */
 #include <hal/hal.h>
 
-#include <stdlib.h>
-
 #include "cases.h"
 #include "hal/hal_case.h"
 #include "random.h"
@@ -28,63 +26,44 @@ static void out_of_memory(case_run *run, const void *parameters)
     }
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
     hal_buffer *small = words_create(run, run->queue, 1000, 1, 1);
-    if (small != NULL) {
-        words_check(run, run->queue, small, 1000, 1, 1, "a buffer afterwards");
-    }
-    hal_buffer_release(small);
+    words_check(run, run->queue, small, 1000, 1, 1, "a buffer afterwards");
 }
 
 static void many_queues(case_run *run, const void *parameters)
 {
     enum { QUEUES = 64 };
-    hal_queue *queues[QUEUES] = {NULL};
-    hal_buffer *x[QUEUES] = {NULL}, *y[QUEUES] = {NULL};
+    hal_queue *queues[QUEUES];
+    hal_buffer *y[QUEUES];
     hal_kernel *kernel = scale_kernel(run, run->device);
-    bool well = kernel != NULL;
-    for (uint32_t i = 0; i < QUEUES && well; i++) {
-        well = case_ok(run, hal_queue_create(run->device, &queues[i]), "hal_queue_create");
-        x[i] = well ? words_create(run, queues[i], 2000, i, 1) : NULL;
-        y[i] = x[i] != NULL ? words_create(run, queues[i], 2000, 0, 0) : NULL;
-        well = y[i] != NULL && scale_dispatch(run, queues[i], kernel, x[i], y[i], 2000, 2, i);
-    }
-    for (uint32_t i = 0; i < QUEUES && well; i++) {
-        well = words_check(run, queues[i], y[i], 2000, 3 * i, 2, "a queue's result");
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        queues[i] = case_queue(run, run->device);
+        hal_buffer *x = words_create(run, queues[i], 2000, i, 1);
+        y[i] = words_create(run, queues[i], 2000, 0, 0);
+        scale_dispatch(run, queues[i], kernel, x, y[i], 2000, 2, i);
     }
     for (uint32_t i = 0; i < QUEUES; i++) {
-        hal_queue_destroy(queues[i]);
-        hal_buffer_release(x[i]);
-        hal_buffer_release(y[i]);
+        words_check(run, queues[i], y[i], 2000, 3 * i, 2, "a queue's result");
     }
-    hal_kernel_release(kernel);
 }
 
 /* 500 different kernels, each made, run and released. */
 static void many_kernels(case_run *run, const void *parameters)
 {
     hal_buffer *out = words_create(run, run->queue, 64, 0, 0);
-    for (uint32_t i = 0; i < 500 && out != NULL && case_is_well(run); i++) {
-        hal_ir_builder *b = NULL;
-        hal_ir_kernel *ir = NULL;
-        hal_kernel *kernel = NULL;
-        const hal_range range = {out, 0, HAL_WHOLE};
-        const uint32_t grid[3] = {2, 1, 1};
-        if (case_ok(run, hal_ir_builder_create("numbered", &b), "a builder")) {
-            hal_ir_group_size(b, 32, 1, 1);
-            const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-            const hal_ir_value id = hal_ir_global_id(b, 0);
-            hal_ir_store(b, y, id, hal_ir_add(b, id, hal_ir_u32(b, i)));
-            if (case_ok(run, hal_ir_builder_finish(b, &ir), "finish") &&
-                case_ok(run, hal_kernel_create(run->device, ir, &kernel), "hal_kernel_create") &&
-                case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &range, 1, NULL, 0),
-                        "dispatch")) {
-                words_check(run, run->queue, out, 64, i, 1, "the result");
-            }
-        }
-        hal_ir_builder_destroy(b);
-        hal_ir_kernel_destroy(ir);
-        hal_kernel_release(kernel);
+    const hal_range range = range_of(out);
+    const uint32_t grid[3] = {2, 1, 1};
+    const size_t objects = run->object_count;
+    for (uint32_t i = 0; i < 500; i++) {
+        hal_ir_builder *b = case_builder(run, "numbered");
+        hal_ir_group_size(b, 32, 1, 1);
+        const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value id = hal_ir_global_id(b, 0);
+        hal_ir_store(b, y, id, hal_ir_add(b, id, hal_ir_u32(b, i)));
+        case_ok(run, hal_queue_dispatch(run->queue, case_kernel(run, b), grid, &range, 1, NULL, 0),
+                "dispatch");
+        words_check(run, run->queue, out, 64, i, 1, "the result");
+        case_release(run, objects);
     }
-    hal_buffer_release(out);
 }
 
 /* Buffers of random sizes are created and released while their words are in use. */
@@ -94,7 +73,7 @@ static void pool_churn(case_run *run, const void *parameters)
     hal_buffer *held[SLOTS] = {NULL};
     uint32_t counts[SLOTS] = {0}, starts[SLOTS] = {0};
     random_state random = {run->seed};
-    for (int turn = 0; turn < 3000 && case_is_well(run); turn++) {
+    for (int turn = 0; turn < 3000; turn++) {
         const size_t slot = random_below(&random, SLOTS);
         if (held[slot] != NULL) {
             words_check(run, run->queue, held[slot], counts[slot], starts[slot], 3, "a buffer");
@@ -103,7 +82,9 @@ static void pool_churn(case_run *run, const void *parameters)
         counts[slot] =
             1 + (uint32_t)random_below(&random, UINT64_C(1) << random_below(&random, 15));
         starts[slot] = (uint32_t)random_next(&random);
-        held[slot] = words_create(run, run->queue, counts[slot], starts[slot], 3);
+        held[slot] =
+            hal_buffer_retain(words_create(run, run->queue, counts[slot], starts[slot], 3));
+        case_release(run, 0);
         if (turn % 500 == 499) {
             case_ok(run, hal_device_trim(run->device), "hal_device_trim");
         }

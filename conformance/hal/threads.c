@@ -10,62 +10,50 @@
 
 #define THREADS 4u
 
-/* Each thread has its own run; the first failure is copied to the case's run. */
+/* Each thread has its own run; a failure is reported in the case's run. */
 typedef struct worker {
     case_run run;
     pthread_t thread;
     uint32_t number;
     hal_kernel *kernel;
-    void (*work)(struct worker *worker);
+    void (*work)(case_run *run, struct worker *self);
 } worker;
 
 /* Each thread records, flushes and reads on its own queue. */
-static void own_queues(worker *self)
+static void own_queues(case_run *run, worker *self)
 {
-    case_run *run = &self->run;
-    hal_queue *queue = NULL;
+    hal_queue *queue = case_queue(run, run->device);
     hal_kernel *kernel = scale_kernel(run, run->device);
-    if (kernel != NULL && case_ok(run, hal_queue_create(run->device, &queue), "a queue")) {
-        hal_buffer *x = words_create(run, queue, 4000, self->number, 1);
-        hal_buffer *y = words_create(run, queue, 4000, 0, 0);
-        uint32_t start = self->number, step = 1;
-        for (int i = 0; i < 60 && x != NULL && y != NULL && case_is_well(run); i++) {
-            scale_dispatch(run, queue, kernel, i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, 4000, 3,
-                           self->number);
-            start = start * 3 + self->number;
-            step *= 3;
-            if (i % 7 == 3) {
-                case_ok(run, hal_queue_flush(queue, NULL), "flush");
-            }
+    hal_buffer *x = words_create(run, queue, 4000, self->number, 1);
+    hal_buffer *y = words_create(run, queue, 4000, 0, 0);
+    uint32_t start = self->number, step = 1;
+    for (int i = 0; i < 60; i++) {
+        scale_dispatch(run, queue, kernel, i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, 4000, 3,
+                       self->number);
+        start = start * 3 + self->number;
+        step *= 3;
+        if (i % 7 == 3) {
+            case_ok(run, hal_queue_flush(queue, NULL), "flush");
         }
-        if (x != NULL && y != NULL) {
-            words_check(run, queue, x, 4000, start, step, "the result");
-        }
-        hal_buffer_release(x);
-        hal_buffer_release(y);
     }
-    hal_queue_destroy(queue);
-    hal_kernel_release(kernel);
+    words_check(run, queue, x, 4000, start, step, "the result");
 }
 
 /* All threads ask for the same kernel at once, many times; one is kept for comparison. */
-static void same_kernel(worker *self)
+static void same_kernel(case_run *run, worker *self)
 {
-    for (int i = 0; i < 100 && case_is_well(&self->run); i++) {
-        hal_kernel *kernel = scale_kernel(&self->run, self->run.device);
-        if (self->kernel == NULL) {
-            self->kernel = kernel;
-        } else {
-            hal_kernel_release(kernel);
-        }
+    self->kernel = scale_kernel(run, run->device);
+    const size_t objects = run->object_count;
+    for (int i = 0; i < 99; i++) {
+        scale_kernel(run, run->device);
+        case_release(run, objects);
     }
 }
 
-static void buffers(worker *self)
+static void buffers(case_run *run, worker *self)
 {
-    case_run *run = &self->run;
     hal_buffer *held[16] = {NULL};
-    for (uint32_t i = 0; i < 2000 && case_is_well(run); i++) {
+    for (uint32_t i = 0; i < 2000; i++) {
         hal_buffer **place = &held[(i * 7 + self->number) % 16];
         hal_buffer_release(*place);
         *place = NULL;
@@ -78,43 +66,46 @@ static void buffers(worker *self)
     }
 }
 
-static void messages(worker *self)
+static void messages(case_run *run, worker *self)
 {
-    case_run *run = &self->run;
     char selection[32];
     snprintf(selection, sizeof selection, "absent%u", self->number);
-    for (int i = 0; i < 50 && case_is_well(run); i++) {
+    for (int i = 0; i < 50; i++) {
         hal_device *device = NULL;
         case_expect(run, hal_device_open(selection, &device), HAL_ERROR_NOT_FOUND, selection,
                     "an absent plugin");
     }
 }
 
-static void devices(worker *self)
+static void devices(case_run *run, worker *self)
 {
-    case_run *run = &self->run;
-    for (int i = 0; i < 100 && case_is_well(run); i++) {
+    for (int i = 0; i < 100; i++) {
         hal_device *device = NULL;
-        if (case_ok(run, hal_device_open(run->selection, &device), "hal_device_open")) {
-            case_check(run, device == run->device, "another device");
-            hal_device_release(device);
-        }
+        case_ok(run, hal_device_open(run->selection, &device), "hal_device_open");
+        hal_device_release(device);
+        case_check(run, device == run->device, "another device");
     }
 }
 
 static const struct {
     const char *name;
-    void (*work)(worker *worker);
+    void (*work)(case_run *run, worker *self);
 } works[] = {{"own_queues", own_queues},
              {"same_kernel", same_kernel},
              {"buffers", buffers},
              {"messages", messages},
              {"devices", devices}};
 
+static void work_execute(case_run *run, const void *parameters)
+{
+    worker *self = *(worker *const *)parameters;
+    self->work(run, self);
+}
+
 static void *start_worker(void *argument)
 {
     worker *self = argument;
-    self->work(self);
+    case_execute(&self->run, work_execute, &self);
     return NULL;
 }
 
@@ -123,27 +114,36 @@ static void run_workers(case_run *run, const void *parameters)
     const int which = *(const int *)parameters;
     worker workers[THREADS];
     unsigned started = 0;
-    hal_kernel *kernels[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (worker){.run = *run, .number = i, .work = works[which].work};
-        if (!case_check(run,
-                        pthread_create(&workers[i].thread, NULL, start_worker, &workers[i]) == 0,
-                        "no thread could be made")) {
+        workers[i] = (worker){.run = {.selection = run->selection,
+                                      .name = run->name,
+                                      .seed = run->seed,
+                                      .device = run->device,
+                                      .info = run->info},
+                              .number = i,
+                              .work = works[which].work};
+        if (pthread_create(&workers[i].thread, NULL, start_worker, &workers[i]) == 0) {
+            started++;
+        } else {
             break;
         }
-        started++;
     }
     for (unsigned i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
-        kernels[i] = workers[i].kernel;
-        if (workers[i].run.status != CASE_PASSED) {
-            case_fail(run, "thread %u: %s", i, workers[i].run.detail);
-        }
-        case_check(run, kernels[i] == kernels[0], "two threads got two kernels of the same IR");
+    }
+    bool is_same_kernel = true;
+    for (unsigned i = 0; i < started; i++) {
+        is_same_kernel = is_same_kernel && workers[i].kernel == workers[0].kernel;
     }
     for (unsigned i = 0; i < started; i++) {
-        hal_kernel_release(kernels[i]);
+        case_release(&workers[i].run, 0);
     }
+    case_check(run, started == THREADS, "no thread could be made");
+    for (unsigned i = 0; i < started; i++) {
+        case_check(run, workers[i].run.status == CASE_PASSED, "thread %u: %s", i,
+                   workers[i].run.detail);
+    }
+    case_check(run, is_same_kernel, "two threads got two kernels of the same IR");
 }
 
 static void *wait_for_point(void *argument)
@@ -158,23 +158,20 @@ static void points(case_run *run, const void *parameters)
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, 100000, 1, 1);
     hal_buffer *y = words_create(run, run->queue, 100000, 0, 0);
-    for (int turn = 0; turn < 20 && kernel != NULL && x != NULL && y != NULL; turn++) {
+    for (int turn = 0; turn < 20; turn++) {
         pthread_t thread;
-        hal_point point = {0};
+        static hal_point point; /* the thread may outlive this function after a report */
         void *answer = NULL;
         scale_dispatch(run, run->queue, kernel, x, y, 100000, 3, (uint32_t)turn);
-        if (!case_ok(run, hal_queue_flush(run->queue, &point), "flush") ||
-            pthread_create(&thread, NULL, wait_for_point, &point) != 0) {
-            break;
-        }
+        case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+        case_check(run, pthread_create(&thread, NULL, wait_for_point, &point) == 0,
+                   "no thread could be made");
         scale_dispatch(run, run->queue, kernel, x, y, 100000, 3, 0);
-        case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
+        const hal_status flushed = hal_queue_flush(run->queue, NULL);
         pthread_join(thread, &answer);
+        case_ok(run, flushed, "flush");
         case_check(run, answer == (void *)&point, "the wait on another thread failed");
     }
-    hal_buffer_release(x);
-    hal_buffer_release(y);
-    hal_kernel_release(kernel);
 }
 
 void cases_hal_threads(case_list *list)

@@ -1,7 +1,5 @@
 /* atomic.c: atomic operations of every kind and type, in bindings and in shared memory, with work-
  * items that contend for the same elements and some that are guarded off. */
-#include <stdlib.h>
-
 #include "cases.h"
 #include "cover.h"
 #include "ir/ir_case.h"
@@ -28,7 +26,7 @@ static const char *const kind_names[HAL_IR_ATOMIC_COUNT] = {"add", "min", "max",
 
 /* EXCHANGE and COMPARE_EXCHANGE get operands that all differ, so that each old value tells whose
  * it was. Random bits reach the high half and the sign. */
-static bool fill_outcome(case_run *run, const atomic *tested, outcome *made)
+static void fill_outcome(case_run *run, const atomic *tested, outcome *made)
 {
     random_state random = {run->seed};
     const bool differ = tested->kind >= HAL_IR_ATOMIC_EXCHANGE;
@@ -41,15 +39,11 @@ static bool fill_outcome(case_run *run, const atomic *tested, outcome *made)
     for (size_t i = 0; i < made->slots; i++) {
         made->initial[i] = differ ? 3 : first;
     }
-    return true;
 }
 
 static hal_ir_builder *build(case_run *run, const atomic *tested)
 {
     hal_ir_builder *b = ir_begin(run, "atomic");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id operands = hal_ir_binding(b, "operands", tested->type, HAL_ACCESS_READ);
     const hal_ir_memory_id slots = hal_ir_binding(b, "slots", tested->type, HAL_ACCESS_READ_WRITE);
     const hal_ir_memory_id olds = hal_ir_binding(b, "olds", tested->type, HAL_ACCESS_WRITE);
@@ -81,39 +75,30 @@ static hal_ir_builder *build(case_run *run, const atomic *tested)
     return b;
 }
 
-static bool compute(case_run *run, const atomic *tested, outcome *made)
+static void outcome_compute(case_run *run, const atomic *tested, outcome *made)
 {
     const uint32_t size = hal_type_size(tested->type);
     const size_t longest = made->items > made->slots ? made->items : made->slots;
-    uint8_t *packed = calloc(longest, size);
-    red_zone zones[3] = {0};
-    bool well = packed != NULL;
-    for (size_t i = 0; well && i < made->items; i++) {
+    uint8_t *packed = case_allocate(run, longest, size);
+    red_zone zones[3];
+    for (size_t i = 0; i < made->items; i++) {
         number_store(tested->type, packed, i, made->operands[i]);
     }
-    well = well && zone_create(run, &zones[0], made->items * size, packed);
-    for (size_t i = 0; well && i < made->slots; i++) {
+    zones[0] = zone_create(run, made->items * size, packed);
+    for (size_t i = 0; i < made->slots; i++) {
         number_store(tested->type, packed, i, made->initial[i]);
     }
-    well = well && zone_create(run, &zones[1], made->slots * size, packed) &&
-           zone_create(run, &zones[2], made->items * size, NULL);
-    hal_ir_builder *builder = well ? build(run, tested) : NULL;
-    well = builder != NULL && ir_run(run, builder, GROUPS, zones, 3, NULL, 0);
-    if (well && zone_read(run, &zones[1], packed, "slots")) {
-        for (size_t i = 0; i < made->slots; i++) {
-            made->finals[i] = number_load(tested->type, packed, i);
-        }
+    zones[1] = zone_create(run, made->slots * size, packed);
+    zones[2] = zone_create(run, made->items * size, NULL);
+    ir_run(run, build(run, tested), GROUPS, zones, 3, NULL, 0);
+    zone_read(run, &zones[1], packed, "slots");
+    for (size_t i = 0; i < made->slots; i++) {
+        made->finals[i] = number_load(tested->type, packed, i);
     }
-    if (well && zone_read(run, &zones[2], packed, "old values")) {
-        for (size_t i = 0; i < made->items; i++) {
-            made->olds[i] = number_load(tested->type, packed, i);
-        }
+    zone_read(run, &zones[2], packed, "old values");
+    for (size_t i = 0; i < made->items; i++) {
+        made->olds[i] = number_load(tested->type, packed, i);
     }
-    for (unsigned i = 0; i < 3; i++) {
-        zone_release(&zones[i]);
-    }
-    free(packed);
-    return well && case_is_well(run);
 }
 
 static bool takes_part(size_t item, size_t slot)
@@ -122,7 +107,7 @@ static bool takes_part(size_t item, size_t slot)
 }
 
 /* Exactly one wins; all others see the winner's value. */
-static bool judge_compare(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
+static void judge_compare(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
 {
     size_t winners = 0, wrong = 0;
     for (size_t i = first; i < end; i++) {
@@ -134,13 +119,12 @@ static bool judge_compare(case_run *run, const outcome *made, size_t slot, size_
         wrong +=
             won ? made->finals[slot] != made->operands[i] : made->olds[i] != made->finals[slot];
     }
-    return case_check(run, winners == 1 && wrong == 0,
-                      "slot %zu: %zu winners instead of 1, %zu wrong old values", slot, winners,
-                      wrong);
+    case_check(run, winners == 1 && wrong == 0,
+               "slot %zu: %zu winners instead of 1, %zu wrong old values", slot, winners, wrong);
 }
 
 /* Exchanges form a chain: the initial value and all operands but the final one, each once. */
-static bool judge_chain(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
+static void judge_chain(case_run *run, const outcome *made, size_t slot, size_t first, size_t end)
 {
     uint64_t given = made->initial[slot], taken = made->finals[slot];
     size_t owners = 0;
@@ -151,9 +135,9 @@ static bool judge_chain(case_run *run, const outcome *made, size_t slot, size_t 
             owners += made->finals[slot] == made->operands[i];
         }
     }
-    return case_check(run, owners == 1, "slot %zu ended as 0x%llx, which nobody put there", slot,
-                      (unsigned long long)made->finals[slot]) &&
-           case_check(run, given == taken, "values of slot %zu were lost or given out twice", slot);
+    case_check(run, owners == 1, "slot %zu ended as 0x%llx, which is no work-item's operand", slot,
+               (unsigned long long)made->finals[slot]);
+    case_check(run, given == taken, "values of slot %zu were lost or given out twice", slot);
 }
 
 static uint64_t combine(const atomic *tested, uint64_t old, uint64_t operand)
@@ -165,14 +149,16 @@ static uint64_t combine(const atomic *tested, uint64_t old, uint64_t operand)
 }
 
 /* The work-items [first, end) contend for the slot. */
-static bool judge_slot(case_run *run, const atomic *tested, const outcome *made, size_t slot,
+static void judge_slot(case_run *run, const atomic *tested, const outcome *made, size_t slot,
                        size_t first, size_t end)
 {
     if (tested->kind == HAL_IR_ATOMIC_COMPARE_EXCHANGE) {
-        return judge_compare(run, made, slot, first, end);
+        judge_compare(run, made, slot, first, end);
+        return;
     }
     if (tested->kind == HAL_IR_ATOMIC_EXCHANGE) {
-        return judge_chain(run, made, slot, first, end);
+        judge_chain(run, made, slot, first, end);
+        return;
     }
     uint64_t expected = made->initial[slot];
     size_t initial_seen = 0;
@@ -182,54 +168,40 @@ static bool judge_slot(case_run *run, const atomic *tested, const outcome *made,
             initial_seen += made->olds[i] == made->initial[slot];
         }
     }
-    return case_check(run, made->finals[slot] == expected,
-                      "slot %zu ended as 0x%llx instead of 0x%llx", slot,
-                      (unsigned long long)made->finals[slot], (unsigned long long)expected) &&
-           case_check(run, initial_seen > 0, "nobody got the initial value of slot %zu", slot);
+    case_check(run, made->finals[slot] == expected, "slot %zu ended as 0x%llx instead of 0x%llx",
+               slot, (unsigned long long)made->finals[slot], (unsigned long long)expected);
+    case_check(run, initial_seen > 0, "no work-item got the initial value of slot %zu", slot);
 }
 
-static bool judge(case_run *run, const atomic *tested, const outcome *made)
+static void claim_atomics(case_run *run, hal_type type)
 {
-    const size_t group = ir_group_of(run);
-    for (size_t i = 0; i < made->items; i++) {
-        if (i % 11 == 4 && !case_check(run, made->olds[i] == 0,
-                                       "work-item %zu was guarded off and got 0x%llx instead of 0",
-                                       i, (unsigned long long)made->olds[i])) {
-            return false;
-        }
+    case_claim_arithmetic(run, type);
+    if (hal_type_size(type) == 8) {
+        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
     }
-    for (size_t slot = 0; slot < made->slots; slot++) {
-        const size_t first = tested->shared ? slot / SLOTS * group : 0;
-        const size_t end = tested->shared ? first + group : made->items;
-        if (!judge_slot(run, tested, made, slot, first, end)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static void run_atomic(case_run *run, const void *parameters)
 {
     const atomic *tested = parameters;
-    outcome made = {.items = (size_t)GROUPS * ir_group_of(run),
-                    .slots = tested->shared ? GROUPS * SLOTS : SLOTS};
-    case_claim_arithmetic(run, tested->type);
-    if (hal_type_size(tested->type) == 8) {
-        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
+    const size_t group = ir_group_of(run);
+    outcome made = {.items = GROUPS * group, .slots = tested->shared ? GROUPS * SLOTS : SLOTS};
+    claim_atomics(run, tested->type);
+    made.operands = case_allocate(run, made.items, 8);
+    made.olds = case_allocate(run, made.items, 8);
+    made.initial = case_allocate(run, made.slots, 8);
+    made.finals = case_allocate(run, made.slots, 8);
+    fill_outcome(run, tested, &made);
+    outcome_compute(run, tested, &made);
+    for (size_t i = 0; i < made.items; i++) {
+        case_check(run, i % 11 != 4 || made.olds[i] == 0,
+                   "work-item %zu was guarded off and got 0x%llx instead of 0", i,
+                   (unsigned long long)made.olds[i]);
     }
-    made.operands = calloc(made.items, 8);
-    made.olds = calloc(made.items, 8);
-    made.initial = calloc(made.slots, 8);
-    made.finals = calloc(made.slots, 8);
-    if (made.operands == NULL || made.olds == NULL || made.initial == NULL || made.finals == NULL) {
-        case_fail(run, "the host has no memory");
-    } else if (fill_outcome(run, tested, &made) && compute(run, tested, &made)) {
-        judge(run, tested, &made);
+    for (size_t slot = 0; slot < made.slots; slot++) {
+        const size_t first = tested->shared ? slot / SLOTS * group : 0;
+        judge_slot(run, tested, &made, slot, first, tested->shared ? first + group : made.items);
     }
-    free(made.operands);
-    free(made.olds);
-    free(made.initial);
-    free(made.finals);
 }
 
 /* (2 i + 1) times an odd number: each differs, and bits of all places are set. */
@@ -241,9 +213,6 @@ static uint64_t contending_operand(const atomic *tested, uint32_t item)
 static hal_ir_builder *build_contention(case_run *run, const atomic *tested)
 {
     hal_ir_builder *b = ir_begin(run, "contention");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id slot = hal_ir_binding(b, "slot", tested->type, HAL_ACCESS_READ_WRITE);
     const hal_ir_value odd =
         hal_ir_add(b, hal_ir_mul(b, hal_ir_global_id(b, 0), hal_ir_u32(b, 2)), hal_ir_u32(b, 1));
@@ -261,24 +230,17 @@ static void run_contention(case_run *run, const void *parameters)
     const atomic *tested = parameters;
     const uint32_t items = CROWD * ir_group_of(run);
     uint64_t expected = 0;
-    uint8_t initial[8] = {0}, final[8] = {0};
-    red_zone slot = {0};
-    case_claim_arithmetic(run, tested->type);
-    if (hal_type_size(tested->type) == 8) {
-        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
-    }
+    uint8_t bytes[8] = {0};
+    claim_atomics(run, tested->type);
     for (uint32_t i = 0; i < items; i++) {
         expected = combine(tested, expected, contending_operand(tested, i));
     }
-    hal_ir_builder *b = NULL;
-    if (zone_create(run, &slot, hal_type_size(tested->type), initial) &&
-        (b = build_contention(run, tested)) != NULL && ir_run(run, b, CROWD, &slot, 1, NULL, 0) &&
-        zone_read(run, &slot, final, "the slot")) {
-        const uint64_t actual = number_load(tested->type, final, 0);
-        case_check(run, actual == expected, "the slot ended as 0x%llx instead of 0x%llx",
-                   (unsigned long long)actual, (unsigned long long)expected);
-    }
-    zone_release(&slot);
+    const red_zone slot = zone_create(run, hal_type_size(tested->type), bytes);
+    ir_run(run, build_contention(run, tested), CROWD, &slot, 1, NULL, 0);
+    zone_read(run, &slot, bytes, "the slot");
+    const uint64_t actual = number_load(tested->type, bytes, 0);
+    case_check(run, actual == expected, "the slot ended as 0x%llx instead of 0x%llx",
+               (unsigned long long)actual, (unsigned long long)expected);
 }
 
 void cases_ir_atomic(case_list *list)

@@ -1,24 +1,22 @@
 /* control.c: IF, ELSE, FOR and variables, where work-items of a group go different ways and where
  * they go together. Each case is a kernel and the same thing in C for one work-item. */
-#include <stdlib.h>
-
 #include "cases.h"
 #include "cover.h"
 #include "ir/ir_case.h"
 
 #define GROUPS 4u
-#define POISON 0xfff5fff5u /* what an element holds that nobody writes */
+#define POISON 0xfff5fff5u /* of an element that is not written */
 
-/* What a kernel is built from: x[i] is loaded, a result for out[i] is wanted. */
+/* A kernel in the making: `loaded` is x[i]; its result is stored to out[i]. */
 typedef struct scene {
     hal_ir_builder *b;
     hal_ir_memory_id x, out;
     hal_ir_value i, loaded, items;
 } scene;
 
-/* Gives the value to store, HAL_IR_NONE when the kernel stores for itself. */
+/* Returns the value to store, HAL_IR_NONE when it has stored. */
 typedef hal_ir_value (*build_function)(const scene *s);
-/* What ends up in out[i]. */
+/* The final value of out[i]. */
 typedef uint32_t (*expect_function)(const uint32_t *x, uint32_t i, uint32_t items);
 
 typedef struct control_case {
@@ -181,8 +179,8 @@ static uint32_t expect_store_in_branch(const uint32_t *x, uint32_t i, uint32_t i
     return (x[i] & 1) != 0 ? x[i] : (x[i] & 2) != 0 ? i : POISON;
 }
 
-/* A branch that nobody takes must not divide, load or store. */
-static hal_ir_value build_nobody(const scene *s)
+/* A branch that no work-item takes must not divide, load or store. */
+static hal_ir_value build_not_taken(const scene *s)
 {
     const hal_ir_value v = hal_ir_var(s->b, s->loaded);
     hal_ir_if(s->b, hal_ir_lt(s->b, s->i, u32(s, 0)));
@@ -192,13 +190,13 @@ static hal_ir_value build_nobody(const scene *s)
     return hal_ir_get(s->b, v);
 }
 
-static uint32_t expect_nobody(const uint32_t *x, uint32_t i, uint32_t items)
+static uint32_t expect_not_taken(const uint32_t *x, uint32_t i, uint32_t items)
 {
     return x[i];
 }
 
-/* A guard inside a branch: an access takes place only where both hold. Elsewhere the place lies far
- * outside. */
+/* A guard inside a branch: an access takes place only where both hold. Elsewhere the index is out
+ * of bounds. */
 static hal_ir_value build_guard_in_branch(const scene *s)
 {
     const hal_ir_value guard = bit(s, 1);
@@ -231,7 +229,7 @@ static uint32_t expect_guarded_atomic_in_branch(const uint32_t *x, uint32_t i, u
     return (x[i] & 3) == 3 ? x[i] + 7 : x[i];
 }
 
-/* The same in shared memory, where nobody's memory lies outside. */
+/* The same in shared memory, without an index out of bounds. */
 static hal_ir_value build_guard_in_shared_branch(const scene *s)
 {
     const hal_ir_memory_id tile = hal_ir_shared(s->b, "tile", HAL_TYPE_U32, IR_GROUP);
@@ -515,7 +513,7 @@ static const control_case control_cases[] = {
     {"if_nested", build_nested, expect_nested, HAL_TYPE_NONE, true},
     {"if_deep", build_deep, expect_deep, HAL_TYPE_NONE, false},
     {"if_store", build_store_in_branch, expect_store_in_branch, HAL_TYPE_NONE, true},
-    {"if_nobody", build_nobody, expect_nobody, HAL_TYPE_NONE, false},
+    {"if_nobody", build_not_taken, expect_not_taken, HAL_TYPE_NONE, false},
     {"guard_in_branch", build_guard_in_branch, expect_guard_in_branch, HAL_TYPE_NONE, false},
     {"guarded_atomic_in_branch", build_guarded_atomic_in_branch, expect_guarded_atomic_in_branch,
      HAL_TYPE_NONE, false},
@@ -538,37 +536,29 @@ static void run_control(case_run *run, const void *parameters)
 {
     const control_case *tested = parameters;
     const uint32_t items = GROUPS * ir_group_of(run);
-    uint32_t *x = calloc(items, sizeof *x), *expected = calloc(items, sizeof *expected);
-    red_zone zones[2] = {0};
+    uint32_t *x = case_allocate(run, items, 4), *expected = case_allocate(run, items, 4);
     random_state random = {run->seed};
-    for (uint32_t i = 0; x != NULL && i < items; i++) {
+    for (uint32_t i = 0; i < items; i++) {
         x[i] = (uint32_t)random_next(&random);
     }
-    hal_ir_builder *b = NULL;
-    if (x != NULL && expected != NULL && zone_create(run, &zones[0], items * sizeof *x, x) &&
-        zone_create(run, &zones[1], items * sizeof *x, NULL) &&
-        (b = ir_begin(run, "control")) != NULL) {
-        scene s = {.b = b};
-        s.x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-        s.out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-        s.items = hal_ir_scalar_value(b, "items", HAL_TYPE_U32);
-        s.i = hal_ir_global_id(b, 0);
-        s.loaded = hal_ir_load(b, s.x, s.i);
-        const hal_ir_value result = tested->build(&s);
-        if (result != HAL_IR_NONE) {
-            hal_ir_store(b, s.out, s.i, result);
-        }
-        for (uint32_t i = 0; i < items; i++) {
-            expected[i] = tested->expect(x, i, items);
-        }
-        if (ir_run(run, b, GROUPS, zones, 2, &items, sizeof items)) {
-            ir_check(run, &zones[1], HAL_TYPE_U32, expected, items, "result");
-        }
+    for (uint32_t i = 0; i < items; i++) {
+        expected[i] = tested->expect(x, i, items);
     }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    const red_zone zones[2] = {zone_create(run, 4ull * items, x),
+                               zone_create(run, 4ull * items, NULL)};
+    hal_ir_builder *b = ir_begin(run, "control");
+    scene s = {.b = b};
+    s.x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    s.out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    s.items = hal_ir_scalar_value(b, "items", HAL_TYPE_U32);
+    s.i = hal_ir_global_id(b, 0);
+    s.loaded = hal_ir_load(b, s.x, s.i);
+    const hal_ir_value result = tested->build(&s);
+    if (result != HAL_IR_NONE) {
+        hal_ir_store(b, s.out, s.i, result);
+    }
+    ir_run(run, b, GROUPS, zones, 2, &items, sizeof items);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, items, "result");
 }
 
 /* A variable of each type begins as x, becomes y for some work-items, x again for some of those. */
@@ -577,42 +567,32 @@ static void run_variable(case_run *run, const void *parameters)
     const hal_type type = *(const hal_type *)parameters;
     const uint32_t items = GROUPS * ir_group_of(run), size = hal_type_size(type);
     case_claim_arithmetic(run, type);
-    uint8_t *x = calloc(items, 8), *y = calloc(items, 8), *expected = calloc(items, 8);
-    red_zone zones[3] = {0};
+    uint8_t *x = case_allocate(run, items, 8), *y = case_allocate(run, items, 8);
+    uint8_t *expected = case_allocate(run, items, 8);
     random_state random = {run->seed};
-    for (uint32_t i = 0; x != NULL && y != NULL && expected != NULL && i < items; i++) {
+    for (uint32_t i = 0; i < items; i++) {
         number_store(type, x, i, random_bits(&random, type));
         number_store(type, y, i, random_bits(&random, type));
         number_store(type, expected, i, number_load(type, i % 3 == 1 && i % 5 != 2 ? y : x, i));
     }
-    hal_ir_builder *b = NULL;
-    if (expected != NULL && zone_create(run, &zones[0], items * size, x) &&
-        zone_create(run, &zones[1], items * size, y) &&
-        zone_create(run, &zones[2], items * size, NULL) &&
-        (b = ir_begin(run, "variable")) != NULL) {
-        const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
-        const hal_ir_memory_id other = hal_ir_binding(b, "y", type, HAL_ACCESS_READ);
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
-        const hal_ir_value i = hal_ir_global_id(b, 0);
-        const hal_ir_value v = hal_ir_var(b, hal_ir_load(b, in, i));
-        hal_ir_if(b, hal_ir_eq(b, hal_ir_rem(b, i, hal_ir_u32(b, 3)), hal_ir_u32(b, 1)));
-        const hal_ir_value before = hal_ir_get(b, v);
-        hal_ir_set(b, v, hal_ir_load(b, other, i));
-        hal_ir_if(b, hal_ir_eq(b, hal_ir_rem(b, i, hal_ir_u32(b, 5)), hal_ir_u32(b, 2)));
-        hal_ir_set(b, v, before);
-        hal_ir_end(b);
-        hal_ir_end(b);
-        hal_ir_store(b, out, i, hal_ir_get(b, v));
-        if (ir_run(run, b, GROUPS, zones, 3, NULL, 0)) {
-            ir_check(run, &zones[2], type, expected, items, "result");
-        }
-    }
-    for (unsigned i = 0; i < 3; i++) {
-        zone_release(&zones[i]);
-    }
-    free(x);
-    free(y);
-    free(expected);
+    const red_zone zones[3] = {zone_create(run, items * size, x), zone_create(run, items * size, y),
+                               zone_create(run, items * size, NULL)};
+    hal_ir_builder *b = ir_begin(run, "variable");
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id other = hal_ir_binding(b, "y", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value v = hal_ir_var(b, hal_ir_load(b, in, i));
+    hal_ir_if(b, hal_ir_eq(b, hal_ir_rem(b, i, hal_ir_u32(b, 3)), hal_ir_u32(b, 1)));
+    const hal_ir_value before = hal_ir_get(b, v);
+    hal_ir_set(b, v, hal_ir_load(b, other, i));
+    hal_ir_if(b, hal_ir_eq(b, hal_ir_rem(b, i, hal_ir_u32(b, 5)), hal_ir_u32(b, 2)));
+    hal_ir_set(b, v, before);
+    hal_ir_end(b);
+    hal_ir_end(b);
+    hal_ir_store(b, out, i, hal_ir_get(b, v));
+    ir_run(run, b, GROUPS, zones, 3, NULL, 0);
+    ir_check(run, &zones[2], type, expected, items, "result");
 }
 
 void cases_ir_control(case_list *list)

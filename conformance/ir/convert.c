@@ -1,7 +1,6 @@
 /* convert.c: CAST and BITCAST between all value types, NARROW to all storage types, PACK and
  * EXTRACT of all widths. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "cover.h"
@@ -14,6 +13,7 @@ typedef struct conversion {
     uint32_t opcode;
     hal_type from;
     hal_type to; /* of a NARROW: the storage type */
+    hal_type result;
 } conversion;
 
 typedef struct packing {
@@ -50,20 +50,15 @@ static void fill_inputs(case_run *run, const conversion *tested, void *x, void *
             result = number_widen(tested->to, number_narrow(tested->to, bits));
         }
         number_store(tested->from, x, i, bits);
-        number_store(tested->opcode == HAL_IR_NARROW ? tested->from : tested->to, expected, i,
-                     result);
+        number_store(tested->result, expected, i, result);
     }
 }
 
 static hal_ir_builder *build_conversion(case_run *run, const conversion *tested)
 {
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
     hal_ir_builder *b = ir_begin(run, "convert");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->from, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", result, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->result, HAL_ACCESS_WRITE);
     const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
     const hal_ir_value i = hal_ir_global_id(b, 0);
     const hal_ir_value guard = hal_ir_lt(b, i, count);
@@ -80,75 +75,55 @@ static hal_ir_builder *build_conversion(case_run *run, const conversion *tested)
     return b;
 }
 
-static bool convert_on_device(case_run *run, const conversion *tested, const void *x, void *results,
-                              size_t count)
-{
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
-    const uint32_t group = ir_group_of(run), elements = (uint32_t)count;
-    red_zone zones[2] = {0};
-    bool well = zone_create(run, &zones[0], count * hal_type_size(tested->from), x) &&
-                zone_create(run, &zones[1], count * hal_type_size(result), NULL);
-    hal_ir_builder *builder = well ? build_conversion(run, tested) : NULL;
-    well = builder != NULL &&
-           ir_run(run, builder, (elements + group - 1) / group, zones, 2, &elements,
-                  sizeof elements) &&
-           zone_read(run, &zones[1], results, "result");
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    return well;
-}
-
-/* Where denormals are not claimed, what is one before or after is not judged. */
+/* Where denormals are not claimed, a denormal operand or result is not judged. */
 static bool is_excused(const case_run *run, const conversion *tested, uint64_t input,
                        uint64_t expected)
 {
     if ((run->info->exactness & HAL_EXACT_DENORMALS) != 0 || tested->opcode == HAL_IR_BITCAST) {
         return false;
     }
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
     const double smallest = 0x1p-126;
     const double x = hal_type_is_float(tested->from) ? number_value(tested->from, input) : 1.0;
-    const double y = hal_type_is_float(result) ? number_value(result, expected) : 1.0;
+    const double y =
+        hal_type_is_float(tested->result) ? number_value(tested->result, expected) : 1.0;
     return (x != 0.0 && fabs(x) < smallest) || (y != 0.0 && fabs(y) < smallest);
 }
 
 static void run_conversion(case_run *run, const void *parameters)
 {
     const conversion *tested = parameters;
-    const hal_type result = tested->opcode == HAL_IR_NARROW ? tested->from : tested->to;
+    const hal_type result = tested->result;
     const uint64_t *corners;
-    const size_t count = ir_corners(tested->from, &corners) + RANDOM_ELEMENTS;
+    const uint32_t count = (uint32_t)ir_corners(tested->from, &corners) + RANDOM_ELEMENTS;
+    const uint32_t group = ir_group_of(run);
     case_claim_arithmetic(run, tested->from);
     case_claim_arithmetic(run, result);
-    void *x = calloc(count, 8), *expected = calloc(count, 8), *results = calloc(count, 8);
-    if (x == NULL || expected == NULL || results == NULL) {
-        case_fail(run, "the host has no memory");
-    } else {
-        fill_inputs(run, tested, x, expected, count);
-        if (convert_on_device(run, tested, x, results, count)) {
-            for (size_t i = 0; i < count; i++) {
-                if (is_excused(run, tested, number_load(tested->from, x, i),
-                               number_load(result, expected, i))) {
-                    number_store(result, expected, i, number_load(result, results, i));
-                }
-            }
-            comparison found;
-            if (!compare_bits(result, results, expected, count, true, &found)) {
-                char text[512];
-                comparison_text(&found, text, sizeof text);
-                case_fail(run, "%s; of 0x%llx", text,
-                          (unsigned long long)number_load(tested->from, x, found.worst_index));
-            }
+    void *x = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
+    void *results = case_allocate(run, count, 8);
+    fill_inputs(run, tested, x, expected, count);
+    const red_zone zones[2] = {zone_create(run, (size_t)count * hal_type_size(tested->from), x),
+                               zone_create(run, (size_t)count * hal_type_size(result), NULL)};
+    ir_run(run, build_conversion(run, tested), (count + group - 1) / group, zones, 2, &count,
+           sizeof count);
+    zone_read(run, &zones[1], results, "result");
+    for (size_t i = 0; i < count; i++) {
+        if (is_excused(run, tested, number_load(tested->from, x, i),
+                       number_load(result, expected, i))) {
+            number_store(result, expected, i, number_load(result, results, i));
         }
     }
-    free(x);
-    free(expected);
-    free(results);
+    comparison found;
+    if (!compare_bits(result, results, expected, count, true, &found)) {
+        char text[512];
+        comparison_text(&found, text, sizeof text);
+        case_fail(run, "%s; of 0x%llx", text,
+                  (unsigned long long)number_load(tested->from, x, found.worst_index));
+    }
 }
 
 static void add_conversion(case_list *list, uint32_t opcode, hal_type from, hal_type to)
 {
-    const conversion tested = {opcode, from, to};
+    const conversion tested = {opcode, from, to, opcode == HAL_IR_NARROW ? from : to};
     case_add(list, run_conversion, &tested, sizeof tested, "ir/%s(from=%s,to=%s,seed=%llu)",
              hal_ir_opcode_name(opcode), hal_type_name(from), hal_type_name(to),
              (unsigned long long)list->seed);
@@ -164,9 +139,6 @@ static hal_ir_builder *build_packing(case_run *run, const packing *tested)
 {
     const uint32_t width = tested->width;
     hal_ir_builder *b = ir_begin(run, "packing");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id in = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
     const hal_ir_value vectors = hal_ir_scalar_value(b, "vectors", HAL_TYPE_U32);
@@ -197,31 +169,20 @@ static void run_packing(case_run *run, const void *parameters)
     const uint32_t size = hal_type_size(tested->type), group = ir_group_of(run);
     const uint32_t vectors = PACKED;
     case_claim_arithmetic(run, tested->type);
-    uint64_t *x = calloc(count, 8), *expected = calloc(count, 8);
-    red_zone zones[2] = {0};
-    if (x == NULL || expected == NULL) {
-        case_fail(run, "the host has no memory");
-    } else {
-        random_state random = {run->seed};
-        for (size_t i = 0; i < count; i++) {
-            const size_t mirrored =
-                i / tested->width * tested->width + tested->width - 1 - i % tested->width;
-            const uint64_t bits = random_bits(&random, tested->type);
-            number_store(tested->type, x, i, bits);
-            number_store(tested->type, expected, mirrored, bits);
-        }
-        bool well = zone_create(run, &zones[0], count * size, x) &&
-                    zone_create(run, &zones[1], count * size, NULL);
-        hal_ir_builder *builder = well ? build_packing(run, tested) : NULL;
-        if (builder != NULL && ir_run(run, builder, (vectors + group - 1) / group, zones, 2,
-                                      &vectors, sizeof vectors)) {
-            ir_check(run, &zones[1], tested->type, expected, count, "result");
-        }
+    uint64_t *x = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
+    random_state random = {run->seed};
+    for (size_t i = 0; i < count; i++) {
+        const size_t mirrored =
+            i / tested->width * tested->width + tested->width - 1 - i % tested->width;
+        const uint64_t bits = random_bits(&random, tested->type);
+        number_store(tested->type, x, i, bits);
+        number_store(tested->type, expected, mirrored, bits);
     }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    const red_zone zones[2] = {zone_create(run, count * size, x),
+                               zone_create(run, count * size, NULL)};
+    ir_run(run, build_packing(run, tested), (vectors + group - 1) / group, zones, 2, &vectors,
+           sizeof vectors);
+    ir_check(run, &zones[1], tested->type, expected, count, "result");
 }
 
 void cases_ir_convert(case_list *list)

@@ -2,7 +2,6 @@
  * corner values, then on random ones, with a tail that fills no group. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "cover.h"
@@ -61,27 +60,23 @@ static void fill_element(random_state *random, const elementwise *tested, elemen
     }
 }
 
-static bool make_elements(case_run *run, const elementwise *tested, elements *made)
+static elements elements_create(case_run *run, const elementwise *tested)
 {
     const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
     const bool selects = tested->opcode == HAL_IR_SELECT;
     const size_t corners = corner_count(tested);
-    made->count = corners + RANDOM_ELEMENTS;
-    made->result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type;
+    elements made = {.count = corners + RANDOM_ELEMENTS,
+                     .result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type};
     for (unsigned i = 0; i < 3; i++) {
-        made->input_types[i] = i == 0 && selects ? (hal_type)HAL_TYPE_BOOL : tested->type;
-        made->inputs[i] = calloc(made->count, 8);
+        made.input_types[i] = i == 0 && selects ? (hal_type)HAL_TYPE_BOOL : tested->type;
+        made.inputs[i] = case_allocate(run, made.count, 8);
     }
-    made->results = calloc(made->count, 8);
-    if (made->inputs[0] == NULL || made->inputs[1] == NULL || made->inputs[2] == NULL ||
-        made->results == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    made.results = case_allocate(run, made.count, 8);
     random_state random = {run->seed};
-    for (size_t i = 0; i < made->count; i++) {
-        fill_element(&random, tested, made, i, corners);
+    for (size_t i = 0; i < made.count; i++) {
+        fill_element(&random, tested, &made, i, corners);
     }
-    return true;
+    return made;
 }
 
 static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made)
@@ -89,9 +84,6 @@ static hal_ir_builder *build(case_run *run, const elementwise *tested, const ele
     static const char *const names[3] = {"x", "y", "z"};
     const unsigned operands = cover_operands_of(tested->opcode);
     hal_ir_builder *b = ir_begin(run, "elementwise");
-    if (b == NULL) {
-        return NULL;
-    }
     hal_ir_memory_id inputs[3];
     hal_ir_value values[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
     for (unsigned i = 0; i < operands; i++) {
@@ -119,29 +111,20 @@ static hal_ir_builder *build(case_run *run, const elementwise *tested, const ele
     return b;
 }
 
-static bool compute(case_run *run, const elementwise *tested, elements *made)
+static void elements_compute(case_run *run, const elementwise *tested, const elements *made)
 {
     const unsigned operands = cover_operands_of(tested->opcode);
     const uint32_t group = ir_group_of(run);
     const uint32_t count = (uint32_t)made->count;
-    red_zone zones[4] = {0};
-    bool well = true;
-    for (unsigned i = 0; i < operands && well; i++) {
-        well = zone_create(run, &zones[i], made->count * hal_type_size(made->input_types[i]),
-                           made->inputs[i]);
+    red_zone zones[4];
+    for (unsigned i = 0; i < operands; i++) {
+        zones[i] =
+            zone_create(run, made->count * hal_type_size(made->input_types[i]), made->inputs[i]);
     }
-    const red_zone *result = &zones[operands];
-    well = well &&
-           zone_create(run, &zones[operands], made->count * hal_type_size(made->result_type), NULL);
-    hal_ir_builder *builder = well ? build(run, tested, made) : NULL;
-    well = builder != NULL &&
-           ir_run(run, builder, (count + group - 1) / group, zones, operands + 1, &count,
-                  sizeof count) &&
-           zone_read(run, result, made->results, "result");
-    for (unsigned i = 0; i < 4; i++) {
-        zone_release(&zones[i]);
-    }
-    return well;
+    zones[operands] = zone_create(run, made->count * hal_type_size(made->result_type), NULL);
+    ir_run(run, build(run, tested, made), (count + group - 1) / group, zones, operands + 1, &count,
+           sizeof count);
+    zone_read(run, &zones[operands], made->results, "result");
 }
 
 static long double real_result(const elementwise *tested, const uint64_t operands[3])
@@ -196,12 +179,9 @@ static void report(case_run *run, const elementwise *tested, const elements *mad
     case_fail(run, "%s; operands %s", text, operands);
 }
 
-static bool judge_ulps(case_run *run, const elementwise *tested, const elements *made, double bound)
+static void judge_ulps(case_run *run, const elementwise *tested, const elements *made, double bound)
 {
-    long double *expected = calloc(made->count, sizeof *expected);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    long double *expected = case_allocate(run, made->count, sizeof *expected);
     for (size_t i = 0; i < made->count; i++) {
         uint64_t operands[3];
         for (unsigned k = 0; k < 3; k++) {
@@ -214,23 +194,17 @@ static bool judge_ulps(case_run *run, const elementwise *tested, const elements 
         }
     }
     comparison found;
-    bool well = compare_ulps(tested->type, made->results, expected, made->count, bound, &found);
-    if (!well) {
+    if (!compare_ulps(tested->type, made->results, expected, made->count, bound, &found)) {
         report(run, tested, made, &found);
     }
-    free(expected);
-    return well;
 }
 
-static bool judge_bits(case_run *run, const elementwise *tested, const elements *made)
+static void judge_bits(case_run *run, const elementwise *tested, const elements *made)
 {
     /* The sign of a NaN counts only where the result is an operand's bits. */
     const bool moves = tested->opcode == HAL_IR_NEG || tested->opcode == HAL_IR_ABS ||
                        tested->opcode == HAL_IR_SELECT;
-    void *expected = calloc(made->count, 8);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    void *expected = case_allocate(run, made->count, 8);
     for (size_t i = 0; i < made->count; i++) {
         uint64_t operands[3];
         for (unsigned k = 0; k < 3; k++) {
@@ -248,53 +222,33 @@ static bool judge_bits(case_run *run, const elementwise *tested, const elements 
         }
     }
     comparison found;
-    bool well =
-        compare_bits(made->result_type, made->results, expected, made->count, !moves, &found);
-    if (!well) {
+    if (!compare_bits(made->result_type, made->results, expected, made->count, !moves, &found)) {
         report(run, tested, made, &found);
     }
-    free(expected);
-    return well;
-}
-
-static bool judge(case_run *run, const elementwise *tested, const elements *made)
-{
-    const uint32_t exactness = run->info->exactness;
-    if (hal_ir_is_math(tested->opcode)) {
-        const uint32_t all =
-            HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
-        return judge_ulps(run, tested, made, ir_math_bound(tested->opcode)) &&
-               ((exactness & all) != all || judge_bits(run, tested, made));
-    }
-    if (hal_type_is_float(tested->type)) {
-        if (tested->opcode == HAL_IR_DIV && (exactness & HAL_EXACT_DIVIDE) == 0) {
-            return judge_ulps(run, tested, made, 2.5);
-        }
-        if (tested->opcode == HAL_IR_SQRT && (exactness & HAL_EXACT_SQRT) == 0) {
-            return judge_ulps(run, tested, made, 3.0);
-        }
-    }
-    return judge_bits(run, tested, made);
-}
-
-static void free_elements(elements *made)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        free(made->inputs[i]);
-    }
-    free(made->results);
 }
 
 static void run_elementwise(case_run *run, const void *parameters)
 {
     const elementwise *tested = parameters;
+    const uint32_t exactness = run->info->exactness;
+    const uint32_t all = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+    const bool is_math = hal_ir_is_math(tested->opcode);
     case_claim_arithmetic(run, tested->type);
     case_claim_storage(run, tested->type);
-    elements made = {0};
-    if (make_elements(run, tested, &made) && compute(run, tested, &made)) {
-        judge(run, tested, &made);
+    const elements made = elements_create(run, tested);
+    elements_compute(run, tested, &made);
+    if (is_math) {
+        judge_ulps(run, tested, &made, ir_math_bound(tested->opcode));
     }
-    free_elements(&made);
+    if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_DIV &&
+        (exactness & HAL_EXACT_DIVIDE) == 0) {
+        judge_ulps(run, tested, &made, 2.5);
+    } else if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_SQRT &&
+               (exactness & HAL_EXACT_SQRT) == 0) {
+        judge_ulps(run, tested, &made, 3.0);
+    } else if (!is_math || (exactness & all) == all) {
+        judge_bits(run, tested, &made);
+    }
 }
 
 void cases_ir_elementwise(case_list *list)

@@ -1,6 +1,5 @@
 /* ids.c: constants, scalars and the ids of work-items, groups and lanes. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -15,6 +14,32 @@ typedef struct id_case {
     uint32_t grid[3];
 } id_case;
 
+static hal_ir_value constant_of(hal_ir_builder *b, hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        return hal_ir_bool(b, bits != 0);
+    case HAL_TYPE_I32:
+        return hal_ir_i32(b, (int32_t)number_signed(type, bits));
+    case HAL_TYPE_U32:
+        return hal_ir_u32(b, (uint32_t)bits);
+    case HAL_TYPE_I64:
+        return hal_ir_i64(b, number_signed(type, bits));
+    case HAL_TYPE_U64:
+        return hal_ir_u64(b, bits);
+    case HAL_TYPE_F32:
+        return hal_ir_f32(b, number_f32(bits));
+    default:
+        return hal_ir_f64(b, number_f64(bits));
+    }
+}
+
+/* Whether the work-item is the first of its group. */
+static hal_ir_value is_first(hal_ir_builder *b)
+{
+    return hal_ir_eq(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, 0));
+}
+
 /* Every corner value as a constant of the kernel; one work-item stores them all. */
 static void run_constants(case_run *run, const void *parameters)
 {
@@ -23,44 +48,17 @@ static void run_constants(case_run *run, const void *parameters)
     const size_t count = ir_corners(type, &corners);
     uint64_t expected[64];
     case_claim_arithmetic(run, type);
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    if (zone_create(run, &zones[0], count * hal_type_size(type), NULL) &&
-        (b = ir_begin(run, "constants")) != NULL) {
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
-        const hal_ir_value first = hal_ir_eq(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, 0));
-        for (size_t i = 0; i < count; i++) {
-            hal_ir_value constant;
-            switch (type) {
-            case HAL_TYPE_BOOL:
-                constant = hal_ir_bool(b, corners[i] != 0);
-                break;
-            case HAL_TYPE_I32:
-                constant = hal_ir_i32(b, (int32_t)number_signed(type, corners[i]));
-                break;
-            case HAL_TYPE_U32:
-                constant = hal_ir_u32(b, (uint32_t)corners[i]);
-                break;
-            case HAL_TYPE_I64:
-                constant = hal_ir_i64(b, number_signed(type, corners[i]));
-                break;
-            case HAL_TYPE_U64:
-                constant = hal_ir_u64(b, corners[i]);
-                break;
-            case HAL_TYPE_F32:
-                constant = hal_ir_f32(b, number_f32(corners[i]));
-                break;
-            default:
-                constant = hal_ir_f64(b, number_f64(corners[i]));
-            }
-            hal_ir_store_wide(b, out, hal_ir_u32(b, 0), (int32_t)i, first, constant);
-            number_store(type, expected, i, corners[i]);
-        }
-        if (ir_run(run, b, 1, zones, 1, NULL, 0)) {
-            ir_check(run, &zones[0], type, expected, count, "constants");
-        }
+    const red_zone zone = zone_create(run, count * hal_type_size(type), NULL);
+    hal_ir_builder *b = ir_begin(run, "constants");
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_value first = is_first(b);
+    for (size_t i = 0; i < count; i++) {
+        hal_ir_store_wide(b, out, hal_ir_u32(b, 0), (int32_t)i, first,
+                          constant_of(b, type, corners[i]));
+        number_store(type, expected, i, corners[i]);
     }
-    zone_release(&zones[0]);
+    ir_run(run, b, 1, &zone, 1, NULL, 0);
+    ir_check(run, &zone, type, expected, count, "constants");
 }
 
 /* A scalar after one of 4 bytes, so that the layout's padding counts. */
@@ -70,31 +68,23 @@ static void run_scalar(case_run *run, const void *parameters)
     const uint32_t size = hal_type_size(type);
     const uint64_t *corners;
     const size_t count = ir_corners(type, &corners);
+    uint64_t expected[64];
     case_claim_arithmetic(run, type);
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    hal_kernel *kernel = NULL;
-    if (zone_create(run, &zones[0], count * size, NULL) && (b = ir_begin(run, "scalar")) != NULL) {
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
-        const hal_ir_value place = hal_ir_scalar_value(b, "place", HAL_TYPE_U32);
-        const hal_ir_value value = hal_ir_scalar_value(b, "value", type);
-        hal_ir_store_wide(b, out, place, 0,
-                          hal_ir_eq(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, 0)), value);
-        uint64_t expected[64];
-        bool well = ir_finish(run, b, &kernel);
-        for (size_t i = 0; i < count && well; i++) {
-            uint8_t block[16] = {0};
-            number_store(HAL_TYPE_U32, block, 0, i);
-            number_store(type, block + size, 0, corners[i]);
-            number_store(type, expected, i, corners[i]);
-            well = ir_dispatch(run, kernel, 1, zones, 1, block, 2 * size);
-        }
-        if (well) {
-            ir_check(run, &zones[0], type, expected, count, "scalars");
-        }
+    const red_zone zone = zone_create(run, count * size, NULL);
+    hal_ir_builder *b = ir_begin(run, "scalar");
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_value place = hal_ir_scalar_value(b, "place", HAL_TYPE_U32);
+    const hal_ir_value value = hal_ir_scalar_value(b, "value", type);
+    hal_ir_store_wide(b, out, place, 0, is_first(b), value);
+    hal_kernel *kernel = case_kernel(run, b);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t block[16] = {0};
+        number_store(HAL_TYPE_U32, block, 0, i);
+        number_store(type, block + size, 0, corners[i]);
+        number_store(type, expected, i, corners[i]);
+        ir_dispatch(run, kernel, 1, &zone, 1, block, 2 * size);
     }
-    hal_kernel_release(kernel);
-    zone_release(&zones[0]);
+    ir_check(run, &zone, type, expected, count, "scalars");
 }
 
 static void run_scalar_block(case_run *run, const void *parameters)
@@ -103,26 +93,21 @@ static void run_scalar_block(case_run *run, const void *parameters)
     enum { SCALARS = HAL_IR_MAX_SCALAR_BYTES / 4 };
     uint32_t values[SCALARS];
     random_state random = {run->seed};
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    if (zone_create(run, &zones[0], sizeof values, NULL) && (b = ir_begin(run, "block")) != NULL) {
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        const hal_ir_value first = hal_ir_eq(b, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, 0));
-        for (uint32_t i = 0; i < SCALARS; i++) {
-            char name[16];
-            snprintf(name, sizeof name, "s%u", i);
-            const hal_type type = types[i % 3];
-            values[i] = (uint32_t)random_bits(&random, type);
-            const hal_ir_value scalar = hal_ir_scalar_value(b, name, type);
-            hal_ir_store_wide(b, out, hal_ir_u32(b, 0), (int32_t)i, first,
-                              type == HAL_TYPE_U32 ? scalar
-                                                   : hal_ir_bitcast(b, HAL_TYPE_U32, scalar));
-        }
-        if (ir_run(run, b, 1, zones, 1, values, sizeof values)) {
-            ir_check(run, &zones[0], HAL_TYPE_U32, values, SCALARS, "scalars");
-        }
+    const red_zone zone = zone_create(run, sizeof values, NULL);
+    hal_ir_builder *b = ir_begin(run, "block");
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value first = is_first(b);
+    for (uint32_t i = 0; i < SCALARS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%u", i);
+        const hal_type type = types[i % 3];
+        values[i] = (uint32_t)random_bits(&random, type);
+        const hal_ir_value scalar = hal_ir_scalar_value(b, name, type);
+        hal_ir_store_wide(b, out, hal_ir_u32(b, 0), (int32_t)i, first,
+                          type == HAL_TYPE_U32 ? scalar : hal_ir_bitcast(b, HAL_TYPE_U32, scalar));
     }
-    zone_release(&zones[0]);
+    ir_run(run, b, 1, &zone, 1, values, sizeof values);
+    ir_check(run, &zone, HAL_TYPE_U32, values, SCALARS, "scalars");
 }
 
 static bool shape_fits(const case_run *run, const uint32_t size[3])
@@ -155,46 +140,33 @@ static void run_ids(case_run *run, const void *parameters)
     const uint32_t items = group_items * grid[0] * grid[1] * grid[2];
     if (!shape_fits(run, size)) {
         case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
-        return;
     }
-    uint32_t *expected = calloc(items, sizeof *expected);
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    hal_kernel *kernel = NULL;
-    if (expected != NULL && zone_create(run, &zones[0], items * sizeof *expected, NULL) &&
-        (b = ir_begin(run, "ids")) != NULL) {
-        hal_ir_group_size(b, size[0], size[1], size[2]);
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        /* The place from what C would count: x fastest, in the group and in the grid. */
-        hal_ir_value place = hal_ir_u32(b, 0);
-        for (uint32_t d = 3; d-- > 0;) {
-            place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, grid[d])),
-                               hal_ir_id(b, HAL_IR_GROUP_ID, d));
-        }
-        for (uint32_t d = 3; d-- > 0;) {
-            place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, size[d])),
-                               hal_ir_id(b, HAL_IR_LOCAL_ID, d));
-        }
-        hal_ir_store(b, out, place, hal_ir_id(b, tested->opcode, tested->dimension));
-        for (uint32_t i = 0; i < items; i++) {
-            const uint32_t in = i % group_items, at = i / group_items;
-            const uint32_t local[3] = {in % size[0], in / size[0] % size[1],
-                                       in / size[0] / size[1]};
-            const uint32_t group[3] = {at % grid[0], at / grid[0] % grid[1],
-                                       at / grid[0] / grid[1]};
-            expected[i] =
-                (uint32_t)expected_id(tested->opcode, tested->dimension, local, group, grid);
-        }
-        hal_range range = zone_range(&zones[0]);
-        if (ir_finish(run, b, &kernel) &&
-            case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &range, 1, NULL, 0),
-                    "hal_queue_dispatch")) {
-            ir_check(run, &zones[0], HAL_TYPE_U32, expected, items, "ids");
-        }
+    uint32_t *expected = case_allocate(run, items, sizeof *expected);
+    for (uint32_t i = 0; i < items; i++) {
+        const uint32_t in = i % group_items, at = i / group_items;
+        const uint32_t local[3] = {in % size[0], in / size[0] % size[1], in / size[0] / size[1]};
+        const uint32_t group[3] = {at % grid[0], at / grid[0] % grid[1], at / grid[0] / grid[1]};
+        expected[i] = (uint32_t)expected_id(tested->opcode, tested->dimension, local, group, grid);
     }
-    hal_kernel_release(kernel);
-    zone_release(&zones[0]);
-    free(expected);
+    const red_zone zone = zone_create(run, items * sizeof *expected, NULL);
+    const hal_range range = zone_range(&zone);
+    hal_ir_builder *b = ir_begin(run, "ids");
+    hal_ir_group_size(b, size[0], size[1], size[2]);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    /* The place from what C would count: x fastest, in the group and in the grid. */
+    hal_ir_value place = hal_ir_u32(b, 0);
+    for (uint32_t d = 3; d-- > 0;) {
+        place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, grid[d])),
+                           hal_ir_id(b, HAL_IR_GROUP_ID, d));
+    }
+    for (uint32_t d = 3; d-- > 0;) {
+        place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, size[d])),
+                           hal_ir_id(b, HAL_IR_LOCAL_ID, d));
+    }
+    hal_ir_store(b, out, place, hal_ir_id(b, tested->opcode, tested->dimension));
+    case_ok(run, hal_queue_dispatch(run->queue, case_kernel(run, b), grid, &range, 1, NULL, 0),
+            "hal_queue_dispatch");
+    ir_check(run, &zone, HAL_TYPE_U32, expected, items, "ids");
 }
 
 /* Lanes count through the group, x first. */
@@ -204,20 +176,15 @@ static void run_lane(case_run *run, const void *parameters)
         run->info->subgroup_width == 0 ? HAL_IR_EMULATED_SUBGROUP : run->info->subgroup_width;
     const uint32_t group = ir_group_of(run);
     uint32_t expected[3 * IR_GROUP];
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    if (zone_create(run, &zones[0], 3 * group * sizeof *expected, NULL) &&
-        (b = ir_begin(run, "lane")) != NULL) {
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        hal_ir_store(b, out, hal_ir_global_id(b, 0), hal_ir_id(b, HAL_IR_LANE_ID, 0));
-        for (uint32_t i = 0; i < 3 * group; i++) {
-            expected[i] = i % group % width;
-        }
-        if (ir_run(run, b, 3, zones, 1, NULL, 0)) {
-            ir_check(run, &zones[0], HAL_TYPE_U32, expected, 3 * group, "lanes");
-        }
+    for (uint32_t i = 0; i < 3 * group; i++) {
+        expected[i] = i % group % width;
     }
-    zone_release(&zones[0]);
+    const red_zone zone = zone_create(run, 3 * group * sizeof *expected, NULL);
+    hal_ir_builder *b = ir_begin(run, "lane");
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_store(b, out, hal_ir_global_id(b, 0), hal_ir_id(b, HAL_IR_LANE_ID, 0));
+    ir_run(run, b, 3, &zone, 1, NULL, 0);
+    ir_check(run, &zone, HAL_TYPE_U32, expected, 3 * group, "lanes");
 }
 
 void cases_ir_ids(case_list *list)

@@ -1,8 +1,6 @@
 /* index.c: indices as kernels compute them: forwards, backwards, by rows and columns, constant,
- * wrapping round, negative before a cast, in groups of every shape. What reaches memory by such an
- * index, and what the comparison that guards it gives, is checked for every work-item. */
-#include <stdlib.h>
-
+ * wrapping round, negative before a cast, in groups of every shape. The accesses at such an index,
+ * and the result of the comparison that guards it, are checked for every work-item. */
 #include "cases.h"
 #include "ir/ir_case.h"
 
@@ -12,7 +10,7 @@
 typedef struct index_case {
     const char *name;
     hal_type type;
-    int64_t factor; /* handed over as a scalar of that type; 0: none */
+    int64_t factor; /* a scalar of that type; 0: none */
     hal_ir_value (*build)(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y);
     uint64_t (*evaluate)(uint32_t i, uint32_t x, uint32_t y);
 } index_case;
@@ -71,7 +69,7 @@ static uint64_t wrapping(uint32_t i, uint32_t x, uint32_t y)
     return (uint32_t)(i * 3u + 0xffffff80u);
 }
 
-/* A factor so large that neighbours lie half the range apart. */
+/* A factor so large that the indices of neighbours differ by half the range. */
 static hal_ir_value build_jumping(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
     return times(b, i, 0x80000001u, 0);
@@ -262,9 +260,6 @@ static hal_ir_builder *build_kernel(case_run *run, const index_run *tested)
     const uint32_t *size = tested->size, group = size[0] * size[1] * size[2];
     const hal_type type = tested->index.type;
     hal_ir_builder *b = ir_begin(run, "index");
-    if (b == NULL) {
-        return NULL;
-    }
     hal_ir_group_size(b, size[0], size[1], size[2]);
     hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
     const hal_ir_memory_id loaded = hal_ir_binding(b, "loaded", HAL_TYPE_U32, HAL_ACCESS_WRITE);
@@ -303,44 +298,31 @@ static void run_index(case_run *run, const void *parameters)
 {
     const index_run *tested = parameters;
     enum { GROUPS = 3 };
-    const uint32_t items = GROUPS * tested->size[0] * tested->size[1] * tested->size[2];
-    uint32_t *x = calloc(LENGTH, sizeof *x), *loaded = calloc(items, sizeof *loaded);
-    uint32_t *counts = calloc(LENGTH, sizeof *counts);
-    uint8_t *guards = calloc(items, 1);
-    red_zone zones[4] = {0};
+    const uint32_t group = tested->size[0] * tested->size[1] * tested->size[2];
+    const uint32_t items = GROUPS * group;
     /* The low bytes come first. */
     const uint32_t factor_bytes = tested->index.factor == 0 ? 0 : hal_type_size(tested->index.type);
     case_claim_arithmetic(run, tested->index.type);
-    if (items / GROUPS > run->info->max_group_items ||
-        tested->size[0] > run->info->max_group_size[0]) {
+    if (group > run->info->max_group_items || tested->size[0] > run->info->max_group_size[0]) {
         case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
-    } else if (tested->shared && run->info->shared_bytes < 4 * LENGTH) {
+    }
+    if (tested->shared && run->info->shared_bytes < 4 * LENGTH) {
         case_unsupported(run, "groups have %u bytes of shared memory", run->info->shared_bytes);
-    } else if (x != NULL && loaded != NULL && counts != NULL && guards != NULL &&
-               zone_create(run, &zones[2], items, NULL) &&
-               zone_create(run, &zones[3], LENGTH * sizeof *counts, counts)) {
-        random_state random = {run->seed};
-        for (uint32_t i = 0; i < LENGTH; i++) {
-            x[i] = (uint32_t)random_next(&random);
-        }
-        fill_expected(tested, items, x, loaded, guards, counts);
-        hal_ir_builder *b = NULL;
-        if (zone_create(run, &zones[0], LENGTH * sizeof *x, x) &&
-            zone_create(run, &zones[1], items * sizeof *loaded, NULL) &&
-            (b = build_kernel(run, tested)) != NULL &&
-            ir_run(run, b, GROUPS, zones, 4, &tested->index.factor, factor_bytes)) {
-            ir_check(run, &zones[1], HAL_TYPE_U32, loaded, items, "what was loaded");
-            ir_check(run, &zones[2], HAL_TYPE_BOOL, guards, items, "the guards");
-            ir_check(run, &zones[3], HAL_TYPE_U32, counts, LENGTH, "what was counted");
-        }
     }
-    for (unsigned i = 0; i < 4; i++) {
-        zone_release(&zones[i]);
+    uint32_t *x = case_allocate(run, LENGTH, 4), *counts = case_allocate(run, LENGTH, 4);
+    uint32_t *loaded = case_allocate(run, items, 4);
+    uint8_t *guards = case_allocate(run, items, 1);
+    random_state random = {run->seed};
+    for (uint32_t i = 0; i < LENGTH; i++) {
+        x[i] = (uint32_t)random_next(&random);
     }
-    free(x);
-    free(loaded);
-    free(counts);
-    free(guards);
+    const red_zone zones[4] = {zone_create(run, 4 * LENGTH, x), zone_create(run, 4 * items, NULL),
+                               zone_create(run, items, NULL), zone_create(run, 4 * LENGTH, counts)};
+    fill_expected(tested, items, x, loaded, guards, counts);
+    ir_run(run, build_kernel(run, tested), GROUPS, zones, 4, &tested->index.factor, factor_bytes);
+    ir_check(run, &zones[1], HAL_TYPE_U32, loaded, items, "what was loaded");
+    ir_check(run, &zones[2], HAL_TYPE_BOOL, guards, items, "the guards");
+    ir_check(run, &zones[3], HAL_TYPE_U32, counts, LENGTH, "what was counted");
 }
 
 void cases_ir_index(case_list *list)

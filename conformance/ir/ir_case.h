@@ -12,29 +12,22 @@
 /* Work-items of a group in cases that do not test group sizes. */
 #define IR_GROUP 64u
 
-/* Begins a kernel with groups of IR_GROUP work-items, fewer where the device has no more. Null
- * after reporting. */
+/* Begins a kernel with groups of IR_GROUP work-items, fewer where the device has no more. */
 hal_ir_builder *ir_begin(case_run *run, const char *name);
 uint32_t ir_group_of(const case_run *run);
 
-/* Verifies what was built and makes a kernel of it; the builder is destroyed in any case. */
-bool ir_finish(case_run *run, hal_ir_builder *builder, hal_kernel **kernel);
-
 /* Dispatches over `groups` groups in x; zones are bound in order. */
-bool ir_dispatch(case_run *run, hal_kernel *kernel, uint32_t groups, const red_zone *zones,
+void ir_dispatch(case_run *run, hal_kernel *kernel, uint32_t groups, const red_zone *zones,
                  uint32_t zone_count, const void *scalars, uint32_t scalar_bytes);
 
-/* ir_finish, ir_dispatch and the release of the kernel. */
-bool ir_run(case_run *run, hal_ir_builder *builder, uint32_t groups, const red_zone *zones,
+/* case_kernel and ir_dispatch. */
+void ir_run(case_run *run, hal_ir_builder *builder, uint32_t groups, const red_zone *zones,
             uint32_t zone_count, const void *scalars, uint32_t scalar_bytes);
 
-/* Reads a zone of `count` elements and compares it bit by bit; any NaN stands for another. Reports
- * the worst element under the name `what`. */
-bool ir_check(case_run *run, const red_zone *zone, hal_type type, const void *expected,
+/* Reads a zone of `count` elements and compares it bit by bit; all NaN are equal. Reports the worst
+ * element under the name `what`. */
+void ir_check(case_run *run, const red_zone *zone, hal_type type, const void *expected,
               size_t count, const char *what);
-
-/* Reports a comparison that failed. */
-bool ir_report(case_run *run, const comparison *found, const char *what);
 
 /* Values at which an operation of a value type may go wrong; their number. */
 size_t ir_corners(hal_type type, const uint64_t **bits);

@@ -1,5 +1,5 @@
-/* matrix.c: the product of tiles that lie spread over a subgroup. Small whole numbers, whose sums
- * are exact in any order and with any rounding, so that one result is right. */
+/* matrix.c: the product of tiles that are distributed over a subgroup. Small whole numbers, whose
+ * sums are exact in any order and with any rounding, so that one result is right. */
 #include <string.h>
 
 #include "cases.h"
@@ -79,9 +79,6 @@ static void multiply(const tile *t, uint32_t depth, float *expected)
 static hal_ir_builder *build(case_run *run, hal_type type)
 {
     hal_ir_builder *b = ir_begin(run, "matrix");
-    if (b == NULL) {
-        return NULL;
-    }
     hal_ir_group_size(b, SUBGROUPS * LANES, 1, 1);
     const hal_ir_memory_id tiles_a = hal_ir_binding(b, "a", HAL_TYPE_U32, HAL_ACCESS_READ),
                            tiles_b = hal_ir_binding(b, "b", HAL_TYPE_U32, HAL_ACCESS_READ),
@@ -104,7 +101,6 @@ static void run_matrix(case_run *run, const void *parameters)
     const uint32_t depth = type == HAL_TYPE_F32 ? 8 : 16;
     uint32_t a[TILES * LANES * 4], b[TILES * LANES * 2];
     float c[TILES * LANES * 4], expected[TILES * LANES * 4];
-    red_zone zones[4] = {0};
     random_state random = {run->seed};
     case_claim(run,
                (run->info->matrix_types & HAL_TYPE_BIT(type)) != 0 &&
@@ -116,17 +112,11 @@ static void run_matrix(case_run *run, const void *parameters)
         spread(type, &t, a + i * LANES * 4, b + i * LANES * 2, c + i * LANES * 4, &random);
         multiply(&t, depth, expected + i * LANES * 4);
     }
-    if (zone_create(run, &zones[0], sizeof a, a) && zone_create(run, &zones[1], sizeof b, b) &&
-        zone_create(run, &zones[2], sizeof c, c) &&
-        zone_create(run, &zones[3], sizeof expected, NULL)) {
-        hal_ir_builder *builder = build(run, type);
-        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 4, NULL, 0)) {
-            ir_check(run, &zones[3], HAL_TYPE_F32, expected, TILES * LANES * 4, "result");
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        zone_release(&zones[i]);
-    }
+    const red_zone zones[4] = {zone_create(run, sizeof a, a), zone_create(run, sizeof b, b),
+                               zone_create(run, sizeof c, c),
+                               zone_create(run, sizeof expected, NULL)};
+    ir_run(run, build(run, type), GROUPS, zones, 4, NULL, 0);
+    ir_check(run, &zones[3], HAL_TYPE_F32, expected, TILES * LANES * 4, "result");
 }
 
 void cases_ir_matrix(case_list *list)

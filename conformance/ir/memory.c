@@ -1,7 +1,6 @@
 /* memory.c: LOAD and STORE of every memory type and width, in bindings and in shared memory, with
  * and without guard; kinds of index and immediate offsets; several bindings. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "cover.h"
@@ -23,15 +22,15 @@ typedef struct sides {
     void *x, *expected;
 } sides;
 
-/* Through shared memory a work-item gets what its neighbour in the group put there. */
+/* Through shared memory a work-item gets the vector of its neighbour in the group. */
 static size_t source_of(const case_run *run, const access *tested, size_t vector)
 {
     const size_t group = ir_group_of(run);
     return tested->shared ? vector / group * group + (vector + 1) % group : vector;
 }
 
-/* Vectors whose guard is false: read as 0, or leave what was there: poison in a binding, zero in
- * shared memory. */
+/* A vector whose guard is false reads as 0, or is not stored: then the binding keeps its poison and
+ * shared memory its zero. */
 static void fill_sides(case_run *run, const access *tested, const sides *made)
 {
     const uint32_t width = tested->width;
@@ -65,8 +64,7 @@ static hal_ir_value guard_of(hal_ir_builder *b, const access *tested, hal_ir_val
     return hal_ir_ne(b, hal_ir_rem(b, i, hal_ir_u32(b, 3)), hal_ir_u32(b, 1));
 }
 
-/* In with single elements and out with vectors, or the other way round; the tested side has the
- * guard. */
+/* Stores elements and loads vectors, or the other way round; the tested access has the guard. */
 static void build_shared(hal_ir_builder *b, const access *tested, uint32_t group,
                          hal_ir_memory_id x, hal_ir_memory_id out, hal_ir_memory_id tile)
 {
@@ -123,7 +121,7 @@ static void build_shared(hal_ir_builder *b, const access *tested, uint32_t group
     }
 }
 
-/* Where the guard is false the index lies far outside, so that an access would be seen. */
+/* Where the guard is false the index is far out of bounds, so that an access would be seen. */
 static void build_binding(hal_ir_builder *b, const access *tested, hal_ir_memory_id x,
                           hal_ir_memory_id out)
 {
@@ -156,9 +154,6 @@ static hal_ir_builder *build_access(case_run *run, const access *tested)
     const hal_type value = hal_type_of_value(tested->type);
     const uint32_t group = ir_group_of(run);
     hal_ir_builder *b = ir_begin(run, "access");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id x =
         hal_ir_binding(b, "x", tested->stores ? value : tested->type, HAL_ACCESS_READ);
     const hal_ir_memory_id out =
@@ -181,25 +176,13 @@ static void run_access(case_run *run, const void *parameters)
                   .count = (size_t)GROUPS * ir_group_of(run) * tested->width};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    made.x = calloc(made.count, 8);
-    made.expected = calloc(made.count, 8);
-    red_zone zones[2] = {0};
-    if (made.x == NULL || made.expected == NULL) {
-        case_fail(run, "the host has no memory");
-    } else {
-        fill_sides(run, tested, &made);
-        const size_t x_bytes = made.count * hal_type_size(made.x_type);
-        bool well = zone_create(run, &zones[0], x_bytes, made.x) &&
-                    zone_create(run, &zones[1], made.count * hal_type_size(made.out_type), NULL);
-        hal_ir_builder *builder = well ? build_access(run, tested) : NULL;
-        if (builder != NULL && ir_run(run, builder, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], made.out_type, made.expected, made.count, "result");
-        }
-    }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(made.x);
-    free(made.expected);
+    made.x = case_allocate(run, made.count, 8);
+    made.expected = case_allocate(run, made.count, 8);
+    fill_sides(run, tested, &made);
+    const red_zone zones[2] = {zone_create(run, made.count * hal_type_size(made.x_type), made.x),
+                               zone_create(run, made.count * hal_type_size(made.out_type), NULL)};
+    ir_run(run, build_access(run, tested), GROUPS, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], made.out_type, made.expected, made.count, "result");
 }
 
 static void add_access(case_list *list, const access *tested)
@@ -231,73 +214,53 @@ static void run_index(case_run *run, const void *parameters)
     for (int i = 3; i < ELEMENTS - 3; i++) {
         expected[i] = x[i + 3] + x[i - 3];
     }
-    const bool negative = hal_type_is_signed(type);
-    red_zone zones[2] = {0};
-    hal_ir_builder *b = NULL;
-    if (zone_create(run, &zones[0], sizeof x, x) &&
-        zone_create(run, &zones[1], sizeof expected, NULL) &&
-        (b = ir_begin(run, "index")) != NULL) {
-        const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        const hal_ir_value id = hal_ir_global_id(b, 0);
-        const hal_ir_value inside = hal_ir_and(b, hal_ir_ge(b, id, hal_ir_u32(b, 3)),
-                                               hal_ir_lt(b, id, hal_ir_u32(b, ELEMENTS - 3)));
-        /* Signed: from -(n) upwards, so that only the offset makes it a place in memory. */
-        hal_ir_value i = type == HAL_TYPE_U32 ? id : hal_ir_cast(b, type, id);
-        const int32_t shift = negative ? 1000 : 0;
-        i = hal_ir_sub(b, i, hal_ir_number(b, type, shift));
-        const hal_ir_value sum = hal_ir_add(b, hal_ir_load_wide(b, in, i, shift + 3, 1, inside),
-                                            hal_ir_load_wide(b, in, i, shift - 3, 1, inside));
-        hal_ir_store_wide(b, out, i, shift, inside, sum);
-        const uint32_t group = ir_group_of(run);
-        if (ir_run(run, b, (ELEMENTS + group - 1) / group, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], HAL_TYPE_U32, expected, ELEMENTS, "result");
-        }
-    }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
+    const red_zone zones[2] = {zone_create(run, sizeof x, x),
+                               zone_create(run, sizeof expected, NULL)};
+    hal_ir_builder *b = ir_begin(run, "index");
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value id = hal_ir_global_id(b, 0);
+    const hal_ir_value inside = hal_ir_and(b, hal_ir_ge(b, id, hal_ir_u32(b, 3)),
+                                           hal_ir_lt(b, id, hal_ir_u32(b, ELEMENTS - 3)));
+    /* Signed: from -(n) upwards, so that only the offset makes it a place in memory. */
+    hal_ir_value i = type == HAL_TYPE_U32 ? id : hal_ir_cast(b, type, id);
+    const int32_t shift = hal_type_is_signed(type) ? 1000 : 0;
+    i = hal_ir_sub(b, i, hal_ir_number(b, type, shift));
+    const hal_ir_value sum = hal_ir_add(b, hal_ir_load_wide(b, in, i, shift + 3, 1, inside),
+                                        hal_ir_load_wide(b, in, i, shift - 3, 1, inside));
+    hal_ir_store_wide(b, out, i, shift, inside, sum);
+    const uint32_t group = ir_group_of(run);
+    ir_run(run, b, (ELEMENTS + group - 1) / group, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, ELEMENTS, "result");
 }
 
 /* As many bindings as the device takes, each read or written by its own number. */
 static void run_bindings(case_run *run, const void *parameters)
 {
-    uint32_t count = run->info->max_bindings;
-    count = count > HAL_IR_MAX_BINDINGS ? HAL_IR_MAX_BINDINGS : count;
+    const uint32_t most = run->info->max_bindings;
+    const uint32_t count = most > HAL_IR_MAX_BINDINGS ? HAL_IR_MAX_BINDINGS : most;
+    const uint32_t last = count - 1;
     red_zone zones[HAL_IR_MAX_BINDINGS] = {0};
+    uint32_t expected = 0;
     hal_ir_builder *b = ir_begin(run, "bindings");
-    if (b == NULL) {
-        return;
-    }
-    hal_ir_memory_id ids[HAL_IR_MAX_BINDINGS] = {0};
-    for (uint32_t i = 0; i < count; i++) {
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    hal_ir_value sum = zero;
+    for (uint32_t i = 0; i < last; i++) {
+        const uint32_t value = 1000 + i * i;
         char name[16];
         snprintf(name, sizeof name, "b%u", i);
-        ids[i] = hal_ir_binding(b, name, HAL_TYPE_U32,
-                                i + 1 < count ? HAL_ACCESS_READ : HAL_ACCESS_WRITE);
+        const hal_ir_memory_id binding = hal_ir_binding(b, name, HAL_TYPE_U32, HAL_ACCESS_READ);
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_u32(b, 31)), hal_ir_load(b, binding, zero));
+        expected = expected * 31 + value;
+        zones[i] = zone_create(run, sizeof value, &value);
     }
-    hal_ir_value sum = hal_ir_u32(b, 0);
-    const hal_ir_value zero = hal_ir_u32(b, 0);
-    for (uint32_t i = 0; i + 1 < count; i++) {
-        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_u32(b, 31)), hal_ir_load(b, ids[i], zero));
-    }
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
     hal_ir_if(b, hal_ir_eq(b, hal_ir_global_id(b, 0), zero));
-    hal_ir_store(b, ids[count - 1], zero, sum);
+    hal_ir_store(b, out, zero, sum);
     hal_ir_end(b);
-    uint32_t expected = 0;
-    bool well = true;
-    for (uint32_t i = 0; i < count && well; i++) {
-        const uint32_t value = 1000 + i * i;
-        expected = i + 1 < count ? expected * 31 + value : expected;
-        well = zone_create(run, &zones[i], sizeof value, i + 1 < count ? &value : NULL);
-    }
-    if (!well) {
-        hal_ir_builder_destroy(b);
-    } else if (ir_run(run, b, 1, zones, count, NULL, 0)) {
-        ir_check(run, &zones[count - 1], HAL_TYPE_U32, &expected, 1, "sum over all bindings");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        zone_release(&zones[i]);
-    }
+    zones[last] = zone_create(run, sizeof expected, NULL);
+    ir_run(run, b, 1, zones, count, NULL, 0);
+    ir_check(run, &zones[last], HAL_TYPE_U32, &expected, 1, "sum over all bindings");
 }
 
 void cases_ir_memory(case_list *list)

@@ -1,6 +1,5 @@
-/* shared.c: work-items of a group that work together: shared arrays, barriers, what is kept across
+/* shared.c: work-items of a group that cooperate: shared arrays, barriers, values that live across
  * them, and asynchronous copies. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -155,7 +154,7 @@ static void expect_two_arrays(const uint32_t *x, uint32_t *out, uint32_t items)
     }
 }
 
-/* What a group wrote to a binding is seen by its own work-items behind a barrier. */
+/* A group's work-items see after a barrier what the group wrote to a binding. */
 static void build_through_binding(hal_ir_builder *b, hal_ir_memory_id x, hal_ir_memory_id out,
                                   uint32_t items)
 {
@@ -224,34 +223,24 @@ static void run_shared(case_run *run, const void *parameters)
     const uint32_t items = size[0] * size[1];
     if (items > run->info->max_group_items || size[1] > run->info->max_group_size[1]) {
         case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
-        return;
     }
     const size_t count = (size_t)GROUPS * items;
-    uint32_t *x = calloc(count, sizeof *x), *expected = calloc(count, sizeof *expected);
-    red_zone zones[2] = {0};
+    uint32_t *x = case_allocate(run, count, 4), *expected = case_allocate(run, count, 4);
     random_state random = {run->seed};
-    for (size_t i = 0; x != NULL && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         x[i] = (uint32_t)random_next(&random);
     }
-    hal_ir_builder *b = NULL;
-    if (x != NULL && expected != NULL && zone_create(run, &zones[0], count * sizeof *x, x) &&
-        zone_create(run, &zones[1], count * sizeof *x, NULL) &&
-        (b = ir_begin(run, "shared")) != NULL) {
-        hal_ir_group_size(b, size[0], size[1], size[2]);
-        const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-        tested->build(b, in, out, items);
-        for (uint32_t group = 0; group < GROUPS; group++) {
-            tested->expect(x + (size_t)group * items, expected + (size_t)group * items, items);
-        }
-        if (ir_run(run, b, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], HAL_TYPE_U32, expected, count, "result");
-        }
+    for (uint32_t group = 0; group < GROUPS; group++) {
+        tested->expect(x + (size_t)group * items, expected + (size_t)group * items, items);
     }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    const red_zone zones[2] = {zone_create(run, 4 * count, x), zone_create(run, 4 * count, NULL)};
+    hal_ir_builder *b = ir_begin(run, "shared");
+    hal_ir_group_size(b, size[0], size[1], size[2]);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    tested->build(b, in, out, items);
+    ir_run(run, b, GROUPS, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, count, "result");
 }
 
 /* All shared memory that the device says a group has; groups must not see each other's. */
@@ -259,43 +248,32 @@ static void run_full_memory(case_run *run, const void *parameters)
 {
     uint32_t words = run->info->shared_bytes / 4;
     words = words > HAL_IR_MAX_SHARED_BYTES / 4 ? HAL_IR_MAX_SHARED_BYTES / 4 : words;
-    const uint32_t group = ir_group_of(run);
     const size_t count = (size_t)GROUPS * words;
-    uint32_t *expected = calloc(count, sizeof *expected);
-    red_zone zones[1] = {0};
-    hal_ir_builder *b = NULL;
-    if (expected != NULL && zone_create(run, &zones[0], count * sizeof *expected, NULL) &&
-        (b = ir_begin(run, "full")) != NULL) {
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        const hal_ir_memory_id all = hal_ir_shared(b, "all", HAL_TYPE_U32, words);
-        const hal_ir_value start =
-            hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, words));
-        const hal_ir_value end = hal_ir_u32(b, words), step = hal_ir_u32(b, group);
-        hal_ir_value i = hal_ir_for(b, lane_of(b), end, step);
-        hal_ir_store(b, all, hal_ir_sub(b, hal_ir_u32(b, words - 1), i), hal_ir_add(b, start, i));
-        hal_ir_end(b);
-        hal_ir_barrier(b);
-        i = hal_ir_for(b, lane_of(b), end, step);
-        hal_ir_store(b, out, hal_ir_add(b, start, i), hal_ir_load(b, all, i));
-        hal_ir_end(b);
-        for (size_t k = 0; k < count; k++) {
-            const size_t first = k / words * words;
-            expected[k] = (uint32_t)(first + words - 1 - k % words);
-        }
-        if (ir_run(run, b, GROUPS, zones, 1, NULL, 0)) {
-            ir_check(run, &zones[0], HAL_TYPE_U32, expected, count, "result");
-        }
+    uint32_t *expected = case_allocate(run, count, 4);
+    for (size_t k = 0; k < count; k++) {
+        expected[k] = (uint32_t)(k / words * words + words - 1 - k % words);
     }
-    zone_release(&zones[0]);
-    free(expected);
+    const red_zone zone = zone_create(run, 4 * count, NULL);
+    hal_ir_builder *b = ir_begin(run, "full");
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id all = hal_ir_shared(b, "all", HAL_TYPE_U32, words);
+    const hal_ir_value start =
+        hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, words));
+    const hal_ir_value end = hal_ir_u32(b, words), step = hal_ir_u32(b, ir_group_of(run));
+    hal_ir_value i = hal_ir_for(b, lane_of(b), end, step);
+    hal_ir_store(b, all, hal_ir_sub(b, hal_ir_u32(b, words - 1), i), hal_ir_add(b, start, i));
+    hal_ir_end(b);
+    hal_ir_barrier(b);
+    i = hal_ir_for(b, lane_of(b), end, step);
+    hal_ir_store(b, out, hal_ir_add(b, start, i), hal_ir_load(b, all, i));
+    hal_ir_end(b);
+    ir_run(run, b, GROUPS, &zone, 1, NULL, 0);
+    ir_check(run, &zone, HAL_TYPE_U32, expected, count, "result");
 }
 
 static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width, uint32_t group)
 {
     hal_ir_builder *b = ir_begin(run, "async");
-    if (b == NULL) {
-        return NULL;
-    }
     const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
     const hal_ir_memory_id tile = hal_ir_shared(b, "tile", type, 2 * group * width);
@@ -337,30 +315,22 @@ static void run_async(case_run *run, const void *parameters)
     case_claim_arithmetic(run, type);
     case_claim_or_rewrite(run, (run->info->abilities & HAL_ABILITY_ASYNC_COPY) != 0,
                           "asynchronous copies");
-    uint8_t *x = calloc(count, 8), *expected = calloc(count, 8);
-    red_zone zones[2] = {0};
+    uint8_t *x = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
     random_state random = {run->seed};
-    for (size_t i = 0; x != NULL && expected != NULL && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         number_store(type, x, i, random_bits(&random, type));
     }
-    for (size_t i = 0; x != NULL && expected != NULL && i < count / width; i++) {
+    for (size_t i = 0; i < count / width; i++) {
         const size_t half = i / group * group, lane = i % group;
         const size_t source = half + (lane + 1) % group;
         for (uint32_t k = 0; k < width && (lane + 1) % group % 5 != 3; k++) {
             number_store(type, expected, i * width + k, number_load(type, x, source * width + k));
         }
     }
-    if (x != NULL && expected != NULL && zone_create(run, &zones[0], count * size, x) &&
-        zone_create(run, &zones[1], count * size, NULL)) {
-        hal_ir_builder *b = build_async(run, type, width, group);
-        if (b != NULL && ir_run(run, b, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], type, expected, count, "result");
-        }
-    }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    const red_zone zones[2] = {zone_create(run, count * size, x),
+                               zone_create(run, count * size, NULL)};
+    ir_run(run, build_async(run, type, width, group), GROUPS, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], type, expected, count, "result");
 }
 
 void cases_ir_shared(case_list *list)

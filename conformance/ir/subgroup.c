@@ -1,6 +1,4 @@
 /* subgroup.c: shuffles and reductions over the lanes of a subgroup, for every type. */
-#include <stdlib.h>
-
 #include "cases.h"
 #include "cover.h"
 #include "ir/ir_case.h"
@@ -73,9 +71,6 @@ static void expect_subgroup(const subgroup_case *tested, uint32_t width, const u
 static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_t group)
 {
     hal_ir_builder *b = ir_begin(run, "subgroup");
-    if (b == NULL) {
-        return NULL;
-    }
     hal_ir_group_size(b, group, 1, 1);
     const hal_ir_memory_id x = hal_ir_binding(b, "x", tested->type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", tested->type, HAL_ACCESS_WRITE);
@@ -95,88 +90,73 @@ static hal_ir_builder *build(case_run *run, const subgroup_case *tested, uint32_
     return b;
 }
 
+/* Lanes of a subgroup, after a check that the group has room for one. */
+static uint32_t width_check(case_run *run)
+{
+    const uint32_t width = width_of(run);
+    if (group_of(run, width) == 0 || width > MAX_WIDTH) {
+        case_unsupported(run, "subgroups of %u lanes in groups of %u", width,
+                         run->info->max_group_items);
+    }
+    return width;
+}
+
 static void run_subgroup(case_run *run, const void *parameters)
 {
     const subgroup_case *tested = parameters;
-    const uint32_t width = width_of(run), group = group_of(run, width);
+    case_claim_arithmetic(run, tested->type);
+    const uint32_t width = width_check(run), group = group_of(run, width);
     const uint32_t size = hal_type_size(tested->type);
     const size_t count = (size_t)GROUPS * group;
-    case_claim_arithmetic(run, tested->type);
-    if (group == 0 || width > MAX_WIDTH) {
-        case_unsupported(run, "subgroups of %u lanes in groups of %u", width,
-                         run->info->max_group_items);
-        return;
-    }
-    uint8_t *x = calloc(count, 8), *expected = calloc(count, 8);
-    red_zone zones[2] = {0};
+    uint8_t *x = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
     random_state random = {run->seed};
-    for (size_t i = 0; x != NULL && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const double value = random_between(&random, -100.0, 100.0);
         number_store(tested->type, x, i,
                      hal_type_is_float(tested->type) ? number_bits(tested->type, value)
                                                      : random_bits(&random, tested->type));
     }
-    if (x != NULL && expected != NULL && zone_create(run, &zones[0], count * size, x) &&
-        zone_create(run, &zones[1], count * size, NULL)) {
-        for (size_t first = 0; first < count; first += width) {
-            expect_subgroup(tested, width, x, expected, first);
-        }
-        hal_ir_builder *b = build(run, tested, group);
-        if (b != NULL && ir_run(run, b, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], tested->type, expected, count, "result");
-        }
+    for (size_t first = 0; first < count; first += width) {
+        expect_subgroup(tested, width, x, expected, first);
     }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    const red_zone zones[2] = {zone_create(run, count * size, x),
+                               zone_create(run, count * size, NULL)};
+    ir_run(run, build(run, tested, group), GROUPS, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], tested->type, expected, count, "result");
 }
 
 /* Each bit of a lane's number, and all of them: out[k * items + i] is of lane i xor mask k. */
 static void run_masks(case_run *run, const void *parameters)
 {
-    const uint32_t width = width_of(run), group = group_of(run, width), items = GROUPS * group;
+    const uint32_t width = width_check(run), group = group_of(run, width), items = GROUPS * group;
     uint32_t masks[9], count = 0;
-    if (group == 0 || width > MAX_WIDTH) {
-        case_unsupported(run, "subgroups of %u lanes in groups of %u", width,
-                         run->info->max_group_items);
-        return;
-    }
     for (uint32_t bit = 1; bit < width; bit *= 2) {
         masks[count++] = bit;
     }
     masks[count++] = width - 1;
-    uint32_t *x = calloc(items, sizeof *x);
-    uint32_t *expected = calloc((size_t)count * items, sizeof *expected);
-    red_zone zones[2] = {0};
+    uint32_t *x = case_allocate(run, items, sizeof *x);
+    uint32_t *expected = case_allocate(run, (size_t)count * items, sizeof *expected);
     random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    for (uint32_t i = 0; x != NULL && i < items; i++) {
+    for (uint32_t i = 0; i < items; i++) {
         x[i] = (uint32_t)random_next(&random);
     }
-    for (uint32_t k = 0; x != NULL && expected != NULL && k < count * items; k++) {
+    for (uint32_t k = 0; k < count * items; k++) {
         const uint32_t i = k % items, lane = i % width;
         expected[k] = x[i - lane + (lane ^ masks[k / items])];
     }
-    if (x != NULL && expected != NULL && zone_create(run, &zones[0], 4ull * items, x) &&
-        zone_create(run, &zones[1], 4ull * count * items, NULL) &&
-        (b = ir_begin(run, "masks")) != NULL) {
-        hal_ir_group_size(b, group, 1, 1);
-        const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-        const hal_ir_value i = hal_ir_global_id(b, 0), value = hal_ir_load(b, in, i);
-        for (uint32_t k = 0; k < count; k++) {
-            hal_ir_store_wide(b, out, i, (int32_t)(k * items), HAL_IR_NONE,
-                              hal_ir_shuffle_xor(b, value, masks[k]));
-        }
-        if (ir_run(run, b, GROUPS, zones, 2, NULL, 0)) {
-            ir_check(run, &zones[1], HAL_TYPE_U32, expected, (size_t)count * items, "lanes");
-        }
+    const red_zone zones[2] = {zone_create(run, 4ull * items, x),
+                               zone_create(run, 4ull * count * items, NULL)};
+    hal_ir_builder *b = ir_begin(run, "masks");
+    hal_ir_group_size(b, group, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0), value = hal_ir_load(b, in, i);
+    for (uint32_t k = 0; k < count; k++) {
+        hal_ir_store_wide(b, out, i, (int32_t)(k * items), HAL_IR_NONE,
+                          hal_ir_shuffle_xor(b, value, masks[k]));
     }
-    zone_release(&zones[0]);
-    zone_release(&zones[1]);
-    free(x);
-    free(expected);
+    ir_run(run, b, GROUPS, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, (size_t)count * items, "lanes");
 }
 
 void cases_ir_subgroup(case_list *list)

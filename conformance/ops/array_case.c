@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/ops_case.h"
@@ -13,58 +12,87 @@ typedef struct rehearsal {
     array_program program;
 } rehearsal;
 
+static void program_execute(case_run *run, const void *parameters)
+{
+    const rehearsal *rehearsed = parameters;
+    rehearsed->program(rehearsed->r);
+}
+
 static hal_status rehearse(ops_context *context, void *user)
 {
     const rehearsal *rehearsed = user;
-    return rehearsed->program(rehearsed->r) ? HAL_OK : HAL_ERROR_INTERNAL;
+    return case_execute(rehearsed->r->run, program_execute, rehearsed) ? HAL_OK
+                                                                       : HAL_ERROR_INTERNAL;
 }
 
-static bool run_once(array_run *r, array_program program, bool is_fused, array_values *values)
+static array_values *run_once(array_run *r, array_program program, bool is_fused)
 {
-    values->count = 0;
-    r->values = values;
-    ops_context_set_fusion(r->context, is_fused);
-    const bool well = program(r);
-    ops_context_set_fusion(r->context, 1);
-    return well;
+    r->values = case_allocate(r->run, 1, sizeof *r->values);
+    ops_context_set_fusion(r->run->ops, is_fused);
+    program(r);
+    ops_context_set_fusion(r->run->ops, 1);
+    return r->values;
 }
 
-static bool compare_values(case_run *run, const array_values *fused, const array_values *unfused)
+static void compare_values(case_run *run, const array_values *fused, const array_values *unfused)
 {
-    if (!case_check(run, fused->count == unfused->count, "%u values with fusion, %u without",
-                    fused->count, unfused->count)) {
-        return false;
-    }
+    case_check(run, fused->count == unfused->count, "%u values with fusion, %u without",
+               fused->count, unfused->count);
     for (uint32_t i = 0; i < fused->count; i++) {
         const hal_type type = fused->all[i].type;
         const size_t elements = fused->all[i].elements;
         comparison found;
-        if (type != unfused->all[i].type || elements != unfused->all[i].elements) {
-            return case_fail(run, "value %u has another type or shape without fusion", i);
-        }
+        case_check(run, type == unfused->all[i].type && elements == unfused->all[i].elements,
+                   "value %u has another type or shape without fusion", i);
         if (!compare_bits(type, fused->all[i].bits, unfused->all[i].bits, elements, true, &found)) {
             char what[64];
             snprintf(what, sizeof what, "value %u of %u, fused and not", i, fused->count);
-            return ops_report(run, &found, what);
+            case_report(run, &found, what);
         }
     }
-    return true;
 }
 
-bool array_is_made(case_run *run, const ops_array *array, const char *what)
+static void scope_abandon(void *object)
 {
-    if (array != NULL) {
-        return true;
+    const case_run *run = object;
+    if (run->status != CASE_PASSED) {
+        ops_scope_end(run->ops);
     }
-    if (hal_status_message()[0] == 0) {
-        return case_fail(run, "%s gave no array and no sentence", what);
-    }
-    return run->lacking != NULL
-               ? case_unsupported(run, "%s: %s", run->lacking, hal_status_message())
-               : case_fail(run, "%s: %s", what, hal_status_message());
 }
 
-bool array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *shape, double low,
+void scope_begin(case_run *run)
+{
+    case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
+    case_own(run, scope_abandon, run);
+}
+
+void scope_end(case_run *run)
+{
+    case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
+}
+
+ops_array *array_check(case_run *run, ops_array *array, const char *what)
+{
+    if (array == NULL) {
+        case_check(run, hal_status_message()[0] != 0, "%s gave no array and no sentence", what);
+        case_check(run, run->lacking != NULL, "%s: %s", what, hal_status_message());
+        case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
+    }
+    return array;
+}
+
+static void release_array(void *object)
+{
+    ops_array_release(object);
+}
+
+ops_array *array_own(case_run *run, ops_array *array, const char *what)
+{
+    case_own(run, release_array, array_check(run, array, what));
+    return array;
+}
+
+void array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *shape, double low,
                     double high, void *bits)
 {
     uint8_t elements[ARRAY_VALUE_BYTES];
@@ -73,76 +101,55 @@ bool array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *s
         count *= (size_t)shape[i];
     }
     const size_t bytes = count * hal_type_size(type);
-    if (bytes > sizeof elements || r->leaf_count == ARRAY_LEAVES) {
-        return case_fail(r->run, "the case has a leaf too many or too large");
-    }
+    case_check(r->run, bytes <= sizeof elements && r->leaf_count < ARRAY_LEAVES,
+               "the case has a leaf too many or too large");
     random_fill(&r->random, type, low, high, elements, count);
     if (bits != NULL) {
         memcpy(bits, elements, bytes);
     }
-    ops_array *leaf = ops_array_from_host(r->context, type, rank, shape, elements);
-    if (!array_is_made(r->run, leaf, "ops_array_from_host")) {
-        return false;
-    }
-    r->leaves[r->leaf_count++] = leaf;
-    return true;
+    r->leaves[r->leaf_count++] =
+        array_own(r->run, ops_array_from_host(r->run->ops, type, rank, shape, elements),
+                  "ops_array_from_host");
 }
 
-void array_release_leaves(array_run *r)
+void array_note(array_run *r, ops_array *array, const char *what)
 {
-    while (r->leaf_count > 0) {
-        ops_array_release(r->leaves[--r->leaf_count]);
-    }
-}
-
-bool array_note(array_run *r, ops_array *array, const char *what)
-{
-    if (!array_is_made(r->run, array, what)) {
-        return false;
-    }
+    array_values *values = r->values;
+    array_check(r->run, array, what);
     if (r->is_rehearsal) {
-        return case_ok(r->run, ops_array_evaluate(&array, 1), what);
+        case_ok(r->run, ops_array_evaluate(&array, 1), what);
+        return;
     }
     const hal_type type = ops_array_get_type(array);
     const size_t elements = (size_t)ops_array_get_element_count(array);
-    array_values *values = r->values;
-    if (values->count == ARRAY_VALUES || elements * hal_type_size(type) > ARRAY_VALUE_BYTES) {
-        return case_fail(r->run, "%s: the case notes too much", what);
-    }
+    case_check(r->run,
+               values->count < ARRAY_VALUES && elements * hal_type_size(type) <= ARRAY_VALUE_BYTES,
+               "%s: the case notes too much", what);
     values->all[values->count].type = type;
     values->all[values->count].elements = elements;
-    return case_ok(
-        r->run,
-        ops_array_read(array, values->all[values->count++].bits, elements * hal_type_size(type)),
-        what);
+    void *bits = values->all[values->count++].bits;
+    case_ok(r->run, ops_array_read(array, bits, elements * hal_type_size(type)), what);
 }
 
-bool array_run_both_ways(array_run *r, array_program program, array_values *fused)
+const array_values *array_run_both_ways(array_run *r, array_program program)
 {
-    array_values *values[2] = {fused != NULL ? fused : malloc(sizeof *fused),
-                               malloc(sizeof *fused)};
+    case_run *run = r->run;
     const random_state random = r->random;
     rehearsal user = {r, program};
     ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
-    ops_context_get_statistics(r->context, &before);
-    bool well =
-        (values[0] != NULL && values[1] != NULL) || case_fail(r->run, "the host has no memory");
-    if (well) {
-        r->is_rehearsal = true;
-        const hal_status status = ops_prepare(r->context, rehearse, &user);
-        r->is_rehearsal = false;
-        well = case_is_well(r->run) && case_ok(r->run, status, "ops_prepare");
-    }
+    ops_context_get_statistics(run->ops, &before);
+    r->is_rehearsal = true;
+    const hal_status status = ops_prepare(run->ops, rehearse, &user);
+    r->is_rehearsal = false;
+    case_end_reported(run);
+    case_ok(run, status, "ops_prepare");
     r->random = random;
-    well = well && run_once(r, program, true, values[0]);
+    const array_values *fused = run_once(r, program, true);
     r->random = random;
-    well = well && run_once(r, program, false, values[1]) &&
-           compare_values(r->run, values[0], values[1]);
-    ops_context_get_statistics(r->context, &after);
-    well = well && case_check(r->run, after.arrays == before.arrays && after.deferred == 0,
-                              "%" PRIu64 " arrays were left, %" PRIu64 " of them to be computed",
-                              after.arrays - before.arrays, after.deferred);
-    free(fused != NULL ? NULL : values[0]);
-    free(values[1]);
-    return well;
+    compare_values(run, fused, run_once(r, program, false));
+    ops_context_get_statistics(run->ops, &after);
+    case_check(run, after.arrays == before.arrays && after.deferred == 0,
+               "%" PRIu64 " arrays were left, %" PRIu64 " of them to be computed",
+               after.arrays - before.arrays, after.deferred);
+    return fused;
 }

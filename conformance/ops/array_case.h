@@ -26,7 +26,6 @@ typedef struct array_values {
 /* A run of a program. Its random numbers are the same in every run. */
 typedef struct array_run {
     case_run *run;
-    ops_context *context;
     ops_array *leaves[ARRAY_LEAVES];
     uint32_t leaf_count;
     const void *parameters;
@@ -35,26 +34,30 @@ typedef struct array_run {
     array_values *values;
 } array_run;
 
-/* Makes arrays of leaves and notes some. False after reporting. Arrays that it makes outside of
- * scopes it has to release. */
-typedef bool (*array_program)(array_run *r);
+/* Makes arrays of leaves and notes some. It releases arrays that it makes outside of scopes. */
+typedef void (*array_program)(array_run *r);
 
-/* Whether an array was made; otherwise reports `what` with hal's sentence. */
-bool array_is_made(case_run *run, const ops_array *array, const char *what);
+/* Begins a scope of run->ops, which a report ends too, and ends it. */
+void scope_begin(case_run *run);
+void scope_end(case_run *run);
+
+/* The array, which has to exist; otherwise reports `what` with hal's sentence. */
+ops_array *array_check(case_run *run, ops_array *array, const char *what);
+
+/* Passes an array to the case. */
+ops_array *array_own(case_run *run, ops_array *array, const char *what);
 
 /* Adds a leaf of random elements in [low, high), of integer types whole ones. Its elements are
- * copied to `bits` unless null. False after reporting. */
-bool array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *shape, double low,
+ * copied to `bits` unless null. */
+void array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *shape, double low,
                     double high, void *bits);
 
-void array_release_leaves(array_run *r);
-
 /* Computes an array, and keeps its elements in the values of the run. */
-bool array_note(array_run *r, ops_array *array, const char *what);
+void array_note(array_run *r, ops_array *array, const char *what);
 
 /* Runs a program with fusion and without, and compares all that it notes: the same bits. It is
  * rehearsed before, so that also a device whose kernels take long to make uses the fused ones.
- * `fused` (may be null) gets the values. The program has to leave no arrays behind. */
-bool array_run_both_ways(array_run *r, array_program program, array_values *fused);
+ * Returns the values, which the case owns. The program has to leave no arrays. */
+const array_values *array_run_both_ways(array_run *r, array_program program);
 
 #endif

@@ -1,7 +1,6 @@
 /* array_graph.c: steps over arrays that are recorded once and launched with other inputs give the
  * same bits as when each call is made anew; and rehearsals make kernels ahead. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cases.h"
 #include "ops/array_case.h"
@@ -36,7 +35,7 @@ static void reducing(ops_array *state, ops_array *weights, ops_array *x, ops_arr
     outputs[1] = ops_array_softmax(1, ops_matmul(outputs[0], weights));
 }
 
-/* Outputs that are no memory of their own, or not from its beginning. */
+/* Outputs that are views. */
 static void viewing(ops_array *state, ops_array *weights, ops_array *x, ops_array **outputs)
 {
     ops_array *y = ops_mul(ops_cos(state), x);
@@ -49,52 +48,53 @@ static const step steps[] = {{"recurrent", 1, recurrent},
                              {"reducing", 2, reducing},
                              {"viewing", 2, viewing}};
 
-/* A step in a scope of its own; the outputs are the caller's. */
-static bool take_step(array_run *r, const step *tested, ops_array *state, ops_array *x,
-                      ops_array **outputs)
+static void release_recording(void *context)
 {
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
-    bool well = true;
-    tested->make(state, r->leaves[1], x, outputs);
-    for (uint32_t i = 0; i < tested->output_count; i++) {
-        ops_array_keep(outputs[i]);
-        well = well && array_is_made(r->run, outputs[i], "an output of the step");
-    }
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+    ops_graph *graph = NULL;
+    ops_graph_end(context, NULL, 0, NULL, 0, &graph);
 }
 
-static bool compare_launches(array_run *r, const step *tested, ops_graph *graph)
+static void release_graph(void *graph)
+{
+    ops_graph_destroy(graph);
+}
+
+/* A step in a scope; the case owns the outputs. */
+static void step_make(array_run *r, const step *tested, ops_array *state, ops_array *x,
+                      ops_array **outputs)
+{
+    scope_begin(r->run);
+    tested->make(state, r->leaves[1], x, outputs);
+    for (uint32_t i = 0; i < tested->output_count; i++) {
+        array_own(r->run, ops_array_keep(outputs[i]), "an output of the step");
+    }
+    scope_end(r->run);
+}
+
+static void compare_launches(array_run *r, const step *tested, ops_graph *graph)
 {
     case_run *run = r->run;
-    ops_array *eager = ops_array_retain(r->leaves[0]), *launched = ops_array_retain(eager);
-    bool well = true;
-    for (int i = 0; i < LAUNCHES && well; i++) {
+    ops_array *eager = r->leaves[0], *launched = eager;
+    for (int i = 0; i < LAUNCHES; i++) {
         ops_array *x = r->leaves[2 + i], *want[MOST_OUTPUTS] = {NULL}, *got[MOST_OUTPUTS] = {NULL};
         ops_array *const inputs[2] = {launched, x};
-        well = take_step(r, tested, eager, x, want) &&
-               case_ok(run, ops_graph_launch(graph, inputs, 2, got, tested->output_count),
-                       "ops_graph_launch");
-        for (uint32_t k = 0; k < tested->output_count && well; k++) {
+        step_make(r, tested, eager, x, want);
+        case_ok(run, ops_graph_launch(graph, inputs, 2, got, tested->output_count),
+                "ops_graph_launch");
+        for (uint32_t k = 0; k < tested->output_count; k++) {
             float values[2][WIDTH * WIDTH];
             const size_t elements = (size_t)ops_array_get_element_count(want[k]);
             comparison found;
-            well = case_ok(run, ops_array_read(want[k], values[0], 4 * elements), "eager") &&
-                   case_ok(run, ops_array_read(got[k], values[1], 4 * elements), "launched") &&
-                   (compare_bits(HAL_TYPE_F32, values[1], values[0], elements, true, &found) ||
-                    ops_report(run, &found, "a launch beside the same calls"));
+            array_own(run, got[k], "an output of the launch");
+            case_ok(run, ops_array_read(want[k], values[0], 4 * elements), "eager");
+            case_ok(run, ops_array_read(got[k], values[1], 4 * elements), "launched");
+            if (!compare_bits(HAL_TYPE_F32, values[1], values[0], elements, true, &found)) {
+                case_report(run, &found, "a launch compared with the same calls");
+            }
         }
-        ops_array_release(eager);
-        ops_array_release(launched);
         eager = want[0];
         launched = got[0];
-        ops_array_release(want[1]);
-        ops_array_release(got[1]);
     }
-    ops_array_release(eager);
-    ops_array_release(launched);
-    return well;
 }
 
 /* Leaves: the state, the weights, and an input for each launch. */
@@ -102,29 +102,22 @@ static void run_step(case_run *run, const void *parameters)
 {
     const step *tested = parameters;
     const int64_t shape[2] = {BATCH, WIDTH}, square[2] = {WIDTH, WIDTH};
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    array_run r = {.run = run, .random = {run->seed}};
     ops_graph *graph = NULL;
     ops_array *outputs[MOST_OUTPUTS] = {NULL};
-    bool well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
-                array_add_leaf(&r, HAL_TYPE_F32, 2, square, -0.5, 0.5, NULL);
-    for (int i = 0; i < LAUNCHES && well; i++) {
-        well = array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
+    array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
+    array_add_leaf(&r, HAL_TYPE_F32, 2, square, -0.5, 0.5, NULL);
+    for (int i = 0; i < LAUNCHES; i++) {
+        array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
     }
-    if (well && case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin")) {
-        ops_array *const inputs[2] = {r.leaves[0], r.leaves[2]};
-        well = take_step(&r, tested, r.leaves[0], r.leaves[2], outputs);
-        const hal_status status =
-            ops_graph_end(run->ops, inputs, 2, outputs, tested->output_count, &graph);
-        well = well && case_ok(run, status, "ops_graph_end");
-        for (uint32_t i = 0; i < tested->output_count; i++) {
-            ops_array_release(outputs[i]);
-        }
-        if (well) {
-            compare_launches(&r, tested, graph);
-        }
-    }
-    ops_graph_destroy(graph);
-    array_release_leaves(&r);
+    ops_array *const inputs[2] = {r.leaves[0], r.leaves[2]};
+    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
+    case_own(run, release_recording, run->ops);
+    step_make(&r, tested, r.leaves[0], r.leaves[2], outputs);
+    case_ok(run, ops_graph_end(run->ops, inputs, 2, outputs, tested->output_count, &graph),
+            "ops_graph_end");
+    case_own(run, release_graph, graph);
+    compare_launches(&r, tested, graph);
 }
 
 static hal_status rehearse(ops_context *context, void *user)
@@ -143,28 +136,21 @@ static void run_rehearsal(case_run *run, const void *parameters)
     const int64_t shape[2] = {BATCH, WIDTH};
     ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     float got[BATCH * WIDTH];
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
-    if (array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL) &&
-        case_ok(run, ops_prepare(run->ops, rehearse, r.leaves[0]), "ops_prepare")) {
-        ops_context_get_statistics(run->ops, &before);
-        ops_array *y = NULL;
-        if (case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin")) {
-            y = ops_array_keep(ops_tanh(ops_erf(ops_cos(r.leaves[0]))));
-            case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
-        }
-        if (array_is_made(run, y, "a chain") &&
-            case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read")) {
-            ops_context_get_statistics(run->ops, &after);
-            case_check(run, after.compiled == before.compiled,
-                       "%" PRIu64 " kernels were made though the program was rehearsed",
-                       after.compiled - before.compiled);
-            case_check(run, after.kernels == before.kernels + 1,
-                       "a rehearsed chain took %" PRIu64 " kernels",
-                       after.kernels - before.kernels);
-        }
-        ops_array_release(y);
-    }
-    array_release_leaves(&r);
+    array_run r = {.run = run, .random = {run->seed}};
+    array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
+    case_ok(run, ops_prepare(run->ops, rehearse, r.leaves[0]), "ops_prepare");
+    ops_context_get_statistics(run->ops, &before);
+    scope_begin(run);
+    ops_array *y =
+        array_own(run, ops_array_keep(ops_tanh(ops_erf(ops_cos(r.leaves[0])))), "a chain");
+    scope_end(run);
+    case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read");
+    ops_context_get_statistics(run->ops, &after);
+    case_check(run, after.compiled == before.compiled,
+               "%" PRIu64 " kernels were made though the program was rehearsed",
+               after.compiled - before.compiled);
+    case_check(run, after.kernels == before.kernels + 1,
+               "a rehearsed chain took %" PRIu64 " kernels", after.kernels - before.kernels);
 }
 
 static void run_misuse(case_run *run, const void *parameters)
@@ -172,31 +158,27 @@ static void run_misuse(case_run *run, const void *parameters)
     const int64_t shape[1] = {WIDTH};
     const hal_status state = HAL_ERROR_INVALID_STATE, argument = HAL_ERROR_INVALID_ARGUMENT;
     float got[WIDTH];
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    array_run r = {.run = run, .random = {run->seed}};
     ops_graph *graph = NULL;
-    ops_array *number = ops_array_scalar(run->ops, HAL_TYPE_F32, 1.0);
-    if (array_add_leaf(&r, HAL_TYPE_F32, 1, shape, -1.0, 1.0, NULL) &&
-        array_is_made(run, number, "a number")) {
-        ops_array *x = r.leaves[0];
-        case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), state, "ops_graph_begin",
-                    "an end without a begin");
-        case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
-        case_expect(run, ops_graph_begin(run->ops), state, NULL, "a second begin");
-        ops_array *y = ops_neg(x);
-        case_expect(run, ops_array_read(x, got, sizeof got), state, "recorded",
-                    "reading while a graph is recorded");
-        case_expect(run, ops_graph_end(run->ops, &number, 1, &y, 1, &graph), argument, "constant",
-                    "a constant as input");
-        case_check(run, ops_neg(y) == NULL, "an array of a dropped recording was taken");
-        ops_array_release(y);
-        case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin after a dropped recording");
-        case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), argument, "recording",
-                    "an output from before");
-        case_check(run, graph == NULL, "a recording that failed gave a graph");
-        case_ok(run, ops_array_read(x, got, sizeof got), "reading afterwards");
-    }
-    ops_array_release(number);
-    array_release_leaves(&r);
+    ops_array *number = array_own(run, ops_array_scalar(run->ops, HAL_TYPE_F32, 1.0), "a number");
+    array_add_leaf(&r, HAL_TYPE_F32, 1, shape, -1.0, 1.0, NULL);
+    ops_array *x = r.leaves[0];
+    case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), state, "ops_graph_begin",
+                "an end without a begin");
+    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
+    case_own(run, release_recording, run->ops);
+    case_expect(run, ops_graph_begin(run->ops), state, NULL, "a second begin");
+    ops_array *y = array_own(run, ops_neg(x), "a negation");
+    case_expect(run, ops_array_read(x, got, sizeof got), state, "recorded",
+                "reading while a graph is recorded");
+    case_expect(run, ops_graph_end(run->ops, &number, 1, &y, 1, &graph), argument, "constant",
+                "a constant as input");
+    case_check(run, ops_neg(y) == NULL, "an array of a dropped recording was taken");
+    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin after a dropped recording");
+    case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), argument, "recording",
+                "an output from before");
+    case_check(run, graph == NULL, "a recording that failed gave a graph");
+    case_ok(run, ops_array_read(x, got, sizeof got), "reading afterwards");
 }
 
 void cases_ops_array_graph(case_list *list)

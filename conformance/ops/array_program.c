@@ -1,7 +1,6 @@
 /* array_program.c: random programs over arrays, with pools of live arrays, scopes and releases at
  * random; the same bits with fusion and without (promise 17). */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "ops/array_case.h"
@@ -134,45 +133,41 @@ static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 }
 
 /* One to three operations in a scope; the last result takes a place of the pool. */
-static bool step(array_run *r, ops_array **pool, uint32_t number)
+static void step(array_run *r, ops_array **pool, uint32_t number)
 {
     const uint32_t at = below(r, POOL);
     ops_array *x = pool[below(r, POOL)], *y = pool[below(r, POOL)];
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
+    scope_begin(r->run);
     ops_array *z = operation(r, x, y);
     for (uint32_t more = below(r, 3); more > 0 && z != NULL; more--) {
         z = operation(r, z, below(r, 3) != 0 ? y : z);
     }
-    bool well = array_is_made(r->run, z, "an operation");
-    if (well && ops_array_get_element_count(z) <= MOST_ELEMENTS) {
+    array_check(r->run, z, "an operation");
+    if (ops_array_get_element_count(z) <= MOST_ELEMENTS) {
         ops_array_retain(z);
         ops_array_release(pool[at]);
         pool[at] = z;
     }
-    if (well && number % 6 == 5) {
-        well = array_note(r, pool[at], "a value in between");
+    if (number % 6 == 5) {
+        array_note(r, pool[at], "a value in between");
     }
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+    scope_end(r->run);
 }
 
-static bool program(array_run *r)
+static void program(array_run *r)
 {
     const uint32_t steps = (uint32_t)((const program_case *)r->parameters)->steps;
     ops_array *pool[POOL];
     for (uint32_t i = 0; i < POOL; i++) {
         pool[i] = ops_array_retain(r->leaves[i % LEAVES]);
     }
-    bool well = true;
-    for (uint32_t i = 0; i < steps && well; i++) {
-        well = step(r, pool, i);
+    for (uint32_t i = 0; i < steps; i++) {
+        step(r, pool, i);
     }
     for (uint32_t i = 0; i < POOL; i++) {
-        well = well && array_note(r, pool[i], "a value of the pool");
+        array_note(r, pool[i], "a value of the pool");
         ops_array_release(pool[i]);
     }
-    return well;
 }
 
 static void run_program(case_run *run, const void *parameters)
@@ -182,20 +177,16 @@ static void run_program(case_run *run, const void *parameters)
     static const uint32_t ranks[LEAVES] = {2, 2, 2, 2, 1, 0};
     const program_case *tested = parameters;
     const hal_type type = tested->type;
+    const double low = hal_type_is_signed(type) ? -3.0 : 0.0;
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
     case_claim_storage(run, HAL_TYPE_BOOL);
-    array_run r = {.run = run, .context = run->ops, .parameters = tested, .random = {run->seed}};
-    bool well = true;
-    for (uint32_t i = 0; i < LEAVES && well; i++) {
-        well =
-            array_add_leaf(&r, i == 1 && tested->part == 1 ? (hal_type)HAL_TYPE_F32 : type,
-                           ranks[i], shapes[i], hal_type_is_signed(type) ? -3.0 : 0.0, 3.0, NULL);
+    array_run r = {.run = run, .parameters = tested, .random = {run->seed}};
+    for (uint32_t i = 0; i < LEAVES; i++) {
+        array_add_leaf(&r, i == 1 && tested->part == 1 ? (hal_type)HAL_TYPE_F32 : type, ranks[i],
+                       shapes[i], low, 3.0, NULL);
     }
-    if (well) {
-        array_run_both_ways(&r, program, NULL);
-    }
-    array_release_leaves(&r);
+    array_run_both_ways(&r, program);
 }
 
 static void print_program(const void *parameters, uint64_t seed, char *name, size_t bytes)

@@ -1,7 +1,6 @@
 /* array_values.c: the values of fused chains and trees against double precision. The bounds are
  * those of the single functions, carried through what comes after. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "ops/array_case.h"
@@ -10,7 +9,7 @@
 
 enum { ELEMENTS = 61, CHAIN = 14, TREE_LEAVES = 11 };
 
-/* A value and how far a result may lie from it. */
+/* A value and the bound of its error. */
 typedef struct approximation {
     long double value;
     double error;
@@ -31,34 +30,30 @@ static const ops_binary_function joints[TREE_LEAVES - 1] = {
     OPS_ADD, OPS_MUL,     OPS_DIV, OPS_MAXIMUM, OPS_SUB,
     OPS_ADD, OPS_MINIMUM, OPS_MUL, OPS_DIV,     OPS_SUB};
 
-static bool tree(array_run *r)
+static void tree(array_run *r)
 {
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
+    scope_begin(r->run);
     ops_array *x = r->leaves[0];
     for (uint32_t i = 1; i < TREE_LEAVES; i++) {
         x = ops_array_binary(joints[i - 1], x, ops_array_unary(OPS_SIGMOID, r->leaves[i]));
     }
-    const bool well = array_note(r, x, "the tree");
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+    array_note(r, x, "the tree");
+    scope_end(r->run);
 }
 
-static bool chain(array_run *r)
+static void chain(array_run *r)
 {
-    if (!case_ok(r->run, ops_scope_begin(r->context), "ops_scope_begin")) {
-        return false;
-    }
+    scope_begin(r->run);
     ops_array *x = r->leaves[0];
     for (int i = 0; i < CHAIN; i++) {
         x = ops_array_unary(links[i], x);
     }
-    const bool well = array_note(r, x, "the chain");
-    return case_ok(r->run, ops_scope_end(r->context), "ops_scope_end") && well;
+    array_note(r, x, "the chain");
+    scope_end(r->run);
 }
 
-/* What the operands' errors make of the result, and the function's own: `units` in the last place
- * of what it may be. All functions here are monotone, or nearly so where their operands lie. */
+/* The error of the result from those of the operands and that of the function, `units` in the last
+ * place. All functions here are monotone, or nearly so for their operands. */
 static void widen(approximation *result, double at_bounds, double units, hal_type type)
 {
     const double size = (double)fabsl(result->value) + at_bounds;
@@ -100,7 +95,7 @@ static approximation expected_chain(const case_run *run, hal_type type, double x
     return at;
 }
 
-static bool judge(array_run *r, const values_case *tested, const uint8_t *leaves,
+static void judge(array_run *r, const values_case *tested, const uint8_t *leaves,
                   const array_values *values)
 {
     long double expected[ELEMENTS];
@@ -116,30 +111,23 @@ static bool judge(array_run *r, const values_case *tested, const uint8_t *leaves
         bounds[i] = wanted.error;
     }
     comparison found;
-    return compare_bounds(tested->type, values->all[0].bits, expected, bounds, ELEMENTS, &found) ||
-           ops_report(r->run, &found, "the result");
+    if (!compare_bounds(tested->type, values->all[0].bits, expected, bounds, ELEMENTS, &found)) {
+        case_report(r->run, &found, "the result");
+    }
 }
 
 static void run_values(case_run *run, const void *parameters)
 {
     const values_case *tested = parameters;
     const int64_t shape[1] = {ELEMENTS};
-    array_run r = {.run = run, .context = run->ops, .random = {run->seed}};
+    array_run r = {.run = run, .random = {run->seed}};
     uint8_t leaves[TREE_LEAVES][ELEMENTS * 8];
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    bool well = true;
-    for (int i = 0; i < (tested->is_tree ? TREE_LEAVES : 1) && well; i++) {
-        well = array_add_leaf(&r, tested->type, 1, shape, 0.5, 2.0, leaves[i]);
+    for (int i = 0; i < (tested->is_tree ? TREE_LEAVES : 1); i++) {
+        array_add_leaf(&r, tested->type, 1, shape, 0.5, 2.0, leaves[i]);
     }
-    array_values *values = malloc(sizeof *values);
-    if (well && values == NULL) {
-        case_fail(run, "the host has no memory");
-    } else if (well && array_run_both_ways(&r, tested->is_tree ? tree : chain, values)) {
-        judge(&r, tested, leaves[0], values);
-    }
-    free(values);
-    array_release_leaves(&r);
+    judge(&r, tested, leaves[0], array_run_both_ways(&r, tested->is_tree ? tree : chain));
 }
 
 void cases_ops_array_values(case_list *list)

@@ -1,7 +1,6 @@
 /* index.c: gather, concatenate, copy, iota and one_hot on every type. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "ops/ops_case.h"
@@ -45,13 +44,6 @@ static void fill_bits(operand *o, random_state *random)
     }
 }
 
-static bool check_bits(case_run *run, const operand *o, const void *expected)
-{
-    comparison found;
-    return compare_bits(o->type, o->elements, expected, o->count, false, &found) ||
-           ops_report(run, &found, "result");
-}
-
 /* Indices along an axis, some of them out of range on either side. */
 static void run_gather(case_run *run, const void *parameters)
 {
@@ -59,47 +51,41 @@ static void run_gather(case_run *run, const void *parameters)
     const int64_t *shape = tested->shape, picks[1] = {tested->picks};
     int64_t out[3] = {shape[0], shape[1], shape[2]};
     out[tested->axis] = tested->picks;
-    operand x = {0}, indices = {0}, y = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
     case_claim_arithmetic(run, tested->index_type);
-    const bool made = operand_create(run, &x, tested->type, 3, shape, tested->layout) &&
-                      operand_create(run, &indices, tested->index_type, 1, picks, LAYOUT_PLAIN) &&
-                      operand_create(run, &y, tested->type, 3, out, LAYOUT_PLAIN);
-    uint8_t *expected = made ? calloc(y.count, 8) : NULL;
-    if (expected != NULL) {
-        fill_bits(&x, &random);
-        for (size_t i = 0; i < indices.count; i++) {
-            const double limit = (double)shape[tested->axis];
-            const double index = i == 3    ? -1.0
-                                 : i == 7  ? limit
-                                 : i == 11 ? 2e9
-                                           : floor(random_between(&random, 0.0, limit));
-            number_put(indices.type, indices.elements, i, index);
-        }
-        if (operand_upload(run, &x) && operand_upload(run, &indices) && operand_poison(run, &y) &&
-            case_ok(run, ops_gather(run->ops, tested->axis, &x.tensor, &indices.tensor, &y.tensor),
-                    "ops_gather") &&
-            operand_download(run, &y, "result")) {
-            for (size_t i = 0; i < y.count; i++) {
-                const size_t rows = (size_t)shape[1], columns = (size_t)shape[2];
-                size_t at[3] = {i / (size_t)(out[1] * out[2]), i / (size_t)out[2] % (size_t)out[1],
-                                i % (size_t)out[2]};
-                const double index = operand_get(&indices, at[tested->axis]);
-                if (index >= 0.0 && index < (double)shape[tested->axis]) {
-                    at[tested->axis] = (size_t)index;
-                    const size_t from = (at[0] * rows + at[1]) * columns + at[2];
-                    number_store(y.type, expected, i, number_load(x.type, x.elements, from));
-                }
-            }
-            check_bits(run, &y, expected);
+    operand x = operand_create(run, tested->type, 3, shape, tested->layout);
+    operand indices = operand_create(run, tested->index_type, 1, picks, LAYOUT_PLAIN);
+    operand y = operand_create(run, tested->type, 3, out, LAYOUT_PLAIN);
+    uint8_t *expected = case_allocate(run, y.count, 8);
+    fill_bits(&x, &random);
+    for (size_t i = 0; i < indices.count; i++) {
+        const double limit = (double)shape[tested->axis];
+        const double index = i == 3    ? -1.0
+                             : i == 7  ? limit
+                             : i == 11 ? 2e9
+                                       : floor(random_between(&random, 0.0, limit));
+        number_put(indices.type, indices.elements, i, index);
+    }
+    operand_upload(run, &x);
+    operand_upload(run, &indices);
+    operand_poison(run, &y);
+    case_ok(run, ops_gather(run->ops, tested->axis, &x.tensor, &indices.tensor, &y.tensor),
+            "ops_gather");
+    operand_download(run, &y, "result");
+    for (size_t i = 0; i < y.count; i++) {
+        const size_t rows = (size_t)shape[1], columns = (size_t)shape[2];
+        size_t at[3] = {i / (size_t)(out[1] * out[2]), i / (size_t)out[2] % (size_t)out[1],
+                        i % (size_t)out[2]};
+        const double index = operand_get(&indices, at[tested->axis]);
+        if (index >= 0.0 && index < (double)shape[tested->axis]) {
+            at[tested->axis] = (size_t)index;
+            const size_t from = (at[0] * rows + at[1]) * columns + at[2];
+            number_store(y.type, expected, i, number_load(x.type, x.elements, from));
         }
     }
-    operand_release(&x);
-    operand_release(&indices);
-    operand_release(&y);
-    free(expected);
+    operand_check_bits(run, &y, expected, false, "result");
 }
 
 static void print_gather(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -125,46 +111,37 @@ static void run_concatenate(case_run *run, const void *parameters)
     const int64_t *lengths = tested->lengths;
     int64_t shape[3] = {tested->shape[0], tested->shape[1], tested->shape[2]};
     int64_t out[3] = {shape[0], shape[1], shape[2]};
-    operand parts[3] = {0}, y = {0};
+    operand parts[3];
     ops_tensor tensors[3];
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
     out[tested->axis] = lengths[0] + lengths[1] + lengths[2];
-    bool well = operand_create(run, &y, tested->type, 3, out, LAYOUT_PLAIN);
-    for (int p = 0; p < 3 && well; p++) {
-        shape[tested->axis] = lengths[p];
-        well = operand_create(run, &parts[p], tested->type, 3, shape,
-                              p == 1 ? LAYOUT_PLAIN : tested->layout);
-        if (well) {
-            fill_bits(&parts[p], &random);
-            well = operand_upload(run, &parts[p]);
-            tensors[p] = parts[p].tensor;
-        }
-    }
-    uint8_t *expected = well ? calloc(y.count, 8) : NULL;
-    if (expected != NULL && operand_poison(run, &y) &&
-        case_ok(run, ops_concatenate(run->ops, tested->axis, tensors, 3, &y.tensor),
-                "ops_concatenate") &&
-        operand_download(run, &y, "result")) {
-        for (size_t i = 0; i < y.count; i++) {
-            int64_t at[3] = {(int64_t)i / (out[1] * out[2]), (int64_t)i / out[2] % out[1],
-                             (int64_t)i % out[2]};
-            int p = 0;
-            while (at[tested->axis] >= lengths[p]) {
-                at[tested->axis] -= lengths[p++];
-            }
-            shape[tested->axis] = lengths[p];
-            const size_t from = (size_t)((at[0] * shape[1] + at[1]) * shape[2] + at[2]);
-            number_store(y.type, expected, i, number_load(y.type, parts[p].elements, from));
-        }
-        check_bits(run, &y, expected);
-    }
+    operand y = operand_create(run, tested->type, 3, out, LAYOUT_PLAIN);
+    uint8_t *expected = case_allocate(run, y.count, 8);
     for (int p = 0; p < 3; p++) {
-        operand_release(&parts[p]);
+        shape[tested->axis] = lengths[p];
+        parts[p] =
+            operand_create(run, tested->type, 3, shape, p == 1 ? LAYOUT_PLAIN : tested->layout);
+        fill_bits(&parts[p], &random);
+        operand_upload(run, &parts[p]);
+        tensors[p] = parts[p].tensor;
     }
-    operand_release(&y);
-    free(expected);
+    operand_poison(run, &y);
+    case_ok(run, ops_concatenate(run->ops, tested->axis, tensors, 3, &y.tensor), "ops_concatenate");
+    operand_download(run, &y, "result");
+    for (size_t i = 0; i < y.count; i++) {
+        int64_t at[3] = {(int64_t)i / (out[1] * out[2]), (int64_t)i / out[2] % out[1],
+                         (int64_t)i % out[2]};
+        int p = 0;
+        while (at[tested->axis] >= lengths[p]) {
+            at[tested->axis] -= lengths[p++];
+        }
+        shape[tested->axis] = lengths[p];
+        const size_t from = (size_t)((at[0] * shape[1] + at[1]) * shape[2] + at[2]);
+        number_store(y.type, expected, i, number_load(y.type, parts[p].elements, from));
+    }
+    operand_check_bits(run, &y, expected, false, "result");
 }
 
 static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -192,19 +169,15 @@ static void run_copy(case_run *run, const void *parameters)
     random_state random = {run->seed};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    for (int pair = 0; pair < LAYOUT_COUNT * LAYOUT_BROADCAST && case_is_well(run); pair++) {
-        operand x = {0}, y = {0};
-        if (operand_create(run, &x, type, 3, shape, (operand_layout)(pair % LAYOUT_COUNT)) &&
-            operand_create(run, &y, type, 3, shape, (operand_layout)(pair / LAYOUT_COUNT))) {
-            fill_bits(&x, &random);
-            if (operand_upload(run, &x) && operand_poison(run, &y) &&
-                case_ok(run, ops_copy(run->ops, &x.tensor, &y.tensor), "ops_copy") &&
-                operand_download(run, &y, "copy")) {
-                check_bits(run, &y, x.elements);
-            }
-        }
-        operand_release(&x);
-        operand_release(&y);
+    for (int pair = 0; pair < LAYOUT_COUNT * LAYOUT_BROADCAST; pair++) {
+        operand x = operand_create(run, type, 3, shape, (operand_layout)(pair % LAYOUT_COUNT));
+        operand y = operand_create(run, type, 3, shape, (operand_layout)(pair / LAYOUT_COUNT));
+        fill_bits(&x, &random);
+        operand_upload(run, &x);
+        operand_poison(run, &y);
+        case_ok(run, ops_copy(run->ops, &x.tensor, &y.tensor), "ops_copy");
+        operand_download(run, &y, "copy");
+        operand_check_bits(run, &y, x.elements, false, "result");
     }
 }
 
@@ -212,25 +185,21 @@ static void run_one_hot(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;
     const int64_t shape[2] = {3, 7}, out[3] = {3, 7, 10};
-    operand indices = {0}, y = {0};
     random_state random = {run->seed};
     uint8_t expected[3 * 7 * 10 * 8];
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    if (operand_create(run, &indices, HAL_TYPE_I32, 2, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &y, type, 3, out, LAYOUT_PLAIN)) {
-        operand_fill(&indices, &random, -2.0, 12.0);
-        for (size_t i = 0; i < y.count; i++) {
-            number_put(type, expected, i, operand_get(&indices, i / 10) == (double)(i % 10));
-        }
-        if (operand_upload(run, &indices) && operand_poison(run, &y) &&
-            case_ok(run, ops_one_hot(run->ops, &indices.tensor, &y.tensor), "ops_one_hot") &&
-            operand_download(run, &y, "result")) {
-            check_bits(run, &y, expected);
-        }
+    operand indices = operand_create(run, HAL_TYPE_I32, 2, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, type, 3, out, LAYOUT_PLAIN);
+    operand_fill(&indices, &random, -2.0, 12.0);
+    for (size_t i = 0; i < y.count; i++) {
+        number_put(type, expected, i, operand_get(&indices, i / 10) == (double)(i % 10));
     }
-    operand_release(&indices);
-    operand_release(&y);
+    operand_upload(run, &indices);
+    operand_poison(run, &y);
+    case_ok(run, ops_one_hot(run->ops, &indices.tensor, &y.tensor), "ops_one_hot");
+    operand_download(run, &y, "result");
+    operand_check_bits(run, &y, expected, false, "result");
 }
 
 static void run_iota(case_run *run, const void *parameters)
@@ -239,42 +208,35 @@ static void run_iota(case_run *run, const void *parameters)
     const int64_t shape[1] = {101};
     const double start = hal_type_is_float(type) ? -2.5 : hal_type_is_signed(type) ? -50.0 : 3.0;
     const double step = hal_type_is_float(type) ? 0.5 : 1.0;
-    operand y = {0};
     uint8_t expected[101 * 8];
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
     for (size_t i = 0; i < 101; i++) {
         number_put(type, expected, i, start + (double)i * step);
     }
-    if (operand_create(run, &y, type, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
-        case_ok(run, ops_iota(run->ops, start, step, &y.tensor), "ops_iota") &&
-        operand_download(run, &y, "result")) {
-        check_bits(run, &y, expected);
-    }
-    operand_release(&y);
+    operand y = operand_create(run, type, 1, shape, LAYOUT_PLAIN);
+    operand_poison(run, &y);
+    case_ok(run, ops_iota(run->ops, start, step, &y.tensor), "ops_iota");
+    operand_download(run, &y, "result");
+    operand_check_bits(run, &y, expected, false, "result");
 }
 
 static void run_refusals(case_run *run, const void *parameters)
 {
     const int64_t shape[2] = {4, 6}, row[1] = {5}, unfit[2] = {4, 4};
-    ops_tensor x = {0}, i = {0}, y = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
-    if (case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, shape, &x), "a tensor") &&
-        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_I32, 1, row, &i), "a tensor") &&
-        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, unfit, &y), "a tensor")) {
-        case_expect(run, ops_gather(run->ops, 1, &x, &i, &y), wrong, NULL, "gather to 4x4");
-        case_expect(run, ops_gather(run->ops, 2, &x, &i, &y), wrong, NULL, "gather on axis 2");
-        case_expect(run, ops_concatenate(run->ops, 0, &x, 1, &y), wrong, NULL,
-                    "a part of another length");
-        case_expect(run, ops_concatenate(run->ops, 0, NULL, 2, &y), wrong, NULL, "null parts");
-        case_expect(run, ops_iota(run->ops, 0.0, 1.0, &y), wrong, NULL, "iota of rank 2");
-        case_expect(run, ops_one_hot(run->ops, &i, &x), wrong, NULL, "one_hot of another length");
-        case_expect(run, ops_copy(run->ops, &x, &y), wrong, NULL, "a copy to another shape");
-        case_check(run, ops_copy(run->ops, &i, &y) != HAL_OK, "a copy to another type was taken");
-    }
-    ops_tensor_release(&x);
-    ops_tensor_release(&i);
-    ops_tensor_release(&y);
+    ops_tensor x = case_tensor(run, HAL_TYPE_F32, 2, shape);
+    ops_tensor i = case_tensor(run, HAL_TYPE_I32, 1, row);
+    ops_tensor y = case_tensor(run, HAL_TYPE_F32, 2, unfit);
+    case_expect(run, ops_gather(run->ops, 1, &x, &i, &y), wrong, NULL, "gather to 4x4");
+    case_expect(run, ops_gather(run->ops, 2, &x, &i, &y), wrong, NULL, "gather on axis 2");
+    case_expect(run, ops_concatenate(run->ops, 0, &x, 1, &y), wrong, NULL,
+                "a part of another length");
+    case_expect(run, ops_concatenate(run->ops, 0, NULL, 2, &y), wrong, NULL, "null parts");
+    case_expect(run, ops_iota(run->ops, 0.0, 1.0, &y), wrong, NULL, "iota of rank 2");
+    case_expect(run, ops_one_hot(run->ops, &i, &x), wrong, NULL, "one_hot of another length");
+    case_expect(run, ops_copy(run->ops, &x, &y), wrong, NULL, "a copy to another shape");
+    case_check(run, ops_copy(run->ops, &i, &y) != HAL_OK, "a copy to another type was taken");
 }
 
 void cases_ops_index(case_list *list)

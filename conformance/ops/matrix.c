@@ -3,13 +3,12 @@
 #include "ops/matrix.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_INPUTS 2
 
 /* A batch of matrices in a zone: element (b, i, j) at b * steps[0] + i * steps[1] + j * steps[2];
- * memory between them holds the canary. */
+ * memory between elements holds the canary. */
 typedef struct matrix {
     hal_type type;
     int batch, rows, columns;
@@ -27,7 +26,7 @@ typedef struct matrices {
     double *bounds;
 } matrices;
 
-static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
+static void make_matrix(case_run *run, matrix *made, hal_type type, int batch, int rows,
                         int columns, bool transposed, int padding)
 {
     const int64_t inner = transposed ? rows : columns, outer = transposed ? columns : rows;
@@ -40,12 +39,8 @@ static bool make_matrix(case_run *run, matrix *made, hal_type type, int batch, i
     made->steps[1] = transposed ? 1 : leading;
     made->steps[2] = transposed ? leading : 1;
     made->memory_count = (size_t)(made->steps[0] * batch);
-    made->memory = malloc(made->memory_count * 8 + 8);
-    if (made->memory == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    made->memory = case_allocate(run, made->memory_count + 1, 8);
     canary_fill(made->memory, made->memory_count * 8 + 8);
-    return true;
 }
 
 static size_t place_of(const matrix *m, int b, int i, int j)
@@ -66,25 +61,23 @@ static void fill_matrix(matrix *filled, random_state *random, bool whole)
     }
 }
 
-static bool upload_matrix(case_run *run, matrix *uploaded, int rank)
+static void upload_matrix(case_run *run, matrix *uploaded, int rank)
 {
     const uint32_t size = hal_type_size(uploaded->type);
-    const bool well =
-        zone_create(run, &uploaded->zone, uploaded->memory_count * size, uploaded->memory);
+    const int64_t lengths[3] = {uploaded->batch, uploaded->rows, uploaded->columns};
     ops_tensor *tensor = &uploaded->tensor;
+    uploaded->zone = zone_create(run, uploaded->memory_count * size, uploaded->memory);
     *tensor = (ops_tensor){.buffer = uploaded->zone.buffer,
                            .type = uploaded->type,
                            .rank = (uint32_t)rank,
                            .offset = (int64_t)(uploaded->zone.offset / size)};
-    const int64_t lengths[3] = {uploaded->batch, uploaded->rows, uploaded->columns};
     for (int d = 0; d < rank; d++) {
         tensor->shape[d] = lengths[3 - rank + d];
         tensor->stride[d] = uploaded->steps[3 - rank + d];
     }
-    return well;
 }
 
-static bool make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
+static void make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
                         matrices *made)
 {
     static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2};
@@ -93,53 +86,40 @@ static bool make_inputs(case_run *run, const product *tested, random_state *rand
         const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU;
         const int rows = bias ? 1 : tested->m;
         const int columns = !bias && i == 1 ? 1 : tested->n;
-        if (!make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0)) {
-            return false;
-        }
+        make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0);
         fill_matrix(&made->inputs[i], random, whole);
-        if (!upload_matrix(run, &made->inputs[i], 2)) {
-            return false;
-        }
+        upload_matrix(run, &made->inputs[i], 2);
     }
-    return true;
 }
 
-static bool make_matrices(case_run *run, const product *tested, bool whole, matrices *made)
+static void make_matrices(case_run *run, const product *tested, bool whole, matrices *made)
 {
     const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
     random_state random = {run->seed + whole};
     const int rank = tested->batch > 1 ? 3 : 2;
-    made->expected = calloc(count, sizeof *made->expected);
-    made->bounds = calloc(count, sizeof *made->bounds);
-    if (made->expected == NULL || made->bounds == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
-    if (!make_matrix(run, &made->a, tested->type, tested->shared_a ? 1 : tested->batch, tested->m,
-                     tested->k, tested->transpose_a, tested->padding) ||
-        !make_matrix(run, &made->b, tested->type, tested->shared_b ? 1 : tested->batch, tested->k,
-                     tested->n, tested->transpose_b, tested->padding) ||
-        !make_matrix(run, &made->c, tested->type_c, tested->batch, tested->m, tested->n,
-                     tested->transpose_c, tested->padding)) {
-        return false;
-    }
+    made->expected = case_allocate(run, count, sizeof *made->expected);
+    made->bounds = case_allocate(run, count, sizeof *made->bounds);
+    make_matrix(run, &made->a, tested->type, tested->shared_a ? 1 : tested->batch, tested->m,
+                tested->k, tested->transpose_a, tested->padding);
+    make_matrix(run, &made->b, tested->type, tested->shared_b ? 1 : tested->batch, tested->k,
+                tested->n, tested->transpose_b, tested->padding);
+    make_matrix(run, &made->c, tested->type_c, tested->batch, tested->m, tested->n,
+                tested->transpose_c, tested->padding);
     fill_matrix(&made->a, &random, whole);
     fill_matrix(&made->b, &random, whole);
     if (tested->beta != 0.0) {
         fill_matrix(&made->c, &random, whole);
     }
-    return upload_matrix(run, &made->a, tested->shared_a ? 2 : rank) &&
-           upload_matrix(run, &made->b, tested->shared_b ? 2 : rank) &&
-           upload_matrix(run, &made->c, rank) && make_inputs(run, tested, &random, whole, made);
+    upload_matrix(run, &made->a, tested->shared_a ? 2 : rank);
+    upload_matrix(run, &made->b, tested->shared_b ? 2 : rank);
+    upload_matrix(run, &made->c, rank);
+    make_inputs(run, tested, &random, whole, made);
 }
 
 static ops_expression *make_epilogue(case_run *run, const product *tested)
 {
     const hal_type type = hal_type_of_value(tested->type);
-    hal_ir_builder *b = NULL;
-    ops_expression *epilogue = NULL;
-    if (!case_ok(run, hal_ir_builder_create_fragment("epilogue", &b), "a fragment")) {
-        return NULL;
-    }
+    hal_ir_builder *b = expression_begin(run);
     hal_ir_value value = hal_ir_input(b, 0, type);
     const hal_ir_value row = hal_ir_input(b, 1, HAL_TYPE_U32);
     const hal_ir_value column = hal_ir_input(b, 2, HAL_TYPE_U32);
@@ -160,37 +140,29 @@ static ops_expression *make_epilogue(case_run *run, const product *tested)
                            : hal_ir_sub(b, hal_ir_mul(b, value, inputs[0]), inputs[1]);
     }
     hal_ir_output(b, 0, value);
-    case_ok(run, ops_expression_create(b, &epilogue), "ops_expression_create");
-    return epilogue;
+    return expression_finish(run, b);
 }
 
-static bool multiply(case_run *run, const product *tested, const matrices *made)
+static void multiply(case_run *run, const product *tested, const matrices *made)
 {
-    const bool has_epilogue = tested->epilogue != EPILOGUE_NONE;
-    ops_expression *epilogue = has_epilogue ? make_epilogue(run, tested) : NULL;
-    if (has_epilogue && epilogue == NULL) {
-        return false;
-    }
     ops_tensor inputs[MAX_INPUTS];
     for (uint32_t i = 0; i < made->input_count; i++) {
         inputs[i] = made->inputs[i].tensor;
     }
-    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
-                                      .alpha = tested->alpha,
-                                      .precision = tested->precision,
-                                      .beta = tested->beta,
-                                      .impl = tested->impl,
-                                      .epilogue = epilogue,
-                                      .inputs = inputs,
-                                      .input_count = made->input_count};
-    const bool well = case_ok(
-        run, ops_gemm(run->ops, &options, &made->a.tensor, &made->b.tensor, &made->c.tensor),
-        "ops_gemm");
-    ops_expression_destroy(epilogue);
-    return well;
+    const ops_gemm_options options = {
+        .size = sizeof(ops_gemm_options),
+        .alpha = tested->alpha,
+        .precision = tested->precision,
+        .beta = tested->beta,
+        .impl = tested->impl,
+        .epilogue = tested->epilogue != EPILOGUE_NONE ? make_epilogue(run, tested) : NULL,
+        .inputs = inputs,
+        .input_count = made->input_count};
+    case_ok(run, ops_gemm(run->ops, &options, &made->a.tensor, &made->b.tensor, &made->c.tensor),
+            "ops_gemm");
 }
 
-/* Of matrices with one row, one column or one batch, that is every one's. */
+/* An element; a matrix with one row, column or batch has it for all of them. */
 static double value_of(const matrix *m, int b, int i, int j)
 {
     return number_get(
@@ -227,22 +199,22 @@ static long double apply_epilogue(const product *tested, const matrices *made, i
 /* |c' - c| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) + u |c|, where gamma has the roundoff of
  * the accumulator and u that of the output; an epilogue adds its own roundings. The fast class may
  * round what it multiplies to 11 bits. */
-static bool compute_reference(const product *tested, matrices *made)
+static void compute_reference(case_run *run, const product *tested, matrices *made)
 {
     const double u = number_roundoff(hal_type_of_value(tested->type));
     const double out = number_roundoff(tested->type_c);
     const int fast = tested->precision == HAL_GEMM_FAST && tested->type == HAL_TYPE_F32;
-    /* Half of what the smallest number of C is worth: a result below it may become 0. */
+    /* Half of C's smallest number: a result below it may become 0. */
     const double least = hal_type_is_narrow_float(tested->type_c)
                              ? ldexp(0.501, hal_type_float_format(tested->type_c).least)
                              : 0x1p-140;
     const double gamma =
         (tested->k + 2) * u / (1.0 - (tested->k + 2) * u) + (fast ? 0x1p-10 : 0.0);
     const size_t k_count = (size_t)tested->k;
-    double *rows = calloc((size_t)tested->m * k_count + 1, sizeof *rows);
-    double *columns = calloc((size_t)tested->n * k_count + 1, sizeof *columns);
+    double *rows = case_allocate(run, (size_t)tested->m * k_count + 1, sizeof *rows);
+    double *columns = case_allocate(run, (size_t)tested->n * k_count + 1, sizeof *columns);
     size_t at = 0;
-    for (int b = 0; b < tested->batch && rows != NULL && columns != NULL; b++) {
+    for (int b = 0; b < tested->batch; b++) {
         for (size_t i = 0; i < (size_t)tested->m * k_count; i++) {
             rows[i] = value_of(&made->a, b, (int)(i / k_count), (int)(i % k_count));
         }
@@ -274,82 +246,55 @@ static bool compute_reference(const product *tested, matrices *made)
             }
         }
     }
-    const bool well = rows != NULL && columns != NULL;
-    free(rows);
-    free(columns);
-    return well;
 }
 
-static bool check_gaps(case_run *run, const matrix *c, const uint8_t *after)
+static void check_gaps(case_run *run, const matrix *c, const uint8_t *after)
 {
     const uint32_t size = hal_type_size(c->type);
-    uint8_t *used = calloc(c->memory_count, 1);
-    bool well = used != NULL || case_fail(run, "the host has no memory");
-    for (int b = 0; b < c->batch && well; b++) {
+    uint8_t *used = case_allocate(run, c->memory_count, 1);
+    for (int b = 0; b < c->batch; b++) {
         for (int i = 0; i < c->rows; i++) {
             for (int j = 0; j < c->columns; j++) {
                 used[place_of(c, b, i, j)] = 1;
             }
         }
     }
-    for (size_t i = 0; i < c->memory_count && well; i++) {
-        well = used[i] != 0 || memcmp(after + i * size, c->memory + i * size, size) == 0 ||
-               case_fail(run, "C: element %zu of its memory, between its rows, was written to", i);
+    for (size_t i = 0; i < c->memory_count; i++) {
+        case_check(run, used[i] != 0 || memcmp(after + i * size, c->memory + i * size, size) == 0,
+                   "C: element %zu of its memory, between its rows, was written to", i);
     }
-    free(used);
-    return well;
 }
 
-static bool judge(case_run *run, const product *tested, matrices *made, bool whole)
+static void judge(case_run *run, const product *tested, const matrices *made, bool whole)
 {
     const size_t count = (size_t)tested->batch * (size_t)tested->m * (size_t)tested->n;
-    const uint32_t size = hal_type_size(tested->type_c);
-    uint8_t *after = malloc(made->c.memory_count * size + 8), *actual = calloc(count, 8);
-    uint8_t *expected = calloc(count, 8);
+    const hal_type type = tested->type_c;
+    uint8_t *after = case_allocate(run, made->c.memory_count + 1, 8);
+    uint8_t *actual = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
     comparison found;
-    bool well = after != NULL && actual != NULL && expected != NULL &&
-                zone_read(run, &made->c.zone, after, "C") &&
-                zone_read(run, &made->a.zone, NULL, "A") &&
-                zone_read(run, &made->b.zone, NULL, "B") && check_gaps(run, &made->c, after);
     size_t at = 0;
-    for (int b = 0; b < tested->batch && well; b++) {
+    zone_read(run, &made->c.zone, after, "C");
+    zone_read(run, &made->a.zone, NULL, "A");
+    zone_read(run, &made->b.zone, NULL, "B");
+    check_gaps(run, &made->c, after);
+    for (int b = 0; b < tested->batch; b++) {
         for (int i = 0; i < tested->m; i++) {
             for (int j = 0; j < tested->n; j++, at++) {
-                const uint64_t bits =
-                    number_load(tested->type_c, after, place_of(&made->c, b, i, j));
-                number_store(tested->type_c, actual, at, bits);
+                const uint64_t bits = number_load(type, after, place_of(&made->c, b, i, j));
+                number_store(type, actual, at, bits);
                 /* The sign of a zero depends on the order of the sum. */
                 const double exact = (double)made->expected[at];
-                const uint64_t wanted = number_bits(tested->type_c, exact);
-                const bool zero = exact == 0.0 && number_value(tested->type_c, bits) == 0.0;
-                number_store(tested->type_c, expected, at, zero ? bits : wanted);
+                const bool zero = exact == 0.0 && number_value(type, bits) == 0.0;
+                number_store(type, expected, at, zero ? bits : number_bits(type, exact));
             }
         }
     }
-    if (well && whole) {
-        well = compare_bits(tested->type_c, actual, expected, count, true, &found) ||
-               ops_report(run, &found, "whole numbers");
-    } else if (well) {
-        well =
-            compare_bounds(tested->type_c, actual, made->expected, made->bounds, count, &found) ||
-            ops_report(run, &found, "random numbers");
+    if (whole && !compare_bits(type, actual, expected, count, true, &found)) {
+        case_report(run, &found, "whole numbers");
     }
-    free(after);
-    free(actual);
-    free(expected);
-    return well;
-}
-
-static void free_matrices(matrices *made)
-{
-    matrix *all[3 + MAX_INPUTS] = {&made->a, &made->b, &made->c, &made->inputs[0],
-                                   &made->inputs[1]};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        zone_release(&all[i]->zone);
-        free(all[i]->memory);
+    if (!whole && !compare_bounds(type, actual, made->expected, made->bounds, count, &found)) {
+        case_report(run, &found, "random numbers");
     }
-    free(made->expected);
-    free(made->bounds);
 }
 
 const char *product_epilogue_name(product_epilogue epilogue)
@@ -361,12 +306,10 @@ const char *product_epilogue_name(product_epilogue epilogue)
 void product_run(case_run *run, const product *tested, bool whole)
 {
     matrices made = {0};
-    if (make_matrices(run, tested, whole, &made) && multiply(run, tested, &made)) {
-        if (compute_reference(tested, &made)) {
-            judge(run, tested, &made, whole);
-        } else {
-            case_fail(run, "the host has no memory");
-        }
-    }
-    free_matrices(&made);
+    const size_t objects = run->object_count;
+    make_matrices(run, tested, whole, &made);
+    multiply(run, tested, &made);
+    compute_reference(run, tested, &made);
+    judge(run, tested, &made, whole);
+    case_release(run, objects);
 }

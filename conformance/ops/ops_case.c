@@ -29,7 +29,7 @@ static void lay_out(operand *made, uint32_t rank, const int64_t *shape, operand_
     made->zone.offset = layout == LAYOUT_OFFSET ? hal_type_size(made->type) : 0; /* the lead */
 }
 
-/* The element of the zone in which a logical element lies. */
+/* The index of a logical element in its zone. */
 static size_t place_of(const operand *o, size_t index)
 {
     const int64_t base = (int64_t)(o->zone.offset / hal_type_size(o->type));
@@ -42,34 +42,26 @@ static size_t place_of(const operand *o, size_t index)
     return (size_t)place;
 }
 
-static bool upload_memory(case_run *run, operand *o, bool poison)
+static void upload_memory(case_run *run, operand *o, bool poison)
 {
     const uint32_t size = hal_type_size(o->type);
     const uint64_t bytes = o->zone.bytes, lead = o->zone.offset;
     const int64_t start = o->tensor.offset;
-    uint8_t *memory = malloc(bytes + 2);
-    if (memory == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    uint8_t *memory = case_allocate(run, bytes + 2, 1);
     /* Poison is canary in the phase of its address, as zone_create puts it. */
     canary_fill(memory, bytes + 2);
-    const uint8_t *data = memory + lead % 2;
-    red_zone zone;
+    uint8_t *data = memory + lead % 2;
     o->zone.offset = 0;
-    o->tensor.offset = start;
     for (size_t i = 0; i < o->count && !poison; i++) {
-        memcpy(memory + lead % 2 + place_of(o, i) * size, o->elements + i * size, size);
+        memcpy(data + place_of(o, i) * size, o->elements + i * size, size);
     }
-    /* Where an axis is stretched, several elements lie in one place: all have its value. */
+    /* Elements of a stretched axis share memory: all have the value of the last one. */
     for (size_t i = 0; i < o->count && !poison; i++) {
-        memcpy(o->elements + i * size, memory + lead % 2 + place_of(o, i) * size, size);
+        memcpy(o->elements + i * size, data + place_of(o, i) * size, size);
     }
-    const bool well = zone_create_at(run, &zone, lead, bytes, data);
-    free(memory);
-    o->zone = zone;
-    o->tensor.buffer = zone.buffer;
-    o->tensor.offset = start + (int64_t)(zone.offset / size);
-    return well;
+    o->zone = zone_create_at(run, lead, bytes, data);
+    o->tensor.buffer = o->zone.buffer;
+    o->tensor.offset = start + (int64_t)(o->zone.offset / size);
 }
 
 const char *layout_name(operand_layout layout)
@@ -79,18 +71,18 @@ const char *layout_name(operand_layout layout)
     return names[layout];
 }
 
-bool operand_create(case_run *run, operand *made, hal_type type, uint32_t rank,
-                    const int64_t *shape, operand_layout layout)
+operand operand_create(case_run *run, hal_type type, uint32_t rank, const int64_t *shape,
+                       operand_layout layout)
 {
     size_t memory_count;
-    *made = (operand){.type = type, .count = 1};
+    operand made = {.type = type, .count = 1};
     for (uint32_t i = 0; i < rank; i++) {
-        made->count *= (size_t)shape[i];
+        made.count *= (size_t)shape[i];
     }
-    lay_out(made, rank, shape, layout, &memory_count);
-    made->zone.bytes = memory_count * hal_type_size(type);
-    made->elements = calloc(made->count + 1, 8);
-    return made->elements != NULL || case_fail(run, "the host has no memory");
+    lay_out(&made, rank, shape, layout, &memory_count);
+    made.zone.bytes = memory_count * hal_type_size(type);
+    made.elements = case_allocate(run, made.count + 1, 8);
+    return made;
 }
 
 void operand_fill(operand *filled, random_state *random, double low, double high)
@@ -98,48 +90,97 @@ void operand_fill(operand *filled, random_state *random, double low, double high
     random_fill(random, filled->type, low, high, filled->elements, filled->count);
 }
 
-bool operand_upload(case_run *run, operand *uploaded)
+void operand_upload(case_run *run, operand *uploaded)
 {
-    return upload_memory(run, uploaded, false);
+    upload_memory(run, uploaded, false);
 }
 
-bool operand_poison(case_run *run, operand *poisoned)
+void operand_poison(case_run *run, operand *poisoned)
 {
-    return upload_memory(run, poisoned, true);
+    upload_memory(run, poisoned, true);
 }
 
-bool operand_download(case_run *run, operand *downloaded, const char *what)
+void operand_download(case_run *run, operand *downloaded, const char *what)
 {
     const uint32_t size = hal_type_size(downloaded->type);
     const size_t memory_count = downloaded->zone.bytes / size;
-    uint8_t *memory = calloc(memory_count + 1, size), *used = calloc(memory_count + 1, 1);
-    bool well = memory != NULL && used != NULL ? zone_read(run, &downloaded->zone, memory, what)
-                                               : case_fail(run, "the host has no memory");
-    for (size_t i = 0; well && i < downloaded->count; i++) {
+    uint8_t *memory = case_allocate(run, memory_count + 1, size);
+    uint8_t *used = case_allocate(run, memory_count + 1, 1);
+    zone_read(run, &downloaded->zone, memory, what);
+    for (size_t i = 0; i < downloaded->count; i++) {
         const size_t place = place_of(downloaded, i);
         used[place] = 1;
         memcpy(downloaded->elements + i * size, memory + place * size, size);
     }
     uint8_t untouched[8 + 2];
-    for (size_t i = 0; well && i < memory_count; i++) {
+    canary_fill(untouched, sizeof untouched);
+    for (size_t i = 0; i < memory_count; i++) {
         /* Gaps hold canary in the phase of their address. */
-        canary_fill(untouched, sizeof untouched);
         const uint8_t *expected = untouched + (i * size + downloaded->zone.offset) % 2;
-        if (used[i] == 0 && memcmp(memory + i * size, expected, size) != 0) {
-            well = case_fail(
-                run, "%s: element %zu, which lies between its elements, was written to", what, i);
-        }
+        case_check(run, used[i] != 0 || memcmp(memory + i * size, expected, size) == 0,
+                   "%s: memory at %zu, between its elements, was written to", what, i);
     }
-    free(memory);
-    free(used);
-    return well;
 }
 
-void operand_release(operand *released)
+void operand_check_bits(case_run *run, const operand *o, const void *expected, bool any_nan,
+                        const char *what)
 {
-    zone_release(&released->zone);
-    free(released->elements);
-    released->elements = NULL;
+    comparison found;
+    if (!compare_bits(o->type, o->elements, expected, o->count, any_nan, &found)) {
+        case_report(run, &found, what);
+    }
+}
+
+void operand_check_bounds(case_run *run, const operand *o, const long double *expected,
+                          const double *bounds, const char *what)
+{
+    comparison found;
+    if (!compare_bounds(o->type, o->elements, expected, bounds, o->count, &found)) {
+        case_report(run, &found, what);
+    }
+}
+
+static void release_tensor(void *object)
+{
+    ops_tensor_release(object);
+    free(object);
+}
+
+void case_own_tensor(case_run *run, ops_tensor tensor)
+{
+    ops_tensor *owned = malloc(sizeof *owned);
+    case_check(run, owned != NULL, "the host has no memory");
+    *owned = tensor;
+    case_own(run, release_tensor, owned);
+}
+
+ops_tensor case_tensor(case_run *run, hal_type type, uint32_t rank, const int64_t *shape)
+{
+    ops_tensor made = {0};
+    case_ok(run, ops_tensor_create(run->ops, type, rank, shape, &made), "ops_tensor_create");
+    case_own_tensor(run, made);
+    return made;
+}
+
+hal_ir_builder *expression_begin(case_run *run)
+{
+    hal_ir_builder *builder = NULL;
+    case_ok(run, hal_ir_builder_create_fragment("expression", &builder),
+            "hal_ir_builder_create_fragment");
+    return builder;
+}
+
+static void release_expression(void *object)
+{
+    ops_expression_destroy(object);
+}
+
+ops_expression *expression_finish(case_run *run, hal_ir_builder *builder)
+{
+    ops_expression *made = NULL;
+    case_ok(run, ops_expression_create(builder, &made), "ops_expression_create");
+    case_own(run, release_expression, made);
+    return made;
 }
 
 bool ops_may_flush(const case_run *run, hal_type type, long double value)
@@ -147,11 +188,4 @@ bool ops_may_flush(const case_run *run, hal_type type, long double value)
     const long double smallest = type == HAL_TYPE_F64 ? 0x1p-1022L : 0x1p-126L;
     return hal_type_is_float(type) && (run->info->exactness & HAL_EXACT_DENORMALS) == 0 &&
            value != 0.0L && fabsl(value) < smallest;
-}
-
-bool ops_report(case_run *run, const comparison *found, const char *what)
-{
-    char text[512];
-    comparison_text(found, text, sizeof text);
-    return case_fail(run, "%s: %s", what, text);
 }

@@ -29,22 +29,33 @@ typedef struct operand {
     uint8_t *elements; /* their bits, row-major */
 } operand;
 
-/* Makes an operand of zeros on the host; nothing is on the device yet. False after reporting. */
-bool operand_create(case_run *run, operand *made, hal_type type, uint32_t rank,
-                    const int64_t *shape, operand_layout layout);
+/* An operand of zeros on the host; nothing is on the device yet. Released at the case's end. */
+operand operand_create(case_run *run, hal_type type, uint32_t rank, const int64_t *shape,
+                       operand_layout layout);
 
 /* Fills with random numbers in [low, high); of integer types with whole ones. */
 void operand_fill(operand *filled, random_state *random, double low, double high);
 
-/* Puts the elements on the device; or poison, for what is to be written. */
-bool operand_upload(case_run *run, operand *uploaded);
-bool operand_poison(case_run *run, operand *poisoned);
+/* Writes the elements to the device; or poison, for an output. */
+void operand_upload(case_run *run, operand *uploaded);
+void operand_poison(case_run *run, operand *poisoned);
 
 /* Reads the elements back to `elements` of the host; canaries around and in the gaps are
  * checked. */
-bool operand_download(case_run *run, operand *downloaded, const char *what);
+void operand_download(case_run *run, operand *downloaded, const char *what);
 
-void operand_release(operand *released);
+/* Compare the elements of the host; a difference is reported with `what`, see reference.h. */
+void operand_check_bits(case_run *run, const operand *o, const void *expected, bool any_nan,
+                        const char *what);
+void operand_check_bounds(case_run *run, const operand *o, const long double *expected,
+                          const double *bounds, const char *what);
+
+/* A tensor without canaries and an expression, released at the case's end. expression_finish
+ * consumes the builder. */
+ops_tensor case_tensor(case_run *run, hal_type type, uint32_t rank, const int64_t *shape);
+void case_own_tensor(case_run *run, ops_tensor tensor);
+hal_ir_builder *expression_begin(case_run *run);
+ops_expression *expression_finish(case_run *run, hal_ir_builder *builder);
 
 /* Value of a logical element. */
 static inline double operand_get(const operand *o, size_t index)
@@ -52,10 +63,7 @@ static inline double operand_get(const operand *o, size_t index)
     return number_get(o->type, o->elements, index);
 }
 
-/* Whether a value is one that the device may flush to zero, since it does not claim otherwise. */
+/* Whether the device may flush the value to zero: it does not claim to keep denormals. */
 bool ops_may_flush(const case_run *run, hal_type type, long double value);
-
-/* Reports a comparison that failed. */
-bool ops_report(case_run *run, const comparison *found, const char *what);
 
 #endif

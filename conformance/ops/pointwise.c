@@ -1,7 +1,6 @@
 /* pointwise.c: every function of the op library on every storage type it takes, casts between all
  * storage types, select and fill: corner values and random ones, an odd number of elements. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "cover.h"
@@ -29,7 +28,7 @@ static const double corners[] = {
     0.1,  0.3333333, 3.1415927, 0.999999, 1e38,  -1e38, 1e300};
 enum { CORNERS = sizeof corners / sizeof corners[0] };
 
-/* Corners first: `phase` 0 goes through them fast, 1 slowly, so that all pairs meet that fit. */
+/* Corners first: `phase` 0 goes through them fast, 1 slowly, for as many pairs as possible. */
 static void fill_operand(operand *o, random_state *random, unsigned phase)
 {
     for (size_t i = 0; i < o->count; i++) {
@@ -49,13 +48,19 @@ static void fill_operand(operand *o, random_state *random, unsigned phase)
     }
 }
 
-static bool judge_bits(case_run *run, const function_case *tested, const operand *x,
+/* With the operands of the worst element. */
+static void report(case_run *run, const comparison *found, const operand *x, const operand *y)
+{
+    char text[512];
+    comparison_text(found, text, sizeof text);
+    case_fail(run, "%s; of %.17g and %.17g", text, operand_get(x, found->worst_index),
+              operand_get(y, found->worst_index));
+}
+
+static void judge_bits(case_run *run, const function_case *tested, const operand *x,
                        const operand *y, const operand *z)
 {
-    uint8_t *expected = calloc(z->count, 8);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    uint8_t *expected = case_allocate(run, z->count, 8);
     for (size_t i = 0; i < z->count; i++) {
         const uint64_t a = number_load(x->type, x->elements, i);
         const uint64_t b = number_load(y->type, y->elements, i);
@@ -66,27 +71,18 @@ static bool judge_bits(case_run *run, const function_case *tested, const operand
                 : function_unary_bits((ops_unary_function)tested->function, tested->type, a));
     }
     comparison found;
-    const bool well = compare_bits(z->type, z->elements, expected, z->count, false, &found);
-    if (!well) {
-        char text[512];
-        comparison_text(&found, text, sizeof text);
-        case_fail(run, "%s; of %.17g and %.17g", text, operand_get(x, found.worst_index),
-                  operand_get(y, found.worst_index));
+    if (!compare_bits(z->type, z->elements, expected, z->count, false, &found)) {
+        report(run, &found, x, y);
     }
-    free(expected);
-    return well;
 }
 
 /* gelu and silu are x times a factor that is off by a few units in its last place, and by a part of
  * the smallest number where it is that small. Below zero gelu's factor is a difference of nearly
  * equal numbers: its error is that of erf, `units` of the roundoff. */
-static bool judge_product(case_run *run, double units, const operand *x, const operand *z,
+static void judge_product(case_run *run, double units, const operand *x, const operand *z,
                           const long double *expected)
 {
-    double *bounds = calloc(z->count, sizeof *bounds);
-    if (bounds == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    double *bounds = case_allocate(run, z->count, sizeof *bounds);
     const hal_type value = hal_type_of_value(z->type);
     const double u = number_roundoff(value), out = number_roundoff(z->type);
     const double smallest = value == HAL_TYPE_F64 ? 0x1p-1074 : 0x1p-149;
@@ -99,23 +95,17 @@ static bool judge_product(case_run *run, double units, const operand *x, const o
             units * u * far + (10.0 * u + out) * size + (1.0 + far) * smallest + smallest_out;
         bounds[i] = isfinite(bounds[i]) ? bounds[i] : 0.0;
     }
-    comparison found;
-    const bool well = compare_bounds(z->type, z->elements, expected, bounds, z->count, &found) ||
-                      ops_report(run, &found, "result");
-    free(bounds);
-    return well;
+    operand_check_bounds(run, z, expected, bounds, "result");
 }
 
-static bool judge_function(case_run *run, const function_case *tested, const operand *x,
-                           const operand *y, operand *z)
+static void judge_function(case_run *run, const function_case *tested, const operand *x,
+                           const operand *y, const operand *z)
 {
     if (!hal_type_is_float(tested->type)) {
-        return judge_bits(run, tested, x, y, z);
+        judge_bits(run, tested, x, y, z);
+        return;
     }
-    long double *expected = calloc(z->count, sizeof *expected);
-    if (expected == NULL) {
-        return case_fail(run, "the host has no memory");
-    }
+    long double *expected = case_allocate(run, z->count, sizeof *expected);
     for (size_t i = 0; i < z->count; i++) {
         const long double a = (long double)operand_get(x, i), b = (long double)operand_get(y, i);
         expected[i] = tested->binary ? function_binary((ops_binary_function)tested->function,
@@ -126,26 +116,19 @@ static bool judge_function(case_run *run, const function_case *tested, const ope
             expected[i] = number_long_value(z->type, number_load(z->type, z->elements, i));
         }
     }
-    bool well;
-    comparison found;
     if (!tested->binary && (tested->function == OPS_GELU || tested->function == OPS_SILU)) {
-        well = judge_product(run, tested->function == OPS_GELU ? 20.0 : 0.0, x, z, expected);
-    } else {
-        const double bound =
-            z->type == HAL_TYPE_BOOL ? 0.0
-            : tested->binary
-                ? function_binary_bound(run, (ops_binary_function)tested->function, tested->type)
-                : function_unary_bound(run, (ops_unary_function)tested->function, tested->type);
-        well = compare_ulps(z->type, z->elements, expected, z->count, bound, &found);
-        if (!well) {
-            char text[512];
-            comparison_text(&found, text, sizeof text);
-            case_fail(run, "%s; of %.17g and %.17g", text, operand_get(x, found.worst_index),
-                      operand_get(y, found.worst_index));
-        }
+        judge_product(run, tested->function == OPS_GELU ? 20.0 : 0.0, x, z, expected);
+        return;
     }
-    free(expected);
-    return well;
+    const double bound =
+        z->type == HAL_TYPE_BOOL ? 0.0
+        : tested->binary
+            ? function_binary_bound(run, (ops_binary_function)tested->function, tested->type)
+            : function_unary_bound(run, (ops_unary_function)tested->function, tested->type);
+    comparison found;
+    if (!compare_ulps(z->type, z->elements, expected, z->count, bound, &found)) {
+        report(run, &found, x, y);
+    }
 }
 
 static void run_function(case_run *run, const void *parameters)
@@ -155,35 +138,30 @@ static void run_function(case_run *run, const void *parameters)
     const bool gives_bool = tested->binary
                                 ? function_binary_gives_bool((ops_binary_function)tested->function)
                                 : function_unary_gives_bool((ops_unary_function)tested->function);
-    operand x = {0}, y = {0}, z = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    bool well = operand_create(run, &x, tested->type, 1, shape, LAYOUT_PLAIN) &&
-                operand_create(run, &y, tested->type, 1, shape, LAYOUT_PLAIN) &&
-                operand_create(run, &z, gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type, 1,
-                               shape, LAYOUT_PLAIN);
-    if (well) {
-        fill_operand(&x, &random, 0);
-        fill_operand(&y, &random, 1);
-        well = operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z);
+    operand x = operand_create(run, tested->type, 1, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, tested->type, 1, shape, LAYOUT_PLAIN);
+    operand z = operand_create(run, gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type, 1, shape,
+                               LAYOUT_PLAIN);
+    fill_operand(&x, &random, 0);
+    fill_operand(&y, &random, 1);
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    operand_poison(run, &z);
+    if (tested->binary) {
+        case_ok(run,
+                ops_binary(run->ops, (ops_binary_function)tested->function, &x.tensor, &y.tensor,
+                           &z.tensor),
+                "ops_binary");
+    } else {
+        case_ok(run,
+                ops_unary(run->ops, (ops_unary_function)tested->function, &x.tensor, &z.tensor),
+                "ops_unary");
     }
-    if (well && tested->binary) {
-        well = case_ok(run,
-                       ops_binary(run->ops, (ops_binary_function)tested->function, &x.tensor,
-                                  &y.tensor, &z.tensor),
-                       "ops_binary");
-    } else if (well) {
-        well = case_ok(
-            run, ops_unary(run->ops, (ops_unary_function)tested->function, &x.tensor, &z.tensor),
-            "ops_unary");
-    }
-    if (well && operand_download(run, &z, "result")) {
-        judge_function(run, tested, &x, &y, &z);
-    }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
+    operand_download(run, &z, "result");
+    judge_function(run, tested, &x, &y, &z);
 }
 
 /* A double that rounds to a narrow float as the element does: where a 64-bit integer has more bits,
@@ -198,8 +176,8 @@ static double odd_double(hal_type type, uint64_t bits)
     return value;
 }
 
-/* To the value type as CAST does it, then to memory as STORE does; floats saturate to small
- * integers too. To narrow floats there is one rounding. */
+/* CAST to the value type, then STORE to memory; floats saturate to small integers too. There is one
+ * rounding to narrow floats. */
 static uint64_t cast_bits(hal_type from, hal_type to, uint64_t bits)
 {
     const hal_type value_from = hal_type_of_value(from), value_to = hal_type_of_value(to);
@@ -243,82 +221,67 @@ static void run_cast(case_run *run, const void *parameters)
 {
     const type_pair *tested = parameters;
     const int64_t shape[1] = {ELEMENTS};
-    operand x = {0}, y = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->from);
     case_claim_storage(run, tested->to);
     case_claim_arithmetic(run, tested->from);
     case_claim_arithmetic(run, tested->to);
-    uint8_t *expected = calloc(ELEMENTS, 8);
-    if (expected != NULL && operand_create(run, &x, tested->from, 1, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &y, tested->to, 1, shape, LAYOUT_PLAIN)) {
-        fill_operand(&x, &random, 0);
-        if (hal_type_is_narrow_float(tested->to) &&
-            (tested->from == HAL_TYPE_F64 ||
-             (hal_type_is_integer(tested->from) && hal_type_size(tested->from) >= 4))) {
-            fill_traps(&x, tested->to, &random);
-        }
-        if (operand_upload(run, &x) && operand_poison(run, &y) &&
-            case_ok(run, ops_cast(run->ops, &x.tensor, &y.tensor), "ops_cast") &&
-            operand_download(run, &y, "result")) {
-            for (size_t i = 0; i < ELEMENTS; i++) {
-                const uint64_t bits = number_load(x.type, x.elements, i);
-                number_store(y.type, expected, i, cast_bits(tested->from, tested->to, bits));
-                if (ops_may_flush(run, x.type, number_long_value(x.type, bits)) ||
-                    ops_may_flush(run, y.type, (long double)number_get(y.type, expected, i))) {
-                    number_store(y.type, expected, i, number_load(y.type, y.elements, i));
-                }
-            }
-            comparison found;
-            if (!compare_bits(y.type, y.elements, expected, ELEMENTS, true, &found)) {
-                char text[512];
-                comparison_text(&found, text, sizeof text);
-                case_fail(run, "%s; of %.17g", text, operand_get(&x, found.worst_index));
-            }
+    uint8_t *expected = case_allocate(run, ELEMENTS, 8);
+    operand x = operand_create(run, tested->from, 1, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, tested->to, 1, shape, LAYOUT_PLAIN);
+    fill_operand(&x, &random, 0);
+    if (hal_type_is_narrow_float(tested->to) &&
+        (tested->from == HAL_TYPE_F64 ||
+         (hal_type_is_integer(tested->from) && hal_type_size(tested->from) >= 4))) {
+        fill_traps(&x, tested->to, &random);
+    }
+    operand_upload(run, &x);
+    operand_poison(run, &y);
+    case_ok(run, ops_cast(run->ops, &x.tensor, &y.tensor), "ops_cast");
+    operand_download(run, &y, "result");
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        const uint64_t bits = number_load(x.type, x.elements, i);
+        number_store(y.type, expected, i, cast_bits(tested->from, tested->to, bits));
+        if (ops_may_flush(run, x.type, number_long_value(x.type, bits)) ||
+            ops_may_flush(run, y.type, (long double)number_get(y.type, expected, i))) {
+            number_store(y.type, expected, i, number_load(y.type, y.elements, i));
         }
     }
-    operand_release(&x);
-    operand_release(&y);
-    free(expected);
+    comparison found;
+    if (!compare_bits(y.type, y.elements, expected, ELEMENTS, true, &found)) {
+        char text[512];
+        comparison_text(&found, text, sizeof text);
+        case_fail(run, "%s; of %.17g", text, operand_get(&x, found.worst_index));
+    }
 }
 
 static void run_where(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;
     const int64_t shape[2] = {23, 31};
-    operand condition = {0}, x = {0}, y = {0}, z = {0};
     random_state random = {run->seed};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    uint8_t *expected = calloc(23 * 31, 8);
-    if (expected != NULL &&
-        operand_create(run, &condition, HAL_TYPE_BOOL, 2, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &x, type, 2, shape, LAYOUT_PERMUTED) &&
-        operand_create(run, &y, type, 2, shape, LAYOUT_BROADCAST) &&
-        operand_create(run, &z, type, 2, shape, LAYOUT_PLAIN)) {
-        operand_fill(&condition, &random, 0.0, 2.0);
-        fill_operand(&x, &random, 0);
-        fill_operand(&y, &random, 1);
-        if (operand_upload(run, &condition) && operand_upload(run, &x) && operand_upload(run, &y) &&
-            operand_poison(run, &z) &&
-            case_ok(run, ops_where(run->ops, &condition.tensor, &x.tensor, &y.tensor, &z.tensor),
-                    "ops_where") &&
-            operand_download(run, &z, "result")) {
-            for (size_t i = 0; i < z.count; i++) {
-                const operand *from = condition.elements[i] != 0 ? &x : &y;
-                number_store(type, expected, i, number_load(type, from->elements, i));
-            }
-            comparison found;
-            if (!compare_bits(type, z.elements, expected, z.count, true, &found)) {
-                ops_report(run, &found, "result");
-            }
-        }
+    uint8_t *expected = case_allocate(run, 23 * 31, 8);
+    operand condition = operand_create(run, HAL_TYPE_BOOL, 2, shape, LAYOUT_PLAIN);
+    operand x = operand_create(run, type, 2, shape, LAYOUT_PERMUTED);
+    operand y = operand_create(run, type, 2, shape, LAYOUT_BROADCAST);
+    operand z = operand_create(run, type, 2, shape, LAYOUT_PLAIN);
+    operand_fill(&condition, &random, 0.0, 2.0);
+    fill_operand(&x, &random, 0);
+    fill_operand(&y, &random, 1);
+    operand_upload(run, &condition);
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    operand_poison(run, &z);
+    case_ok(run, ops_where(run->ops, &condition.tensor, &x.tensor, &y.tensor, &z.tensor),
+            "ops_where");
+    operand_download(run, &z, "result");
+    for (size_t i = 0; i < z.count; i++) {
+        const operand *from = condition.elements[i] != 0 ? &x : &y;
+        number_store(type, expected, i, number_load(type, from->elements, i));
     }
-    operand_release(&condition);
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
-    free(expected);
+    operand_check_bits(run, &z, expected, true, "result");
 }
 
 static void run_fill(case_run *run, const void *parameters)
@@ -328,22 +291,17 @@ static void run_fill(case_run *run, const void *parameters)
     const double values[] = {0.0, 1.0, 42.0, 0.1, 2.75, 3.5};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    for (size_t k = 0; k < sizeof values / sizeof values[0] && case_is_well(run); k++) {
-        operand y = {0};
+    for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
         uint8_t expected[7 * 13 * 8];
         for (size_t i = 0; i < 7 * 13; i++) {
             const double value = hal_type_is_integer(type) ? rint(values[k]) : values[k];
             number_store(type, expected, i, number_bits(type, value));
         }
-        comparison found;
-        if (operand_create(run, &y, type, 2, shape, k == 2 ? LAYOUT_STRIDED : LAYOUT_PLAIN) &&
-            operand_poison(run, &y) &&
-            case_ok(run, ops_fill(run->ops, values[k], &y.tensor), "ops_fill") &&
-            operand_download(run, &y, "result") &&
-            !compare_bits(type, y.elements, expected, y.count, true, &found)) {
-            ops_report(run, &found, "fill");
-        }
-        operand_release(&y);
+        operand y = operand_create(run, type, 2, shape, k == 2 ? LAYOUT_STRIDED : LAYOUT_PLAIN);
+        operand_poison(run, &y);
+        case_ok(run, ops_fill(run->ops, values[k], &y.tensor), "ops_fill");
+        operand_download(run, &y, "result");
+        operand_check_bits(run, &y, expected, true, "fill");
     }
 }
 

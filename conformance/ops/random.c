@@ -1,7 +1,6 @@
 /* random.c: the counter-based generator: the published answers of Philox 4x32-10, the same numbers
- * however a tensor is cut, and that the floats are spread as they should be. */
+ * however a tensor is cut, and the distribution of the floats. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -48,13 +47,14 @@ static void run_known(case_run *run, const void *parameters)
     }
 }
 
-static bool make_numbers(case_run *run, hal_type type, ops_random_key key, int64_t count,
-                         operand *made)
+static operand make_numbers(case_run *run, hal_type type, ops_random_key key, int64_t count,
+                            double low, double high)
 {
-    return operand_create(run, made, type, 1, &count, LAYOUT_PLAIN) && operand_poison(run, made) &&
-           case_ok(run, ops_random_uniform(run->ops, key, 0.0, 1.0, &made->tensor),
-                   "ops_random_uniform") &&
-           operand_download(run, made, "numbers");
+    operand made = operand_create(run, type, 1, &count, LAYOUT_PLAIN);
+    operand_poison(run, &made);
+    case_ok(run, ops_random_uniform(run->ops, key, low, high, &made.tensor), "ops_random_uniform");
+    operand_download(run, &made, "numbers");
+    return made;
 }
 
 /* Element i is word i mod 4 of the block with counter {i / 4, stream} and the seed as key. */
@@ -72,13 +72,8 @@ static void run_numbers(case_run *run, const void *parameters)
     }
     for (int t = 0; t < 2; t++) {
         const hal_type type = t == 0 ? HAL_TYPE_U32 : HAL_TYPE_I32;
-        operand y = {0};
-        comparison found;
-        if (make_numbers(run, type, key, COUNT, &y) &&
-            !compare_bits(type, y.elements, expected, COUNT, false, &found)) {
-            ops_report(run, &found, hal_type_name(type));
-        }
-        operand_release(&y);
+        const operand y = make_numbers(run, type, key, COUNT, 0.0, 1.0);
+        operand_check_bits(run, &y, expected, false, hal_type_name(type));
     }
 }
 
@@ -86,33 +81,23 @@ static void run_numbers(case_run *run, const void *parameters)
 static void run_prefix(case_run *run, const void *parameters)
 {
     const ops_random_key key = {run->seed, 3};
-    operand longer = {0}, shorter = {0};
-    if (make_numbers(run, HAL_TYPE_F32, key, 5003, &longer) &&
-        make_numbers(run, HAL_TYPE_F32, key, 1001, &shorter)) {
-        comparison found;
-        if (!compare_bits(HAL_TYPE_F32, shorter.elements, longer.elements, 1001, false, &found)) {
-            ops_report(run, &found, "the first numbers of a longer tensor");
-        }
-    }
-    operand_release(&longer);
-    operand_release(&shorter);
+    const operand longer = make_numbers(run, HAL_TYPE_F32, key, 5003, 0.0, 1.0);
+    const operand shorter = make_numbers(run, HAL_TYPE_F32, key, 1001, 0.0, 1.0);
+    operand_check_bits(run, &shorter, longer.elements, false,
+                       "the first numbers of a longer tensor");
 }
 
 static void run_streams(case_run *run, const void *parameters)
 {
-    operand one = {0}, two = {0};
     const ops_random_key keys[2] = {{run->seed, 1}, {run->seed, 2}};
-    if (make_numbers(run, HAL_TYPE_U32, keys[0], 4096, &one) &&
-        make_numbers(run, HAL_TYPE_U32, keys[1], 4096, &two)) {
-        size_t same = 0;
-        for (size_t i = 0; i < 4096; i++) {
-            same += number_load(HAL_TYPE_U32, one.elements, i) ==
-                    number_load(HAL_TYPE_U32, two.elements, i);
-        }
-        case_check(run, same < 3, "%zu of 4096 numbers are equal in two streams", same);
+    const operand one = make_numbers(run, HAL_TYPE_U32, keys[0], 4096, 0.0, 1.0);
+    const operand two = make_numbers(run, HAL_TYPE_U32, keys[1], 4096, 0.0, 1.0);
+    size_t same = 0;
+    for (size_t i = 0; i < 4096; i++) {
+        same += number_load(HAL_TYPE_U32, one.elements, i) ==
+                number_load(HAL_TYPE_U32, two.elements, i);
     }
-    operand_release(&one);
-    operand_release(&two);
+    case_check(run, same < 3, "%zu of 4096 numbers are equal in two streams", same);
 }
 
 /* All in [low, high), mean and variance within five standard errors. Numbers are rounded down to a
@@ -120,31 +105,24 @@ static void run_streams(case_run *run, const void *parameters)
 static void run_uniform(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;
-    const int64_t shape[1] = {SAMPLES};
     const ops_random_key key = {run->seed, 0};
-    operand y = {0};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    if (operand_create(run, &y, type, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
-        case_ok(run, ops_random_uniform(run->ops, key, -1.0, 3.0, &y.tensor),
-                "ops_random_uniform") &&
-        operand_download(run, &y, "result")) {
-        double sum = 0.0, squares = 0.0;
-        size_t outside = 0;
-        for (size_t i = 0; i < SAMPLES; i++) {
-            const double value = operand_get(&y, i);
-            outside += !(value >= -1.0 && value < 3.0);
-            sum += value;
-            squares += (value - 1.0) * (value - 1.0);
-        }
-        const double mean = sum / SAMPLES, variance = squares / SAMPLES;
-        case_check(run, outside == 0, "%zu of %d are not in [-1, 3)", outside, SAMPLES);
-        const double step = 4.0 * ldexp(1.0, -hal_type_float_format(type).digits);
-        case_check(run, fabs(mean - 1.0) < 0.023 + step / 2, "the mean is %g instead of 1", mean);
-        case_check(run, fabs(variance - 4.0 / 3.0) < 0.025, "the variance is %g instead of 4/3",
-                   variance);
+    const operand y = make_numbers(run, type, key, SAMPLES, -1.0, 3.0);
+    double sum = 0.0, squares = 0.0;
+    size_t outside = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const double value = operand_get(&y, i);
+        outside += !(value >= -1.0 && value < 3.0);
+        sum += value;
+        squares += (value - 1.0) * (value - 1.0);
     }
-    operand_release(&y);
+    const double mean = sum / SAMPLES, variance = squares / SAMPLES;
+    case_check(run, outside == 0, "%zu of %d are not in [-1, 3)", outside, SAMPLES);
+    const double step = 4.0 * ldexp(1.0, -hal_type_float_format(type).digits);
+    case_check(run, fabs(mean - 1.0) < 0.023 + step / 2, "the mean is %g instead of 1", mean);
+    case_check(run, fabs(variance - 4.0 / 3.0) < 0.025, "the variance is %g instead of 4/3",
+               variance);
 }
 
 static void run_normal(case_run *run, const void *parameters)
@@ -152,31 +130,29 @@ static void run_normal(case_run *run, const void *parameters)
     const hal_type type = *(const hal_type *)parameters;
     const int64_t shape[1] = {SAMPLES + 1};
     const ops_random_key key = {run->seed, 0};
-    operand y = {0};
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    if (operand_create(run, &y, type, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
-        case_ok(run, ops_random_normal(run->ops, key, 2.0, 0.5, &y.tensor), "ops_random_normal") &&
-        operand_download(run, &y, "result")) {
-        double moments[5] = {0.0};
-        size_t wild = 0;
-        for (size_t i = 0; i < SAMPLES; i++) {
-            const double value = (operand_get(&y, i) - 2.0) / 0.5;
-            double power = 1.0;
-            wild += !(fabs(value) < 7.0);
-            for (int k = 0; k < 5; k++, power *= value) {
-                moments[k] += power / SAMPLES;
-            }
+    operand y = operand_create(run, type, 1, shape, LAYOUT_PLAIN);
+    operand_poison(run, &y);
+    case_ok(run, ops_random_normal(run->ops, key, 2.0, 0.5, &y.tensor), "ops_random_normal");
+    operand_download(run, &y, "result");
+    double moments[5] = {0.0};
+    size_t wild = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const double value = (operand_get(&y, i) - 2.0) / 0.5;
+        double power = 1.0;
+        wild += !(fabs(value) < 7.0);
+        for (int k = 0; k < 5; k++, power *= value) {
+            moments[k] += power / SAMPLES;
         }
-        case_check(run, wild == 0, "%zu of %d are further than 7 deviations away", wild, SAMPLES);
-        case_check(run, fabs(moments[1]) < 0.02, "the mean is off by %g deviations", moments[1]);
-        case_check(run, fabs(moments[2] - 1.0) < 0.03, "the variance is %g times the wanted one",
-                   moments[2]);
-        case_check(run, fabs(moments[3]) < 0.05, "the third moment is %g", moments[3]);
-        case_check(run, fabs(moments[4] - 3.0) < 0.2, "the fourth moment is %g instead of 3",
-                   moments[4]);
     }
-    operand_release(&y);
+    case_check(run, wild == 0, "%zu of %d are further than 7 deviations away", wild, SAMPLES);
+    case_check(run, fabs(moments[1]) < 0.02, "the mean is off by %g deviations", moments[1]);
+    case_check(run, fabs(moments[2] - 1.0) < 0.03, "the variance is %g times the wanted one",
+               moments[2]);
+    case_check(run, fabs(moments[3]) < 0.05, "the third moment is %g", moments[3]);
+    case_check(run, fabs(moments[4] - 3.0) < 0.2, "the fourth moment is %g instead of 3",
+               moments[4]);
 }
 
 static void run_permutation(case_run *run, const void *parameters)
@@ -184,23 +160,20 @@ static void run_permutation(case_run *run, const void *parameters)
     enum { COUNT = 1000 };
     const int64_t shape[1] = {COUNT};
     const ops_random_key key = {run->seed, 5};
-    operand y = {0};
     uint8_t seen[COUNT] = {0};
     size_t in_place = 0;
-    if (operand_create(run, &y, HAL_TYPE_I32, 1, shape, LAYOUT_PLAIN) && operand_poison(run, &y) &&
-        case_ok(run, ops_random_permutation(run->ops, key, &y.tensor), "ops_random_permutation") &&
-        operand_download(run, &y, "result")) {
-        for (size_t i = 0; i < COUNT && case_is_well(run); i++) {
-            const double value = operand_get(&y, i);
-            if (case_check(run, value >= 0.0 && value < COUNT && seen[(size_t)value] == 0,
-                           "number %zu is %g, out of range or there before", i, value)) {
-                seen[(size_t)value] = 1;
-                in_place += value == (double)i;
-            }
-        }
-        case_check(run, in_place < 20, "%zu of %d stayed in place", in_place, COUNT);
+    operand y = operand_create(run, HAL_TYPE_I32, 1, shape, LAYOUT_PLAIN);
+    operand_poison(run, &y);
+    case_ok(run, ops_random_permutation(run->ops, key, &y.tensor), "ops_random_permutation");
+    operand_download(run, &y, "result");
+    for (size_t i = 0; i < COUNT; i++) {
+        const double value = operand_get(&y, i);
+        case_check(run, value >= 0.0 && value < COUNT && seen[(size_t)value] == 0,
+                   "number %zu is %g, out of range or there before", i, value);
+        seen[(size_t)value] = 1;
+        in_place += value == (double)i;
     }
-    operand_release(&y);
+    case_check(run, in_place < 20, "%zu of %d stayed in place", in_place, COUNT);
 }
 
 void cases_ops_random(case_list *list)

@@ -2,7 +2,6 @@
  * work before and after. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -83,15 +82,10 @@ static void reduce_line(const reduce_case *tested, const operand *x, size_t firs
     }
 }
 
-static bool judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y)
+static void judge(case_run *run, const reduce_case *tested, const operand *x, const operand *y)
 {
-    long double *expected = calloc(y->count, sizeof *expected);
-    double *bounds = calloc(y->count, sizeof *bounds);
-    if (expected == NULL || bounds == NULL) {
-        free(expected);
-        free(bounds);
-        return case_fail(run, "the host has no memory");
-    }
+    long double *expected = case_allocate(run, y->count, sizeof *expected);
+    double *bounds = case_allocate(run, y->count, sizeof *bounds);
     size_t inner = 1;
     for (uint32_t d = tested->axis + 1; d < tested->rank; d++) {
         inner *= (size_t)tested->shape[d];
@@ -101,18 +95,22 @@ static bool judge(case_run *run, const reduce_case *tested, const operand *x, co
         const size_t first = i / inner * inner * length + i % inner;
         reduce_line(tested, x, first, inner, length, &expected[i], &bounds[i]);
     }
-    comparison found;
-    const bool well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
-                      ops_report(run, &found, "result");
-    free(expected);
-    free(bounds);
-    return well;
+    operand_check_bounds(run, y, expected, bounds, "result");
+}
+
+/* Reduces along an axis, with options that may be null. */
+static void reduce_compute(case_run *run, ops_reduction reduction, uint32_t axis, const operand *x,
+                           const ops_reduce_options *options, operand *y)
+{
+    operand_poison(run, y);
+    case_ok(run, ops_reduce(run->ops, reduction, axis, &x->tensor, options, &y->tensor),
+            "ops_reduce");
+    operand_download(run, y, "result");
 }
 
 static void run_reduce(case_run *run, const void *parameters)
 {
     const reduce_case *tested = parameters;
-    operand x = {0}, y = {0};
     random_state random = {run->seed};
     int64_t shape[3];
     uint32_t rank = 0;
@@ -125,22 +123,14 @@ static void run_reduce(case_run *run, const void *parameters)
     }
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    if (operand_create(run, &x, tested->type, tested->rank, tested->shape, tested->layout) &&
-        operand_create(run, &y, output_type(tested), rank, shape, LAYOUT_PLAIN)) {
-        const double low =
-            hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
-        operand_fill(&x, &random, low, 100.0);
-        if (operand_upload(run, &x) && operand_poison(run, &y) &&
-            case_ok(
-                run,
-                ops_reduce(run->ops, tested->reduction, tested->axis, &x.tensor, NULL, &y.tensor),
-                "ops_reduce") &&
-            operand_download(run, &y, "result")) {
-            judge(run, tested, &x, &y);
-        }
-    }
-    operand_release(&x);
-    operand_release(&y);
+    operand x = operand_create(run, tested->type, tested->rank, tested->shape, tested->layout);
+    operand y = operand_create(run, output_type(tested), rank, shape, LAYOUT_PLAIN);
+    const double low =
+        hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
+    operand_fill(&x, &random, low, 100.0);
+    operand_upload(run, &x);
+    reduce_compute(run, tested->reduction, tested->axis, &x, NULL, &y);
+    judge(run, tested, &x, &y);
 }
 
 static void print_reduce(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -171,57 +161,40 @@ static void run_around(case_run *run, const void *parameters)
 {
     enum { ROWS = 13, LENGTH = 301 };
     const int64_t shape[2] = {ROWS, LENGTH}, column[2] = {ROWS, 1}, out[1] = {ROWS};
-    operand x = {0}, m = {0}, y = {0};
     random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    ops_expression *prologue = NULL, *epilogue = NULL;
-    bool well = case_ok(run, hal_ir_builder_create_fragment("before", &b), "a fragment");
-    if (well) {
-        const hal_ir_value d =
-            hal_ir_sub(b, hal_ir_input(b, 0, HAL_TYPE_F32), hal_ir_input(b, 1, HAL_TYPE_F32));
-        hal_ir_output(b, 0, hal_ir_mul(b, d, d));
-        well = case_ok(run, ops_expression_create(b, &prologue), "ops_expression_create") &&
-               case_ok(run, hal_ir_builder_create_fragment("after", &b), "a fragment");
-    }
-    if (well) {
-        hal_ir_output(b, 0, hal_ir_sqrt(b, hal_ir_input(b, 0, HAL_TYPE_F32)));
-        well = case_ok(run, ops_expression_create(b, &epilogue), "ops_expression_create");
-    }
-    if (well && operand_create(run, &x, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &m, HAL_TYPE_F32, 2, column, LAYOUT_PLAIN) &&
-        operand_create(run, &y, HAL_TYPE_F32, 1, out, LAYOUT_PLAIN)) {
-        operand_fill(&x, &random, -5.0, 5.0);
-        operand_fill(&m, &random, -1.0, 1.0);
-        if (operand_upload(run, &x) && operand_upload(run, &m) && operand_poison(run, &y)) {
-            const ops_reduce_options options = {.size = sizeof(ops_reduce_options),
-                                                .prologue = prologue,
-                                                .prologue_inputs = &m.tensor,
-                                                .prologue_input_count = 1,
-                                                .epilogue = epilogue};
-            well = case_ok(run,
-                           ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x.tensor, &options, &y.tensor),
-                           "ops_reduce") &&
-                   operand_download(run, &y, "result");
-            for (size_t i = 0; i < ROWS && well; i++) {
-                long double sum = 0.0L;
-                for (size_t k = 0; k < LENGTH; k++) {
-                    const long double d =
-                        (long double)(operand_get(&x, i * LENGTH + k) - operand_get(&m, i));
-                    sum += d * d;
-                }
-                const long double expected = sqrtl(sum);
-                const double error = fabs((double)((long double)operand_get(&y, i) - expected));
-                well =
-                    case_check(run, error <= (LENGTH + 4) * 0x1p-24 * (double)expected,
-                               "row %zu is %.9g instead of %.9Lg", i, operand_get(&y, i), expected);
-            }
+    hal_ir_builder *b = expression_begin(run);
+    const hal_ir_value difference =
+        hal_ir_sub(b, hal_ir_input(b, 0, HAL_TYPE_F32), hal_ir_input(b, 1, HAL_TYPE_F32));
+    hal_ir_output(b, 0, hal_ir_mul(b, difference, difference));
+    ops_expression *prologue = expression_finish(run, b);
+    b = expression_begin(run);
+    hal_ir_output(b, 0, hal_ir_sqrt(b, hal_ir_input(b, 0, HAL_TYPE_F32)));
+    ops_expression *epilogue = expression_finish(run, b);
+    operand x = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
+    operand m = operand_create(run, HAL_TYPE_F32, 2, column, LAYOUT_PLAIN);
+    operand y = operand_create(run, HAL_TYPE_F32, 1, out, LAYOUT_PLAIN);
+    operand_fill(&x, &random, -5.0, 5.0);
+    operand_fill(&m, &random, -1.0, 1.0);
+    operand_upload(run, &x);
+    operand_upload(run, &m);
+    const ops_reduce_options options = {.size = sizeof(ops_reduce_options),
+                                        .prologue = prologue,
+                                        .prologue_inputs = &m.tensor,
+                                        .prologue_input_count = 1,
+                                        .epilogue = epilogue};
+    reduce_compute(run, OPS_REDUCE_SUM, 1, &x, &options, &y);
+    for (size_t i = 0; i < ROWS; i++) {
+        long double sum = 0.0L;
+        for (size_t k = 0; k < LENGTH; k++) {
+            const long double d =
+                (long double)(operand_get(&x, i * LENGTH + k) - operand_get(&m, i));
+            sum += d * d;
         }
+        const long double expected = sqrtl(sum);
+        const double error = fabs((double)((long double)operand_get(&y, i) - expected));
+        case_check(run, error <= (LENGTH + 4) * 0x1p-24 * (double)expected,
+                   "row %zu is %.9g instead of %.9Lg", i, operand_get(&y, i), expected);
     }
-    ops_expression_destroy(prologue);
-    ops_expression_destroy(epilogue);
-    operand_release(&x);
-    operand_release(&m);
-    operand_release(&y);
 }
 
 /* Rows: a NaN, an infinity, both infinities, signed zeros, equal greatest values. */
@@ -235,38 +208,29 @@ static void run_special(case_run *run, const void *parameters)
     static const double least[ROWS] = {(double)NAN, 1.0, -(double)INFINITY, -0.0, 3.0};
     static const double places[ROWS] = {40, 17, 50, 33, 0};
     const double *expected[] = {sums, NULL, most, least, places};
-    for (int r = 0; r < OPS_REDUCTION_COUNT && case_is_well(run); r++) {
-        operand x = {0}, y = {0};
-        if (r != OPS_REDUCE_MEAN && operand_create(run, &x, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN) &&
-            operand_create(run, &y,
-                           r == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : (hal_type)HAL_TYPE_F32,
-                           1, out, LAYOUT_PLAIN)) {
-            for (size_t k = 0; k < LENGTH; k++) {
-                number_put(x.type, x.elements, k, k == 40 ? nan_value : 1000.0 - (double)k);
-                number_put(x.type, x.elements, LENGTH + k, k == 17 ? inf : 1.0);
-                number_put(x.type, x.elements, 2 * LENGTH + k,
-                           k == 50   ? inf
-                           : k == 20 ? -inf
-                                     : 2.0);
-                number_put(x.type, x.elements, 3 * LENGTH + k, k == 33 ? 0.0 : -0.0);
-                number_put(x.type, x.elements, 4 * LENGTH + k, 3.0);
-            }
-            const bool well =
-                operand_upload(run, &x) && operand_poison(run, &y) &&
-                case_ok(run, ops_reduce(run->ops, (ops_reduction)r, 1, &x.tensor, NULL, &y.tensor),
-                        "ops_reduce") &&
-                operand_download(run, &y, "result");
-            for (size_t i = 0; i < ROWS && well; i++) {
-                const double value = operand_get(&y, i), wanted = expected[r][i];
-                const bool same = isnan(wanted) ? isnan(value) : value == wanted;
-                const bool either_zero = r == OPS_REDUCE_ARGMAX && i == 3;
-                case_check(run, same || (either_zero && value == 0.0),
-                           "%s of row %zu is %g instead of %g", reduction_names[r], i, value,
-                           wanted);
-            }
+    operand x = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
+    for (size_t k = 0; k < LENGTH; k++) {
+        number_put(x.type, x.elements, k, k == 40 ? nan_value : 1000.0 - (double)k);
+        number_put(x.type, x.elements, LENGTH + k, k == 17 ? inf : 1.0);
+        number_put(x.type, x.elements, 2 * LENGTH + k, k == 50 ? inf : k == 20 ? -inf : 2.0);
+        number_put(x.type, x.elements, 3 * LENGTH + k, k == 33 ? 0.0 : -0.0);
+        number_put(x.type, x.elements, 4 * LENGTH + k, 3.0);
+    }
+    operand_upload(run, &x);
+    for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
+        if (r == OPS_REDUCE_MEAN) {
+            continue;
         }
-        operand_release(&x);
-        operand_release(&y);
+        operand y = operand_create(run, r == OPS_REDUCE_ARGMAX ? HAL_TYPE_I32 : HAL_TYPE_F32, 1,
+                                   out, LAYOUT_PLAIN);
+        reduce_compute(run, (ops_reduction)r, 1, &x, NULL, &y);
+        for (size_t i = 0; i < ROWS; i++) {
+            const double value = operand_get(&y, i), wanted = expected[r][i];
+            const bool same = isnan(wanted) ? isnan(value) : value == wanted;
+            const bool either_zero = r == OPS_REDUCE_ARGMAX && i == 3;
+            case_check(run, same || (either_zero && value == 0.0),
+                       "%s of row %zu is %g instead of %g", reduction_names[r], i, value, wanted);
+        }
     }
 }
 
@@ -274,66 +238,46 @@ static void run_special(case_run *run, const void *parameters)
 static void run_repeat(case_run *run, const void *parameters)
 {
     const int64_t shape[1] = {300007};
-    operand x = {0};
+    operand x = operand_create(run, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
     random_state random = {run->seed};
     uint64_t first = 0;
-    if (operand_create(run, &x, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN)) {
-        operand_fill(&x, &random, -1.0, 1.0);
-        bool well = operand_upload(run, &x);
-        for (int turn = 0; turn < 5 && well; turn++) {
-            operand y = {0};
-            well = operand_create(run, &y, HAL_TYPE_F32, 0, NULL, LAYOUT_PLAIN) &&
-                   operand_poison(run, &y) &&
-                   case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, &x.tensor, NULL, &y.tensor),
-                           "ops_reduce") &&
-                   operand_download(run, &y, "result");
-            if (well) {
-                const uint64_t bits = number_load(HAL_TYPE_F32, y.elements, 0);
-                first = turn == 0 ? bits : first;
-                well =
-                    case_check(run, bits == first, "turn %d gave other bits than the first", turn);
-            }
-            operand_release(&y);
-        }
+    operand_fill(&x, &random, -1.0, 1.0);
+    operand_upload(run, &x);
+    for (int turn = 0; turn < 5; turn++) {
+        operand y = operand_create(run, HAL_TYPE_F32, 0, NULL, LAYOUT_PLAIN);
+        reduce_compute(run, OPS_REDUCE_SUM, 0, &x, NULL, &y);
+        const uint64_t bits = number_load(HAL_TYPE_F32, y.elements, 0);
+        first = turn == 0 ? bits : first;
+        case_check(run, bits == first, "turn %d gave other bits than the first", turn);
     }
-    operand_release(&x);
 }
 
 static void run_refusals(case_run *run, const void *parameters)
 {
     const int64_t shape[2] = {4, 6}, row[1] = {6}, empty[2] = {4, 0}, column[1] = {4};
-    ops_tensor x = {0}, y = {0}, none = {0}, z = {0};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
-    if (case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, shape, &x), "a tensor") &&
-        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 1, row, &y), "a tensor") &&
-        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 1, column, &z), "a tensor") &&
-        case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_F32, 2, empty, &none),
-                "an empty tensor")) {
-        float zeros[4] = {1, 1, 1, 1};
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, NULL, &y), wrong, NULL,
-                    "an axis out of range");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, NULL, &y), wrong, NULL,
-                    "an output that does not fit");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, NULL, &y), wrong, NULL,
-                    "a null input");
-        case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, NULL, &y) != HAL_OK,
-                   "an unknown reduction was accepted");
-        case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, NULL, &y) != HAL_OK,
-                   "places as f32 were taken");
-        case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,
-                    "the greatest of nothing");
-        if (case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, NULL, &z),
-                    "the sum of nothing") &&
-            case_ok(run, ops_tensor_read(run->ops, &z, zeros, sizeof zeros), "ops_tensor_read")) {
-            for (int i = 0; i < 4; i++) {
-                case_check(run, zeros[i] == 0.0f, "the sum of nothing is %g", (double)zeros[i]);
-            }
-        }
+    float zeros[4] = {1, 1, 1, 1};
+    ops_tensor x = case_tensor(run, HAL_TYPE_F32, 2, shape);
+    ops_tensor y = case_tensor(run, HAL_TYPE_F32, 1, row);
+    ops_tensor z = case_tensor(run, HAL_TYPE_F32, 1, column);
+    ops_tensor none = case_tensor(run, HAL_TYPE_F32, 2, empty);
+    case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 2, &x, NULL, &y), wrong, NULL,
+                "an axis out of range");
+    case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &x, NULL, &y), wrong, NULL,
+                "an output that does not fit");
+    case_expect(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 0, NULL, NULL, &y), wrong, NULL,
+                "a null input");
+    case_check(run, ops_reduce(run->ops, (ops_reduction)77, 0, &x, NULL, &y) != HAL_OK,
+               "an unknown reduction was accepted");
+    case_check(run, ops_reduce(run->ops, OPS_REDUCE_ARGMAX, 0, &x, NULL, &y) != HAL_OK,
+               "places as f32 were taken");
+    case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,
+                "the greatest of nothing");
+    case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, NULL, &z), "the sum of nothing");
+    case_ok(run, ops_tensor_read(run->ops, &z, zeros, sizeof zeros), "ops_tensor_read");
+    for (int i = 0; i < 4; i++) {
+        case_check(run, zeros[i] == 0.0f, "the sum of nothing is %g", (double)zeros[i]);
     }
-    ops_tensor_release(&x);
-    ops_tensor_release(&y);
-    ops_tensor_release(&z);
-    ops_tensor_release(&none);
 }
 
 void cases_ops_reduce(case_list *list)

@@ -1,8 +1,7 @@
 /* shapes.c: pointwise work over shapes, strides and broadcasts; several outputs, in place, many
- * inputs, long expressions; and what the op library has to refuse. */
+ * inputs, long expressions; and calls that the op library has to refuse. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "ops/ops_case.h"
@@ -20,43 +19,39 @@ static const case_size shape_sizes[OPS_MAX_RANK] = {
     SHAPE_SIZE(4), SHAPE_SIZE(5), SHAPE_SIZE(6), SHAPE_SIZE(7),
 };
 
+/* Computes z from x and y on the device, and compares. */
+static void binary_check(case_run *run, ops_binary_function function, const operand *x,
+                         const operand *y, operand *z, const void *expected)
+{
+    operand_poison(run, z);
+    case_ok(run, ops_binary(run->ops, function, &x->tensor, &y->tensor, &z->tensor), "ops_binary");
+    operand_download(run, z, "result");
+    operand_check_bits(run, z, expected, false, "result");
+}
+
 /* z = x + y, of whole numbers, so that every element has one right value. */
 static void run_shape(case_run *run, const void *parameters)
 {
     const shape_case *tested = parameters;
-    operand x = {0}, y = {0}, z = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    const bool made =
-        operand_create(run, &x, tested->type, tested->rank, tested->shape, tested->x) &&
-        operand_create(run, &y, tested->type, tested->rank, tested->shape, tested->y) &&
-        operand_create(run, &z, tested->type, tested->rank, tested->shape, tested->z);
-    uint8_t *expected = made ? calloc(z.count + 1, 8) : NULL;
-    if (expected != NULL) {
-        operand_fill(&x, &random, -1000.0, 1000.0);
-        operand_fill(&y, &random, -1000.0, 1000.0);
-        for (size_t i = 0; i < z.count && hal_type_is_float(tested->type); i++) {
-            number_put(tested->type, x.elements, i, floor(operand_get(&x, i)));
-            number_put(tested->type, y.elements, i, floor(operand_get(&y, i)));
-        }
-        if (operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z) &&
-            case_ok(run, ops_binary(run->ops, OPS_ADD, &x.tensor, &y.tensor, &z.tensor),
-                    "ops_binary") &&
-            operand_download(run, &z, "result")) {
-            for (size_t i = 0; i < z.count; i++) {
-                number_put(tested->type, expected, i, operand_get(&x, i) + operand_get(&y, i));
-            }
-            comparison found;
-            if (!compare_bits(tested->type, z.elements, expected, z.count, false, &found)) {
-                ops_report(run, &found, "result");
-            }
-        }
+    operand x = operand_create(run, tested->type, tested->rank, tested->shape, tested->x);
+    operand y = operand_create(run, tested->type, tested->rank, tested->shape, tested->y);
+    operand z = operand_create(run, tested->type, tested->rank, tested->shape, tested->z);
+    uint8_t *expected = case_allocate(run, z.count + 1, 8);
+    operand_fill(&x, &random, -1000.0, 1000.0);
+    operand_fill(&y, &random, -1000.0, 1000.0);
+    for (size_t i = 0; i < z.count && hal_type_is_float(tested->type); i++) {
+        number_put(tested->type, x.elements, i, floor(operand_get(&x, i)));
+        number_put(tested->type, y.elements, i, floor(operand_get(&y, i)));
     }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
-    free(expected);
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    for (size_t i = 0; i < z.count; i++) {
+        number_put(tested->type, expected, i, operand_get(&x, i) + operand_get(&y, i));
+    }
+    binary_check(run, OPS_ADD, &x, &y, &z, expected);
 }
 
 static void print_shape(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -88,41 +83,21 @@ static void run_broadcast(case_run *run, const void *parameters)
     } small[] = {{3, {1, 1, 11}}, {3, {5, 7, 1}}, {1, {11}}, {0, {0}}};
     const int kind = *(const int *)parameters;
     const int64_t shape[3] = {5, 7, 11};
-    operand x = {0}, y = {0}, z = {0};
+    operand x = operand_create(run, HAL_TYPE_F32, 3, shape, LAYOUT_PLAIN);
+    operand y =
+        operand_create(run, HAL_TYPE_F32, small[kind].rank, small[kind].shape, LAYOUT_PLAIN);
+    operand z = operand_create(run, HAL_TYPE_F32, 3, shape, LAYOUT_PLAIN);
     random_state random = {run->seed};
-    if (operand_create(run, &x, HAL_TYPE_F32, 3, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &y, HAL_TYPE_F32, small[kind].rank, small[kind].shape, LAYOUT_PLAIN) &&
-        operand_create(run, &z, HAL_TYPE_F32, 3, shape, LAYOUT_PLAIN)) {
-        operand_fill(&x, &random, -9.0, 9.0);
-        operand_fill(&y, &random, -9.0, 9.0);
-        float expected[5 * 7 * 11];
-        for (size_t i = 0; i < z.count; i++) {
-            const size_t of_y[4] = {i % 11, i / 11, i % 11, 0};
-            expected[i] = (float)operand_get(&x, i) * (float)operand_get(&y, of_y[kind]);
-        }
-        comparison found;
-        if (operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z) &&
-            case_ok(run, ops_binary(run->ops, OPS_MUL, &x.tensor, &y.tensor, &z.tensor),
-                    "ops_binary") &&
-            operand_download(run, &z, "result") &&
-            !compare_bits(HAL_TYPE_F32, z.elements, expected, z.count, false, &found)) {
-            ops_report(run, &found, "result");
-        }
+    float expected[5 * 7 * 11];
+    operand_fill(&x, &random, -9.0, 9.0);
+    operand_fill(&y, &random, -9.0, 9.0);
+    for (size_t i = 0; i < z.count; i++) {
+        const size_t of_y[4] = {i % 11, i / 11, i % 11, 0};
+        expected[i] = (float)operand_get(&x, i) * (float)operand_get(&y, of_y[kind]);
     }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
-}
-
-static bool begin_expression(case_run *run, hal_ir_builder **builder)
-{
-    return case_ok(run, hal_ir_builder_create_fragment("expression", builder),
-                   "hal_ir_builder_create_fragment");
-}
-
-static bool finish_expression(case_run *run, hal_ir_builder *builder, ops_expression **made)
-{
-    return case_ok(run, ops_expression_create(builder, made), "ops_expression_create");
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    binary_check(run, OPS_MUL, &x, &y, &z, expected);
 }
 
 /* x + y as f32, x < y as BOOL and x rounded to i32, of one expression. */
@@ -131,52 +106,37 @@ static void run_outputs(case_run *run, const void *parameters)
     enum { COUNT = 1031 };
     const int64_t shape[1] = {COUNT};
     const hal_type types[3] = {HAL_TYPE_F32, HAL_TYPE_BOOL, HAL_TYPE_I32};
-    operand inputs[2] = {0}, outputs[3] = {0};
-    random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    ops_expression *expression = NULL;
-    bool well = begin_expression(run, &b);
-    if (well) {
-        const hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
-        const hal_ir_value y = hal_ir_input(b, 1, HAL_TYPE_F32);
-        hal_ir_output(b, 0, hal_ir_add(b, x, y));
-        hal_ir_output(b, 1, hal_ir_lt(b, x, y));
-        hal_ir_output(b, 2, hal_ir_cast(b, HAL_TYPE_I32, hal_ir_rint(b, x)));
-        well = finish_expression(run, b, &expression);
-    }
+    static uint8_t expected[3][COUNT * 4];
+    operand inputs[2], outputs[3];
     ops_tensor in[2], out[3];
-    for (int i = 0; i < 2 && well; i++) {
-        well = operand_create(run, &inputs[i], HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
-        if (well) {
-            operand_fill(&inputs[i], &random, -1e6, 1e6);
-            well = operand_upload(run, &inputs[i]);
-            in[i] = inputs[i].tensor;
-        }
+    random_state random = {run->seed};
+    hal_ir_builder *b = expression_begin(run);
+    const hal_ir_value a = hal_ir_input(b, 0, HAL_TYPE_F32), c = hal_ir_input(b, 1, HAL_TYPE_F32);
+    hal_ir_output(b, 0, hal_ir_add(b, a, c));
+    hal_ir_output(b, 1, hal_ir_lt(b, a, c));
+    hal_ir_output(b, 2, hal_ir_cast(b, HAL_TYPE_I32, hal_ir_rint(b, a)));
+    ops_expression *expression = expression_finish(run, b);
+    for (int i = 0; i < 2; i++) {
+        inputs[i] = operand_create(run, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
+        operand_fill(&inputs[i], &random, -1e6, 1e6);
+        operand_upload(run, &inputs[i]);
+        in[i] = inputs[i].tensor;
     }
-    for (int i = 0; i < 3 && well; i++) {
-        well = operand_create(run, &outputs[i], types[i], 1, shape, LAYOUT_PLAIN) &&
-               operand_poison(run, &outputs[i]);
+    for (int i = 0; i < 3; i++) {
+        outputs[i] = operand_create(run, types[i], 1, shape, LAYOUT_PLAIN);
+        operand_poison(run, &outputs[i]);
         out[i] = outputs[i].tensor;
     }
-    well =
-        well && case_ok(run, ops_pointwise(run->ops, expression, in, 2, out, 3), "ops_pointwise");
-    static uint8_t expected[3][COUNT * 4];
-    for (size_t i = 0; i < COUNT && well; i++) {
+    case_ok(run, ops_pointwise(run->ops, expression, in, 2, out, 3), "ops_pointwise");
+    for (size_t i = 0; i < COUNT; i++) {
         const float x = (float)operand_get(&inputs[0], i), y = (float)operand_get(&inputs[1], i);
         number_store(HAL_TYPE_F32, expected[0], i, number_of_f32(x + y));
         number_store(HAL_TYPE_BOOL, expected[1], i, x < y);
         number_put(HAL_TYPE_I32, expected[2], i, (double)rintf(x));
     }
-    for (int i = 0; i < 3 && well; i++) {
-        comparison found;
-        well = operand_download(run, &outputs[i], "output") &&
-               (compare_bits(types[i], outputs[i].elements, expected[i], COUNT, false, &found) ||
-                ops_report(run, &found, hal_type_name(types[i])));
-    }
-    ops_expression_destroy(expression);
     for (int i = 0; i < 3; i++) {
-        operand_release(&outputs[i]);
-        operand_release(&inputs[i % 2]);
+        operand_download(run, &outputs[i], "output");
+        operand_check_bits(run, &outputs[i], expected[i], false, hal_type_name(types[i]));
     }
 }
 
@@ -184,72 +144,58 @@ static void run_in_place(case_run *run, const void *parameters)
 {
     const operand_layout layout = (operand_layout) * (const int *)parameters;
     const int64_t shape[2] = {37, 21};
-    operand x = {0};
+    operand x = operand_create(run, HAL_TYPE_F32, 2, shape, layout);
     random_state random = {run->seed};
     float expected[37 * 21];
-    comparison found;
-    if (operand_create(run, &x, HAL_TYPE_F32, 2, shape, layout)) {
-        operand_fill(&x, &random, -10.0, 10.0);
-        for (size_t i = 0; i < x.count; i++) {
-            const float value = (float)operand_get(&x, i);
-            expected[i] = value * value;
-        }
-        if (operand_upload(run, &x) &&
-            case_ok(run, ops_unary(run->ops, OPS_SQUARE, &x.tensor, &x.tensor), "ops_unary") &&
-            operand_download(run, &x, "x") &&
-            !compare_bits(HAL_TYPE_F32, x.elements, expected, x.count, false, &found)) {
-            ops_report(run, &found, "result");
-        }
+    operand_fill(&x, &random, -10.0, 10.0);
+    for (size_t i = 0; i < x.count; i++) {
+        const float value = (float)operand_get(&x, i);
+        expected[i] = value * value;
     }
-    operand_release(&x);
+    operand_upload(run, &x);
+    case_ok(run, ops_unary(run->ops, OPS_SQUARE, &x.tensor, &x.tensor), "ops_unary");
+    operand_download(run, &x, "x");
+    operand_check_bits(run, &x, expected, false, "result");
+}
+
+/* Computes an expression with one output on the device. */
+static operand pointwise_compute(case_run *run, const ops_expression *expression,
+                                 const ops_tensor *inputs, uint32_t count, hal_type type,
+                                 int64_t length)
+{
+    operand z = operand_create(run, type, 1, &length, LAYOUT_PLAIN);
+    operand_poison(run, &z);
+    case_ok(run, ops_pointwise(run->ops, expression, inputs, count, &z.tensor, 1), "ops_pointwise");
+    operand_download(run, &z, "result");
+    return z;
 }
 
 static void run_inputs(case_run *run, const void *parameters)
 {
     enum { COUNT = 515 };
     const int64_t shape[1] = {COUNT};
-    operand inputs[OPS_MAX_INPUTS] = {0}, z = {0};
     ops_tensor in[OPS_MAX_INPUTS];
-    random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    ops_expression *expression = NULL;
-    bool well = begin_expression(run, &b);
-    if (well) {
-        hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_I32);
-        for (uint32_t i = 1; i < OPS_MAX_INPUTS; i++) {
-            sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_i32(b, 3)),
-                             hal_ir_input(b, i, HAL_TYPE_I32));
-        }
-        hal_ir_output(b, 0, sum);
-        well = finish_expression(run, b, &expression);
-    }
     uint32_t expected[COUNT] = {0};
-    for (uint32_t i = 0; i < OPS_MAX_INPUTS && well; i++) {
-        well = operand_create(run, &inputs[i], HAL_TYPE_I32, 1, shape,
-                              i % 3 == 1 ? LAYOUT_STRIDED : LAYOUT_PLAIN);
-        if (well) {
-            operand_fill(&inputs[i], &random, -1e9, 1e9);
-            well = operand_upload(run, &inputs[i]);
-            in[i] = inputs[i].tensor;
-        }
-        for (size_t k = 0; k < COUNT && well; k++) {
-            expected[k] =
-                expected[k] * 3 + (uint32_t)number_load(HAL_TYPE_I32, inputs[i].elements, k);
-        }
+    random_state random = {run->seed};
+    hal_ir_builder *b = expression_begin(run);
+    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_I32);
+    for (uint32_t i = 1; i < OPS_MAX_INPUTS; i++) {
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_i32(b, 3)), hal_ir_input(b, i, HAL_TYPE_I32));
     }
-    comparison found;
-    well = well && operand_create(run, &z, HAL_TYPE_I32, 1, shape, LAYOUT_PLAIN) &&
-           operand_poison(run, &z) &&
-           case_ok(run, ops_pointwise(run->ops, expression, in, OPS_MAX_INPUTS, &z.tensor, 1),
-                   "ops_pointwise") &&
-           operand_download(run, &z, "result") &&
-           (compare_bits(HAL_TYPE_I32, z.elements, expected, COUNT, false, &found) ||
-            ops_report(run, &found, "result"));
-    ops_expression_destroy(expression);
-    operand_release(&z);
+    hal_ir_output(b, 0, sum);
+    ops_expression *expression = expression_finish(run, b);
     for (uint32_t i = 0; i < OPS_MAX_INPUTS; i++) {
-        operand_release(&inputs[i]);
+        operand x =
+            operand_create(run, HAL_TYPE_I32, 1, shape, i % 3 == 1 ? LAYOUT_STRIDED : LAYOUT_PLAIN);
+        operand_fill(&x, &random, -1e9, 1e9);
+        operand_upload(run, &x);
+        in[i] = x.tensor;
+        for (size_t k = 0; k < COUNT; k++) {
+            expected[k] = expected[k] * 3 + (uint32_t)number_load(HAL_TYPE_I32, x.elements, k);
+        }
     }
+    const operand z = pointwise_compute(run, expression, in, OPS_MAX_INPUTS, HAL_TYPE_I32, COUNT);
+    operand_check_bits(run, &z, expected, false, "result");
 }
 
 /* 64 operations in a row, of a kind in which the order counts. */
@@ -257,150 +203,107 @@ static void run_long(case_run *run, const void *parameters)
 {
     enum { COUNT = 777 };
     const int64_t shape[1] = {COUNT};
-    operand x = {0}, z = {0};
-    random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    ops_expression *expression = NULL;
-    bool well = begin_expression(run, &b);
-    if (well) {
-        const hal_ir_value input = hal_ir_input(b, 0, HAL_TYPE_U32);
-        hal_ir_value value = input;
-        for (uint32_t i = 0; i < 32; i++) {
-            value = hal_ir_mul(b, value, hal_ir_u32(b, 2 * i + 3));
-            value = hal_ir_xor(b, value, input);
-        }
-        hal_ir_output(b, 0, value);
-        well = finish_expression(run, b, &expression);
-    }
     uint32_t expected[COUNT];
-    well = well && operand_create(run, &x, HAL_TYPE_U32, 1, shape, LAYOUT_PLAIN) &&
-           operand_create(run, &z, HAL_TYPE_U32, 1, shape, LAYOUT_PLAIN);
-    if (well) {
-        operand_fill(&x, &random, 0.0, 4e9);
-        for (size_t k = 0; k < COUNT; k++) {
-            const uint32_t input = (uint32_t)number_load(HAL_TYPE_U32, x.elements, k);
-            expected[k] = input;
-            for (uint32_t i = 0; i < 32; i++) {
-                expected[k] = (expected[k] * (2 * i + 3)) ^ input;
-            }
+    random_state random = {run->seed};
+    hal_ir_builder *b = expression_begin(run);
+    const hal_ir_value input = hal_ir_input(b, 0, HAL_TYPE_U32);
+    hal_ir_value value = input;
+    for (uint32_t i = 0; i < 32; i++) {
+        value = hal_ir_mul(b, value, hal_ir_u32(b, 2 * i + 3));
+        value = hal_ir_xor(b, value, input);
+    }
+    hal_ir_output(b, 0, value);
+    ops_expression *expression = expression_finish(run, b);
+    operand x = operand_create(run, HAL_TYPE_U32, 1, shape, LAYOUT_PLAIN);
+    operand_fill(&x, &random, 0.0, 4e9);
+    for (size_t k = 0; k < COUNT; k++) {
+        const uint32_t element = (uint32_t)number_load(HAL_TYPE_U32, x.elements, k);
+        expected[k] = element;
+        for (uint32_t i = 0; i < 32; i++) {
+            expected[k] = (expected[k] * (2 * i + 3)) ^ element;
         }
     }
-    comparison found;
-    well = well && operand_upload(run, &x) && operand_poison(run, &z) &&
-           case_ok(run, ops_pointwise(run->ops, expression, &x.tensor, 1, &z.tensor, 1),
-                   "ops_pointwise") &&
-           operand_download(run, &z, "result") &&
-           (compare_bits(HAL_TYPE_U32, z.elements, expected, COUNT, false, &found) ||
-            ops_report(run, &found, "result"));
-    ops_expression_destroy(expression);
-    operand_release(&x);
-    operand_release(&z);
+    operand_upload(run, &x);
+    const operand z = pointwise_compute(run, expression, &x.tensor, 1, HAL_TYPE_U32, COUNT);
+    operand_check_bits(run, &z, expected, false, "result");
 }
 
 static void run_chain(case_run *run, const void *parameters)
 {
     enum { COUNT = 20011 };
     const int64_t shape[1] = {COUNT};
-    operand x = {0}, y = {0}, z = {0};
     random_state random = {run->seed};
-    hal_ir_builder *b = NULL;
-    ops_expression *chain = NULL;
-    bool well = begin_expression(run, &b);
-    if (well) {
-        const hal_ir_value a = hal_ir_input(b, 0, HAL_TYPE_F32);
-        const hal_ir_value c = hal_ir_input(b, 1, HAL_TYPE_F32);
-        const hal_ir_value r = ops_unary_value(b, OPS_RELU, hal_ir_fma(b, a, c, a));
-        hal_ir_output(b, 0, ops_unary_value(b, OPS_SIGMOID, r));
-        well = finish_expression(run, b, &chain);
+    hal_ir_builder *b = expression_begin(run);
+    const hal_ir_value p = hal_ir_input(b, 0, HAL_TYPE_F32), q = hal_ir_input(b, 1, HAL_TYPE_F32);
+    const hal_ir_value r = ops_unary_value(b, OPS_RELU, hal_ir_fma(b, p, q, p));
+    hal_ir_output(b, 0, ops_unary_value(b, OPS_SIGMOID, r));
+    ops_expression *chain = expression_finish(run, b);
+    long double *expected = case_allocate(run, COUNT, sizeof *expected);
+    operand x = operand_create(run, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
+    operand_fill(&x, &random, -3.0, 3.0);
+    operand_fill(&y, &random, -3.0, 3.0);
+    for (size_t i = 0; i < COUNT; i++) {
+        const float a = (float)operand_get(&x, i), c = (float)operand_get(&y, i);
+        const float sum = fmaf(a, c, a);
+        expected[i] = 1.0L / (1.0L + expl(sum > 0.0f ? -(long double)sum : 0.0L));
     }
-    long double *expected = calloc(COUNT, sizeof *expected);
-    well = well && expected != NULL &&
-           operand_create(run, &x, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN) &&
-           operand_create(run, &y, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN) &&
-           operand_create(run, &z, HAL_TYPE_F32, 1, shape, LAYOUT_PLAIN);
-    if (well) {
-        operand_fill(&x, &random, -3.0, 3.0);
-        operand_fill(&y, &random, -3.0, 3.0);
-        for (size_t i = 0; i < COUNT; i++) {
-            const float a = (float)operand_get(&x, i), c = (float)operand_get(&y, i);
-            const float sum = fmaf(a, c, a);
-            expected[i] = 1.0L / (1.0L + expl(sum > 0.0f ? -(long double)sum : 0.0L));
-        }
-    }
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    const ops_tensor inputs[2] = {x.tensor, y.tensor};
+    const operand z = pointwise_compute(run, chain, inputs, 2, HAL_TYPE_F32, COUNT);
     comparison found;
-    if (well && operand_upload(run, &x) && operand_upload(run, &y) && operand_poison(run, &z)) {
-        const ops_tensor inputs[2] = {x.tensor, y.tensor};
-        if (case_ok(run, ops_pointwise(run->ops, chain, inputs, 2, &z.tensor, 1),
-                    "ops_pointwise") &&
-            operand_download(run, &z, "result") &&
-            !compare_ulps(HAL_TYPE_F32, z.elements, expected, COUNT, 4.0, &found)) {
-            ops_report(run, &found, "result");
-        }
+    if (!compare_ulps(HAL_TYPE_F32, z.elements, expected, COUNT, 4.0, &found)) {
+        case_report(run, &found, "result");
     }
-    ops_expression_destroy(chain);
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&z);
-    free(expected);
 }
 
 /* Each refusal with its status, and nothing is touched. */
 static void run_refusals(case_run *run, const void *parameters)
 {
     const int64_t shape[2] = {6, 8}, other[2] = {6, 7};
-    operand x = {0}, y = {0}, z = {0}, i = {0};
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    operand x = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, HAL_TYPE_F32, 2, other, LAYOUT_PLAIN);
+    operand i = operand_create(run, HAL_TYPE_I32, 2, shape, LAYOUT_PLAIN);
+    operand z = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
     random_state random = {run->seed};
-    if (operand_create(run, &x, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &y, HAL_TYPE_F32, 2, other, LAYOUT_PLAIN) &&
-        operand_create(run, &i, HAL_TYPE_I32, 2, shape, LAYOUT_PLAIN) &&
-        operand_create(run, &z, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN)) {
-        operand_fill(&x, &random, 0.0, 1.0);
-        if (operand_upload(run, &x) && operand_upload(run, &y) && operand_upload(run, &i) &&
-            operand_poison(run, &z)) {
-            const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
-            case_expect(run, ops_binary(run->ops, OPS_ADD, &x.tensor, &y.tensor, &z.tensor), wrong,
-                        NULL, "shapes that do not fit");
-            case_expect(run, ops_unary(run->ops, OPS_NEG, NULL, &z.tensor), wrong, NULL,
-                        "a null tensor");
-            case_expect(run, ops_unary(NULL, OPS_NEG, &x.tensor, &z.tensor), wrong, NULL,
-                        "a null context");
-            case_check(run,
-                       ops_binary(run->ops, OPS_ADD, &x.tensor, &i.tensor, &z.tensor) != HAL_OK,
-                       "f32 + i32 was taken");
-            case_check(run, ops_unary(run->ops, OPS_EXP, &i.tensor, &i.tensor) != HAL_OK,
-                       "exp of i32 was taken");
-            case_check(run,
-                       ops_unary(run->ops, (ops_unary_function)999, &x.tensor, &z.tensor) != HAL_OK,
-                       "an unknown function was accepted");
-            ops_tensor shifted = x.tensor;
-            shifted.offset += 1;
-            shifted.shape[0] = 5;
-            ops_tensor part = x.tensor;
-            part.shape[0] = 5;
-            case_expect(run, ops_unary(run->ops, OPS_NEG, &part, &shifted), wrong, NULL,
-                        "an output that overlaps its input");
-            ops_tensor stretched = z.tensor;
-            stretched.stride[0] = 0;
-            case_expect(run, ops_unary(run->ops, OPS_NEG, &x.tensor, &stretched), wrong, NULL,
-                        "an output with a stride of 0");
-            ops_tensor beyond = x.tensor;
-            beyond.shape[0] = 1000000;
-            case_expect(run, ops_unary(run->ops, OPS_NEG, &beyond, &z.tensor), wrong, NULL,
-                        "a tensor larger than its buffer");
-            ops_tensor before = x.tensor;
-            before.offset = -4;
-            case_expect(run, ops_unary(run->ops, OPS_NEG, &before, &z.tensor), wrong, NULL,
-                        "a tensor that begins before its buffer");
-            if (zone_read(run, &z.zone, z.elements, "output")) {
-                case_check(run, canary_first_broken(z.elements, z.zone.bytes) == z.zone.bytes,
-                           "a refused call wrote to its output");
-            }
-        }
-    }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&i);
-    operand_release(&z);
+    operand_fill(&x, &random, 0.0, 1.0);
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    operand_upload(run, &i);
+    operand_poison(run, &z);
+    case_expect(run, ops_binary(run->ops, OPS_ADD, &x.tensor, &y.tensor, &z.tensor), wrong, NULL,
+                "shapes that do not fit");
+    case_expect(run, ops_unary(run->ops, OPS_NEG, NULL, &z.tensor), wrong, NULL, "a null tensor");
+    case_expect(run, ops_unary(NULL, OPS_NEG, &x.tensor, &z.tensor), wrong, NULL, "a null context");
+    case_check(run, ops_binary(run->ops, OPS_ADD, &x.tensor, &i.tensor, &z.tensor) != HAL_OK,
+               "f32 + i32 was taken");
+    case_check(run, ops_unary(run->ops, OPS_EXP, &i.tensor, &i.tensor) != HAL_OK,
+               "exp of i32 was taken");
+    case_check(run, ops_unary(run->ops, (ops_unary_function)999, &x.tensor, &z.tensor) != HAL_OK,
+               "an unknown function was accepted");
+    ops_tensor shifted = x.tensor, part = x.tensor;
+    shifted.offset += 1;
+    shifted.shape[0] = 5;
+    part.shape[0] = 5;
+    case_expect(run, ops_unary(run->ops, OPS_NEG, &part, &shifted), wrong, NULL,
+                "an output that overlaps its input");
+    ops_tensor stretched = z.tensor;
+    stretched.stride[0] = 0;
+    case_expect(run, ops_unary(run->ops, OPS_NEG, &x.tensor, &stretched), wrong, NULL,
+                "an output with a stride of 0");
+    ops_tensor beyond = x.tensor;
+    beyond.shape[0] = 1000000;
+    case_expect(run, ops_unary(run->ops, OPS_NEG, &beyond, &z.tensor), wrong, NULL,
+                "a tensor larger than its buffer");
+    ops_tensor before = x.tensor;
+    before.offset = -4;
+    case_expect(run, ops_unary(run->ops, OPS_NEG, &before, &z.tensor), wrong, NULL,
+                "a tensor that begins before its buffer");
+    zone_read(run, &z.zone, z.elements, "output");
+    case_check(run, canary_first_broken(z.elements, z.zone.bytes) == z.zone.bytes,
+               "a refused call wrote to its output");
 }
 
 /* Views of views, read through ops_tensor_read and made contiguous by ops_copy. */
@@ -408,48 +311,43 @@ static void run_views(case_run *run, const void *parameters)
 {
     const int64_t shape[3] = {6, 10, 4}, flat[2] = {30, 8}, wide[4] = {3, 4, 5, 3};
     const int32_t axes[3] = {2, 1, 0};
-    ops_tensor x = {0}, view = {0}, copy = {0};
-    int32_t elements[240], got[180];
+    ops_tensor x = {0}, view = {0};
+    int32_t elements[240], got[180], seen[240];
     for (int i = 0; i < 240; i++) {
         elements[i] = i;
     }
-    bool well = case_ok(run, ops_tensor_from_host(run->ops, HAL_TYPE_I32, 3, shape, elements, &x),
-                        "ops_tensor_from_host") &&
-                case_ok(run, ops_tensor_slice(&x, 1, 9, 5, -2, &view), "ops_tensor_slice") &&
-                case_ok(run, ops_tensor_slice(&view, 0, 1, 3, 2, &view), "ops_tensor_slice") &&
-                case_ok(run, ops_tensor_permute(&view, axes, &view), "ops_tensor_permute") &&
-                case_ok(run, ops_tensor_broadcast(&view, 4, wide, &view), "ops_tensor_broadcast") &&
-                case_ok(run, ops_tensor_create(run->ops, HAL_TYPE_I32, 4, wide, &copy),
-                        "ops_tensor_create") &&
-                case_ok(run, ops_copy(run->ops, &view, &copy), "ops_copy") &&
-                case_ok(run, ops_tensor_read(run->ops, &copy, got, sizeof got), "ops_tensor_read");
-    for (int i = 0; i < 180 && well; i++) {
+    case_ok(run, ops_tensor_from_host(run->ops, HAL_TYPE_I32, 3, shape, elements, &x),
+            "ops_tensor_from_host");
+    case_own_tensor(run, x);
+    case_ok(run, ops_tensor_slice(&x, 1, 9, 5, -2, &view), "ops_tensor_slice");
+    case_ok(run, ops_tensor_slice(&view, 0, 1, 3, 2, &view), "ops_tensor_slice");
+    case_ok(run, ops_tensor_permute(&view, axes, &view), "ops_tensor_permute");
+    case_ok(run, ops_tensor_broadcast(&view, 4, wide, &view), "ops_tensor_broadcast");
+    ops_tensor copy = case_tensor(run, HAL_TYPE_I32, 4, wide);
+    case_ok(run, ops_copy(run->ops, &view, &copy), "ops_copy");
+    case_ok(run, ops_tensor_read(run->ops, &copy, got, sizeof got), "ops_tensor_read");
+    for (int i = 0; i < 180; i++) {
         const int a = i / 15 % 4, b = i / 3 % 5, c = i % 3;
         const int expected = (1 + 2 * c) * 40 + (9 - 2 * b) * 4 + a;
-        well = case_check(run, got[i] == expected, "element %d of the copy is %d instead of %d", i,
-                          got[i], expected);
+        case_check(run, got[i] == expected, "element %d of the copy is %d instead of %d", i, got[i],
+                   expected);
     }
-    int32_t seen[240];
-    well = well && case_ok(run, ops_tensor_reshape(&x, 2, flat, &view), "ops_tensor_reshape") &&
-           case_ok(run, ops_tensor_transpose(&view, 0, 1, &view), "ops_tensor_transpose") &&
-           case_ok(run, ops_tensor_read(run->ops, &view, seen, sizeof seen), "ops_tensor_read");
-    for (int i = 0; i < 240 && well; i++) {
+    case_ok(run, ops_tensor_reshape(&x, 2, flat, &view), "ops_tensor_reshape");
+    case_ok(run, ops_tensor_transpose(&view, 0, 1, &view), "ops_tensor_transpose");
+    case_ok(run, ops_tensor_read(run->ops, &view, seen, sizeof seen), "ops_tensor_read");
+    for (int i = 0; i < 240; i++) {
         const int expected = i % 30 * 8 + i / 30;
-        well = case_check(run, seen[i] == expected, "element %d read is %d instead of %d", i,
-                          seen[i], expected);
+        case_check(run, seen[i] == expected, "element %d read is %d instead of %d", i, seen[i],
+                   expected);
     }
-    if (well) {
-        const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
-        const int64_t unfit[2] = {7, 9};
-        const int32_t twice[3] = {0, 0, 1};
-        case_expect(run, ops_tensor_slice(&x, 3, 0, 1, 1, &view), wrong, NULL, "a missing axis");
-        case_expect(run, ops_tensor_slice(&x, 0, 4, 3, 1, &view), wrong, NULL, "a long slice");
-        case_expect(run, ops_tensor_reshape(&x, 2, unfit, &view), wrong, NULL, "an unfit shape");
-        case_expect(run, ops_tensor_permute(&x, twice, &view), wrong, NULL, "an axis named twice");
-        case_expect(run, ops_tensor_read(run->ops, &x, seen, 17), wrong, NULL, "a wrong size");
-    }
-    ops_tensor_release(&x);
-    ops_tensor_release(&copy);
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
+    const int64_t unfit[2] = {7, 9};
+    const int32_t twice[3] = {0, 0, 1};
+    case_expect(run, ops_tensor_slice(&x, 3, 0, 1, 1, &view), wrong, NULL, "a missing axis");
+    case_expect(run, ops_tensor_slice(&x, 0, 4, 3, 1, &view), wrong, NULL, "a long slice");
+    case_expect(run, ops_tensor_reshape(&x, 2, unfit, &view), wrong, NULL, "an unfit shape");
+    case_expect(run, ops_tensor_permute(&x, twice, &view), wrong, NULL, "an axis named twice");
+    case_expect(run, ops_tensor_read(run->ops, &x, seen, 17), wrong, NULL, "a wrong size");
 }
 
 void cases_ops_shapes(case_list *list)

@@ -1,7 +1,6 @@
 /* softmax.c: softmax and its logarithm over each axis, of odd lengths and large values. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cases.h"
 #include "ops/ops_case.h"
@@ -54,61 +53,44 @@ static void reference_line(const softmax_case *tested, const operand *x, size_t 
     }
 }
 
-static bool judge(case_run *run, const softmax_case *tested, const operand *x, const operand *y)
+static void judge(case_run *run, const softmax_case *tested, const operand *x, const operand *y)
 {
-    long double *expected = calloc(y->count, sizeof *expected);
-    double *bounds = calloc(y->count, sizeof *bounds);
-    bool well = expected != NULL && bounds != NULL;
-    if (!well) {
-        case_fail(run, "the host has no memory");
-    } else {
-        size_t inner = 1;
-        for (uint32_t d = tested->axis + 1; d < 3; d++) {
-            inner *= (size_t)tested->shape[d];
-        }
-        const size_t length = (size_t)tested->shape[tested->axis];
-        for (size_t line = 0; line < y->count / length; line++) {
-            const size_t first = line / inner * inner * length + line % inner;
-            reference_line(tested, x, first, inner, expected, bounds);
-        }
-        comparison found;
-        well = compare_bounds(y->type, y->elements, expected, bounds, y->count, &found) ||
-               ops_report(run, &found, "result");
+    long double *expected = case_allocate(run, y->count, sizeof *expected);
+    double *bounds = case_allocate(run, y->count, sizeof *bounds);
+    size_t inner = 1;
+    for (uint32_t d = tested->axis + 1; d < 3; d++) {
+        inner *= (size_t)tested->shape[d];
     }
-    free(expected);
-    free(bounds);
-    return well;
+    const size_t length = (size_t)tested->shape[tested->axis];
+    for (size_t line = 0; line < y->count / length; line++) {
+        const size_t first = line / inner * inner * length + line % inner;
+        reference_line(tested, x, first, inner, expected, bounds);
+    }
+    operand_check_bounds(run, y, expected, bounds, "result");
 }
 
 static void run_softmax(case_run *run, const void *parameters)
 {
     const softmax_case *tested = parameters;
-    operand x = {0}, y = {0}, before = {0};
     random_state random = {run->seed};
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
-    if (operand_create(run, &x, tested->type, 3, tested->shape, tested->layout) &&
-        operand_create(run, &before, tested->type, 3, tested->shape, tested->layout) &&
-        operand_create(run, &y, tested->type, 3, tested->shape, LAYOUT_PLAIN)) {
-        operand_fill(&x, &random, -tested->scale, tested->scale);
-        bool well = operand_upload(run, &x) && operand_poison(run, &y);
-        for (size_t i = 0; i < x.count && well; i++) {
-            number_store(x.type, before.elements, i, number_load(x.type, x.elements, i));
-        }
-        operand *result = tested->in_place ? &x : &y;
-        if (well) {
-            const hal_status status =
-                tested->logarithm
-                    ? ops_log_softmax(run->ops, tested->axis, &x.tensor, &result->tensor)
-                    : ops_softmax(run->ops, tested->axis, &x.tensor, &result->tensor);
-            if (case_ok(run, status, "ops_softmax") && operand_download(run, result, "result")) {
-                judge(run, tested, &before, result);
-            }
-        }
+    operand x = operand_create(run, tested->type, 3, tested->shape, tested->layout);
+    operand before = operand_create(run, tested->type, 3, tested->shape, tested->layout);
+    operand y = operand_create(run, tested->type, 3, tested->shape, LAYOUT_PLAIN);
+    operand_fill(&x, &random, -tested->scale, tested->scale);
+    operand_upload(run, &x);
+    operand_poison(run, &y);
+    for (size_t i = 0; i < x.count; i++) {
+        number_store(x.type, before.elements, i, number_load(x.type, x.elements, i));
     }
-    operand_release(&x);
-    operand_release(&y);
-    operand_release(&before);
+    operand *result = tested->in_place ? &x : &y;
+    case_ok(run,
+            tested->logarithm ? ops_log_softmax(run->ops, tested->axis, &x.tensor, &result->tensor)
+                              : ops_softmax(run->ops, tested->axis, &x.tensor, &result->tensor),
+            "ops_softmax");
+    operand_download(run, result, "result");
+    judge(run, tested, &before, result);
 }
 
 static void print_softmax(const void *parameters, uint64_t seed, char *name, size_t bytes)

@@ -19,7 +19,7 @@ typedef struct fixture {
     case_run run;
 } fixture;
 
-/* What a failed case left recorded must not reach the next one. */
+/* Commands recorded by a failed case must not reach the next one. */
 static void run_case(fixture *f, const case_entry *entry)
 {
     case_run *run = &f->run;
@@ -36,7 +36,8 @@ static void run_case(fixture *f, const case_entry *entry)
     run->status = CASE_PASSED;
     run->lacking = NULL;
     run->detail[0] = 0;
-    entry->function(run, entry->parameters);
+    case_execute(run, entry->function, entry->parameters);
+    case_release(run, 0);
     if (run->status != CASE_PASSED || entry == &list.entries[list.count - 1]) {
         ops_context_destroy(run->ops);
         hal_queue_destroy(run->queue);
