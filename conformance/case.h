@@ -1,5 +1,5 @@
-/* case.h: a case, the services of its run, and the list of all cases. All cases include it; runner.c
- * executes the list.
+/* case.h: a case, the services of its run, and the list of all cases. All cases include it;
+ * runner.c executes the list.
  *
  * A case is a function over a copy of its parameters. Its first report, by case_fail,
  * case_unsupported or a check below, ends it: they do not return. A case that returns has passed.

@@ -1,6 +1,6 @@
 /* array.c: programs over arrays of one kind each: chains and trees too large for one kernel,
- * several results, work before and after reductions and products, views of deferred arrays, odd shapes; and
- * that work is not run when its result cannot be read. */
+ * several results, work before and after reductions and products, views of deferred arrays, odd
+ * shapes; and that work is not run when its result cannot be read. */
 #include <inttypes.h>
 
 #include "cases.h"
