@@ -14,15 +14,15 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
     [HAL_IR_MUL] = {"@a * @b", "(@T)((@U)@a * (@U)@b)", "@a * @b", NULL},
     [HAL_IR_DIV] = {"@a / @b",
                     "@b == 0 ? 0 : @b == -1 ? (@T)(0 - (@U)@a) : "
-                    "@a / ((@b == 0) | (@b == -1) ? 1 : @b)",
+                    "@a / (((@b == 0) | (@b == -1)) ? 1 : @b)",
                     "@b == 0 ? 0 : @a / (@b == 0 ? 1 : @b)", NULL},
-    [HAL_IR_REM] = {NULL, "(@b == 0) | (@b == -1) ? 0 : @a % ((@b == 0) | (@b == -1) ? 1 : @b)",
+    [HAL_IR_REM] = {NULL, "((@b == 0) | (@b == -1)) ? 0 : @a % (((@b == 0) | (@b == -1)) ? 1 : @b)",
                     "@b == 0 ? 0 : @a % (@b == 0 ? 1 : @b)", NULL},
     [HAL_IR_NEG] = {"@f(@u(@a) ^ (@V)1 << @m)", "(@T)(0 - (@U)@a)", "0 - @a", NULL},
     [HAL_IR_ABS] = {"@f(@u(@a) & ~((@V)1 << @m))", "@a < 0 ? (@T)(0 - (@U)@a) : @a", "@a", NULL},
-    [HAL_IR_MIN] = {"@a == @b ? @f(@u(@a) | @u(@b)) : (@a < @b) | (@a != @a) ? @a : @b",
+    [HAL_IR_MIN] = {"@a == @b ? @f(@u(@a) | @u(@b)) : ((@a < @b) | (@a != @a)) ? @a : @b",
                     "@a < @b ? @a : @b", "@a < @b ? @a : @b", NULL},
-    [HAL_IR_MAX] = {"@a == @b ? @f(@u(@a) & @u(@b)) : (@a > @b) | (@a != @a) ? @a : @b",
+    [HAL_IR_MAX] = {"@a == @b ? @f(@u(@a) & @u(@b)) : ((@a > @b) | (@a != @a)) ? @a : @b",
                     "@a < @b ? @b : @a", "@a < @b ? @b : @a", NULL},
     [HAL_IR_SQRT] = {"sqrt(@a)", NULL, NULL, NULL},
     [HAL_IR_FLOOR] = {"floor(@a)", NULL, NULL, NULL},
@@ -44,14 +44,14 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
 /* From a float, saturating, NaN to 0: what does not fit goes around the conversion. */
 static const char *const from_float[HAL_TYPE_COUNT] = {
     [HAL_TYPE_I32] = "@a >= 0x1p31@s ? 0x7fffffff : @a <= -0x1p31@s ? -0x7fffffff - 1 : "
-                     "(@T)((@a > -0x1p31@s) & (@a < 0x1p31@s) ? @a : 0)",
+                     "(@T)(((@a > -0x1p31@s) & (@a < 0x1p31@s)) ? @a : 0)",
     [HAL_TYPE_U32] = "@a >= 0x1p32@s ? 0xffffffffu : "
-                     "(@T)((@a > 0) & (@a < 0x1p32@s) ? @a : 0)",
+                     "(@T)(((@a > 0) & (@a < 0x1p32@s)) ? @a : 0)",
     [HAL_TYPE_I64] = "@a >= 0x1p63@s ? 0x7fffffffffffffffl : "
                      "@a <= -0x1p63@s ? -0x7fffffffffffffffl - 1l : "
-                     "(@T)((@a > -0x1p63@s) & (@a < 0x1p63@s) ? @a : 0)",
+                     "(@T)(((@a > -0x1p63@s) & (@a < 0x1p63@s)) ? @a : 0)",
     [HAL_TYPE_U64] = "@a >= 0x1p64@s ? 0xfffffffffffffffful : "
-                     "(@T)((@a > 0) & (@a < 0x1p64@s) ? @a : 0)",
+                     "(@T)(((@a > 0) & (@a < 0x1p64@s)) ? @a : 0)",
 };
 
 /* To nearest even; a NaN stays one. */

@@ -19,6 +19,7 @@ static const char wide_vectors[] =
     "typedef vec8<uchar> uchar8;\ntypedef vec8<char> char8;\n"
     "typedef vec8<ushort> ushort8;\ntypedef vec8<short> short8;\n"
     "typedef vec8<uint> uint8;\ntypedef vec8<int> int8;\n"
+    "typedef vec8<ulong> ulong8;\ntypedef vec8<long> long8;\n"
     "typedef vec8<half> half8;\ntypedef vec8<float> float8;\n";
 
 static const char bf16_vectors[] =

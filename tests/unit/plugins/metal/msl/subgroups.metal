@@ -37,11 +37,11 @@ kernel void hal_subgroups(
     const float v11 = from_lane(v9, lane ^ (17u & 31u));
     const bool v12 = 0x0p+0f < v11;
     float v13 = v9;
-    { const float o13 = from_lane(v13, lane ^ (1u & 31u)); v13 = (lane ^ 1u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = from_lane(v13, lane ^ (2u & 31u)); v13 = (lane ^ 2u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = from_lane(v13, lane ^ (4u & 31u)); v13 = (lane ^ 4u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = from_lane(v13, lane ^ (8u & 31u)); v13 = (lane ^ 8u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = from_lane(v13, lane ^ (16u & 31u)); v13 = (lane ^ 16u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
+    { const float o13 = from_lane(v13, lane ^ (1u & 31u)); v13 = (lane ^ 1u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = from_lane(v13, lane ^ (2u & 31u)); v13 = (lane ^ 2u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = from_lane(v13, lane ^ (4u & 31u)); v13 = (lane ^ 4u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = from_lane(v13, lane ^ (8u & 31u)); v13 = (lane ^ 8u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = from_lane(v13, lane ^ (16u & 31u)); v13 = (lane ^ 16u) >= lanes ? v13 : v13 == o13 ? as_type<float>(as_type<uint>(v13) & as_type<uint>(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
     v13 = from_lane(v13, 0u & 31u);
     const float v14 = v12 ? v13 : v8;
     m0[v4] = v14;

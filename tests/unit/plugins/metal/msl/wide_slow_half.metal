@@ -46,6 +46,8 @@ typedef vec8<ushort> ushort8;
 typedef vec8<short> short8;
 typedef vec8<uint> uint8;
 typedef vec8<int> int8;
+typedef vec8<ulong> ulong8;
+typedef vec8<long> long8;
 typedef vec8<half> half8;
 typedef vec8<float> float8;
 inline float8 from_half(half8 v)
@@ -145,6 +147,6 @@ kernel void hal_wide(
     const int v12 = exchange_equal((volatile device atomic_int *)(m3 + v0), v11, v11);
     const float v13 = (float)v12;
     const float v14 = remainder_of(v13, v13);
-    const int v15 = v14 >= 0x1p31f ? 0x7fffffff : v14 <= -0x1p31f ? -0x7fffffff - 1 : (int)((v14 > -0x1p31f) & (v14 < 0x1p31f) ? v14 : 0);
+    const int v15 = v14 >= 0x1p31f ? 0x7fffffff : v14 <= -0x1p31f ? -0x7fffffff - 1 : (int)(((v14 > -0x1p31f) & (v14 < 0x1p31f)) ? v14 : 0);
     m3[v0] = v15;
 }

@@ -22,10 +22,10 @@ void hal_subgroups(__global uchar *restrict b0, const arguments a)
     const float v11 = intel_sub_group_shuffle_xor(v9, 17u & 15u);
     const bool v12 = 0x0p+0f < v11;
     float v13 = v9;
-    { const float o13 = intel_sub_group_shuffle_xor(v13, 1u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 1u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = intel_sub_group_shuffle_xor(v13, 2u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 2u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = intel_sub_group_shuffle_xor(v13, 4u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 4u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
-    { const float o13 = intel_sub_group_shuffle_xor(v13, 8u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 8u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : (v13 > o13) | (v13 != v13) ? v13 : o13; }
+    { const float o13 = intel_sub_group_shuffle_xor(v13, 1u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 1u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = intel_sub_group_shuffle_xor(v13, 2u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 2u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = intel_sub_group_shuffle_xor(v13, 4u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 4u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
+    { const float o13 = intel_sub_group_shuffle_xor(v13, 8u & 15u); v13 = ((uint)get_sub_group_local_id() ^ 8u) >= (uint)get_sub_group_size() ? v13 : v13 == o13 ? as_float(as_uint(v13) & as_uint(o13)) : ((v13 > o13) | (v13 != v13)) ? v13 : o13; }
     v13 = intel_sub_group_shuffle(v13, 0u & 15u);
     const float v14 = v12 ? v13 : v8;
     m0[v4] = v14;
