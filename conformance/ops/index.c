@@ -44,6 +44,14 @@ static void fill_bits(operand *o, random_state *random)
     }
 }
 
+/* Elements are moved as integers of their size, so the device need not have the type. */
+static void claim_movement(case_run *run, hal_type type)
+{
+    const bool claimed = (run->info->storage_types & HAL_TYPE_BIT(type)) != 0 &&
+                         (run->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(type))) != 0;
+    case_claim_or_rewrite(run, claimed, "the type that is moved");
+}
+
 /* Indices along an axis, some of them out of range on either side. */
 static void run_gather(case_run *run, const void *parameters)
 {
@@ -52,8 +60,7 @@ static void run_gather(case_run *run, const void *parameters)
     int64_t out[3] = {shape[0], shape[1], shape[2]};
     out[tested->axis] = tested->picks;
     random_state random = {run->seed};
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
+    claim_movement(run, tested->type);
     case_claim_arithmetic(run, tested->index_type);
     operand x = operand_create(run, tested->type, 3, shape, tested->layout);
     operand indices = operand_create(run, tested->index_type, 1, picks, LAYOUT_PLAIN);
@@ -114,8 +121,7 @@ static void run_concatenate(case_run *run, const void *parameters)
     operand parts[3];
     ops_tensor tensors[3];
     random_state random = {run->seed};
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
+    claim_movement(run, tested->type);
     out[tested->axis] = lengths[0] + lengths[1] + lengths[2];
     operand y = operand_create(run, tested->type, 3, out, LAYOUT_PLAIN);
     uint8_t *expected = case_allocate(run, y.count, 8);
@@ -167,8 +173,7 @@ static void run_copy(case_run *run, const void *parameters)
     const hal_type type = *(const hal_type *)parameters;
     const int64_t shape[3] = {5, 6, 13};
     random_state random = {run->seed};
-    case_claim_storage(run, type);
-    case_claim_arithmetic(run, type);
+    claim_movement(run, type);
     for (int pair = 0; pair < LAYOUT_COUNT * LAYOUT_BROADCAST; pair++) {
         operand x = operand_create(run, type, 3, shape, (operand_layout)(pair % LAYOUT_COUNT));
         operand y = operand_create(run, type, 3, shape, (operand_layout)(pair / LAYOUT_COUNT));

@@ -60,11 +60,8 @@ static void describe_abilities(metal_card *card)
 {
     const metal_facts *facts = &card->facts;
     hal_device_info *info = &card->info;
-    const uint32_t all = HAL_TYPE_BIT(HAL_TYPE_COUNT) - HAL_TYPE_BIT(HAL_TYPE_BOOL);
-    info->storage_types = all & ~HAL_TYPE_BIT(HAL_TYPE_F64);
-    info->arithmetic_types = HAL_TYPE_BIT(HAL_TYPE_BOOL) | HAL_TYPE_BIT(HAL_TYPE_I32) |
-                             HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I64) |
-                             HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    info->storage_types = metal_lower_storage_types();
+    info->arithmetic_types = info->storage_types & HAL_TYPES_VALUES;
     /* Denormals of f32 may be flushed to zero (Metal Shading Language Specification, 8.1). */
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
     info->abilities = HAL_ABILITY_TIMESTAMPS;

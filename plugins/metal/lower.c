@@ -17,8 +17,7 @@ static const kit_c_dialect dialect = {
                     [HAL_TYPE_U64] = "ulong",
                     [HAL_TYPE_F16] = "float",
                     [HAL_TYPE_BF16] = "float",
-                    [HAL_TYPE_F32] = "float",
-                    [HAL_TYPE_F64] = "double"},
+                    [HAL_TYPE_F32] = "float"},
     .memory_types = {[HAL_TYPE_BOOL] = "uchar",
                      [HAL_TYPE_I8] = "char",
                      [HAL_TYPE_U8] = "uchar",
@@ -30,8 +29,7 @@ static const kit_c_dialect dialect = {
                      [HAL_TYPE_U64] = "ulong",
                      [HAL_TYPE_F16] = "half",
                      [HAL_TYPE_BF16] = "ushort",
-                     [HAL_TYPE_F32] = "float",
-                     [HAL_TYPE_F64] = "double"},
+                     [HAL_TYPE_F32] = "float"},
     .global = "device",
     .shared = "threadgroup",
     .bit_cast = {"as_type<", ">("},
@@ -184,14 +182,14 @@ hal_status metal_lower(const hal_ir_kernel *ir, uint32_t quirks, kit_text *text)
                           "Metal device computes in f64",
                           ir->names + ir->name);
     }
-    /* -Wparentheses-equality and the like are about text that people write. */
     kit_text_add(text, "#include <metal_stdlib>\n"
                        "using namespace metal;\n"
                        "#pragma METAL fp contract(off)\n"
                        "#if __METAL_VERSION__ >= 320\n"
                        "#pragma METAL fp math_mode(safe)\n"
                        "#endif\n"
-                       "#pragma clang diagnostic ignored \"-Wunused-variable\"\n");
+                       "#pragma clang diagnostic ignored \"-Wunused-variable\"\n"
+                       "#pragma clang diagnostic ignored \"-Wtautological-compare\"\n");
     if (quirks & METAL_QUIRK_SLOW_HALF) {
         metal_lower_slow_half(text);
         words.narrow_f16 = "from_half(to_half(@a))";
@@ -224,6 +222,15 @@ uint32_t metal_argument_bytes(const hal_ir_kernel *ir)
         largest = size > largest ? size : largest;
     }
     return (bytes + largest - 1) / largest * largest;
+}
+
+uint32_t metal_lower_storage_types(void)
+{
+    uint32_t types = 0;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        types |= dialect.memory_types[type] != NULL ? HAL_TYPE_BIT(type) : 0;
+    }
+    return types;
 }
 
 bool metal_uses_subgroups(const hal_ir_kernel *ir)

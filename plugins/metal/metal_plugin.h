@@ -119,6 +119,8 @@ hal_status metal_memory_map(hal_plugin_device *device, hal_plugin_memory *memory
 hal_status metal_lower(const hal_ir_kernel *ir, uint32_t quirks, kit_text *text);
 /* Bytes of the structure of scalars. */
 uint32_t metal_argument_bytes(const hal_ir_kernel *ir);
+/* HAL_TYPE_BIT of the types that the language has a spelling for in memory. */
+uint32_t metal_lower_storage_types(void);
 /* Such kernels have groups of one dimension, and need simdgroups of METAL_SUBGROUP_WIDTH lanes. */
 bool metal_uses_subgroups(const hal_ir_kernel *ir);
 

@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 template <typename P, typename T> inline T exchange_equal(P place, T comparand, T value)
 {
     T old = comparand;

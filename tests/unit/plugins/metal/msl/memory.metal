@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 inline float2 from_bf16(ushort2 v) { return as_type<float2>(uint2(v) << 16); }
 inline float4 from_bf16(ushort4 v) { return as_type<float4>(uint4(v) << 16); }
 kernel void hal_memory(

@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 inline uint multiply_high(uint a, uint b) { return mulhi(a, b); }
 inline int multiply_high(int a, int b) { return mulhi(a, b); }
 inline ulong multiply_high(ulong a, ulong b)

@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 struct arguments {
     float s0;
     uint s1;

@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 template <typename T> inline T from_lane(T v, uint lane)
 {
     return simd_shuffle(v, ushort(lane));

@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 template <typename T> struct alignas(sizeof(T) < 4 ? 8 * sizeof(T) : 16) vec8 {
     T x, y, z, w, s4, s5, s6, s7;
     vec8() {}

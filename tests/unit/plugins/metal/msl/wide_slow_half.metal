@@ -5,6 +5,7 @@ using namespace metal;
 #pragma METAL fp math_mode(safe)
 #endif
 #pragma clang diagnostic ignored "-Wunused-variable"
+#pragma clang diagnostic ignored "-Wtautological-compare"
 inline float from_half(half v)
 {
     const uint bits = as_type<ushort>(v), sign = (bits & 0x8000u) << 16;
