@@ -88,21 +88,20 @@ static inline int open_vectors_context(void **state)
 }
 
 /* The processor and the other kind with 64-bit indices, which only tensors of gigabytes need. */
-static inline int open_wide_context(void **state)
+static inline int use_index64(int failed)
 {
-    int failed = open_context(state);
     if (!failed) {
         test_context->index32_limit = 0;
     }
     return failed;
 }
+static inline int open_wide_context(void **state)
+{
+    return use_index64(open_context(state));
+}
 static inline int open_other_wide_context(void **state)
 {
-    int failed = open_other_context(state);
-    if (!failed) {
-        test_context->index32_limit = 0;
-    }
-    return failed;
+    return use_index64(open_other_context(state));
 }
 
 /* Runs the tests as every kind of device. */
@@ -393,6 +392,15 @@ static inline void box_free(box *b)
     free(b->host);
 }
 
+#define boxes_free(...) boxes_free_list((box *const[]){__VA_ARGS__, NULL})
+
+static inline void boxes_free_list(box *const *boxes)
+{
+    for (; *boxes; boxes++) {
+        box_free(*boxes);
+    }
+}
+
 /* The place of element number `linear`, counted in row-major order over `shape`, in a tensor that
  * is broadcast to it. */
 static inline int64_t place_of(const ops_tensor *t, uint32_t rank, const int64_t *shape,
@@ -438,6 +446,13 @@ static inline void box_expect(const box *b, const double *want, double ulps, dou
         }
     }
     free(bytes);
+}
+
+/* The same, and frees want. */
+static inline void box_check(const box *b, double *want, double ulps, double absolute)
+{
+    box_expect(b, want, ulps, absolute);
+    free(want);
 }
 
 /* A copy of the mirror, to write the expected elements into. */

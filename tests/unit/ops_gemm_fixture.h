@@ -164,4 +164,72 @@ static inline ops_expression *make_epilogue(void)
     return e;
 }
 
+/* A product to try; zero means F32, one batch, PLAIN and an alpha of one (-0.0 is an alpha of 0). */
+typedef struct problem {
+    hal_type type, type_c;
+    int64_t batch, m, n, k;
+    int layout_a, layout_b, layout_c;
+    int is_aligned; /* matrices begin where vectors can */
+    int is_rounded; /* random numbers, within the bound; else small whole ones, exact */
+    double alpha, beta;
+    ops_gemm_impl impl;
+} problem;
+
+static inline product problem_make(const problem *q)
+{
+    const hal_type type = q->type ? q->type : (hal_type)HAL_TYPE_F32;
+    product p = make(type, q->type_c ? q->type_c : type, q->batch ? q->batch : 1, q->m, q->n, q->k,
+                     q->layout_a, q->layout_b, q->layout_c);
+    p.options.alpha = q->alpha != 0 || signbit(q->alpha) ? q->alpha : 1;
+    p.options.beta = q->beta;
+    p.options.impl = q->impl;
+    if (q->is_aligned) {
+        align(&p);
+    }
+    if (!q->is_rounded) {
+        truncate_to_small(&p);
+    }
+    return p;
+}
+
+static inline void try_problem(problem q)
+{
+    product p = problem_make(&q);
+    try_product(&p, !q.is_rounded, NULL, NULL);
+    release(&p);
+}
+
+/* The same with make_epilogue, whose residual has a layout; a negative one: the residual is C. */
+static inline void try_epilogue(problem q, int residual_layout)
+{
+    ops_expression *e = make_epilogue();
+    product p = problem_make(&q);
+    box inputs[2] = {
+        box_make(HAL_TYPE_F32, 1, &p.n, NULL, -9, 9),
+        residual_layout < 0 ? p.c : make_matrix(HAL_TYPE_F32, p.batch, p.m, p.n, residual_layout)};
+    box_truncate(&inputs[0]);
+    if (residual_layout >= 0) {
+        for (int64_t i = 0; i < inputs[1].count; i++) {
+            inputs[1].host[i] = (double)(next_random() % 9) - 4;
+        }
+        box_upload(&inputs[1]);
+    }
+    const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
+    p.options.epilogue = e;
+    p.options.inputs = tensors;
+    p.options.input_count = 2;
+    try_product(&p, 1, host_epilogue, inputs);
+    box_free(&inputs[0]);
+    if (residual_layout >= 0) {
+        box_free(&inputs[1]);
+    }
+    release(&p);
+    ops_expression_destroy(e);
+}
+
+static const hal_type type_pairs[7][2] = {
+    {HAL_TYPE_F16, HAL_TYPE_F16},  {HAL_TYPE_F16, HAL_TYPE_F32}, {HAL_TYPE_BF16, HAL_TYPE_BF16},
+    {HAL_TYPE_BF16, HAL_TYPE_F32}, {HAL_TYPE_F32, HAL_TYPE_F32}, {HAL_TYPE_F64, HAL_TYPE_F64},
+    {HAL_TYPE_F64, HAL_TYPE_F32}};
+
 #endif

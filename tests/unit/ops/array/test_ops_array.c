@@ -1,15 +1,11 @@
 /* Arrays: lifetimes and scopes, what is fused and what is never run, the same bits with and without
  * fusion in random programs, views, errors, graphs. */
+#include "ops_arrays.h"
 #include "ops_fixture.h"
-
-#include "array/node.h"
-#include <ops/graph.h>
 
 static ops_array_statistics statistics(void)
 {
-    ops_array_statistics s = {.size = sizeof s};
-    ops_context_get_statistics(test_context, &s);
-    return s;
+    return statistics_of(test_context);
 }
 
 static ops_array *ramp(hal_type type, int64_t rows, int64_t columns, double low, double high)
@@ -17,17 +13,7 @@ static ops_array *ramp(hal_type type, int64_t rows, int64_t columns, double low,
     const int64_t shape[2] = {rows, columns};
     ops_array *x =
         ops_array_uniform(test_context, type, 2, shape, (ops_random_key){3, 4}, low, high);
-    assert_non_null(x);
-    return x;
-}
-
-/* The array, or a failed test with the message. */
-static ops_array *made(ops_array *array)
-{
-    if (!array) {
-        fail_msg("%s", hal_status_message());
-    }
-    return array;
+    return made(x);
 }
 
 /* ---- Lifetimes ---- */
@@ -48,8 +34,7 @@ static void scopes_release(void **state)
     ok(ops_array_read(kept, got, sizeof got));
     assert_int_equal(statistics().arrays, before + 2);
     ok(ops_scope_end(test_context));
-    ops_array_release(kept);
-    ops_array_release(x);
+    release_all(kept, x);
     assert_int_equal(statistics().arrays, before);
     refused(ops_scope_end(test_context), HAL_ERROR_INVALID_STATE, "expected an open scope");
 }
@@ -68,8 +53,7 @@ static void references_count(void **state)
     y = ops_array_retain(ops_neg(x));
     ok(ops_scope_end(test_context));
     assert_int_equal(statistics().arrays, before + 2);
-    ops_array_release(y);
-    ops_array_release(x);
+    release_all(y, x);
     ops_array_release(NULL);
     assert_null(ops_array_keep(NULL));
     assert_int_equal(statistics().arrays, before);
@@ -99,10 +83,7 @@ static void expression_is_one_kernel(void **state)
         float product = x[i] * row[i % 33], sum = product + column[i / 33];
         assert_true(got[i] == (sum > 0 ? sum : 0));
     }
-    ops_array_release(a);
-    ops_array_release(b);
-    ops_array_release(c);
-    ops_array_release(y);
+    release_all(a, b, c, y);
 }
 
 static void unread_work_is_not_run(void **state)
@@ -118,8 +99,7 @@ static void unread_work_is_not_run(void **state)
     ok(ops_array_read(y, got, sizeof got));
     assert_int_equal(statistics().evaluated, before.evaluated + 1);
     assert_int_equal(statistics().dropped, before.dropped + 5);
-    ops_array_release(y);
-    ops_array_release(a);
+    release_all(y, a);
 }
 
 /* What a caller holds gets memory of its own in the same kernel; what a scope holds does not the
@@ -136,8 +116,7 @@ static void held_values_are_outputs(void **state)
     for (int i = 0; i < 36; i++) {
         assert_true(got[0][i] == -got[1][i]);
     }
-    ops_array_release(x);
-    ops_array_release(y);
+    release_all(x, y);
 
     ok(ops_scope_begin(test_context));
     before = statistics();
@@ -160,9 +139,7 @@ static void arrays_asked_for_together_share_a_kernel(void **state)
     ok(ops_array_evaluate(all, 4));
     assert_int_equal(statistics().kernels, before.kernels + 2);
     assert_int_equal(statistics().evaluated, before.evaluated + 4);
-    for (int i = 0; i < 4; i++) {
-        ops_array_release(all[i]);
-    }
+    arrays_release(all, 4);
     ops_array_release(a);
 }
 
@@ -180,11 +157,7 @@ static void reductions_and_products_take_pointwise_work(void **state)
     ok(ops_array_evaluate(&z, 1));
     assert_int_equal(statistics().kernels, before.kernels + 2);
     assert_int_equal(statistics().evaluated, before.evaluated + 6);
-    ops_array_release(y);
-    ops_array_release(z);
-    ops_array_release(a);
-    ops_array_release(w);
-    ops_array_release(bias);
+    release_all(y, z, a, w, bias);
 }
 
 /* A state that is multiplied and added to in every step: each step is one kernel. */
@@ -204,9 +177,7 @@ static void recurrent_steps_are_one_kernel(void **state)
     ok(ops_array_evaluate(&h, 1));
     assert_int_equal(statistics().kernels, before.kernels + 40);
     assert_int_equal(statistics().evaluated, before.evaluated + 40 * 6);
-    ops_array_release(h);
-    ops_array_release(w);
-    ops_array_release(x);
+    release_all(h, w, x);
 }
 
 /* Ten thousand operations in a loop: kernels of 64, and flat counts. */
@@ -267,12 +238,12 @@ static ops_array *random_leaf(hal_type type)
 
 static ops_array *random_unary(ops_array *x)
 {
-    static const ops_unary_function floats[] = {OPS_NEG,  OPS_ABS,     OPS_SQUARE, OPS_RELU,
-                                                OPS_EXP,  OPS_SIGMOID, OPS_TANH,   OPS_SIN,
+    static const ops_unary_function floats[] = {OPS_NEG,  OPS_ABS,     OPS_SQUARE,    OPS_RELU,
+                                                OPS_EXP,  OPS_SIGMOID, OPS_TANH,      OPS_SIN,
                                                 OPS_GELU, OPS_FLOOR,   OPS_RECIPROCAL};
     static const ops_unary_function others[] = {OPS_NEG, OPS_ABS, OPS_SQUARE, OPS_RELU};
     hal_type type = x->view.type;
-    return type == HAL_TYPE_BOOL         ? ops_array_unary(OPS_NOT, x)
+    return type == HAL_TYPE_BOOL     ? ops_array_unary(OPS_NOT, x)
            : hal_type_is_float(type) ? ops_array_unary(floats[next_random() % 11], x)
                                      : ops_array_unary(others[next_random() % 4], x);
 }
@@ -295,8 +266,7 @@ static ops_array *random_view(ops_array *x)
     const int64_t flat[1] = {-1}, wide[3] = {2, SIDE, SIDE};
     switch (next_random() % 4) {
     case 0:
-        return x->view.rank ? ops_array_slice(x, axis, 0, (x->view.shape[axis] + 1) / 2, 1)
-                            : x;
+        return x->view.rank ? ops_array_slice(x, axis, 0, (x->view.shape[axis] + 1) / 2, 1) : x;
     case 1:
         return x->view.rank > 1 ? ops_array_transpose(x, 0, 1) : x;
     case 2:
@@ -347,9 +317,9 @@ static ops_array *random_operation(ops_array *x, ops_array *y)
         return ops_array_cast(next_random() % 2 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
     case 9:
         return x->view.rank && type != HAL_TYPE_BOOL && x->view.shape[axis]
-                   ? ops_array_reduce((ops_reduction)(next_random() % 2 ? OPS_REDUCE_MAX
-                                                                        : OPS_REDUCE_SUM),
-                                      axis, next_random() % 2 == 0, x)
+                   ? ops_array_reduce(
+                         (ops_reduction)(next_random() % 2 ? OPS_REDUCE_MAX : OPS_REDUCE_SUM), axis,
+                         next_random() % 2 == 0, x)
                    : random_unary(x);
     case 10:
         return x->view.rank && hal_type_is_float(type) && x->view.shape[axis]
@@ -408,7 +378,7 @@ static void run_program(uint64_t seed, hal_type type, int fusion, trace *t)
 
 static void fused_and_unfused_give_the_same_bits(void **state)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I32, HAL_TYPE_F64,
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16,  HAL_TYPE_I32, HAL_TYPE_F64,
                                      HAL_TYPE_I8,  HAL_TYPE_BF16, HAL_TYPE_U8};
     static trace fused, unfused;
     const uint64_t before = statistics().arrays;
@@ -449,16 +419,12 @@ static void large_sums_have_the_same_bits(void **state)
             ok(ops_array_read(y, got[fusion], (uint64_t)(m * n) * 4));
             ok(ops_array_read(rows, got[fusion] + m * n, (uint64_t)m * 4));
             ok(ops_array_read(columns, got[fusion] + m * n + m, (uint64_t)k * 4));
-            ops_array_release(y);
-            ops_array_release(rows);
-            ops_array_release(columns);
+            release_all(y, rows, columns);
         }
         assert_memory_equal(got[0], got[1], bytes);
         free(got[0]);
         free(got[1]);
-        ops_array_release(a);
-        ops_array_release(b);
-        ops_array_release(c);
+        release_all(a, b, c);
     }
     ops_context_set_fusion(test_context, 1);
 }
@@ -509,13 +475,6 @@ static void missing_kernels_are_deferred(void **state)
 
 /* ---- Errors ---- */
 
-#define nothing(array, words)                                                           \
-    do {                                                                                \
-        if ((array) != NULL || !strstr(hal_status_message(), (words))) {                \
-            fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words));     \
-        }                                                                               \
-    } while (0)
-
 static void wrong_calls_are_refused(void **state)
 {
     const uint64_t before = statistics().arrays;
@@ -548,9 +507,7 @@ static void wrong_calls_are_refused(void **state)
     ops_array *foreign = made(ops_array_scalar(other, HAL_TYPE_F32, 1));
     nothing(ops_add(x, foreign), "another context");
     ops_context_destroy(other); /* with an array that was not released */
-    ops_array_release(x);
-    ops_array_release(y);
-    ops_array_release(i);
+    release_all(x, y, i);
     assert_int_equal(statistics().arrays, before);
 }
 
@@ -601,14 +558,9 @@ static void graphs_run_a_step_again(void **state)
             HAL_ERROR_INVALID_ARGUMENT, "expected f32[5, 12], as recorded");
     refused(ops_graph_launch(graph, &b, 1, &next, 1), HAL_ERROR_INVALID_ARGUMENT, "got 1 and 1");
     ops_graph_destroy(graph);
-    ops_array_release(a);
-    ops_array_release(b);
-    ops_array_release(late);
-    for (int i = 0; i < 6; i++) {
-        ops_array_release(xs[i]);
-    }
-    ops_array_release(h);
-    ops_array_release(w);
+    release_all(a, b, late);
+    arrays_release(xs, 6);
+    release_all(h, w);
     assert_int_equal(statistics().arrays, 0);
     assert_int_equal(statistics().deferred, 0);
 }
@@ -629,8 +581,7 @@ static void recordings_that_fail_are_dropped(void **state)
             "got one from before it");
     float got[6];
     ok(ops_array_read(x, got, sizeof got));
-    ops_array_release(x);
-    ops_array_release(unused);
+    release_all(x, unused);
     assert_null(graph);
 }
 
@@ -659,8 +610,7 @@ static void prepared_programs_plan_nothing(void **state)
     ok(ops_array_read(y, after, sizeof after));
     assert_int_equal(statistics().compiled, was.compiled);
     assert_true(fabs(after[5] - 1 / (1 + exp(-exp(before[5])))) < 1e-6);
-    ops_array_release(y);
-    ops_array_release(x);
+    release_all(y, x);
 }
 
 int main(void)

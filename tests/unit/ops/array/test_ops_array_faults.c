@@ -3,45 +3,15 @@
  * and everything can be released. */
 #include "mock_fixture.h"
 
-#include "tensor/context.h"
-
-#include "array/node.h"
-#include <ops/graph.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0
-#elif defined(__has_feature)
-#define OWN_MALLOC !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define OWN_MALLOC 1
-#endif
+#include "ops_arrays.h"
+#include "own_malloc.h"
 
 static _Thread_local int malloc_fails_in; /* the n-th call from now on; 0: none */
 
 #if OWN_MALLOC
-/* glibc's own names for what is replaced here. */
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *old, size_t bytes);
-
-static int has_to_fail(void)
+static int malloc_is_refused(void)
 {
     return malloc_fails_in > 0 && --malloc_fails_in == 0;
-}
-
-HAL_API void *malloc(size_t bytes)
-{
-    return has_to_fail() ? NULL : __libc_malloc(bytes);
-}
-
-HAL_API void *calloc(size_t count, size_t bytes)
-{
-    return has_to_fail() ? NULL : __libc_calloc(count, bytes);
-}
-
-HAL_API void *realloc(void *old, size_t bytes)
-{
-    return has_to_fail() ? NULL : __libc_realloc(old, bytes);
 }
 #endif
 
@@ -69,8 +39,7 @@ static place open_place(const char *selection)
 
 static void close_place(place *p)
 {
-    ops_array_statistics s = {.size = sizeof s};
-    ops_context_get_statistics(p->context, &s);
+    const ops_array_statistics s = statistics_of(p->context);
     assert_int_equal(s.arrays, 0);
     assert_int_equal(s.deferred, 0);
     ops_context_destroy(p->context);
@@ -86,7 +55,7 @@ static void has_said_why(hal_status status)
 }
 
 /* Arrays of every kind of operation; null where a call failed. */
-static void make(ops_context *context, ops_array *made[RESULTS])
+static void make(ops_context *context, ops_array *all[RESULTS])
 {
     static const int64_t shape[2] = {ROWS, COLUMNS}, square[2] = {COLUMNS, COLUMNS};
     static float a[ROWS * COLUMNS], w[COLUMNS * COLUMNS];
@@ -94,7 +63,7 @@ static void make(ops_context *context, ops_array *made[RESULTS])
         a[i % (ROWS * COLUMNS)] = (float)((i * 7) % 11) / 8 - 0.5f;
         w[i] = (float)((i * 5) % 13) / 16 - 0.25f;
     }
-    memset(made, 0, RESULTS * sizeof *made);
+    memset(all, 0, RESULTS * sizeof *all);
     if (ops_scope_begin(context) != HAL_OK) {
         return;
     }
@@ -105,13 +74,13 @@ static void make(ops_context *context, ops_array *made[RESULTS])
         strncmp(hal_device_get_info(ops_context_get_device(context))->name, "Mock", 4) != 0;
     ops_array *product = has_products ? ops_matmul(x, m) : ops_mul(x, ops_reduce_sum(m, 0)),
               *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 1, ops_abs(x));
-    made[0] = ops_tanh(ops_add(product, ops_array_scalar(context, HAL_TYPE_F32, 0.25)));
-    made[1] = ops_div(ops_array_softmax(0, x), sum);
-    made[2] = ops_array_reshape(ops_array_transpose(ops_neg(made[1]), 0, 1), 2, shape);
-    made[3] = ops_array_where(ops_gt(x, product), made[0],
-                              ops_array_slice(x, 1, COLUMNS - 1, COLUMNS, -1));
+    all[0] = ops_tanh(ops_add(product, ops_array_scalar(context, HAL_TYPE_F32, 0.25)));
+    all[1] = ops_div(ops_array_softmax(0, x), sum);
+    all[2] = ops_array_reshape(ops_array_transpose(ops_neg(all[1]), 0, 1), 2, shape);
+    all[3] = ops_array_where(ops_gt(x, product), all[0],
+                             ops_array_slice(x, 1, COLUMNS - 1, COLUMNS, -1));
     for (int i = 0; i < RESULTS; i++) {
-        ops_array_keep(made[i]);
+        ops_array_keep(all[i]);
     }
     assert_int_equal(ops_scope_end(context), HAL_OK);
 }
@@ -120,34 +89,30 @@ static void make(ops_context *context, ops_array *made[RESULTS])
  * number of calls that failed. */
 static int run(place *p, values *got)
 {
-    ops_array *made[RESULTS];
+    ops_array *arrays[RESULTS];
     int failures = 0, lacks = 0;
-    make(p->context, made);
+    make(p->context, arrays);
     for (int i = 0; i < RESULTS; i++) {
-        lacks += made[i] == NULL;
+        lacks += arrays[i] == NULL;
     }
     if (lacks) {
         has_said_why(HAL_ERROR_INTERNAL);
-        for (int i = 0; i < RESULTS; i++) {
-            ops_array_release(made[i]);
-        }
+        arrays_release(arrays, RESULTS);
         failures++;
-        make(p->context, made);
+        make(p->context, arrays);
     }
     for (int i = 0; i < RESULTS; i++) {
-        hal_status status = ops_array_read(made[i], got->all[i], sizeof got->all[i]);
+        hal_status status = ops_array_read(arrays[i], got->all[i], sizeof got->all[i]);
         if (status) {
             has_said_why(status);
             failures++;
-            status = ops_array_read(made[i], got->all[i], sizeof got->all[i]);
+            status = ops_array_read(arrays[i], got->all[i], sizeof got->all[i]);
         }
         if (status) {
             fail_msg("result %d: %s", i, hal_status_message());
         }
     }
-    for (int i = 0; i < RESULTS; i++) {
-        ops_array_release(made[i]);
-    }
+    arrays_release(arrays, RESULTS);
     return failures;
 }
 
@@ -184,32 +149,30 @@ static void memory_ends(void **state)
 {
     enum { ELEMENTS = 1 << 20, COUNT = 40 };
     const int64_t shape[1] = {ELEMENTS};
-    ops_array *made[COUNT];
+    ops_array *arrays[COUNT];
     float got[4];
     mock_reset(mock);
     place p = open_place("mock");
     ops_array *x = ops_array_full(p.context, HAL_TYPE_F32, 1, shape, 2);
     for (int i = 0; i < COUNT; i++) {
         ops_array *number = ops_array_scalar(p.context, HAL_TYPE_F32, i);
-        made[i] = ops_mul(x, number);
-        assert_non_null(made[i]);
+        arrays[i] = ops_mul(x, number);
+        assert_non_null(arrays[i]);
         ops_array_release(number);
     }
     atomic_store(&mock->memory_limit, atomic_load(&mock->memory_bytes) + (UINT64_C(32) << 20));
-    hal_status status = ops_array_evaluate(made, COUNT);
+    hal_status status = ops_array_evaluate(arrays, COUNT);
     assert_int_equal(status, HAL_ERROR_OUT_OF_MEMORY);
     has_said_why(status);
-    ops_array_statistics s = {.size = sizeof s};
-    ops_context_get_statistics(p.context, &s);
+    const ops_array_statistics s = statistics_of(p.context);
     assert_true(s.evaluated + s.deferred == COUNT && s.deferred > 0);
     atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
-    assert_int_equal(ops_array_evaluate(made, COUNT), HAL_OK);
+    assert_int_equal(ops_array_evaluate(arrays, COUNT), HAL_OK);
     for (int i = 0; i < COUNT; i++) {
-        ops_array *part = ops_array_slice(made[i], 0, 100, 4, 7);
+        ops_array *part = ops_array_slice(arrays[i], 0, 100, 4, 7);
         assert_int_equal(ops_array_read(part, got, sizeof got), HAL_OK);
         assert_true(got[3] == 2.0f * (float)i);
-        ops_array_release(part);
-        ops_array_release(made[i]);
+        release_all(part, arrays[i]);
     }
     ops_array_release(x);
     close_place(&p);
@@ -222,19 +185,19 @@ static void the_device_is_lost(void **state)
     static const enum mock_entry entries[] = {MOCK_SUBMIT, MOCK_WAIT};
     for (int e = 0; e < 2; e++) {
         for (int n = 1; n < 6; n++) {
-            ops_array *made[RESULTS];
+            ops_array *arrays[RESULTS];
             float got[ROWS * COLUMNS];
             mock_reset(mock);
             place p = open_place("mock");
             atomic_store(&mock->fail_with, HAL_ERROR_DEVICE_LOST);
             atomic_store(&mock->fail_in[entries[e]], n);
-            make(p.context, made);
+            make(p.context, arrays);
             for (int i = 0; i < RESULTS; i++) {
-                hal_status status = ops_array_read(made[i], got, sizeof got);
+                hal_status status = ops_array_read(arrays[i], got, sizeof got);
                 if (status) {
                     has_said_why(status);
                 }
-                ops_array_release(made[i]);
+                ops_array_release(arrays[i]);
             }
             ops_graph *graph = NULL;
             ops_array *x = ops_array_scalar(p.context, HAL_TYPE_F32, 1), *y = NULL;
@@ -242,8 +205,7 @@ static void the_device_is_lost(void **state)
                 y = ops_neg(x);
                 ops_graph_end(p.context, NULL, 0, &y, 1, &graph);
             }
-            ops_array_release(x);
-            ops_array_release(y);
+            release_all(x, y);
             ops_graph_destroy(graph);
             close_place(&p);
             mock_is_clean(mock);
@@ -254,20 +216,20 @@ static void the_device_is_lost(void **state)
 /* A graph's begin, end and launch while each allocation, kernel or batch fails. */
 static int run_graph(place *p, float got[ROWS * COLUMNS])
 {
-    ops_array *made[RESULTS], *outputs[1] = {NULL};
+    ops_array *arrays[RESULTS], *outputs[1] = {NULL};
     ops_graph *graph = NULL;
     static const int64_t shape[2] = {ROWS, COLUMNS};
     float data[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++) {
         data[i] = (float)i / 16;
     }
-    make(p->context, made);
+    make(p->context, arrays);
     ops_array *x = ops_array_from_host(p->context, HAL_TYPE_F32, 2, shape, data);
-    hal_status status = x && made[0] ? ops_graph_begin(p->context) : HAL_ERROR_INTERNAL;
+    hal_status status = x && arrays[0] ? ops_graph_begin(p->context) : HAL_ERROR_INTERNAL;
     if (!status && (status = ops_scope_begin(p->context)) != HAL_OK) {
         ops_graph_end(p->context, NULL, 0, NULL, 0, &graph); /* drops the recording */
     } else if (!status) {
-        ops_array *y = ops_array_keep(ops_add(ops_exp(ops_reduce_sum(x, 0)), made[0]));
+        ops_array *y = ops_array_keep(ops_add(ops_exp(ops_reduce_sum(x, 0)), arrays[0]));
         assert_int_equal(ops_scope_end(p->context), HAL_OK);
         status = y ? HAL_OK : HAL_ERROR_INTERNAL;
         /* An end without outputs drops the recording. */
@@ -286,9 +248,7 @@ static int run_graph(place *p, float got[ROWS * COLUMNS])
     }
     ops_array_release(outputs[0]);
     ops_graph_destroy(graph);
-    for (int i = 0; i < RESULTS; i++) {
-        ops_array_release(made[i]);
-    }
+    arrays_release(arrays, RESULTS);
     ops_array_release(x);
     return status != HAL_OK;
 }
@@ -322,7 +282,7 @@ static void graphs_fail(void **state)
 }
 
 /* Each malloc of the thread in turn. What was recorded in a batch that could not be handed over is
- * lost (hal_queue_flush), so that here all is made anew. */
+ * lost (hal_queue_flush), so that here all is arrays anew. */
 static void each_malloc_fails(void **state)
 {
     values want, got;
@@ -386,9 +346,7 @@ static void few_bindings(void **state)
     for (uint32_t i = 0; i < mock->logged_count; i++) {
         assert_true(mock->logged[i].command.binding_count <= 6);
     }
-    for (int i = 0; i < LEAVES; i++) {
-        ops_array_release(leaves[i]);
-    }
+    arrays_release(leaves, LEAVES);
     close_place(&p);
 }
 

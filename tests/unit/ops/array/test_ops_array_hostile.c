@@ -1,33 +1,13 @@
 /* Arrays in hostile hands: shapes whose bytes no number counts, groups that grow while they wait,
  * chains of any length, fusion that is turned on and off in between, contexts that end early. */
+#include "ops_arrays.h"
 #include "ops_fixture.h"
-
-#include "array/node.h"
-#include <ops/graph.h>
 
 #define FAR (INT64_C(1) << 40)
 
-/* Nothing was made, and the message says why. */
-#define nothing(array, words)                                                       \
-    do {                                                                            \
-        if ((array) != NULL || !strstr(hal_status_message(), (words))) {            \
-            fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words)); \
-        }                                                                           \
-    } while (0)
-
 static ops_array_statistics statistics(void)
 {
-    ops_array_statistics s = {.size = sizeof s};
-    ops_context_get_statistics(test_context, &s);
-    return s;
-}
-
-static ops_array *made(ops_array *array)
-{
-    if (!array) {
-        fail_msg("%s", hal_status_message());
-    }
-    return array;
+    return statistics_of(test_context);
 }
 
 /* The values of floats, uniform in -1 to 1. */
@@ -162,14 +142,9 @@ static void nodes_that_were_read_become_leaves(void **state)
         total += want[k];
     }
     assert_true(fabsf(got[0] - total) < 1e-3f);
-    for (int i = 0; i < NODES; i++) {
-        ops_array_release(nodes[i]);
-    }
-    for (int i = 0; i < 3; i++) {
-        ops_array_release(sums[i]);
-    }
-    ops_array_release(a);
-    ops_array_release(b);
+    arrays_release(nodes, NODES);
+    arrays_release(sums, 3);
+    release_all(a, b);
     assert_int_equal(statistics().arrays, before);
 }
 
@@ -313,8 +288,7 @@ static void chains_of_any_length(void **state)
             }
             float got[24];
             ok(is_read ? ops_array_read(x, got, sizeof got) : HAL_OK);
-            ops_array_release(x);
-            ops_array_release(leaf);
+            release_all(x, leaf);
         }
     }
     assert_int_equal(statistics().arrays, before.arrays);
@@ -417,8 +391,7 @@ static void recordings_end_with_their_context(void **state)
     ops_array *y = made(ops_array_full(test_context, HAL_TYPE_F32, 1, (int64_t[]){3}, 2));
     ops_array *z = made(ops_neg(y));
     ok(ops_array_read(z, got, sizeof got)); /* the queue is not recording any more */
-    ops_array_release(y);
-    ops_array_release(z);
+    release_all(y, z);
 }
 
 /* Scopes that begin before a recording and end in it, and the other way round. */
@@ -488,10 +461,7 @@ static void graphs_of_odd_inputs(void **state)
     ok(ops_array_read(both[1], got[1], sizeof got[1]));
     assert_memory_equal(got[0], got[1], sizeof got[0]);
     ops_graph_destroy(graph);
-    ops_array_release(both[0]);
-    ops_array_release(both[1]);
-    ops_array_release(part);
-    ops_array_release(x);
+    release_all(both[0], both[1], part, x);
 }
 
 /* The front of a larger array begins where its memory does, but does not fill it. */
@@ -505,8 +475,7 @@ static void graphs_of_fronts(void **state)
     ok(ops_graph_begin(test_context));
     ops_array *y = made(ops_neg(x)), *part = made(ops_array_slice(y, 0, 0, 3, 1));
     ok(ops_graph_end(test_context, &x, 1, &part, 1, &graph));
-    ops_array_release(y);
-    ops_array_release(part);
+    release_all(y, part);
     ok(ops_graph_launch(graph, &x, 1, &out, 1));
     ok(ops_array_read(out, got, sizeof got));
     for (int i = 0; i < 3; i++) {
@@ -520,9 +489,7 @@ static void graphs_of_fronts(void **state)
     refused(ops_graph_end(test_context, &front, 1, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
             "its memory");
     assert_null(graph);
-    ops_array_release(y);
-    ops_array_release(front);
-    ops_array_release(x);
+    release_all(y, front, x);
 }
 
 int main(void)

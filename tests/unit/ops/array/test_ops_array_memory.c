@@ -1,44 +1,20 @@
 /* What loops over arrays cost in memory: no malloc once they are warm, and flat memory over
  * millions of operations. malloc and its kin are counted by functions of this program that stand
  * before those of the C library. */
+#include "ops_arrays.h"
 #include "ops_fixture.h"
+#include "own_malloc.h"
 
-#include <ops/graph.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0
-#elif defined(__has_feature)
-#define OWN_MALLOC !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define OWN_MALLOC 1
-#endif
 
 static _Atomic uint64_t allocations;
 
 #if OWN_MALLOC
-/* glibc's own names for what is replaced here. */
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *old, size_t bytes);
-
-HAL_API void *malloc(size_t bytes)
+static int malloc_is_refused(void)
 {
     allocations++;
-    return __libc_malloc(bytes);
-}
-
-HAL_API void *calloc(size_t count, size_t bytes)
-{
-    allocations++;
-    return __libc_calloc(count, bytes);
-}
-
-HAL_API void *realloc(void *old, size_t bytes)
-{
-    allocations++;
-    return __libc_realloc(old, bytes);
+    return 0;
 }
 #endif
 
@@ -70,9 +46,7 @@ static void open_arrays(void)
 
 static void close_arrays(void)
 {
-    ops_array_release(weights);
-    ops_array_release(bias);
-    ops_array_release(input);
+    release_all(weights, bias, input);
 }
 
 static void warm_loops_do_not_allocate(void **state)
@@ -125,14 +99,12 @@ static void ten_million_operations_take_no_memory(void **state)
     const int operations = OWN_MALLOC ? 10000000 : 300000;
     const int64_t shape[1] = {16};
     ops_array *x = ops_array_full(test_context, HAL_TYPE_F32, 1, shape, 1);
-    ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
     chain(&x, operations / 10);
-    const uint64_t bytes = resident_bytes();
-    ops_context_get_statistics(test_context, &before);
+    const uint64_t bytes = resident_bytes(), before = statistics_of(test_context).recorded;
     chain(&x, operations);
-    ops_context_get_statistics(test_context, &after);
+    const ops_array_statistics after = statistics_of(test_context);
     assert_true(resident_bytes() < bytes + (1u << 20));
-    assert_int_equal(after.recorded, before.recorded + (uint64_t)operations);
+    assert_int_equal(after.recorded, before + (uint64_t)operations);
     assert_true(after.deferred <= 65 && after.arrays <= 70);
     ops_array_release(x);
 }

@@ -1,29 +1,10 @@
 /* Arrays: gather, concatenate, one_hot, iota and copy against loops on the host, fused and not;
  * scalar operands, negative axes, reductions along several axes, arrays of tensors, views as inputs
  * of graphs, and the report of arrays that were never released. */
+#include "ops_arrays.h"
 #include "ops_fixture.h"
 
-#include "array/node.h"
-#include <hal/plugin.h>
-#include <ops/graph.h>
-
 enum { ROWS = 4, COLUMNS = 6, COUNT = ROWS * COLUMNS };
-
-/* Nothing was made, and the message says why. */
-#define nothing(array, words)                                                       \
-    do {                                                                            \
-        if ((array) != NULL || !strstr(hal_status_message(), (words))) {            \
-            fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words)); \
-        }                                                                           \
-    } while (0)
-
-static ops_array *made(ops_array *array)
-{
-    if (!array) {
-        fail_msg("%s", hal_status_message());
-    }
-    return array;
-}
 
 static float values[COUNT]; /* 0.5, 1.5, ... */
 static const int64_t shape[2] = {ROWS, COLUMNS};
@@ -91,7 +72,6 @@ static void gather_both(void)
 
 static void gathers_pick_elements(void **state)
 {
-    (void)state;
     both_ways(gather_both);
 }
 
@@ -140,14 +120,11 @@ static void concatenate_many(void)
 
 static void concatenations_join_parts(void **state)
 {
-    (void)state;
-    ops_array_statistics before = {.size = sizeof before}, after = before;
-    ok(ops_context_get_statistics(test_context, &before));
+    const uint64_t before = statistics_of(test_context).arrays;
     both_ways(concatenate_both);
     both_ways(concatenate_many);
-    ok(ops_context_get_statistics(test_context, &after));
-    assert_int_equal(after.arrays, before.arrays);
-    assert_int_equal(after.deferred, 0);
+    assert_int_equal(statistics_of(test_context).arrays, before);
+    assert_int_equal(statistics_of(test_context).deferred, 0);
 }
 
 static void one_hot_both(void)
@@ -171,7 +148,6 @@ static void one_hot_both(void)
 
 static void one_hot_marks_indices(void **state)
 {
-    (void)state;
     both_ways(one_hot_both);
 }
 
@@ -198,7 +174,6 @@ static void iota_and_copy(void)
 
 static void sequences_and_copies(void **state)
 {
-    (void)state;
     both_ways(iota_and_copy);
 }
 
@@ -237,17 +212,14 @@ static void scalar_operands(void)
 /* Scalars are no arrays of the caller, also without a scope. */
 static void scalars_need_no_release(void **state)
 {
-    (void)state;
     both_ways(scalar_operands);
-    ops_array_statistics before = {.size = sizeof before}, after = before;
-    ok(ops_context_get_statistics(test_context, &before));
+    const uint64_t before = statistics_of(test_context).arrays;
     ops_array *x = matrix(), *y = made(ops_mul_scalar(x, 3));
     ops_array_release(x);
     float got[COUNT];
     ok(ops_array_read(y, got, sizeof got));
     ops_array_release(y);
-    ok(ops_context_get_statistics(test_context, &after));
-    assert_int_equal(after.arrays, before.arrays);
+    assert_int_equal(statistics_of(test_context).arrays, before);
 }
 
 static void negative_axes(void)
@@ -284,7 +256,6 @@ static void negative_axes(void)
 
 static void axes_count_from_the_end(void **state)
 {
-    (void)state;
     both_ways(negative_axes);
 }
 
@@ -321,14 +292,12 @@ static void several_axes(void)
 
 static void reductions_along_several_axes(void **state)
 {
-    (void)state;
     both_ways(several_axes);
 }
 
 /* An array in a tensor's memory: of its strides, with a reference to its buffer. */
 static void arrays_of_tensors(void **state)
 {
-    (void)state;
     ops_tensor tensor, turned, other = {0};
     float got[COUNT];
     ops_array *filler = matrix(); /* sets `values` */
@@ -344,15 +313,12 @@ static void arrays_of_tensors(void **state)
     }
     nothing(ops_array_from_tensor(test_context, &other), "ops_array_from_tensor");
     nothing(ops_array_from_tensor(test_context, NULL), "ops_array_from_tensor");
-    ops_array_release(x);
-    ops_array_release(y);
-    ops_array_release(filler);
+    release_all(x, y, filler);
 }
 
 /* A launch copies inputs that are views. */
 static void graphs_take_views(void **state)
 {
-    (void)state;
     ops_array *x = matrix(), *first = made(ops_array_slice(x, 0, 0, 1, 1)), *out;
     ops_array *input = made(ops_array_copy(first));
     ops_graph *graph;
@@ -368,8 +334,7 @@ static void graphs_take_views(void **state)
             ops_array *view =
                 made(ops_array_slice(part, 1, step > 0 ? 0 : COLUMNS - 1, COLUMNS, step));
             ok(ops_graph_launch(graph, &view, 1, &out, 1));
-            ops_array_release(view);
-            ops_array_release(part);
+            release_all(view, part);
             ok(ops_array_read(out, got, sizeof got));
             for (int i = 0; i < COLUMNS; i++) {
                 assert_true(got[i] == -values[row * COLUMNS + (step > 0 ? i : COLUMNS - 1 - i)]);
@@ -382,18 +347,14 @@ static void graphs_take_views(void **state)
     ok(ops_graph_launch(graph, &same, 1, &out, 1));
     ok(ops_array_read(out, got, sizeof got));
     assert_true(got[0] == -4 && got[COLUMNS - 1] == -4);
-    ops_array_release(same);
-    ops_array_release(out);
+    release_all(same, out);
     ops_graph_destroy(graph);
-    ops_array_release(input);
-    ops_array_release(first);
-    ops_array_release(x);
+    release_all(input, first, x);
 }
 
 /* Inputs that a graph cannot have, in words of arrays. */
 static void graphs_refuse_inputs(void **state)
 {
-    (void)state;
     ops_graph *graph = NULL;
     ops_array *x = matrix(), *unused = matrix();
     ops_array *empty =
@@ -410,14 +371,11 @@ static void graphs_refuse_inputs(void **state)
         ops_array_release(y);
         assert_null(graph);
     }
-    ops_array_release(x);
-    ops_array_release(unused);
-    ops_array_release(empty);
+    release_all(x, unused, empty);
 }
 
 static void wrong_moves_are_refused(void **state)
 {
-    (void)state;
     ok(ops_scope_begin(test_context));
     ops_array *x = matrix(), *whole = indices((int32_t[]){1, 2}, 2);
     ops_array *const mixed[2] = {x, whole};
@@ -445,7 +403,6 @@ static void wrong_moves_are_refused(void **state)
 /* A caller that knows fewer counters gets those. */
 static void statistics_fit_their_size(void **state)
 {
-    (void)state;
     ops_array_statistics s;
     memset(&s, 0x5a, sizeof s);
     s.size = offsetof(ops_array_statistics, evaluated);
@@ -470,7 +427,6 @@ static void note_line(void *user, hal_log_level level, const char *message)
 /* Nested calls without a scope: the report names how many arrays were lost, and the first one. */
 static void lost_arrays_are_reported(void **state)
 {
-    (void)state;
     ops_context *usual = test_context;
     for (int has_scope = 0; has_scope < 2; has_scope++) {
         ok(ops_context_create(test_queue, &test_context));
@@ -478,8 +434,7 @@ static void lost_arrays_are_reported(void **state)
         ok(has_scope ? ops_scope_begin(test_context) : HAL_OK);
         ops_array *y = ops_array_keep(made(ops_tanh(ops_add(ops_mul(x, x), x))));
         ok(has_scope ? ops_scope_end(test_context) : HAL_OK);
-        ops_array_release(y);
-        ops_array_release(x);
+        release_all(y, x);
         line_count = 0;
         hal_log_set_callback(note_line, NULL, HAL_LOG_WARN);
         ops_context_destroy(test_context);

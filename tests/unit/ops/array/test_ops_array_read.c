@@ -3,10 +3,9 @@
  * own when it is used after all. The mock plugin logs what it is given. */
 #include "mock_fixture.h"
 
+#include "ops_arrays.h"
 #include "array/execute.h"
 #include "tensor/compile_policy.h"
-#include "tensor/context.h"
-#include <ops/graph.h>
 
 enum { SMALL = 32, LARGEST = OPS_DIRECT_READ_BYTES / sizeof(float), LARGE = LARGEST + 1 };
 
@@ -32,19 +31,19 @@ static int begin(void **state)
 
 static place *open_place(const char *selection, int64_t count)
 {
-    static place made;
+    static place opened;
     mock_reset(mock);
-    made = (place){.device = mock_open(selection)};
-    made.queue = mock_queue(made.device);
-    assert_int_equal(ops_context_create(made.queue, &made.context), HAL_OK);
-    made.context->compile_policy->fast_compile_ns = UINT64_MAX; /* kernels are made at once */
+    opened = (place){.device = mock_open(selection)};
+    opened.queue = mock_queue(opened.device);
+    assert_int_equal(ops_context_create(opened.queue, &opened.context), HAL_OK);
+    opened.context->compile_policy->fast_compile_ns = UINT64_MAX; /* kernels are made at once */
     for (int i = 0; i < LARGE; i++) {
-        made.numbers[i] = (float)(i % 101) - 37;
+        opened.numbers[i] = (float)(i % 101) - 37;
     }
-    made.x = ops_array_from_host(made.context, HAL_TYPE_F32, 1, &count, made.numbers);
-    assert_non_null(made.x);
-    assert_int_equal(hal_queue_wait(made.queue, HAL_WAIT_FOREVER), HAL_OK);
-    return &made;
+    opened.x = ops_array_from_host(opened.context, HAL_TYPE_F32, 1, &count, opened.numbers);
+    assert_non_null(opened.x);
+    assert_int_equal(hal_queue_wait(opened.queue, HAL_WAIT_FOREVER), HAL_OK);
+    return &opened;
 }
 
 static void close_place(place *p)
@@ -150,8 +149,7 @@ static void nothing_is_moved_of_nothing(void **state)
     ops_array *z = ops_add(y, y);
     assert_int_equal(ops_array_evaluate(&z, 1), HAL_OK);
     assert_int_equal(copies(p), 0);
-    ops_array_release(y);
-    ops_array_release(z);
+    release_all(y, z);
     close_place(p);
 }
 
@@ -164,14 +162,12 @@ static void what_has_other_uses_stays_on_the_device(void **state)
     read_is(p, y, -1);
     assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DEVICE);
     read_is(p, z, -2);
-    ops_array_release(y);
-    ops_array_release(z);
+    release_all(y, z);
     y = ops_neg(p->x);
     z = ops_array_reshape(y, 2, shape);
     read_is(p, z, -1);
     assert_int_equal(hal_buffer_get_kind(z->view.buffer), HAL_MEMORY_DEVICE);
-    ops_array_release(y);
-    ops_array_release(z);
+    release_all(y, z);
     close_place(p);
 }
 
@@ -190,9 +186,7 @@ static void views_are_read_and_moved_too(void **state)
     assert_int_equal(hal_buffer_get_kind(again->view.buffer), HAL_MEMORY_DEVICE);
     read_is(p, view, -1);
     read_is(p, again, -1);
-    ops_array_release(view);
-    ops_array_release(again);
-    ops_array_release(z);
+    release_all(view, again, z);
     close_place(p);
 }
 
@@ -207,8 +201,7 @@ static void further_results_are_the_devices(void **state)
     assert_int_equal(hal_buffer_get_kind(y->view.buffer), HAL_MEMORY_DOWNLOAD);
     assert_int_equal(inner->state, OPS_NODE_MEMORY);
     assert_int_equal(hal_buffer_get_kind(inner->view.buffer), HAL_MEMORY_DEVICE);
-    ops_array_release(inner);
-    ops_array_release(y);
+    release_all(inner, y);
     close_place(p);
 }
 
@@ -230,9 +223,7 @@ static void graphs_copy_nothing(void **state)
     read_is(p, sums[0], -1);
     read_is(p, sums[1], 3);
     ops_graph_destroy(graph);
-    ops_array_release(sums[0]);
-    ops_array_release(sums[1]);
-    ops_array_release(y);
+    release_all(sums[0], sums[1], y);
     close_place(p);
 }
 
@@ -259,8 +250,7 @@ static void failures_lose_nothing(void **state)
                  "told to fail");
     assert_int_equal(y->state, OPS_NODE_DEFERRED);
     read_is(p, y, 2);
-    ops_array_release(y);
-    ops_array_release(z);
+    release_all(y, z);
     close_place(p);
 }
 

@@ -3,8 +3,8 @@
  * not now, and memory that has no room for the parts. */
 #include "mock_fixture.h"
 
+#include "ops_arrays.h"
 #include "tensor/compile_policy.h"
-#include "tensor/context.h"
 #include <ops/ops.h>
 
 enum { M = 1001, N = 3, K = 40, DEPTH = 2, PARTS_BYTES = K / DEPTH * M * N * 4 };
@@ -77,9 +77,7 @@ static ops_array *layer(ops_array *a, ops_array *b)
     ops_array *product = ops_array_matmul(a, b, HAL_GEMM_STRICT);
     ops_array *one = ops_array_scalar(context, HAL_TYPE_F32, 1);
     ops_array *sum = ops_add(product, one), *y = ops_relu(sum);
-    ops_array_release(product);
-    ops_array_release(one);
-    ops_array_release(sum);
+    release_all(product, one, sum);
     assert_non_null(y);
     return y;
 }
@@ -106,9 +104,7 @@ static void compute(int salt)
 {
     ops_array *a = make_a(salt), *b = make_b(salt), *y = layer(a, b);
     is_right(y, salt);
-    ops_array_release(y);
-    ops_array_release(a);
-    ops_array_release(b);
+    release_all(y, a, b);
 }
 
 /* That the context has; not the entries of what the plugin declined. */
@@ -123,9 +119,7 @@ static uint32_t kernels(void)
 
 static uint64_t compiled(void)
 {
-    ops_array_statistics s = {.size = sizeof s};
-    ops_context_get_statistics(context, &s);
-    return s.compiled;
+    return statistics_of(context).compiled;
 }
 
 /* The second call plans nothing: its kernels and the memory between them are the first one's. */
@@ -156,13 +150,10 @@ static void graphs_keep_their_parts(void **state)
         inputs[1] = make_b(salt);
         ok(ops_graph_launch(graph, inputs, 2, outputs, 1));
         is_right(outputs[0], salt);
-        ops_array_release(outputs[0]);
-        ops_array_release(inputs[0]);
-        ops_array_release(inputs[1]);
+        release_all(outputs[0], inputs[0], inputs[1]);
         compute(salt + 10); /* whose parts are not the graph's */
     }
-    ops_array_release(a);
-    ops_array_release(b);
+    release_all(a, b);
     ops_graph_destroy(graph);
 }
 
@@ -182,11 +173,10 @@ static void both_kernels_are_made_ahead(void **state)
     ops_array *operands[2] = {make_a(3), make_b(3)};
     ok(ops_prepare(context, program, operands));
     assert_int_equal(kernels(), 2);
-    const uint32_t made = atomic_load(&mock->calls[MOCK_KERNEL]);
+    const uint32_t calls = atomic_load(&mock->calls[MOCK_KERNEL]);
     compute(4);
-    assert_int_equal(atomic_load(&mock->calls[MOCK_KERNEL]), made);
-    ops_array_release(operands[0]);
-    ops_array_release(operands[1]);
+    assert_int_equal(atomic_load(&mock->calls[MOCK_KERNEL]), calls);
+    release_all(operands[0], operands[1]);
 }
 
 /* Room for C, and not for the parts. */
@@ -212,9 +202,7 @@ static void without_room_it_is_one_product(void **state)
     y = layer(a, b); /* what was done for want of room was not remembered */
     is_right(y, 1);
     assert_int_equal(kernels(), 3);
-    ops_array_release(y);
-    ops_array_release(a);
-    ops_array_release(b);
+    release_all(y, a, b);
 }
 
 static void without_room_what_was_recorded_is_planned_again(void **state)
@@ -234,9 +222,7 @@ static void without_room_what_was_recorded_is_planned_again(void **state)
     y = layer(a, b);
     is_right(y, 1);
     assert_int_equal(compiled(), before);
-    ops_array_release(y);
-    ops_array_release(a);
-    ops_array_release(b);
+    release_all(y, a, b);
 }
 
 /* While kernels are not made, one that is missing leaves nothing recorded of the other. */
@@ -266,8 +252,7 @@ static void a_missing_kernel_leaves_nothing(void **state)
     ops_tensor_release(&a);
     ops_tensor_release(&b);
     ops_tensor_release(&c);
-    ops_array_release(all[0]);
-    ops_array_release(all[1]);
+    release_all(all[0], all[1]);
 }
 
 #define OVER_MOCK(test) cmocka_unit_test_setup_teardown(test, open_place, close_place)

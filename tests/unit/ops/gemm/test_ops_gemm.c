@@ -1,52 +1,47 @@
-/* Matrix products through both implementations against sums in double: shapes around the tiles'
- * edges, all
- * layouts, types, batches, alpha, beta, epilogues, operands that must be copied, bad arguments. */
+/* Matrix products through both implementations against sums in double: shapes around the edges of
+ * tiles, all layouts, types, batches, alpha, beta, epilogues, operands that are copied, errors. */
 #include "ops_gemm_fixture.h"
 
 #include "gemm/cost.h"
 #include "gemm/tiles.h"
 
-static void try_shape(int64_t batch, int64_t m, int64_t n, int64_t k, ops_gemm_impl impl)
-{
-    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, m, n, k, PLAIN, PLAIN, PLAIN);
-    truncate_to_small(&p);
-    p.options.impl = impl;
-    try_product(&p, 1, NULL, NULL);
-    release(&p);
-}
-
 static void shapes(void **state)
 {
     const int64_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 257};
+    const int64_t further[][4] = {
+        {5, 33, 17, 9}, {1, 1, 300, 400}, {1, 300, 1, 400}, {1, 400, 6, 64}};
     const int count = sizeof sizes / sizeof sizes[0];
-    for (int i = 0; i < 50; i++) {
-        int64_t m = sizes[next_random() % count], n = sizes[next_random() % count],
-                k = sizes[next_random() % count];
-        try_shape(1, m, n, k, OPS_GEMM_PORTABLE);
-        try_shape(1, m, n, k, OPS_GEMM_ANY);
+    for (int i = 0; i < 2 * (50 + 4); i++) {
+        problem q = {.impl = i % 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY};
+        if (i < 100) {
+            q.m = sizes[next_random() % count];
+            q.n = sizes[next_random() % count];
+            q.k = sizes[next_random() % count];
+        } else {
+            const int64_t *size = further[(i - 100) / 2];
+            q.batch = size[0];
+            q.m = size[1];
+            q.n = size[2];
+            q.k = size[3];
+        }
+        try_problem(q);
     }
-    try_shape(5, 33, 17, 9, OPS_GEMM_PORTABLE);
-    try_shape(5, 33, 17, 9, OPS_GEMM_ANY);
-    try_shape(1, 1, 300, 400, OPS_GEMM_PORTABLE);
-    try_shape(1, 300, 1, 400, OPS_GEMM_PORTABLE);
-    try_shape(1, 400, 6, 64, OPS_GEMM_PORTABLE);
 }
 
 static void layouts(void **state)
 {
-    for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
-        for (int impl = 0; impl < 2; impl++) {
-            for (int64_t batch = 1; batch < 4; batch += 2) {
-                product p = make(HAL_TYPE_F32, HAL_TYPE_F32, batch, 37, 21, 18, i % LAYOUTS,
-                                 i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
-                truncate_to_small(&p);
-                p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
-                p.options.alpha = 2;
-                p.options.beta = i % 2 ? -3 : 0;
-                try_product(&p, 1, NULL, NULL);
-                release(&p);
-            }
-        }
+    for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS * 4; i++) {
+        const int layout = i / 4;
+        try_problem((problem){.batch = i & 1 ? 3 : 1,
+                              .m = 37,
+                              .n = 21,
+                              .k = 18,
+                              .layout_a = layout % LAYOUTS,
+                              .layout_b = layout / LAYOUTS % LAYOUTS,
+                              .layout_c = layout / (LAYOUTS * LAYOUTS),
+                              .alpha = 2,
+                              .beta = layout % 2 ? -3 : 0,
+                              .impl = i & 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY});
     }
 }
 
@@ -67,19 +62,20 @@ static void every_tile(void **state)
         const int64_t *n = shapes[i / 8];
         one.abilities = i & 1 ? kept->abilities : kept->abilities & ~HAL_ABILITY_ASYNC_COPY;
         one.shared_bytes = i / 8 < 10 ? kept->shared_bytes : 8 << 10;
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 5 ? 1 : 2, n[0], n[1], n[2],
-                         i & 2 ? PLAIN : TURNED, i & 4 ? PLAIN : TURNED, PLAIN);
-        truncate_to_small(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = i % 3 == 1 ? 1 : 2;
-        p.options.beta = i % 3 ? 0 : -1;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.batch = i % 5 ? 1 : 2,
+                              .m = n[0],
+                              .n = n[1],
+                              .k = n[2],
+                              .layout_a = i & 2 ? PLAIN : TURNED,
+                              .layout_b = i & 4 ? PLAIN : TURNED,
+                              .alpha = i % 3 == 1 ? 1 : 2,
+                              .beta = i % 3 ? 0 : -1,
+                              .impl = OPS_GEMM_PORTABLE});
     }
     test_context->info = kept;
 }
 
-/* Work-items that follow each other down the rows lie in the second dimension of the group. */
+/* Work-items along the rows are in the second dimension of the group, which has its own limit. */
 static void groups_keep_to_each_dimension(void **state)
 {
     hal_device_info info = *test_context->info;
@@ -92,39 +88,37 @@ static void groups_keep_to_each_dimension(void **state)
     }
 }
 
-/* Shapes at which operands are exchanged or turned first. */
+/* Shapes for which operands are exchanged or packed first. */
 static void large_layouts(void **state)
 {
     const int64_t shapes[][3] = {{70, 50, 30}, {100, 5, 40}, {64, 130, 9}, {5, 100, 40}};
     for (int i = 0; i < 4 * 9 * 2; i++) {
         const int64_t *n = shapes[i / 18];
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 2 : 1, n[0], n[1], n[2], i / 2 % 3,
-                         i / 6 % 3, i % 3);
-        truncate_to_small(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.batch = i % 2 ? 2 : 1,
+                              .m = n[0],
+                              .n = n[1],
+                              .k = n[2],
+                              .layout_a = i / 2 % 3,
+                              .layout_b = i / 6 % 3,
+                              .layout_c = i % 3,
+                              .impl = OPS_GEMM_PORTABLE});
     }
 }
 
 static void types(void **state)
 {
-    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
-                                 {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
-                                 {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
-                                 {HAL_TYPE_F64, HAL_TYPE_F32}};
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        for (int layout = 0; layout < 4; layout++) {
-            for (int impl = 0; impl < 2; impl++) {
-                product p =
-                    make(pairs[i][0], pairs[i][1], 1, 45, 70, 131, layout & 1, layout >> 1, PLAIN);
-                p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
-                p.options.alpha = 0.75;
-                p.options.beta = layout % 2 ? 0.5 : 0;
-                try_product(&p, 0, NULL, NULL);
-                release(&p);
-            }
-        }
+    for (int i = 0; i < 7 * 4 * 2; i++) {
+        try_problem((problem){.type = type_pairs[i / 8][0],
+                              .type_c = type_pairs[i / 8][1],
+                              .m = 45,
+                              .n = 70,
+                              .k = 131,
+                              .layout_a = i & 1,
+                              .layout_b = i >> 1 & 1,
+                              .is_rounded = 1,
+                              .alpha = 0.75,
+                              .beta = i & 1 ? 0.5 : 0,
+                              .impl = i & 4 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY});
     }
 }
 
@@ -144,36 +138,23 @@ static void nan_around(void **state)
 
 static void epilogues(void **state)
 {
-    ops_expression *e = make_epilogue();
     for (int i = 0; i < 24; i++) {
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, 29, 43, 17, PLAIN, i / 2 % 2,
-                         i / 4 % 3);
-        truncate_to_small(&p);
-        const int64_t columns[1] = {43};
-        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
-                         make_matrix(HAL_TYPE_F32, p.batch, 29, 43, i % 3)};
-        box_truncate(&inputs[0]);
-        for (int64_t j = 0; j < inputs[1].count; j++) {
-            inputs[1].host[j] = (double)(next_random() % 9) - 4;
-        }
-        box_upload(&inputs[1]);
-        ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options.impl = i / 12 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
-        p.options.epilogue = e;
-        p.options.inputs = tensors;
-        p.options.input_count = 2;
-        p.options.beta = 1;
-        try_product(&p, 1, host_epilogue, inputs);
-        box_free(&inputs[0]);
-        box_free(&inputs[1]);
-        release(&p);
+        try_epilogue((problem){.batch = i % 2 ? 3 : 1,
+                               .m = 29,
+                               .n = 43,
+                               .k = 17,
+                               .layout_b = i / 2 % 2,
+                               .layout_c = i / 4 % 3,
+                               .beta = 1,
+                               .impl = i / 12 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY},
+                     i % 3);
     }
-    ops_expression_destroy(e);
+    try_epilogue((problem){.m = 20, .n = 30, .k = 10}, -1);
 }
 
-/* Products in slices of k, as a device with units of its own takes them: few rows, few columns, few
- * elements for each unit; whole blocks and ragged ones, all layouts, one turn of k and several. */
-static void slices(void **state)
+/* Intra-group split-K, as on a GPU: few rows, few columns, few elements per unit; whole blocks and
+ * partial ones, all layouts, one turn of k and several. */
+static void intra_group_split_k(void **state)
 {
     const int64_t shapes[][3] = {{1, 512, 512}, {1, 64, 64},  {1, 16, 16},   {1, 37, 1500},
                                  {512, 1, 200}, {3, 70, 100}, {7, 5, 3},     {16, 40, 129},
@@ -190,88 +171,58 @@ static void slices(void **state)
         faked.max_group_items = i % 2 ? kept->max_group_items : 64;
         faked.shared_bytes = i % 5 ? kept->shared_bytes : 4 << 10;
         faked.max_grid[0] = i % 11 ? kept->max_grid[0] : 40; /* slices of 512 columns need more */
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 4 ? 1 : 3, n[0], n[1], n[2], i / 3 % 3,
-                         i / 9 % 3, i % 7 == 0);
-        if (i % 8 > 2) {
-            align(&p);
-        }
-        truncate_to_small(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = i % 3 == 1 ? 1 : 2;
-        p.options.beta = i % 5 ? 0 : -1;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.batch = i % 4 ? 1 : 3,
+                              .m = n[0],
+                              .n = n[1],
+                              .k = n[2],
+                              .layout_a = i / 3 % 3,
+                              .layout_b = i / 9 % 3,
+                              .layout_c = i % 7 == 0,
+                              .is_aligned = i % 8 > 2,
+                              .alpha = i % 3 == 1 ? 1 : 2,
+                              .beta = i % 5 ? 0 : -1,
+                              .impl = OPS_GEMM_PORTABLE});
     }
     test_context->info = kept;
 }
 
-/* The same with every type, and with an epilogue whose inputs are fetched before the sums. */
-static void slices_of_all_types(void **state)
+/* The same with every type, and with an epilogue whose inputs are loaded before the sums. */
+static void intra_group_split_k_of_all_types(void **state)
 {
-    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F32},
-                                 {HAL_TYPE_BF16, HAL_TYPE_BF16},
-                                 {HAL_TYPE_F32, HAL_TYPE_F32},
-                                 {HAL_TYPE_F64, HAL_TYPE_F64}};
     const hal_device_info *kept = test_context->info;
     hal_device_info faked = *kept;
     test_context->info = &faked;
     faked.kind = HAL_DEVICE_DISCRETE;
     faked.compute_units = 12;
     for (int i = 0; i < 4 * 4 * 3; i++) {
-        const int64_t m = i % 3 == 0 ? 1 : i % 3 == 1 ? 16 : 31, n = i % 3 == 2 ? 29 : 72;
-        product p = make(pairs[i / 12][0], pairs[i / 12][1], 1, m, n, i % 3 == 1 ? 256 : 75,
-                         i / 3 % 2, i / 6 % 2, PLAIN);
-        align(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = 0.75;
-        p.options.beta = i % 2 ? 0.5 : 0;
-        try_product(&p, 0, NULL, NULL);
-        release(&p);
+        static const int pairs[4] = {1, 2, 4, 5};
+        try_problem((problem){.type = type_pairs[pairs[i / 12]][0],
+                              .type_c = type_pairs[pairs[i / 12]][1],
+                              .m = i % 3 == 0   ? 1
+                                   : i % 3 == 1 ? 16
+                                                : 31,
+                              .n = i % 3 == 2 ? 29 : 72,
+                              .k = i % 3 == 1 ? 256 : 75,
+                              .layout_a = i / 3 % 2,
+                              .layout_b = i / 6 % 2,
+                              .is_aligned = 1,
+                              .is_rounded = 1,
+                              .alpha = 0.75,
+                              .beta = i % 2 ? 0.5 : 0,
+                              .impl = OPS_GEMM_PORTABLE});
     }
-    ops_expression *e = make_epilogue();
     for (int i = 0; i < 6; i++) {
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, i % 2 ? 3 : 1, i / 2 == 0 ? 1 : 17, 43, 100,
-                         PLAIN, i % 3, i == 5);
-        truncate_to_small(&p);
-        const int64_t columns[1] = {43};
-        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
-                         make_matrix(HAL_TYPE_F32, p.batch, p.m, 43, i % 3)};
-        box_truncate(&inputs[0]);
-        box_truncate(&inputs[1]);
-        const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
-                                       .alpha = 1,
-                                       .beta = i % 2,
-                                       .impl = OPS_GEMM_PORTABLE,
-                                       .epilogue = e,
-                                       .inputs = tensors,
-                                       .input_count = 2};
-        try_product(&p, 1, host_epilogue, inputs);
-        box_free(&inputs[0]);
-        box_free(&inputs[1]);
-        release(&p);
+        try_epilogue((problem){.batch = i % 2 ? 3 : 1,
+                               .m = i / 2 == 0 ? 1 : 17,
+                               .n = 43,
+                               .k = 100,
+                               .layout_b = i % 3,
+                               .layout_c = i == 5,
+                               .beta = i % 2,
+                               .impl = OPS_GEMM_PORTABLE},
+                     i % 3);
     }
-    ops_expression_destroy(e);
     test_context->info = kept;
-}
-
-/* The residual is C itself. */
-static void epilogue_reads_c(void **state)
-{
-    ops_expression *e = make_epilogue();
-    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 30, 10, PLAIN, PLAIN, PLAIN);
-    truncate_to_small(&p);
-    const int64_t columns[1] = {30};
-    box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9), p.c};
-    box_truncate(&inputs[0]);
-    ops_tensor tensors[2] = {inputs[0].t, p.c.t};
-    p.options.epilogue = e;
-    p.options.inputs = tensors;
-    p.options.input_count = 2;
-    try_product(&p, 1, host_epilogue, inputs);
-    box_free(&inputs[0]);
-    release(&p);
-    ops_expression_destroy(e);
 }
 
 /* A, B and C are columns of one matrix. */
@@ -298,8 +249,7 @@ static void side_by_side(void **state)
             }
             want[x.t.offset + i / 20 * 60 + 36 + i % 20] = sum;
         }
-        box_expect(&x, want, 0, 0);
-        free(want);
+        box_check(&x, want, 0, 0);
         box_free(&x);
     }
 }
@@ -324,16 +274,12 @@ static void broadcast_batch(void **state)
 
 static void empty(void **state)
 {
-    for (int impl = 0; impl < 2; impl++) {
-        for (int i = 0; i < 4; i++) {
-            product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, i == 0 ? 0 : 6, i == 1 ? 0 : 5,
-                             i == 2 ? 0 : 4, PLAIN, PLAIN, PLAIN);
-            truncate_to_small(&p);
-            p.options.impl = impl ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
-            p.options.beta = 2;
-            try_product(&p, 1, NULL, NULL);
-            release(&p);
-        }
+    for (int i = 0; i < 8; i++) {
+        try_problem((problem){.m = i / 2 == 0 ? 0 : 6,
+                              .n = i / 2 == 1 ? 0 : 5,
+                              .k = i / 2 == 2 ? 0 : 4,
+                              .beta = 2,
+                              .impl = i % 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY});
     }
 }
 
@@ -374,7 +320,7 @@ static void bad_arguments(void **state)
     release(&p);
 }
 
-/* Every shape is another kernel of the plugin: the context forgets old ones, and still works. */
+/* Every shape is another kernel of the plugin: the context evicts old ones. */
 static void ever_new_shapes(void **state)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 80, 80, 2, PLAIN, PLAIN, PLAIN);
@@ -416,6 +362,8 @@ static void options_have_a_size(void **state)
     const ops_gemm_options zero = {0}, forgotten = {.beta = 1}, longer = {.size = 4096, .alpha = 1};
     ok(ops_gemm(test_context, &zero, &p.a.t, &p.b.t, &p.c.t));
     try_product(&p, 1, NULL, NULL);
+    ok(ops_gemm(test_context, NULL, &p.a.t, &p.b.t, &p.c.t));
+    try_product(&p, 1, NULL, NULL);
     refused(ops_gemm(test_context, &forgotten, &p.a.t, &p.b.t, &p.c.t), bad,
             "options.size: expected");
     refused(ops_gemm(test_context, &longer, &p.a.t, &p.b.t, &p.c.t), bad, "got 4096");
@@ -447,29 +395,18 @@ static void short_epilogues(void **state)
     }
 }
 
-static void plain_options(void **state)
-{
-    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 6, 5, 4, PLAIN, PLAIN, PLAIN);
-    truncate_to_small(&p);
-    ok(ops_gemm(test_context, NULL, &p.a.t, &p.b.t, &p.c.t));
-    try_product(&p, 1, NULL, NULL);
-    release(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes),           cmocka_unit_test(layouts),
-        cmocka_unit_test(large_layouts),    cmocka_unit_test(types),
-        cmocka_unit_test(nan_around),       cmocka_unit_test(epilogues),
-        cmocka_unit_test(epilogue_reads_c), cmocka_unit_test(side_by_side),
-        cmocka_unit_test(broadcast_batch),  cmocka_unit_test(empty),
-        cmocka_unit_test(bad_arguments),    cmocka_unit_test(plain_options),
-        cmocka_unit_test(short_epilogues),  cmocka_unit_test(options_have_a_size),
-    };
-    const struct CMUnitTest growth[] = {cmocka_unit_test(ever_new_shapes),
-                                        cmocka_unit_test(groups_keep_to_each_dimension),
-                                        cmocka_unit_test(every_tile), cmocka_unit_test(slices),
-                                        cmocka_unit_test(slices_of_all_types)};
+        cmocka_unit_test(shapes),          cmocka_unit_test(layouts),
+        cmocka_unit_test(large_layouts),   cmocka_unit_test(types),
+        cmocka_unit_test(nan_around),      cmocka_unit_test(epilogues),
+        cmocka_unit_test(side_by_side),    cmocka_unit_test(broadcast_batch),
+        cmocka_unit_test(empty),           cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(short_epilogues), cmocka_unit_test(options_have_a_size)};
+    const struct CMUnitTest growth[] = {
+        cmocka_unit_test(ever_new_shapes), cmocka_unit_test(groups_keep_to_each_dimension),
+        cmocka_unit_test(every_tile), cmocka_unit_test(intra_group_split_k),
+        cmocka_unit_test(intra_group_split_k_of_all_types)};
     return RUN_ON_ALL(tests) + cmocka_run_group_tests(growth, open_context, close_context);
 }

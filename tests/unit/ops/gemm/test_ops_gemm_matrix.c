@@ -117,9 +117,7 @@ static double worst_error(const trial *t)
     free(got);
     free(sizes);
     free(want);
-    box_free(&a);
-    box_free(&b);
-    box_free(&c);
+    boxes_free(&a, &b, &c);
     return worst;
 }
 

@@ -1,6 +1,6 @@
-/* Products in parts of k against sums in double: every kernel that may compute the parts, whole and
- * ragged parts, all layouts, types and epilogues; which shapes are split, and that the same product
- * gives the same bits (promise 17). */
+/* Split-K against sums in double: every kernel that may compute the parts, whole and partial ones,
+ * all layouts, types and epilogues; which shapes are split; the same bits every time (promise
+ * 17). */
 #include "ops_gemm_fixture.h"
 
 #include "gemm/cost.h"
@@ -36,7 +36,7 @@ static void split(uint32_t units, uint32_t depth)
     test_context->forced_split_depth = depth;
 }
 
-/* What memory the parts get is not zero by chance. */
+/* Fills the pool with NaN, so that the partial sums do not start from zero by chance. */
 static void soil_pool(void)
 {
     const int64_t shape[1] = {1 << 16};
@@ -79,18 +79,16 @@ static void shapes(void **state)
     for (int i = 0; i < 12 * 4 * 3; i++) {
         const int64_t *n = sizes[i / 12];
         split(units[i % 3], depths[i / 3 % 4]);
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, n[0], n[1], n[2], i % 2 ? PLAIN : TURNED,
-                         i % 5 > 2 ? PLAIN : TURNED, PLAIN);
-        if (i % 7 > 2) {
-            align(&p);
-        }
-        truncate_to_small(&p);
         soil_pool();
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = i % 4 == 1 ? 2 : 1;
-        p.options.beta = i % 3 == 2 ? -1 : 0;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.m = n[0],
+                              .n = n[1],
+                              .k = n[2],
+                              .layout_a = i % 2 ? PLAIN : TURNED,
+                              .layout_b = i % 5 > 2 ? PLAIN : TURNED,
+                              .is_aligned = i % 7 > 2,
+                              .alpha = i % 4 == 1 ? 2 : 1,
+                              .beta = i % 3 == 2 ? -1 : 0,
+                              .impl = OPS_GEMM_PORTABLE});
     }
 }
 
@@ -103,11 +101,7 @@ static void small_devices(void **state)
         split_info.max_group_items = split_info.max_group_size[0] = i & 2 ? 64 : 128;
         split_info.shared_bytes = i & 2 ? 16384 : 2048;
         split_info.max_grid[2] = 3;
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 20, 36, 530, PLAIN, PLAIN, PLAIN);
-        truncate_to_small(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.m = 20, .n = 36, .k = 530, .impl = OPS_GEMM_PORTABLE});
     }
     split_info = kept;
 }
@@ -116,35 +110,34 @@ static void layouts(void **state)
 {
     for (int i = 0; i < LAYOUTS * LAYOUTS * LAYOUTS; i++) {
         split(i % 2 ? 1 : 132, i % 3 ? 16 : 5);
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 37, 24, 48, i % LAYOUTS,
-                         i / LAYOUTS % LAYOUTS, i / (LAYOUTS * LAYOUTS));
-        truncate_to_small(&p);
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = 2;
-        p.options.beta = i % 4 ? -3 : 0;
-        try_product(&p, 1, NULL, NULL);
-        release(&p);
+        try_problem((problem){.m = 37,
+                              .n = 24,
+                              .k = 48,
+                              .layout_a = i % LAYOUTS,
+                              .layout_b = i / LAYOUTS % LAYOUTS,
+                              .layout_c = i / (LAYOUTS * LAYOUTS),
+                              .alpha = 2,
+                              .beta = i % 4 ? -3 : 0,
+                              .impl = OPS_GEMM_PORTABLE});
     }
 }
 
 static void types(void **state)
 {
-    const hal_type pairs[][2] = {{HAL_TYPE_F16, HAL_TYPE_F16},   {HAL_TYPE_F16, HAL_TYPE_F32},
-                                 {HAL_TYPE_BF16, HAL_TYPE_BF16}, {HAL_TYPE_BF16, HAL_TYPE_F32},
-                                 {HAL_TYPE_F32, HAL_TYPE_F32},   {HAL_TYPE_F64, HAL_TYPE_F64},
-                                 {HAL_TYPE_F64, HAL_TYPE_F32}};
     for (int i = 0; i < 7 * 4 * 2; i++) {
         split(i % 2 ? 1 : 132, i % 3 ? 64 : 40);
-        product p = make(pairs[i / 8][0], pairs[i / 8][1], 1, 45, i % 3 ? 72 : 70, 203, i / 2 % 2,
-                         i / 4 % 2, PLAIN);
-        if (i % 3) {
-            align(&p);
-        }
-        p.options.impl = OPS_GEMM_PORTABLE;
-        p.options.alpha = 0.75;
-        p.options.beta = i % 2 ? 0.5 : 0;
-        try_product(&p, 0, NULL, NULL);
-        release(&p);
+        try_problem((problem){.type = type_pairs[i / 8][0],
+                              .type_c = type_pairs[i / 8][1],
+                              .m = 45,
+                              .n = i % 3 ? 72 : 70,
+                              .k = 203,
+                              .layout_a = i / 2 % 2,
+                              .layout_b = i / 4 % 2,
+                              .is_aligned = i % 3 != 0,
+                              .is_rounded = 1,
+                              .alpha = 0.75,
+                              .beta = i % 2 ? 0.5 : 0,
+                              .impl = OPS_GEMM_PORTABLE});
     }
 }
 
@@ -169,34 +162,18 @@ static void nan_around(void **state)
  * ones have C itself for a residual. */
 static void epilogues(void **state)
 {
-    ops_expression *e = make_epilogue();
     for (int i = 0; i < 16; i++) {
-        const int64_t m = i % 2 ? 29 : 1, n = i & 4 ? 44 : 43;
         split(i % 3 ? 132 : 1, i % 5 ? 16 : 11);
-        product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, m, n, 70, PLAIN, i / 2 % 2, i / 4 % 3);
-        align(&p);
-        truncate_to_small(&p);
-        const int64_t columns[1] = {n};
-        box inputs[2] = {box_make(HAL_TYPE_F32, 1, columns, NULL, -9, 9),
-                         i < 12 ? make_matrix(HAL_TYPE_F32, 1, m, n, i % 3) : p.c};
-        box_truncate(&inputs[0]);
-        box_truncate(&inputs[1]);
-        const ops_tensor tensors[2] = {inputs[0].t, inputs[1].t};
-        p.options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
-                                       .alpha = 1,
-                                       .beta = i % 2,
-                                       .impl = OPS_GEMM_PORTABLE,
-                                       .epilogue = e,
-                                       .inputs = tensors,
-                                       .input_count = 2};
-        try_product(&p, 1, host_epilogue, inputs);
-        box_free(&inputs[0]);
-        if (i < 12) {
-            box_free(&inputs[1]);
-        }
-        release(&p);
+        try_epilogue((problem){.m = i % 2 ? 29 : 1,
+                               .n = i & 4 ? 44 : 43,
+                               .k = 70,
+                               .layout_b = i / 2 % 2,
+                               .layout_c = i / 4 % 3,
+                               .is_aligned = 1,
+                               .beta = i % 2,
+                               .impl = OPS_GEMM_PORTABLE},
+                     i < 12 ? i % 3 : -1);
     }
-    ops_expression_destroy(e);
 }
 
 /* The shape and the device decide the order of additions, and nothing else does. */
@@ -323,14 +300,14 @@ static void limits_of_the_device(void **state)
     info.max_binding = 1 << 12;
     assert_int_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
     info = large_device();
-    info.max_grid[0] = 7; /* adding takes 64 columns in a group */
+    info.max_grid[0] = 7; /* the reduction takes 64 columns per group */
     assert_int_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
     info.max_grid[0] = 8;
     assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
 }
 
-/* What the kernel that adds needs stays within the device's limits, and reads every part. */
-static void adding_fits(void **state)
+/* The kernel that reduces partial sums stays within the device's limits. */
+static void reduction_fits(void **state)
 {
     for (int i = 0; i < 4 * 3 * 5 * 2; i++) {
         const int64_t sizes[] = {1, 5, 64, 1000};
@@ -374,7 +351,7 @@ int main(void)
     const struct CMUnitTest choices[] = {
         cmocka_unit_test(few_elements_and_long_k),      cmocka_unit_test(others_are_whole),
         cmocka_unit_test(larger_tiles_of_matrix_units), cmocka_unit_test(processors_split_nothing),
-        cmocka_unit_test(limits_of_the_device),         cmocka_unit_test(adding_fits)};
+        cmocka_unit_test(limits_of_the_device),         cmocka_unit_test(reduction_fits)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);

@@ -120,11 +120,8 @@ static void gather(void **state)
                                 at[2] * x.t.stride[2];
                 want[y.t.offset + i] = inside ? x.host[place] : 0;
             }
-            box_expect(&y, want, 0, 0);
-            free(want);
-            box_free(&x);
-            box_free(&picks);
-            box_free(&y);
+            box_check(&y, want, 0, 0);
+            boxes_free(&x, &picks, &y);
         }
     }
 }
@@ -182,16 +179,14 @@ static void iota(void **state)
         for (int64_t i = 0; i < 100; i++) {
             want[place_of(&y.t, 1, shape, i)] = in_type(type, start + (double)i * step);
         }
-        box_expect(&y, want, 0, 0);
-        free(want);
+        box_check(&y, want, 0, 0);
         box_free(&y);
     }
     box y = box_make(HAL_TYPE_I32, 1, shape, NULL, 0, 9);
     box b = box_make(HAL_TYPE_BOOL, 1, shape, NULL, 0, 1);
     refused(ops_iota(test_context, 0.5, 1, &y.t), HAL_ERROR_INVALID_ARGUMENT, "got start 0.5");
     refused(ops_iota(test_context, 0, 1, &b.t), HAL_ERROR_INVALID_ARGUMENT, "got bool[100]");
-    box_free(&y);
-    box_free(&b);
+    boxes_free(&y, &b);
 }
 
 static void one_hot(void **state)
@@ -213,8 +208,7 @@ static void one_hot(void **state)
         refused(ops_one_hot(test_context, &y.t, &y.t), HAL_ERROR_INVALID_ARGUMENT, "ndices");
         refused(ops_one_hot(test_context, &picks.t, &picks.t), HAL_ERROR_INVALID_ARGUMENT, "y: ex");
         free(want);
-        box_free(&picks);
-        box_free(&y);
+        boxes_free(&picks, &y);
     }
 }
 
@@ -231,10 +225,8 @@ static void copies(void **state)
             for (int64_t j = 0; j < ops_tensor_get_element_count(&y.t); j++) {
                 want[place_of(&y.t, 3, shape, j)] = box_at(&x, &y.t, j);
             }
-            box_expect(&y, want, 0, 0);
-            free(want);
-            box_free(&x);
-            box_free(&y);
+            box_check(&y, want, 0, 0);
+            boxes_free(&x, &y);
         }
     }
 }
@@ -281,10 +273,7 @@ static void bad_arguments(void **state)
     refused(ops_gather(test_context, 3, &x.t, &i.t, &y.t), bad, "axis 3");
     refused(ops_gather(test_context, 0, NULL, &i.t, &y.t), bad, "x is null");
     box_expect(&y, y.host, 0, 0);
-    box_free(&x);
-    box_free(&y);
-    box_free(&i);
-    box_free(&f);
+    boxes_free(&x, &y, &i, &f);
 }
 
 int main(void)

@@ -26,8 +26,7 @@ static void try_layouts(hal_type type, const box *x, const box *y, const box *z,
         const double sum = box_at(x, &out->t, i) * box_at(y, &out->t, i) + box_at(z, &out->t, i);
         want[place_of(&out->t, out->t.rank, out->t.shape, i)] = in_type(type, sum);
     }
-    box_expect(out, want, 0, 0);
-    free(want);
+    box_check(out, want, 0, 0);
     ops_expression_destroy(e);
 }
 
@@ -67,11 +66,7 @@ static void broadcast_and_strides(void **state)
         try_layouts(HAL_TYPE_F32, &x, &y, &z, &out);
         try_layouts(HAL_TYPE_F32, &y, &c, &x, &out);
         try_layouts(HAL_TYPE_F32, &z, &y, &c, &out);
-        box_free(&x);
-        box_free(&y);
-        box_free(&z);
-        box_free(&c);
-        box_free(&out);
+        boxes_free(&x, &y, &z, &c, &out);
     }
 }
 
@@ -90,10 +85,7 @@ static void odd_shapes(void **state)
         const int64_t spread[4] = {n[3] * n[2] * n[1], n[3] * n[2], n[3], 1};
         box out = box_make(HAL_TYPE_I32, 4, n, s % 2 ? spread : NULL, -50, 50);
         try_layouts(HAL_TYPE_I32, &x, &y, &z, &out);
-        box_free(&x);
-        box_free(&y);
-        box_free(&z);
-        box_free(&out);
+        boxes_free(&x, &y, &z, &out);
     }
 }
 
@@ -129,8 +121,7 @@ static void several_outputs(void **state)
         free(want[i]);
         box_free(&out[i]);
     }
-    box_free(&in[0]);
-    box_free(&in[1]);
+    boxes_free(&in[0], &in[1]);
     ops_expression_destroy(e);
 }
 
@@ -147,10 +138,8 @@ static void in_place(void **state)
             float sum = (float)box_at(&x, &x.t, i) + (float)box_at(&y, &x.t, i);
             want[place_of(&x.t, 2, shape, i)] = (double)(sum * sum);
         }
-        box_expect(&x, want, 0, 0);
-        free(want);
-        box_free(&x);
-        box_free(&y);
+        box_check(&x, want, 0, 0);
+        boxes_free(&x, &y);
     }
 }
 
@@ -169,8 +158,7 @@ static void one_buffer(void **state)
         want[x.t.offset + 101 + i] =
             (double)((float)x.host[x.t.offset + i] - (float)x.host[x.t.offset + 202 + i]);
     }
-    box_expect(&x, want, 0, 0);
-    free(want);
+    box_check(&x, want, 0, 0);
     ok(ops_tensor_slice(&x.t, 0, 1, 97, 1, &parts[1]));
     refused(ops_unary(test_context, OPS_NEG, &parts[0], &parts[1]), HAL_ERROR_INVALID_ARGUMENT,
             "y: expected x itself or other memory");
@@ -192,8 +180,7 @@ static void side_by_side(void **state)
         int64_t at = x.t.offset + i / 30 * 90 + i % 30;
         want[at + 30] = (double)((float)x.host[at] + (float)x.host[at + 60]);
     }
-    box_expect(&x, want, 0, 0);
-    free(want);
+    box_check(&x, want, 0, 0);
     ok(ops_tensor_slice(&x.t, 1, 29, 30, 1, &middle));
     refused(ops_binary(test_context, OPS_ADD, &left, &right, &middle), HAL_ERROR_INVALID_ARGUMENT,
             "z: expected x itself");
@@ -218,9 +205,7 @@ static void zero_sizes(void **state)
     ok(ops_fill(test_context, 3, &out.t));
     ok(ops_cast(test_context, &x.t, &out.t));
     box_expect(&out, out.host, 0, 0);
-    box_free(&x);
-    box_free(&y);
-    box_free(&out);
+    boxes_free(&x, &y, &out);
 }
 
 static void where_and_fill(void **state)
@@ -240,12 +225,8 @@ static void where_and_fill(void **state)
         want[place_of(&out.t, 2, shape, i)] =
             box_at(&c, &out.t, i) != 0 ? box_at(&x, &out.t, i) : box_at(&y, &out.t, i);
     }
-    box_expect(&out, want, 0, 0);
-    free(want);
-    box_free(&c);
-    box_free(&x);
-    box_free(&y);
-    box_free(&out);
+    box_check(&out, want, 0, 0);
+    boxes_free(&c, &x, &y, &out);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         const double values[7] = {0, 1, 300.7, -2.25, 2.5, 3.5, -1.75};
         for (int v = 0; v < 7; v++) {
@@ -261,8 +242,7 @@ static void where_and_fill(void **state)
                 for (int64_t i = 0; i < 21 * 35; i++) {
                     filled[place_of(&f.t, 2, shape, i)] = in_type(type, value);
                 }
-                box_expect(&f, filled, 0, 0);
-                free(filled);
+                box_check(&f, filled, 0, 0);
                 box_free(&f);
             }
         }
@@ -330,8 +310,7 @@ static void casts_round_once(void **state)
         for (int i = 0; i < COUNT; i++) {
             want[y.t.offset + i] = rounded_once(x_type, numbers[i], y_type);
         }
-        box_expect(&y, want, 0, 0);
-        free(want);
+        box_check(&y, want, 0, 0);
         free(elements);
         ops_tensor_release(&x);
         box_free(&y);
@@ -384,10 +363,8 @@ static void casts(void **state)
             }
             want[y.t.offset + i] = in_type(to, v);
         }
-        box_expect(&y, want, 0, 0);
-        free(want);
-        box_free(&x);
-        box_free(&y);
+        box_check(&y, want, 0, 0);
+        boxes_free(&x, &y);
     }
     /* From integers, by wrapping. */
     const double wholes[] = {0, 1, -1, 127, 128, 255, 256, 70000, -70000, 2147483647.0};
@@ -402,10 +379,8 @@ static void casts(void **state)
     for (int64_t i = 0; i < 40; i++) {
         want[y.t.offset + i] = (uint8_t)(int32_t)x.host[x.t.offset + i];
     }
-    box_expect(&y, want, 0, 0);
-    free(want);
-    box_free(&x);
-    box_free(&y);
+    box_check(&y, want, 0, 0);
+    boxes_free(&x, &y);
 }
 
 static void bad_arguments(void **state)
@@ -458,10 +433,7 @@ static void bad_arguments(void **state)
     refused(ops_where(test_context, &x.t, &x.t, &x.t, &out.t), bad, "condition: expected bool");
     box_expect(&out, out.host, 0, 0);
     ops_expression_destroy(e);
-    box_free(&x);
-    box_free(&y);
-    box_free(&i);
-    box_free(&out);
+    boxes_free(&x, &y, &i, &out);
 }
 
 /* Numbers that overflow when multiplied out; the undefined-behaviour sanitizer looks on. */
@@ -549,8 +521,7 @@ static void many_strided_inputs(void **state)
         }
         want[out.t.offset + i] = value;
     }
-    box_expect(&out, want, 0, 0);
-    free(want);
+    box_check(&out, want, 0, 0);
     for (int i = 0; i < 16; i++) {
         box_free(&in[i]);
     }

@@ -184,9 +184,7 @@ static void bad_arguments(void **state)
     refused(ops_random_permutation(test_context, key, &f.t), bad,
             "expected i32 of rank 1, got f32[4, 6]");
     box_expect(&f, f.host, 0, 0);
-    box_free(&f);
-    box_free(&g);
-    box_free(&i);
+    boxes_free(&f, &g, &i);
 }
 
 int main(void)

@@ -126,9 +126,7 @@ static void negative_axes(void **state)
     refused(ops_tensor_slice(&x.t, -4, 0, 1, 1, &views[0]), bad, "axis -4");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, -4, &x.t, NULL, &y[0].t), bad, "axis -4");
     for (int i = 0; i < 2; i++) {
-        box_free(&y[i]);
-        box_free(&z[i]);
-        box_free(&g[i]);
+        boxes_free(&y[i], &z[i], &g[i]);
     }
     ops_tensor_release(&indices);
     box_free(&x);
