@@ -298,7 +298,7 @@ static void run_sums(case_run *run, const void *parameters)
     scope_begin(run);
     ops_array *y = ops_reduce_sum(ops_mul(r.leaves[0], ops_sub(r.leaves[1], r.leaves[0])), 0);
     array_check(run, y, "a sum");
-    case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read");
+    case_ok(run, ops_array_read(y, sizeof got, got), "ops_array_read");
     for (int k = 0; k < COLUMNS; k++) {
         int32_t sum = 0;
         for (int i = 0; i < ROWS; i++) {
@@ -315,7 +315,7 @@ static void floats_check(case_run *run, ops_array *array, const float *expected,
 {
     float got[COLUMNS * COLUMNS];
     array_check(run, array, what);
-    case_ok(run, ops_array_read(array, got, count * sizeof *got), what);
+    case_ok(run, ops_array_read(array, count * sizeof *got, got), what);
     for (size_t i = 0; i < count; i++) {
         case_check(run, got[i] == expected[i], "%s: element %zu is %g instead of %g", what, i,
                    (double)got[i], (double)expected[i]);
@@ -372,7 +372,7 @@ static void run_unread(case_run *run, const void *parameters)
                 "an array that is not read");
     ops_array *read = array_own(run, ops_array_retain(ops_cos(x)), "a cosine");
     scope_end(run);
-    case_ok(run, ops_array_read(read, got, sizeof got), "ops_array_read");
+    case_ok(run, ops_array_read(read, sizeof got, got), "ops_array_read");
     ops_context_get_statistics(run->ops, &after);
     case_check(run, after.recorded - before.recorded == 6,
                "%" PRIu64 " operations were noted instead of 6", after.recorded - before.recorded);
@@ -397,7 +397,7 @@ static void run_scopes(case_run *run, const void *parameters)
     scope_end(run);
     ops_context_get_statistics(run->ops, &inside);
     case_expect(run, ops_scope_end(run->ops), HAL_ERROR_INVALID_STATE, "scope", "one end too many");
-    case_ok(run, ops_array_read(kept, &got, sizeof got), "ops_array_read");
+    case_ok(run, ops_array_read(kept, sizeof got, &got), "ops_array_read");
     case_check(run, got == -9.0f, "-(3 * 3) was %g", (double)got);
     case_check(run, inside.arrays == before.arrays + 3,
                "%" PRIu64 " arrays lived beyond their scopes instead of 3",
@@ -440,9 +440,9 @@ static void run_refusals(case_run *run, const void *parameters)
             ops_add(ops_array_full(run->ops, HAL_TYPE_F32, 2, far, 1.0),
                     ops_array_full(run->ops, HAL_TYPE_F32, 2, wide, 1.0)),
             "63 bits", "2^80 elements");
-    case_expect(run, ops_array_read(x, got, 5), HAL_ERROR_INVALID_ARGUMENT, "48",
+    case_expect(run, ops_array_read(x, 5, got), HAL_ERROR_INVALID_ARGUMENT, "48",
                 "5 bytes for 12 floats");
-    case_expect(run, ops_array_read(NULL, got, 48), HAL_ERROR_INVALID_ARGUMENT, NULL,
+    case_expect(run, ops_array_read(NULL, 48, got), HAL_ERROR_INVALID_ARGUMENT, NULL,
                 "reading null");
     scope_end(run);
 }

@@ -128,7 +128,7 @@ void array_note(array_run *r, ops_array *array, const char *what)
     values->all[values->count].type = type;
     values->all[values->count].elements = elements;
     void *bits = values->all[values->count++].bits;
-    case_ok(r->run, ops_array_read(array, bits, elements * hal_type_size(type)), what);
+    case_ok(r->run, ops_array_read(array, elements * hal_type_size(type), bits), what);
 }
 
 const array_values *array_run_both_ways(array_run *r, array_program program)

@@ -86,8 +86,8 @@ static void compare_launches(array_run *r, const step *tested, ops_graph *graph)
             const size_t elements = (size_t)ops_array_get_element_count(want[k]);
             comparison found;
             array_own(run, got[k], "an output of the launch");
-            case_ok(run, ops_array_read(want[k], values[0], 4 * elements), "eager");
-            case_ok(run, ops_array_read(got[k], values[1], 4 * elements), "launched");
+            case_ok(run, ops_array_read(want[k], 4 * elements, values[0]), "eager");
+            case_ok(run, ops_array_read(got[k], 4 * elements, values[1]), "launched");
             if (!compare_bits(HAL_TYPE_F32, values[1], values[0], elements, true, &found)) {
                 case_report(run, &found, "a launch compared with the same calls");
             }
@@ -144,7 +144,7 @@ static void run_rehearsal(case_run *run, const void *parameters)
     ops_array *y =
         array_own(run, ops_array_keep(ops_tanh(ops_erf(ops_cos(r.leaves[0])))), "a chain");
     scope_end(run);
-    case_ok(run, ops_array_read(y, got, sizeof got), "ops_array_read");
+    case_ok(run, ops_array_read(y, sizeof got, got), "ops_array_read");
     ops_context_get_statistics(run->ops, &after);
     case_check(run, after.compiled == before.compiled,
                "%" PRIu64 " kernels were made though the program was rehearsed",
@@ -169,7 +169,7 @@ static void run_misuse(case_run *run, const void *parameters)
     case_own(run, release_recording, run->ops);
     case_expect(run, ops_graph_begin(run->ops), state, NULL, "a second begin");
     ops_array *y = array_own(run, ops_neg(x), "a negation");
-    case_expect(run, ops_array_read(x, got, sizeof got), state, "recorded",
+    case_expect(run, ops_array_read(x, sizeof got, got), state, "recorded",
                 "reading while a graph is recorded");
     case_expect(run, ops_graph_end(run->ops, &number, 1, &y, 1, &graph), argument, "constant",
                 "a constant as input");
@@ -178,7 +178,7 @@ static void run_misuse(case_run *run, const void *parameters)
     case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), argument, "recording",
                 "an output from before");
     case_check(run, graph == NULL, "a recording that failed gave a graph");
-    case_ok(run, ops_array_read(x, got, sizeof got), "reading afterwards");
+    case_ok(run, ops_array_read(x, sizeof got, got), "reading afterwards");
 }
 
 void cases_ops_array_graph(case_list *list)

@@ -274,7 +274,7 @@ static void run_refusals(case_run *run, const void *parameters)
     case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,
                 "the greatest of nothing");
     case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, NULL, &z), "the sum of nothing");
-    case_ok(run, ops_tensor_read(run->ops, &z, zeros, sizeof zeros), "ops_tensor_read");
+    case_ok(run, ops_tensor_read(run->ops, &z, sizeof zeros, zeros), "ops_tensor_read");
     for (int i = 0; i < 4; i++) {
         case_check(run, zeros[i] == 0.0f, "the sum of nothing is %g", (double)zeros[i]);
     }

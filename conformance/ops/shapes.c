@@ -325,7 +325,7 @@ static void run_views(case_run *run, const void *parameters)
     case_ok(run, ops_tensor_broadcast(&view, 4, wide, &view), "ops_tensor_broadcast");
     ops_tensor copy = case_tensor(run, HAL_TYPE_I32, 4, wide);
     case_ok(run, ops_copy(run->ops, &view, &copy), "ops_copy");
-    case_ok(run, ops_tensor_read(run->ops, &copy, got, sizeof got), "ops_tensor_read");
+    case_ok(run, ops_tensor_read(run->ops, &copy, sizeof got, got), "ops_tensor_read");
     for (int i = 0; i < 180; i++) {
         const int a = i / 15 % 4, b = i / 3 % 5, c = i % 3;
         const int expected = (1 + 2 * c) * 40 + (9 - 2 * b) * 4 + a;
@@ -334,7 +334,7 @@ static void run_views(case_run *run, const void *parameters)
     }
     case_ok(run, ops_tensor_reshape(&x, 2, flat, &view), "ops_tensor_reshape");
     case_ok(run, ops_tensor_transpose(&view, 0, 1, &view), "ops_tensor_transpose");
-    case_ok(run, ops_tensor_read(run->ops, &view, seen, sizeof seen), "ops_tensor_read");
+    case_ok(run, ops_tensor_read(run->ops, &view, sizeof seen, seen), "ops_tensor_read");
     for (int i = 0; i < 240; i++) {
         const int expected = i % 30 * 8 + i / 30;
         case_check(run, seen[i] == expected, "element %d read is %d instead of %d", i, seen[i],
@@ -347,7 +347,7 @@ static void run_views(case_run *run, const void *parameters)
     case_expect(run, ops_tensor_slice(&x, 0, 4, 3, 1, &view), wrong, NULL, "a long slice");
     case_expect(run, ops_tensor_reshape(&x, 2, unfit, &view), wrong, NULL, "an unfit shape");
     case_expect(run, ops_tensor_permute(&x, twice, &view), wrong, NULL, "an axis named twice");
-    case_expect(run, ops_tensor_read(run->ops, &x, seen, 17), wrong, NULL, "a wrong size");
+    case_expect(run, ops_tensor_read(run->ops, &x, 17, seen), wrong, NULL, "a wrong size");
 }
 
 void cases_ops_shapes(case_list *list)

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TRY(call)                                                                                 \
-    do {                                                                                          \
-        hal_status status_ = (call);                                                              \
-        if (status_ != HAL_OK) {                                                                  \
-            return status_;                                                                       \
-        }                                                                                         \
+#define TRY(call)                    \
+    do {                             \
+        hal_status status_ = (call); \
+        if (status_ != HAL_OK) {     \
+            return status_;          \
+        }                            \
     } while (0)
 
 enum { BATCH = TRAIN_LEAST, EPOCHS = 30, DISTORTIONS = 128, LAYERS = 3 };
@@ -35,9 +35,9 @@ typedef struct trainer {
     uint64_t seed;
     int64_t steps_per_epoch;
     network net;
-    ops_tensor pixels, targets;      /* all training pictures, their classes one-hot */
-    ops_tensor distortions, rates;   /* DISTORTIONS x 64 x 64; a rate for each step */
-    ops_tensor order;                /* of the pictures in this epoch */
+    ops_tensor pixels, targets;               /* all training pictures, their classes one-hot */
+    ops_tensor distortions, rates;            /* DISTORTIONS x 64 x 64; a rate for each step */
+    ops_tensor order;                         /* of the pictures in this epoch */
     ops_tensor picked, input, jitter, target; /* of a batch */
     ops_tensor log_probability, loss;
     ops_expression *cross_entropy;
@@ -73,8 +73,8 @@ static hal_status upload_schedule(trainer *t)
     for (int64_t i = 0; i < steps; i++) {
         rates[i] = (float)(first_rate * 0.5 * (1 + cos(half_turn * (double)i / (double)steps)));
     }
-    hal_status status = ops_tensor_from_host(t->context, HAL_TYPE_F32, 3, distortions, values,
-                                             &t->distortions);
+    hal_status status =
+        ops_tensor_from_host(t->context, HAL_TYPE_F32, 3, distortions, values, &t->distortions);
     if (status == HAL_OK) {
         status = ops_tensor_from_host(t->context, HAL_TYPE_F32, 1, &steps, rates, &t->rates);
     }
@@ -159,7 +159,7 @@ static hal_status read_loss(trainer *t, double *loss)
     TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
     options.prologue_inputs = &target;
     TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &options, &t->loss));
-    TRY(ops_tensor_read(t->context, &t->loss, &sum, sizeof(sum)));
+    TRY(ops_tensor_read(t->context, &t->loss, sizeof(sum), &sum));
     *loss = -(double)sum / BATCH;
     return HAL_OK;
 }
@@ -174,13 +174,12 @@ static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first
     return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), NULL, &guesses);
 }
 
-static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses,
-                           double *accuracy)
+static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses, double *accuracy)
 {
     const int64_t shape[2] = {test->count, DIGITS_PIXELS};
     ops_tensor pixels = {0}, classes = {0};
-    hal_status status = ops_tensor_from_host(t->context, HAL_TYPE_F32, 2, shape, test->pixels,
-                                             &pixels);
+    hal_status status =
+        ops_tensor_from_host(t->context, HAL_TYPE_F32, 2, shape, test->pixels, &pixels);
     if (status == HAL_OK) {
         status = ops_tensor_create(t->context, HAL_TYPE_I32, 1, shape, &classes);
     }
@@ -190,8 +189,8 @@ static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses
         status = test_batch(t, &pixels, start, &classes);
     }
     if (status == HAL_OK) {
-        status = ops_tensor_read(t->context, &classes, guesses,
-                                 (uint64_t)test->count * sizeof(int32_t));
+        status =
+            ops_tensor_read(t->context, &classes, (uint64_t)test->count * sizeof(int32_t), guesses);
     }
     ops_tensor_release(&pixels);
     ops_tensor_release(&classes);
@@ -217,8 +216,7 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         TRY(train_epoch(t, epoch));
         TRY(read_loss(t, &loss));
-        report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch,
-                        loss);
+        report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch, loss);
     }
     TRY(hal_queue_wait(ops_context_get_queue(t->context), HAL_WAIT_FOREVER));
     outcome->seconds = now() - start;
@@ -229,8 +227,8 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
 
 static void destroy(trainer *t)
 {
-    ops_tensor *const tensors[] = {&t->pixels, &t->targets, &t->distortions, &t->rates,
-                                   &t->order,  &t->picked,  &t->input,       &t->jitter,
+    ops_tensor *const tensors[] = {&t->pixels, &t->targets,         &t->distortions, &t->rates,
+                                   &t->order,  &t->picked,          &t->input,       &t->jitter,
                                    &t->target, &t->log_probability, &t->loss};
     for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++) {
         ops_tensor_release(tensors[i]);

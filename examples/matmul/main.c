@@ -17,7 +17,7 @@ int main(void)
                  ops_tensor_from_host(context, HAL_TYPE_F32, 2, shape_b, numbers_b, &b) ||
                  ops_tensor_create(context, HAL_TYPE_F32, 2, shape_c, &c) ||
                  ops_gemm(context, NULL, &a, &b, &c) ||
-                 ops_tensor_read(context, &c, numbers_c, sizeof numbers_c);
+                 ops_tensor_read(context, &c, sizeof numbers_c, numbers_c);
     if (failed) {
         fprintf(stderr, "%s\n", hal_status_message());
     } else {

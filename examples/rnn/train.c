@@ -102,7 +102,7 @@ static hal_status train_step(trainer *t, ops_array *next[STATES])
 static hal_status mean_loss(trainer *t, double *loss)
 {
     float sum = 0;
-    TRY(ops_array_read(t->net.state[STATE_LOSS], &sum, sizeof(sum)));
+    TRY(ops_array_read(t->net.state[STATE_LOSS], sizeof(sum), &sum));
     *loss = (double)sum / (double)t->settings->every;
     return model_clear_loss(&t->net);
 }
@@ -161,7 +161,7 @@ static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, 
     hal_status status = model_guess(&t->net, *hidden, number, &next, &guess);
     if (status == HAL_OK) {
         status =
-            ops_array_read(guess, probabilities, (uint64_t)t->text->letter_count * sizeof(float));
+            ops_array_read(guess, (uint64_t)t->text->letter_count * sizeof(float), probabilities);
     }
     if (status == HAL_OK) {
         *letter = draw(probabilities, t->text->letter_count, state);

@@ -40,7 +40,7 @@ static void run_read(void *user, int calls)
     lone *l = user;
     for (int i = 0; i < calls && !l->bench->failed; i++) {
         ops_array *y = ops_neg(l->x);
-        bench_ok(l->bench, ops_array_read(y, l->numbers, (uint64_t)l->elements * sizeof(float)),
+        bench_ok(l->bench, ops_array_read(y, (uint64_t)l->elements * sizeof(float), l->numbers),
                  "ops_array_read");
         ops_array_release(y);
     }

@@ -100,7 +100,7 @@ static bool check_prefix(chain *c, int operations)
     ops_array *last = record(c, operations);
     const bool well =
         !c->bench->failed &&
-        bench_ok(c->bench, ops_array_read(last, values, sizeof values), "ops_array_read");
+        bench_ok(c->bench, ops_array_read(last, sizeof values, values), "ops_array_read");
     ops_array_release(last);
     snprintf(what, sizeof what, "%d operations on %s, %s", operations,
              hal_device_get_plugin_name(c->place.device), c->fusion ? "fused" : "unfused");
@@ -127,7 +127,7 @@ static bool check_held(chain *c)
     for (int i = 0; i < HELD; i++) {
         well =
             well &&
-            bench_ok(c->bench, ops_array_read(held[i], values, sizeof values), "ops_array_read") &&
+            bench_ok(c->bench, ops_array_read(held[i], sizeof values, values), "ops_array_read") &&
             estimate_check(c->bench, "an array that was held", values, reference->held[i],
                            SEQUENTIAL_ELEMENTS);
         ops_array_release(held[i]);

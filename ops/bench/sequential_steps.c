@@ -189,7 +189,7 @@ static bool check_states(recurrence *r, step_numbers *n)
     }
     for (int i = 0; i < CHECKED; i++) {
         well = well &&
-               bench_ok(r->bench, ops_array_read(states[i], n->states[i], bytes), "ops_array_read");
+               bench_ok(r->bench, ops_array_read(states[i], bytes, n->states[i]), "ops_array_read");
         for (int64_t row = 0; row < n->batch && well; row += stride) {
             well = check_row(r, n, i, row);
         }
@@ -232,7 +232,7 @@ static bool check_way(recurrence *r, const step_numbers *n)
             return false;
         }
     }
-    if (!bench_ok(r->bench, ops_array_read(r->state, n->other, bytes), "ops_array_read")) {
+    if (!bench_ok(r->bench, ops_array_read(r->state, bytes, n->other), "ops_array_read")) {
         return false;
     }
     const float *expected = n->states[CHECKED - 1];

@@ -178,7 +178,7 @@ static bool check(tree_place *p, const tree *t, int at)
     char what[64];
     ops_array *result = build(p, t);
     const bool well =
-        bench_ok(p->bench, ops_array_read(result, values, sizeof values), "ops_array_read");
+        bench_ok(p->bench, ops_array_read(result, sizeof values, values), "ops_array_read");
     ops_array_release(result);
     for (int e = 0; e < SEQUENTIAL_ELEMENTS; e++) {
         work_out(t, e, nodes);

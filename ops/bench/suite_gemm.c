@@ -140,8 +140,8 @@ static bool run_first(product *p)
     run_device(p, 1);
     return !p->bench->failed &&
            bench_ok(p->bench,
-                    ops_tensor_read(p->bench->ops, &p->on_device[2], p->c,
-                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type)),
+                    ops_tensor_read(p->bench->ops, &p->on_device[2],
+                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type), p->c),
                     "reading C") &&
            check(p, "the device");
 }
@@ -155,10 +155,10 @@ static void run_peer(void *user, int calls)
     for (int i = 0; i < calls; i++) {
         if (p->type == HAL_TYPE_F64) {
             run->host.dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
-                             p->c, n);
+                            p->c, n);
         } else {
             run->host.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
-                             p->c, n);
+                            p->c, n);
         }
     }
 }

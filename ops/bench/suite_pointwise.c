@@ -137,10 +137,11 @@ static bool check(bench_state *bench, const formula *f, pointwise *made, void *c
 {
     const hal_type type = made->output.type;
     void *results = malloc((size_t)count * hal_type_size(type));
-    bool well = results != NULL && bench_ok(bench,
-                                            ops_tensor_read(bench->ops, &made->output, results,
-                                                            (uint64_t)count * hal_type_size(type)),
-                                            "a result");
+    bool well =
+        results != NULL && bench_ok(bench,
+                                    ops_tensor_read(bench->ops, &made->output,
+                                                    (uint64_t)count * hal_type_size(type), results),
+                                    "a result");
     const double tolerance = type == HAL_TYPE_F64 ? 1e-14 : type == HAL_TYPE_F32 ? 1e-6 : 1e-2;
     for (int64_t s = 0; s < CHECKS && well; s++) {
         const size_t at = (size_t)(s == 0 ? count - 1 : s * (count / CHECKS));

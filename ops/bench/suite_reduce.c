@@ -69,7 +69,7 @@ static bool check(reduction *r, const float *x, const int64_t shape[2])
     const int64_t count = ops_tensor_get_element_count(&r->y), lines = shape[1 - r->axis];
     void *y = malloc((size_t)count * 4);
     bool well = y != NULL &&
-                bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, y, (uint64_t)count * 4),
+                bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, (uint64_t)count * 4, y),
                          "a result");
     for (int64_t s = 0; s < 5 && well; s++) {
         const int64_t line = (lines - 1) * s / 4;

@@ -21,9 +21,9 @@ enum {
     CHAIN,        /* a fused chain, from its recording to its result */
     TIMES
 };
-static const char *const names[TIMES] = {
-    "device opened", "kernel of a product made", "first product, since the device is open",
-    "second product", "first fused chain"};
+static const char *const names[TIMES] = {"device opened", "kernel of a product made",
+                                         "first product, since the device is open",
+                                         "second product", "first fused chain"};
 
 typedef struct first_work {
     bench_state bench;
@@ -37,9 +37,9 @@ enum { SIZE = 256 };
 /* Every cache that a driver of ours is known to keep. */
 static void use_folder(const char *folder, const char *hal_cache)
 {
-    static const char *const variables[] = {
-        "HAL_CACHE_DIR",   "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR",
-        "CUDA_CACHE_PATH", "XDG_CACHE_HOME", "__GL_SHADER_DISK_CACHE_PATH"};
+    static const char *const variables[] = {"HAL_CACHE_DIR",         "POCL_CACHE_DIR",
+                                            "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH",
+                                            "XDG_CACHE_HOME",        "__GL_SHADER_DISK_CACHE_PATH"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         setenv(variables[i], folder, 1);
     }
@@ -142,10 +142,10 @@ static bool product(first_work *w, double *made)
         for (size_t n = 0; n < count; n++) {
             w->numbers[n] = (float)(i + 1);
         }
-        if (!bench_ok(bench,
-                      ops_tensor_from_host(bench->ops, HAL_TYPE_F32, 2, shape, w->numbers,
-                                           inputs[i]),
-                      "a matrix")) {
+        if (!bench_ok(
+                bench,
+                ops_tensor_from_host(bench->ops, HAL_TYPE_F32, 2, shape, w->numbers, inputs[i]),
+                "a matrix")) {
             return false;
         }
     }
@@ -158,7 +158,7 @@ static bool product(first_work *w, double *made)
         return false;
     }
     *made = measure_now() - start;
-    if (!bench_ok(bench, ops_tensor_read(bench->ops, &w->c, w->numbers, sizeof(float) * count),
+    if (!bench_ok(bench, ops_tensor_read(bench->ops, &w->c, sizeof(float) * count, w->numbers),
                   "a result")) {
         return false;
     }
@@ -194,7 +194,7 @@ static bool fused_chain(first_work *w)
     if (!bench_ok(bench, ops_pointwise(bench->ops, w->chain, inputs, 2, &w->y, 1),
                   "ops_pointwise") ||
         !bench_ok(bench,
-                  ops_tensor_read(bench->ops, &w->y, w->numbers, sizeof(float) * SIZE * SIZE),
+                  ops_tensor_read(bench->ops, &w->y, sizeof(float) * SIZE * SIZE, w->numbers),
                   "a result")) {
         return false;
     }
@@ -222,7 +222,7 @@ static bool work(first_work *w, double *times)
     start = measure_now();
     if (!bench_ok(bench, ops_gemm(bench->ops, NULL, &w->a, &w->b, &w->c), "ops_gemm") ||
         !bench_ok(bench,
-                  ops_tensor_read(bench->ops, &w->c, w->numbers, sizeof(float) * SIZE * SIZE),
+                  ops_tensor_read(bench->ops, &w->c, sizeof(float) * SIZE * SIZE, w->numbers),
                   "a result")) {
         return false;
     }

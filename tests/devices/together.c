@@ -85,7 +85,7 @@ static void move_in_rings(place *places)
             transfer(&places[i], &places[(i + 1) % PLACES], round % 2 == 0);
         }
     }
-    CHECK(ops_tensor_read(places[0].ops, &places[0].vector, numbers, sizeof numbers));
+    CHECK(ops_tensor_read(places[0].ops, &places[0].vector, sizeof numbers, numbers));
     for (int i = 0; i < COUNT; i++) {
         if (numbers[i] != (float)(i % 4099) + grown) {
             fprintf(stderr, "element %d is %g instead of %g\n", i, (double)numbers[i],
@@ -114,7 +114,7 @@ static void *multiply(void *user)
     for (int turn = 0; turn < 10; turn++) {
         CHECK(ops_gemm(p->ops, NULL, &a, &a, &c));
     }
-    CHECK(ops_tensor_read(p->ops, &c, result, sizeof *result * SIDE * SIDE));
+    CHECK(ops_tensor_read(p->ops, &c, sizeof *result * SIDE * SIDE, result));
     for (int i = 0; i < SIDE * SIDE; i++) {
         float sum = 0.0f;
         for (int k = 0; k < SIDE; k++) {
@@ -159,7 +159,7 @@ static void same_bits(place *places)
         }
         CHECK(ops_tensor_write(places[i].ops, &places[i].vector, numbers[i], sizeof numbers[i]));
         CHECK(ops_unary(places[i].ops, OPS_TANH, &places[i].vector, &places[i].vector));
-        CHECK(ops_tensor_read(places[i].ops, &places[i].vector, numbers[i], sizeof numbers[i]));
+        CHECK(ops_tensor_read(places[i].ops, &places[i].vector, sizeof numbers[i], numbers[i]));
         const bool exact = (hal_device_get_info(places[i].device)->exactness & all) == all;
         for (int n = 0; n < COUNT; n++) {
             const float difference = fabsf(numbers[i][n] - numbers[0][n]);

@@ -94,7 +94,7 @@ static void read_one(machine *m)
     }
     const uint64_t bytes =
         (uint64_t)ops_array_get_element_count(x) * hal_type_size(ops_array_get_type(x));
-    const hal_status status = ops_array_read(x, elements, bytes);
+    const hal_status status = ops_array_read(x, bytes, elements);
     if (status) {
         must(hal_status_message()[0] != 0);
         /* Only what was made for a graph cannot be read, or while one is recorded. */

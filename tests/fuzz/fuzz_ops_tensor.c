@@ -13,12 +13,12 @@
 #include "mock.h"
 
 enum {
-    POOL = 6,             /* buffers */
+    POOL = 6, /* buffers */
     BUFFER_BYTES = 2048,
     MOST_ELEMENTS = 4096, /* of what a call may walk: strides of 0 make many of few */
     MOST_CALLS = 24,
-    MOST_TENSORS = 20,    /* of a list */
-    INPUTS = 200,         /* that share a context and its kernels */
+    MOST_TENSORS = 20, /* of a list */
+    INPUTS = 200,      /* that share a context and its kernels */
     EXPRESSIONS = 5
 };
 
@@ -183,19 +183,20 @@ static void keep_in_bounds(ops_tensor *made)
  * to go together to get far, so they come out of few. */
 static ops_tensor next_tensor(machine *m)
 {
-    static const int64_t shapes[][3] = {{1, 4, 4}, {2, 3, 4}, {1, 1, 5}, {3, 4, 4}, {2, 4, 3},
-                                        {1, 2, 0}, {1, 1, 1}, {1, 33, 5}};
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F32, HAL_TYPE_I32, HAL_TYPE_F16,
-                                     HAL_TYPE_F64, HAL_TYPE_BOOL, HAL_TYPE_U8, HAL_TYPE_I64};
+    static const int64_t shapes[][3] = {{1, 4, 4}, {2, 3, 4}, {1, 1, 5}, {3, 4, 4},
+                                        {2, 4, 3}, {1, 2, 0}, {1, 1, 1}, {1, 33, 5}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F32,  HAL_TYPE_I32, HAL_TYPE_F16,
+                                     HAL_TYPE_F64, HAL_TYPE_BOOL, HAL_TYPE_U8,  HAL_TYPE_I64};
     const uint32_t how = next(m), what = next(m);
     ops_tensor made = {0};
     if (how % 8 == 7) {
         return m->last;
     }
-    made.buffer = what % 64 == 63 ? NULL : buffers[what % 64 == 62 ? POOL - 1
-                                                     : what % 32 == 31 ? 1
-                                                                       : what % 4 ? 2 + what % 3
-                                                                                  : 0];
+    made.buffer = what % 64 == 63 ? NULL
+                                  : buffers[what % 64 == 62   ? POOL - 1
+                                            : what % 32 == 31 ? 1
+                                            : what % 4        ? 2 + what % 3
+                                                              : 0];
     made.type = types[what / 4 % 8];
     if (how % 8 < 5) {
         made.rank = how / 8 % 4;
@@ -277,7 +278,7 @@ static hal_status call_tensor(machine *m, uint32_t what)
     }
     (void)ops_tensor_is_contiguous(x);
     return what == 2 ? ops_tensor_write(at, x, memory, bytes)
-                     : ops_tensor_read(at, x, memory, bytes);
+                     : ops_tensor_read(at, x, bytes, memory);
 }
 
 static hal_status call_view(machine *m, uint32_t what)
@@ -316,9 +317,7 @@ static double next_number(machine *m)
 {
     static const double numbers[] = {0, 1, -1, 0.5, 1e300, -1e300, 3e9, 1e-320};
     const uint32_t byte = next(m);
-    return byte == 255   ? (double)NAN
-           : byte == 254 ? (double)INFINITY
-                         : numbers[byte % 8];
+    return byte == 255 ? (double)NAN : byte == 254 ? (double)INFINITY : numbers[byte % 8];
 }
 
 static const ops_expression *expression(machine *m)
@@ -345,8 +344,7 @@ static hal_status call_pointwise(machine *m, uint32_t what)
     ops_tensor p, q, r, s;
     switch (what) {
     case 10: {
-        const ops_unary_function function =
-            (ops_unary_function)(next(m) % (OPS_UNARY_COUNT + 2));
+        const ops_unary_function function = (ops_unary_function)(next(m) % (OPS_UNARY_COUNT + 2));
         const ops_tensor *x = tensor(m, &p), *y = tensor(m, &q);
         return ops_unary(context(m), function, x, y);
     }

@@ -89,8 +89,7 @@ static void next_text(source *from, char text[TEXT_BYTES])
 /* A table whose memory ends where it says that it ends; its entries are there or not. */
 static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
 {
-    static const uint32_t versions[] = {HAL_PLUGIN_ABI,          HAL_PLUGIN_ABI + 1,
-                                        0,                       UINT32_MAX,
+    static const uint32_t versions[] = {HAL_PLUGIN_ABI,           HAL_PLUGIN_ABI + 1, 0, UINT32_MAX,
                                         HAL_PLUGIN_ABI + 0x10000, HAL_PLUGIN_ABI - 1};
     const uint32_t choice = next(from);
     uint32_t bytes = choice % 4 ? (uint32_t)sizeof(hal_plugin) : next(from) % 512;
@@ -249,7 +248,7 @@ static void compute(hal_queue *queue, uint32_t what)
                                                           (ops_random_key){1, 2}, 0, 1);
     const uint64_t bytes =
         (uint64_t)ops_array_get_element_count(made) * hal_type_size(ops_array_get_type(made));
-    if (!made || ops_array_read(made, read, bytes) != HAL_OK) {
+    if (!made || ops_array_read(made, bytes, read) != HAL_OK) {
         must(hal_status_message()[0] != 0);
     }
     ops_scope_end(context);

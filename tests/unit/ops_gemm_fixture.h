@@ -164,7 +164,8 @@ static inline ops_expression *make_epilogue(void)
     return e;
 }
 
-/* A product to try; zero means F32, one batch, PLAIN and an alpha of one (-0.0 is an alpha of 0). */
+/* A product to try; zero means F32, one batch, PLAIN and an alpha of one (-0.0 is an alpha of
+ * 0). */
 typedef struct problem {
     hal_type type, type_c;
     int64_t batch, m, n, k;

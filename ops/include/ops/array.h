@@ -9,7 +9,7 @@
  *     ops_array *h = ops_tanh(ops_add(ops_matmul(x, w), b));
  *     ops_array_keep(h);                       // the caller's from now on
  *     ops_scope_end(context);                  // releases the product and the sum
- *     ops_array_read(h, numbers, sizeof numbers);
+ *     ops_array_read(h, sizeof numbers, numbers);
  *     ops_array_release(h);
  *
  * Ownership: each call that makes an array returns one reference. It belongs to the innermost open
@@ -85,12 +85,12 @@ HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
  * size of the host's memory and must be that of the elements. A small array that this call computes
  * is written to memory that the host reads; another use of it costs one copy (docs/batching.md).
  * Threads: the queue's. Errors: INVALID_ARGUMENT, as ops_array_evaluate, DEVICE_LOST. */
-HAL_API hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes);
+HAL_API hal_status ops_array_read(ops_array *array, uint64_t bytes, HAL_OUT void *elements);
 
 /* Computes an array and describes its memory, for functions that take tensors.
  * Ownership: the tensor is a view without a reference; keep the array while it is used, and do not
  * write to it. Threads: the queue's. Errors: as ops_array_evaluate. */
-HAL_API hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor);
+HAL_API hal_status ops_array_get_tensor(ops_array *array, HAL_OUT ops_tensor *tensor);
 
 /* ---- Making arrays ---- */
 
@@ -206,21 +206,21 @@ HAL_API void ops_context_set_fusion(ops_context *context, int fusion);
 
 /* Counters of a context's arrays since it was created. */
 typedef struct ops_array_statistics {
-    uint32_t size;       /* sizeof(ops_array_statistics), set by the caller */
+    uint32_t size; /* sizeof(ops_array_statistics), set by the caller */
     uint32_t reserved;
-    uint64_t recorded;   /* operations that were called, without views and constants */
-    uint64_t evaluated;  /* operations in recorded kernels; computed twice, one counts twice */
-    uint64_t dropped;    /* operations that were never computed, because nothing could read them */
-    uint64_t kernels;    /* kernels that were recorded for them */
-    uint64_t compiled;   /* of these, how many were planned anew instead of replayed */
-    uint64_t arrays;     /* arrays that exist now */
-    uint64_t deferred;   /* of these, how many are not computed yet */
+    uint64_t recorded;  /* operations that were called, without views and constants */
+    uint64_t evaluated; /* operations in recorded kernels; computed twice, one counts twice */
+    uint64_t dropped;   /* operations that were never computed, because nothing could read them */
+    uint64_t kernels;   /* kernels that were recorded for them */
+    uint64_t compiled;  /* of these, how many were planned anew instead of replayed */
+    uint64_t arrays;    /* arrays that exist now */
+    uint64_t deferred;  /* of these, how many are not computed yet */
 } ops_array_statistics;
 
 /* Writes the counters of the context's arrays to *statistics, as many as its `size` has room for.
  * Threads: the queue's. Errors: INVALID_ARGUMENT for null and for a size that was not set. */
 HAL_API hal_status ops_context_get_statistics(const ops_context *context,
-                                              ops_array_statistics *statistics);
+                                              HAL_OUT ops_array_statistics *statistics);
 
 /* ---- Short names of common operations; contracts as ops_array_unary ---- */
 

@@ -41,7 +41,7 @@ HAL_API hal_status ops_graph_begin(ops_context *context);
  * errors of the evaluation. The recording is dropped then. */
 HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
                                  uint32_t input_count, ops_array *const *outputs,
-                                 uint32_t output_count, ops_graph **graph);
+                                 uint32_t output_count, HAL_OUT ops_graph **graph);
 
 /* Launches the graph with `inputs` in place of the recorded ones (null: the recorded one), of the
  * same types and shapes, and makes its outputs anew. An input that does not start its buffer or is
@@ -49,7 +49,7 @@ HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
  * Ownership: outputs are arrays of the innermost scope or of the caller. Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, errors of dispatches. */
 HAL_API hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs,
-                                    uint32_t input_count, ops_array **outputs,
+                                    uint32_t input_count, HAL_OUT ops_array **outputs,
                                     uint32_t output_count);
 
 /* Destroys a graph; launches in flight complete. Null is allowed.

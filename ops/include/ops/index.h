@@ -1,5 +1,5 @@
-/* Moving elements by index: gather, concatenate, copy, and tensors made of indices. What is written
- * overlaps nothing that is read. */
+/* Moving elements by index: gather, concatenate, copy, and tensors made of indices. Outputs must
+ * not overlap inputs. */
 #ifndef OPS_INDEX_H
 #define OPS_INDEX_H
 
@@ -9,31 +9,32 @@
 extern "C" {
 #endif
 
-/* y = x with the elements along `axis` picked by `indices` (rank 1, I32 or I64): y has x's type,
- * and its shape with the indices' length at the axis. An index out of range gives 0.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
+/* y = the elements of x along `axis` at `indices` (rank 1, I32 or I64): y has x's type, and x's
+ * shape with the indices' length at the axis. An index out of range gives 0.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
 HAL_API hal_status ops_gather(ops_context *context, int32_t axis, const ops_tensor *x,
-                              const ops_tensor *indices, const ops_tensor *y);
+                              const ops_tensor *indices, HAL_OUT const ops_tensor *y);
 
-/* y = the tensors of `parts` one after the other along `axis`; one type, other axes alike.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
+/* y = the tensors of `parts` one after the other along `axis`; one type, equal other axes.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
 HAL_API hal_status ops_concatenate(ops_context *context, int32_t axis, const ops_tensor *parts,
-                                   uint32_t part_count, const ops_tensor *y);
+                                   uint32_t part_count, HAL_OUT const ops_tensor *y);
 
 /* y[i] = start + i * step for a tensor of rank 1 of any type but BOOL; of integers, start and step
  * are whole numbers.
- * Threads: the queue's. Errors: INVALID_ARGUMENT, what dispatches meet. */
-HAL_API hal_status ops_iota(ops_context *context, double start, double step, const ops_tensor *y);
+ * Threads: the queue's. Errors: INVALID_ARGUMENT, those of dispatches. */
+HAL_API hal_status ops_iota(ops_context *context, double start, double step,
+                            HAL_OUT const ops_tensor *y);
 
 /* y[i][j] = 1 where j = indices[i], else 0; the indices are I32 or I64 of any shape, y is of any
  * type and has that shape and one axis more at the end. An index out of range gives a row of zeros.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
 HAL_API hal_status ops_one_hot(ops_context *context, const ops_tensor *indices,
-                               const ops_tensor *y);
+                               HAL_OUT const ops_tensor *y);
 
 /* y = x, element by element, of the same shape and type, any strides.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, what dispatches meet. */
-HAL_API hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y);
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
+HAL_API hal_status ops_copy(ops_context *context, const ops_tensor *x, HAL_OUT const ops_tensor *y);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* Pointwise expressions: one kernel for any formula over broadcast, strided tensors.
  *
- * An expression is a fragment of IR, made with hal_ir_builder_create_fragment: inputs are what the
- * tensors' elements are as values (narrow floats as F32, I8 as I32, ...), outputs are stored with
- * rounding to the output tensor's type. The same object is a kernel of its own (ops_pointwise),
- * the prologue or epilogue of a reduction, and the epilogue of a matrix product. Its results have
- * the same bits in all of these, except that the sign of a NaN may differ.
+ * An expression is a fragment of IR, built with hal_ir_builder_create_fragment: inputs have the
+ * value types of the tensors (narrow floats as F32, I8 as I32, ...), outputs are rounded to the
+ * output tensor's type. The same object is a kernel (ops_pointwise), the prologue or epilogue of a
+ * reduction, and the epilogue of a matrix product. Its results have the same bits in all of these,
+ * except that the sign of a NaN may differ.
  *
  *     hal_ir_builder *b;                       // relu(x * y + x), then sigmoid
  *     hal_ir_builder_create_fragment("chain", &b);
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What one expression may have at most. */
+/* Limits of an expression. */
 #define OPS_MAX_INPUTS 16u
 #define OPS_MAX_OUTPUTS 8u
 
@@ -107,7 +107,7 @@ HAL_API hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function
 HAL_API hal_ir_value ops_binary_value(hal_ir_builder *builder, ops_binary_function function,
                                       hal_ir_value x, hal_ir_value y);
 
-/* The name of a function, such as "sigmoid"; null for a number that is none.
+/* The name of a function, such as "sigmoid"; null for an invalid number.
  * Ownership: a constant string. Threads: any. Errors: none. */
 HAL_API const char *ops_unary_name(ops_unary_function function);
 HAL_API const char *ops_binary_name(ops_binary_function function);
@@ -116,7 +116,8 @@ HAL_API const char *ops_binary_name(ops_binary_function function);
  * Ownership: the caller's, until ops_expression_destroy. Threads: the builder's.
  * Errors: the builder's; UNSUPPORTED above OPS_MAX_INPUTS or OPS_MAX_OUTPUTS; INVALID_ARGUMENT for
  * a builder of a kernel; OUT_OF_MEMORY. */
-HAL_API hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expression);
+HAL_API hal_status ops_expression_create(hal_ir_builder *builder,
+                                         HAL_OUT ops_expression **expression);
 
 /* Frees an expression; null is allowed. Recorded work is not touched.
  * Threads: any, when no other thread uses it. Errors: none. */
@@ -128,30 +129,31 @@ HAL_API const hal_ir_kernel *ops_expression_get_fragment(const ops_expression *e
 
 /* outputs = expression(inputs), element by element. The outputs have one shape, to which every
  * input is broadcast. An output may be the same view as an input; other overlaps are refused.
- * Slices of one tensor, side by side, do not overlap.
+ * Disjoint slices of one tensor do not overlap.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT for counts, types and shapes that do not fit, with the shapes;
- * UNSUPPORTED for types that the device lacks; what kernels and dispatches meet. */
+ * UNSUPPORTED for types that the device lacks; those of kernels and dispatches. */
 HAL_API hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
                                  const ops_tensor *inputs, uint32_t input_count,
-                                 const ops_tensor *outputs, uint32_t output_count);
+                                 HAL_OUT const ops_tensor *outputs, uint32_t output_count);
 
 /* y = f(x) and z = f(x, y); operands of one value type, the result of that or of BOOL. A type that
  * differs from the result's in storage only (F16 and F32, say) is converted at the store.
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_unary(ops_context *context, ops_unary_function function, const ops_tensor *x,
-                             const ops_tensor *y);
+                             HAL_OUT const ops_tensor *y);
 HAL_API hal_status ops_binary(ops_context *context, ops_binary_function function,
-                              const ops_tensor *x, const ops_tensor *y, const ops_tensor *z);
+                              const ops_tensor *x, const ops_tensor *y,
+                              HAL_OUT const ops_tensor *z);
 
 /* ops_where: out = condition ? x : y. ops_cast: y = x in y's type (as CAST in ir.h), rounded
  * once. ops_fill: every element of y = value, rounded to y's type: to nearest even, integers
  * saturate, and NaN is 0 in them.
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,
-                             const ops_tensor *y, const ops_tensor *out);
-HAL_API hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor *y);
-HAL_API hal_status ops_fill(ops_context *context, double value, const ops_tensor *y);
+                             const ops_tensor *y, HAL_OUT const ops_tensor *out);
+HAL_API hal_status ops_cast(ops_context *context, const ops_tensor *x, HAL_OUT const ops_tensor *y);
+HAL_API hal_status ops_fill(ops_context *context, double value, HAL_OUT const ops_tensor *y);
 
 #ifdef __cplusplus
 }

@@ -16,12 +16,12 @@ typedef enum ops_reduction {
     OPS_REDUCE_MEAN,   /* floats */
     OPS_REDUCE_MAX,    /* NaN if any is NaN */
     OPS_REDUCE_MIN,    /* NaN if any is NaN */
-    OPS_REDUCE_ARGMAX, /* the first place of the greatest, NaN counts as greatest; I32 or I64 out */
+    OPS_REDUCE_ARGMAX, /* index of the first maximum; NaN counts as greatest; I32 or I64 */
     OPS_REDUCTION_COUNT
 } ops_reduction;
 
-/* Pointwise work around a reduction. Begin with OPS_REDUCE_OPTIONS_DEFAULT, which has none, and
- * change fields; a structure of zeros has none, too. */
+/* Pointwise work around a reduction. Start from OPS_REDUCE_OPTIONS_DEFAULT, which has none, and
+ * change fields; a zero-initialised structure has none, too. */
 typedef struct ops_reduce_options {
     uint32_t size;                  /* sizeof(ops_reduce_options) */
     const ops_expression *prologue; /* inputs: x and further inputs, all broadcast to x's shape */
@@ -38,27 +38,27 @@ typedef struct ops_reduce_options {
     }
 
 /* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
- * What is reduced, x or what the prologue makes of it, is not BOOL. Sums of narrow floats are
+ * The values that are reduced, x or the prologue's output, are not BOOL. Sums of narrow floats are
  * accumulated in F32, of small integers in I32 or U32; y's type may differ from the result's in
  * storage only (F16 and F32, I8 and I32). An axis has at most 2^31 - 1 elements; one of length 0
  * gives 0 for SUM and is refused for the others. `options` may be null.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, what kernels and
- * dispatches meet. */
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, those of kernels and
+ * dispatches. */
 HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,
                               const ops_tensor *x, const ops_reduce_options *options,
-                              const ops_tensor *y);
+                              HAL_OUT const ops_tensor *y);
 
 /* y = exp(x - max x) / sum of exp(x - max x) along `axis`, of floats, and its logarithm; both
  * without overflow. y has x's shape, a float type of the same arithmetic, and may be x.
  * Error bounds, with n the length of the axis, d = |x - max x|, the arithmetic type's unit roundoff
  * u and that of y's type v: |y' - y| <= ((n + 10 + d) u + v) y + f for softmax, with f the least
  * positive normal number of y's type, and (n + 8 + 2 d) u + v |y| for its logarithm.
- * Source: the usual two-pass form with the maximum subtracted. Threads: the queue's.
+ * Threads: the queue's.
  * Errors: as ops_reduce. */
 HAL_API hal_status ops_softmax(ops_context *context, int32_t axis, const ops_tensor *x,
-                               const ops_tensor *y);
+                               HAL_OUT const ops_tensor *y);
 HAL_API hal_status ops_log_softmax(ops_context *context, int32_t axis, const ops_tensor *x,
-                                   const ops_tensor *y);
+                                   HAL_OUT const ops_tensor *y);
 
 #ifdef __cplusplus
 }

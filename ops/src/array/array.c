@@ -140,7 +140,7 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
     return status ? ops_arrays_failed(owner, status) : HAL_OK;
 }
 
-hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
+hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
 {
     hal_status status = check_array("ops_array_read", array);
     if (!status && array->owner->is_recording) {
@@ -152,7 +152,7 @@ hal_status ops_array_read(ops_array *array, void *elements, uint64_t bytes)
         status = ops_execute_for_host(array);
     }
     if (!status) {
-        status = ops_tensor_read(array->owner->context, &array->view, elements, bytes);
+        status = ops_tensor_read(array->owner->context, &array->view, bytes, elements);
         if (status) {
             ops_arrays_failed(array->owner, status);
         }

@@ -179,8 +179,8 @@ hal_status ops_tensor_write(ops_context *context, const ops_tensor *tensor, cons
     return status || bytes == 0 ? status : write_packed(context, tensor, elements);
 }
 
-hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, void *elements,
-                           uint64_t bytes)
+hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, uint64_t bytes,
+                           void *elements)
 {
     const host_memory memory = {"ops_tensor_read", NULL, bytes};
     hal_status status = check_call(context, &memory, tensor, elements, 1);
@@ -209,8 +209,8 @@ hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tens
     return status;
 }
 
-hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor, void *elements,
-                                   const int64_t *strides, uint64_t bytes)
+hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor,
+                                   const int64_t *strides, uint64_t bytes, void *elements)
 {
     const host_memory memory = {"ops_tensor_read_strided", strides, bytes};
     hal_status status = check_call(context, &memory, tensor, elements, 1);

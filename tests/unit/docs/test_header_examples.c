@@ -63,7 +63,7 @@ static void a_graph_repeats_a_step(void **unused)
     ops_graph *graph = NULL;
     ops_array *state = some(first), *w = unit();
 #include "example_graph.h"
-    assert_ok(ops_array_read(state, numbers, sizeof numbers));
+    assert_ok(ops_array_read(state, sizeof numbers, numbers));
     for (int i = 0; i < 4; i++) {
         assert_true(fabs((double)numbers[i] - tanh(tanh(tanh((double)first[i])))) < 1e-6);
     }
@@ -84,7 +84,7 @@ static void an_expression_is_built(void **state)
     assert_int_equal(ops_tensor_from_host(context, HAL_TYPE_F32, 1, shape, second, &inputs[1]), 0);
     assert_ok(ops_tensor_create(context, HAL_TYPE_F32, 1, shape, &result));
     assert_ok(ops_pointwise(context, chain, inputs, 2, &result, 1));
-    assert_ok(ops_tensor_read(context, &result, numbers, sizeof numbers));
+    assert_ok(ops_tensor_read(context, &result, sizeof numbers, numbers));
     for (int i = 0; i < 4; i++) {
         const double relu = fmax((double)first[i] * (double)second[i] + (double)first[i], 0.0);
         assert_true(fabs((double)numbers[i] - 1.0 / (1.0 + exp(-relu))) < 1e-6);

@@ -73,7 +73,7 @@ static void use_once(void)
     works(ops_context_create(queue, &context));
     works(ops_scope_begin(context));
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
-    works(ops_array_read(ops_exp(x), numbers, sizeof numbers));
+    works(ops_array_read(ops_exp(x), sizeof numbers, numbers));
     assert_true(numbers[11] == 1);
     works(ops_scope_end(context));
     ops_context_destroy(context);
@@ -135,7 +135,7 @@ static void forked_children_are_told(void **state)
     if (child == 0) {
         int wrong = hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_ERROR_INVALID_STATE;
         wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
-        wrong |= (ops_array_read(ops_exp(x), numbers, sizeof numbers) == HAL_OK) << 2;
+        wrong |= (ops_array_read(ops_exp(x), sizeof numbers, numbers) == HAL_OK) << 2;
         wrong |= (strstr(hal_status_message(), "forked") == NULL) << 3;
         ops_array_release(x);
         ops_context_destroy(context);
@@ -152,7 +152,7 @@ static void forked_children_are_told(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    works(ops_array_read(ops_exp(x), numbers, sizeof numbers));
+    works(ops_array_read(ops_exp(x), sizeof numbers, numbers));
     ops_array_release(x);
     ops_context_destroy(context);
     hal_queue_destroy(queue);

@@ -102,11 +102,11 @@ static int run(place *p, values *got)
         make(p->context, arrays);
     }
     for (int i = 0; i < RESULTS; i++) {
-        hal_status status = ops_array_read(arrays[i], got->all[i], sizeof got->all[i]);
+        hal_status status = ops_array_read(arrays[i], sizeof got->all[i], got->all[i]);
         if (status) {
             has_said_why(status);
             failures++;
-            status = ops_array_read(arrays[i], got->all[i], sizeof got->all[i]);
+            status = ops_array_read(arrays[i], sizeof got->all[i], got->all[i]);
         }
         if (status) {
             fail_msg("result %d: %s", i, hal_status_message());
@@ -170,7 +170,7 @@ static void memory_ends(void **state)
     assert_int_equal(ops_array_evaluate(arrays, COUNT), HAL_OK);
     for (int i = 0; i < COUNT; i++) {
         ops_array *part = ops_array_slice(arrays[i], 0, 100, 4, 7);
-        assert_int_equal(ops_array_read(part, got, sizeof got), HAL_OK);
+        assert_int_equal(ops_array_read(part, sizeof got, got), HAL_OK);
         assert_true(got[3] == 2.0f * (float)i);
         release_all(part, arrays[i]);
     }
@@ -193,7 +193,7 @@ static void the_device_is_lost(void **state)
             atomic_store(&mock->fail_in[entries[e]], n);
             make(p.context, arrays);
             for (int i = 0; i < RESULTS; i++) {
-                hal_status status = ops_array_read(arrays[i], got, sizeof got);
+                hal_status status = ops_array_read(arrays[i], sizeof got, got);
                 if (status) {
                     has_said_why(status);
                 }
@@ -241,7 +241,7 @@ static int run_graph(place *p, float got[ROWS * COLUMNS])
         status = ops_graph_launch(graph, &x, 1, outputs, 1);
     }
     if (!status) {
-        status = ops_array_read(outputs[0], got, ROWS * COLUMNS * sizeof *got);
+        status = ops_array_read(outputs[0], ROWS * COLUMNS * sizeof *got, got);
     }
     if (status) {
         has_said_why(status);
@@ -337,7 +337,7 @@ static void few_bindings(void **state)
     for (int i = 0; i < LEAVES; i++) {
         rows = ops_add(rows, ops_array_slice(leaves[i], 1, 0, 1, 1));
     }
-    if (ops_array_read(sum, got, sizeof got) || ops_array_read(rows, data, 8)) {
+    if (ops_array_read(sum, sizeof got, got) || ops_array_read(rows, 8, data)) {
         fail_msg("%s", hal_status_message());
     }
     assert_memory_equal(got, want, sizeof want);
@@ -367,7 +367,7 @@ static void too_few_bindings(void **state)
         ops_array *y = ops_array_where(ops_gt(x, e), sum, ops_array_transpose(x, 0, 1));
         ops_array *const results[] = {e, sum, y, ops_reduce_sum(x, 1), ops_array_softmax(0, x)};
         for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-            if (!results[i] || ops_array_read(results[i], data, i == 3 ? 8 : 24) != HAL_OK) {
+            if (!results[i] || ops_array_read(results[i], i == 3 ? 8 : 24, data) != HAL_OK) {
                 assert_true(hal_status_message()[0] != 0);
             } else {
                 assert_true(bindings > 1 || i >= 3); /* hal itself refuses these */

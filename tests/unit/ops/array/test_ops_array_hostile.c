@@ -58,7 +58,7 @@ static void empty_shapes_do_not_overflow(void **state)
         }
         ops_array *y = ops_exp(x);
         assert_true(y == NULL || ops_array_get_element_count(y) == 0);
-        ok(y ? ops_array_read(y, NULL, 0) : HAL_OK);
+        ok(y ? ops_array_read(y, 0, NULL) : HAL_OK);
     }
     ops_tensor tensor;
     nothing(ops_tensor_create(test_context, HAL_TYPE_F32, 4, shapes[0], &tensor) ? NULL : (void *)1,
@@ -71,7 +71,7 @@ static void empty_shapes_do_not_overflow(void **state)
     assert_true(ops_array_evaluate(&zeros, 1) != HAL_OK); /* no machine has 4 TiB for it */
     assert_true(hal_status_message()[0] != 0);
     ops_array *none = made(ops_add(cube, made(ops_array_reshape(thin, 3, (int64_t[]){0, 1, FAR}))));
-    ok(ops_array_read(none, NULL, 0));
+    ok(ops_array_read(none, 0, NULL));
     ok(ops_scope_end(test_context));
 }
 
@@ -82,8 +82,8 @@ static void ranks_from_0_to_8(void **state)
     ops_array *number = made(ops_array_scalar(test_context, HAL_TYPE_F32, 3));
     ops_array *x = floats(8, eight, 1);
     float got[48], first[48];
-    ok(ops_array_read(x, first, sizeof first));
-    ok(ops_array_read(ops_mul(ops_array_transpose(x, 0, 7), number), got, sizeof got));
+    ok(ops_array_read(x, sizeof first, first));
+    ok(ops_array_read(ops_mul(ops_array_transpose(x, 0, 7), number), sizeof got, got));
     assert_true(got[1] == 3 * first[24]);
     nothing(ops_array_broadcast(x, 9, ones), "rank is above 8");
     nothing(ops_array_reshape(number, 9, ones), "does not go into");
@@ -91,7 +91,7 @@ static void ranks_from_0_to_8(void **state)
     nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, ones, got), "rank is above 8");
     nothing(ops_reduce_sum(number, 0), "expected an array with axes");
     nothing(ops_array_slice(number, 0, 0, 1, 1), "expected an array with axes");
-    ok(ops_array_read(ops_neg(ops_array_permute(number, NULL)), got, 4));
+    ok(ops_array_read(ops_neg(ops_array_permute(number, NULL)), 4, got));
     assert_true(got[0] == -3);
     ok(ops_scope_end(test_context));
 }
@@ -128,16 +128,16 @@ static void nodes_that_were_read_become_leaves(void **state)
     ops_array_release(sum);
     float got[LENGTH], want[LENGTH] = {0}, part[LENGTH], total = 0;
     for (int i = 0; i < NODES; i++) {
-        ok(ops_array_read(nodes[i], part, sizeof part));
+        ok(ops_array_read(nodes[i], sizeof part, part));
         for (int k = 0; k < LENGTH; k++) {
             want[k] += part[k];
         }
     }
     for (int i = 0; i < 2; i++) {
-        ok(ops_array_read(sums[i], got, sizeof got));
+        ok(ops_array_read(sums[i], sizeof got, got));
         assert_memory_equal(got, want, sizeof want);
     }
-    ok(ops_array_read(sums[2], got, sizeof *got));
+    ok(ops_array_read(sums[2], sizeof *got, got));
     for (int k = 0; k < LENGTH; k++) {
         total += want[k];
     }
@@ -164,7 +164,7 @@ static void fusion_is_turned_in_between(void **state)
                 ops_context_set_fusion(test_context, (i / 29) % 2);
             }
         }
-        ok(ops_array_read(y, got[turned], sizeof got[turned]));
+        ok(ops_array_read(y, sizeof got[turned], got[turned]));
         ok(ops_scope_end(test_context));
         ops_context_set_fusion(test_context, 1);
     }
@@ -178,12 +178,12 @@ static void the_count_of_gatherings_comes_round(void **state)
     float values[3][9], got[9];
     ok(ops_scope_begin(test_context));
     ops_array *x = floats(1, shape, 1), *y = floats(1, shape, 2), *z = floats(1, shape, 3);
-    ok(ops_array_read(x, values[0], sizeof got));
-    ok(ops_array_read(y, values[1], sizeof got));
-    ok(ops_array_read(z, values[2], sizeof got));
+    ok(ops_array_read(x, sizeof got, values[0]));
+    ok(ops_array_read(y, sizeof got, values[1]));
+    ok(ops_array_read(z, sizeof got, values[2]));
     x->group_epoch = y->group_epoch = z->group_epoch = 0; /* as those that no gathering has met */
     ops_arrays_of(test_context)->group_epoch = UINT32_MAX;
-    ok(ops_array_read(ops_sub(ops_mul(y, z), x), got, sizeof got));
+    ok(ops_array_read(ops_sub(ops_mul(y, z), x), sizeof got, got));
     for (int i = 0; i < 9; i++) {
         float product = values[1][i] * values[2][i];
         assert_true(got[i] == product - values[0][i]);
@@ -223,8 +223,8 @@ static void the_largest_kernels_are_told_apart(void **state)
         ops_context_set_fusion(test_context, fusion);
         for (int last = 0; last < 2; last++) {
             ok(ops_scope_begin(test_context));
-            ok(ops_array_read(large_reduction(before, after, last), got[fusion][last],
-                              sizeof got[0][0]));
+            ok(ops_array_read(large_reduction(before, after, last), sizeof got[0][0],
+                              got[fusion][last]));
             ok(ops_scope_end(test_context));
         }
     }
@@ -287,7 +287,7 @@ static void chains_of_any_length(void **state)
                 assert_true(statistics().arrays < before.arrays + 400);
             }
             float got[24];
-            ok(is_read ? ops_array_read(x, got, sizeof got) : HAL_OK);
+            ok(is_read ? ops_array_read(x, sizeof got, got) : HAL_OK);
             release_all(x, leaf);
         }
     }
@@ -307,7 +307,7 @@ static void long_chains_that_are_held(void **state)
             x = made(link(kind, x, leaf));
         }
         float got[24];
-        ok(kind % 2 ? ops_array_read(x, got, sizeof got) : HAL_OK);
+        ok(kind % 2 ? ops_array_read(x, sizeof got, got) : HAL_OK);
         ok(ops_scope_end(test_context));
     }
     assert_int_equal(statistics().arrays, before);
@@ -326,8 +326,8 @@ static void wide_programs(void **state)
         sum = made(ops_maximum(sum, users[i]));
     }
     ok(ops_array_evaluate(users, WIDTH));
-    ok(ops_array_read(sum, got, sizeof got));
-    ok(ops_array_read(users[WIDTH - 1], want, sizeof want));
+    ok(ops_array_read(sum, sizeof got, got));
+    ok(ops_array_read(users[WIDTH - 1], sizeof want, want));
     assert_memory_equal(got, want, sizeof want);
     ok(ops_scope_end(test_context));
     assert_int_equal(statistics().deferred, 0);
@@ -345,8 +345,8 @@ static void one_array_in_all_places(void **state)
     ok(ops_array_evaluate(same, 6));
     ok(ops_array_evaluate(same, 6));
     ok(ops_array_evaluate(same, 0));
-    ok(ops_array_read(y, got, sizeof got));
-    ok(ops_array_read(x, x_values, sizeof x_values));
+    ok(ops_array_read(y, sizeof got, got));
+    ok(ops_array_read(x, sizeof x_values, x_values));
     assert_memory_equal(got, x_values, sizeof got);
     ops_array_keep(y);
     ops_array_keep(y);
@@ -372,7 +372,7 @@ static void constants_are_no_inputs(void **state)
     } else {
         ops_array *half = made(ops_array_scalar(test_context, HAL_TYPE_F32, 0.5));
         ok(ops_graph_launch(graph, &half, 1, &y, 1));
-        ok(ops_array_read(y, &got, sizeof got));
+        ok(ops_array_read(y, sizeof got, &got));
         assert_true(got == 0.5f);
     }
     ops_graph_destroy(graph);
@@ -390,7 +390,7 @@ static void recordings_end_with_their_context(void **state)
     ops_context_destroy(other);
     ops_array *y = made(ops_array_full(test_context, HAL_TYPE_F32, 1, (int64_t[]){3}, 2));
     ops_array *z = made(ops_neg(y));
-    ok(ops_array_read(z, got, sizeof got)); /* the queue is not recording any more */
+    ok(ops_array_read(z, sizeof got, got)); /* the queue is not recording any more */
     release_all(y, z);
 }
 
@@ -418,10 +418,10 @@ static void scopes_across_recordings(void **state)
     ops_array *outputs[2];
     ok(ops_scope_begin(test_context));
     ok(ops_graph_launch(graph, &x, 1, outputs, 2));
-    ok(ops_array_read(outputs[0], got, sizeof got));
-    ok(ops_array_read(outputs[1], part, sizeof part));
+    ok(ops_array_read(outputs[0], sizeof got, got));
+    ok(ops_array_read(outputs[1], sizeof part, part));
     assert_memory_equal(part, got + 1, sizeof part);
-    ok(ops_array_read(x, in, sizeof in));
+    ok(ops_array_read(x, sizeof in, in));
     assert_true(fabsf(got[2] - expf(in[2])) < 1e-5f);
     ok(ops_scope_end(test_context));
     ops_graph_destroy(graph);
@@ -457,8 +457,8 @@ static void graphs_of_odd_inputs(void **state)
     refused(ops_graph_launch(NULL, NULL, 0, both, 2), HAL_ERROR_INVALID_ARGUMENT, "graph: exp");
     refused(ops_graph_launch(graph, &x, 1, NULL, 2), HAL_ERROR_INVALID_ARGUMENT, "outputs: exp");
     float got[2][5];
-    ok(ops_array_read(both[0], got[0], sizeof got[0]));
-    ok(ops_array_read(both[1], got[1], sizeof got[1]));
+    ok(ops_array_read(both[0], sizeof got[0], got[0]));
+    ok(ops_array_read(both[1], sizeof got[1], got[1]));
     assert_memory_equal(got[0], got[1], sizeof got[0]);
     ops_graph_destroy(graph);
     release_all(both[0], both[1], part, x);
@@ -471,13 +471,13 @@ static void graphs_of_fronts(void **state)
     ops_graph *graph = NULL;
     float values[9], got[3];
     ops_array *x = floats(1, shape, 1), *front = made(ops_array_slice(x, 0, 0, 3, 1)), *out;
-    ok(ops_array_read(x, values, sizeof values));
+    ok(ops_array_read(x, sizeof values, values));
     ok(ops_graph_begin(test_context));
     ops_array *y = made(ops_neg(x)), *part = made(ops_array_slice(y, 0, 0, 3, 1));
     ok(ops_graph_end(test_context, &x, 1, &part, 1, &graph));
     release_all(y, part);
     ok(ops_graph_launch(graph, &x, 1, &out, 1));
-    ok(ops_array_read(out, got, sizeof got));
+    ok(ops_array_read(out, sizeof got, got));
     for (int i = 0; i < 3; i++) {
         assert_true(got[i] == -values[i]);
     }

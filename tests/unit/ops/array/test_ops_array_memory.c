@@ -59,12 +59,12 @@ static void warm_loops_do_not_allocate(void **state)
         for (int i = 0; i < 3000; i++) {
             one_loop(&x);
         }
-        ok(ops_array_read(x, got, sizeof got));
+        ok(ops_array_read(x, sizeof got, got));
         uint64_t before = allocations;
         for (int i = 0; i < 3000; i++) {
             one_loop(&x);
         }
-        ok(ops_array_read(x, got, sizeof got));
+        ok(ops_array_read(x, sizeof got, got));
         assert_int_equal(allocations, before);
         ops_array_release(x);
     }

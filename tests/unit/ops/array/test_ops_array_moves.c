@@ -27,7 +27,7 @@ static void expect(ops_array *array, const float *want, uint32_t count)
 {
     float got[256];
     assert_true(count <= 256);
-    ok(ops_array_read(made(array), got, count * sizeof *got));
+    ok(ops_array_read(made(array), count * sizeof *got, got));
     for (uint32_t i = 0; i < count; i++) {
         if (got[i] != want[i]) {
             fail_msg("element %u is %g, wanted %g", i, (double)got[i], (double)want[i]);
@@ -142,7 +142,7 @@ static void one_hot_both(void)
     assert_int_equal(ops_array_get_element_count(ops_array_one_hot(HAL_TYPE_I8, 0, index)), 0);
     ops_array *flags = made(ops_array_one_hot(HAL_TYPE_BOOL, 3, indices((int32_t[]){1}, 1)));
     uint8_t bits[3];
-    ok(ops_array_read(flags, bits, sizeof bits));
+    ok(ops_array_read(flags, sizeof bits, bits));
     assert_true(!bits[0] && bits[1] && !bits[2]);
 }
 
@@ -157,8 +157,8 @@ static void iota_and_copy(void)
     ops_array *ramp = made(ops_array_iota(test_context, HAL_TYPE_F32, 5, 3, -0.5));
     expect(ramp, want, 5);
     int32_t whole[4];
-    ok(ops_array_read(made(ops_array_iota(test_context, HAL_TYPE_I32, 4, -1, 7)), whole,
-                      sizeof whole));
+    ok(ops_array_read(made(ops_array_iota(test_context, HAL_TYPE_I32, 4, -1, 7)), sizeof whole,
+                      whole));
     for (int i = 0; i < 4; i++) {
         assert_int_equal(whole[i], -1 + 7 * i);
     }
@@ -195,15 +195,15 @@ static void scalar_operands(void)
         want[i] = values[i] * values[i];
     }
     float got[COUNT];
-    ok(ops_array_read(made(ops_pow_scalar(x, 2)), got, sizeof got));
+    ok(ops_array_read(made(ops_pow_scalar(x, 2)), sizeof got, got));
     for (int i = 0; i < COUNT; i++) {
         assert_true(fabsf(got[i] - want[i]) <= 1e-5f * want[i]);
     }
     /* The scalar has the type of the array, so integers round it. */
     ops_array *whole = ops_add_scalar(made(ops_array_cast(HAL_TYPE_I32, x)), 2);
     int32_t first;
-    ok(ops_array_read(made(ops_array_slice(ops_array_slice(whole, 0, 0, 1, 1), 1, 0, 1, 1)), &first,
-                      4));
+    ok(ops_array_read(made(ops_array_slice(ops_array_slice(whole, 0, 0, 1, 1), 1, 0, 1, 1)), 4,
+                      &first));
     assert_int_equal(first, 2);
     nothing(ops_mul_scalar(NULL, 2), "");
     nothing(ops_array_scalar_binary(OPS_AND, 1, x), "and does not take f32");
@@ -217,7 +217,7 @@ static void scalars_need_no_release(void **state)
     ops_array *x = matrix(), *y = made(ops_mul_scalar(x, 3));
     ops_array_release(x);
     float got[COUNT];
-    ok(ops_array_read(y, got, sizeof got));
+    ok(ops_array_read(y, sizeof got, got));
     ops_array_release(y);
     assert_int_equal(statistics_of(test_context).arrays, before);
 }
@@ -282,7 +282,7 @@ static void several_axes(void)
     expect(ops_array_reduce_axes(OPS_REDUCE_MAX, NULL, 0, 1, x), &largest, 1);
     total /= 24;
     float mean;
-    ok(ops_array_read(made(ops_array_reduce_axes(OPS_REDUCE_MEAN, NULL, 0, 0, x)), &mean, 4));
+    ok(ops_array_read(made(ops_array_reduce_axes(OPS_REDUCE_MEAN, NULL, 0, 0, x)), 4, &mean));
     assert_true(fabsf(mean - total) < 1e-6f * total);
     expect(ops_array_reduce_axes(OPS_REDUCE_SUM, outer, 0, 0, x), data, 24);
     nothing(ops_array_reduce_axes(OPS_REDUCE_SUM, (int32_t[]){1, -2}, 2, 0, x), "axis 1 twice");
@@ -307,7 +307,7 @@ static void arrays_of_tensors(void **state)
     ops_tensor_release(&tensor);
     assert_int_equal(ops_array_get_length(x, 0), COLUMNS);
     ops_array *y = made(ops_neg(x));
-    ok(ops_array_read(y, got, sizeof got));
+    ok(ops_array_read(y, sizeof got, got));
     for (int i = 0; i < COUNT; i++) {
         assert_true(got[i] == -values[i % ROWS * COLUMNS + i / ROWS]);
     }
@@ -335,7 +335,7 @@ static void graphs_take_views(void **state)
                 made(ops_array_slice(part, 1, step > 0 ? 0 : COLUMNS - 1, COLUMNS, step));
             ok(ops_graph_launch(graph, &view, 1, &out, 1));
             release_all(view, part);
-            ok(ops_array_read(out, got, sizeof got));
+            ok(ops_array_read(out, sizeof got, got));
             for (int i = 0; i < COLUMNS; i++) {
                 assert_true(got[i] == -values[row * COLUMNS + (step > 0 ? i : COLUMNS - 1 - i)]);
             }
@@ -345,7 +345,7 @@ static void graphs_take_views(void **state)
     ops_array *same =
         made(ops_array_full(test_context, HAL_TYPE_F32, 2, (int64_t[]){1, COLUMNS}, 4));
     ok(ops_graph_launch(graph, &same, 1, &out, 1));
-    ok(ops_array_read(out, got, sizeof got));
+    ok(ops_array_read(out, sizeof got, got));
     assert_true(got[0] == -4 && got[COLUMNS - 1] == -4);
     release_all(same, out);
     ops_graph_destroy(graph);

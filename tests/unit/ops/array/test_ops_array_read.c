@@ -78,7 +78,7 @@ static void read_is(place *p, ops_array *y, float factor)
 {
     const int64_t elements = ops_array_get_element_count(y);
     memset(p->got, 0x7f, sizeof p->got);
-    if (ops_array_read(y, p->got, (uint64_t)elements * sizeof(float)) != HAL_OK) {
+    if (ops_array_read(y, (uint64_t)elements * sizeof(float), p->got) != HAL_OK) {
         fail_msg("%s", hal_status_message());
     }
     for (int64_t i = 0; i < elements; i++) {
@@ -246,7 +246,7 @@ static void failures_lose_nothing(void **state)
     y = ops_neg(z);
     hal_device_trim(p->device);
     atomic_store(&mock->fail_in[MOCK_ALLOCATE], 1);
-    assert_fails(ops_array_read(y, p->got, SMALL * sizeof(float)), HAL_ERROR_INTERNAL,
+    assert_fails(ops_array_read(y, SMALL * sizeof(float), p->got), HAL_ERROR_INTERNAL,
                  "told to fail");
     assert_int_equal(y->state, OPS_NODE_DEFERRED);
     read_is(p, y, 2);

@@ -85,7 +85,7 @@ static ops_array *layer(ops_array *a, ops_array *b)
 static void is_right(ops_array *y, int salt)
 {
     static float got[M * N];
-    ok(ops_array_read(y, got, sizeof got));
+    ok(ops_array_read(y, sizeof got, got));
     for (int i = 0; i < M * N; i++) {
         float sum = 1;
         for (int k = 0; k < K; k++) {

@@ -15,7 +15,7 @@ static void views(void **state)
     assert_true(ops_tensor_is_contiguous(&t));
     ok(ops_tensor_slice(&t, 1, 5, 3, -2, &v));
     assert_false(ops_tensor_is_contiguous(&v));
-    ok(ops_tensor_read(test_context, &v, got, 60 * 4));
+    ok(ops_tensor_read(test_context, &v, 60 * 4, got));
     for (int i = 0; i < 60; i++) {
         float want = numbers[i / 15 * 30 + (5 - 2 * (i / 5 % 3)) * 5 + i % 5];
         assert_true(got[i] == want);
@@ -23,12 +23,12 @@ static void views(void **state)
     const int32_t axes[3] = {2, 0, 1};
     ok(ops_tensor_permute(&t, axes, &v));
     assert_int_equal(v.shape[0], 5);
-    ok(ops_tensor_read(test_context, &v, got, sizeof got));
+    ok(ops_tensor_read(test_context, &v, sizeof got, got));
     for (int i = 0; i < 120; i++) {
         assert_true(got[i] == numbers[i / 6 % 4 * 30 + i % 6 * 5 + i / 24]);
     }
     ok(ops_tensor_transpose(&t, 0, 2, &v));
-    ok(ops_tensor_read(test_context, &v, got, sizeof got));
+    ok(ops_tensor_read(test_context, &v, sizeof got, got));
     for (int i = 0; i < 120; i++) {
         assert_true(got[i] == numbers[i % 4 * 30 + i / 4 % 6 * 5 + i / 24]);
     }
@@ -38,7 +38,7 @@ static void views(void **state)
     ok(ops_tensor_slice(&t, 1, 2, 1, 1, &v));
     ok(ops_tensor_broadcast(&v, 4, broad, &w));
     float many[240];
-    ok(ops_tensor_read(test_context, &w, many, sizeof many));
+    ok(ops_tensor_read(test_context, &w, sizeof many, many));
     for (int i = 0; i < 240; i++) {
         assert_true(many[i] == numbers[i / 30 % 4 * 30 + 10 + i % 5]);
     }
@@ -73,8 +73,8 @@ static void bad_tensors(void **state)
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &t));
     refused(ops_tensor_write(test_context, &t, numbers, 95), bad, "got 95");
     refused(ops_tensor_write(test_context, &t, NULL, 96), bad, "elements is null");
-    refused(ops_tensor_read(test_context, &t, numbers, 97), bad, "got 97");
-    refused(ops_tensor_read(test_context, NULL, numbers, 96), bad, "tensor is null");
+    refused(ops_tensor_read(test_context, &t, 97, numbers), bad, "got 97");
+    refused(ops_tensor_read(test_context, NULL, 96, numbers), bad, "tensor is null");
     refused(ops_tensor_slice(&t, 2, 0, 1, 1, &v), bad, "axis 2");
     refused(ops_tensor_slice(&t, 1, 4, 3, 1, &v), bad, "start 4, count 3");
     refused(ops_tensor_slice(&t, 1, 0, 3, -1, &v), bad, "step -1");
@@ -247,7 +247,7 @@ static void bits_survive(void **state)
         ok(ops_tensor_slice(&x, 1, 1, 1, 1, &column));
         column.rank = 1;
         ok(ops_copy(test_context, &column, &y));
-        ok(ops_tensor_read(test_context, &y, out, sizeof out));
+        ok(ops_tensor_read(test_context, &y, sizeof out, out));
         for (int i = 0; i < 300; i++) {
             assert_int_equal(out[i], in[2 * i + 1]);
         }

@@ -25,7 +25,7 @@ static void device_words(void **state)
         ops_tensor y;
         ok(ops_tensor_create(test_context, HAL_TYPE_U32, 1, &n, &y));
         ok(ops_random_uniform(test_context, key, 0, 0, &y));
-        ok(ops_tensor_read(test_context, &y, got, (uint64_t)n * 4));
+        ok(ops_tensor_read(test_context, &y, (uint64_t)n * 4, got));
         for (int64_t i = 0; i < n; i++) {
             const uint32_t counter[4] = {(uint32_t)(i / 4), 0, (uint32_t)key.stream,
                                          (uint32_t)(key.stream >> 32)};
@@ -83,7 +83,7 @@ static void normal(void **state)
         ok(ops_random_normal(test_context, (ops_random_key){3, 4}, 2, 0.5, &y.t));
         uint64_t size = hal_type_size(types[t]);
         char *bytes = malloc((size_t)n * size);
-        ok(ops_tensor_read(test_context, &y.t, bytes, (uint64_t)n * size));
+        ok(ops_tensor_read(test_context, &y.t, (uint64_t)n * size, bytes));
         double moments[5] = {0};
         int64_t beyond = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -109,8 +109,8 @@ static void normal(void **state)
     ok(ops_tensor_create(test_context, HAL_TYPE_F16, 1, &eight, &b));
     ok(ops_random_normal(test_context, (ops_random_key){3, 4}, 0, 1, &a));
     ok(ops_random_normal(test_context, (ops_random_key){3, 4}, 0, 1, &b));
-    ok(ops_tensor_read(test_context, &a, single, sizeof single));
-    ok(ops_tensor_read(test_context, &b, half, sizeof half));
+    ok(ops_tensor_read(test_context, &a, sizeof single, single));
+    ok(ops_tensor_read(test_context, &b, sizeof half, half));
     for (int i = 0; i < 8; i++) {
         assert_true(decode_f16(half[i]) == in_type(HAL_TYPE_F16, (double)single[i]));
     }
@@ -136,7 +136,7 @@ static void permutation(void **state)
         for (int i = 0; i < 2; i++) {
             box y = box_make(HAL_TYPE_I32, 1, &lengths[l], i ? gaps : NULL, 0, 1);
             ok(ops_random_permutation(test_context, (ops_random_key){5, 6}, &y.t));
-            ok(ops_tensor_read(test_context, &y.t, numbers[i], (uint64_t)n * 4));
+            ok(ops_tensor_read(test_context, &y.t, (uint64_t)n * 4, numbers[i]));
             box_free(&y);
         }
         assert_memory_equal(numbers[0], numbers[1], (size_t)n * 4);
@@ -156,7 +156,7 @@ static void permutation(void **state)
     for (uint64_t i = 0; i < 3000; i++) {
         int32_t p[3];
         ok(ops_random_permutation(test_context, (ops_random_key){i, 0}, &y));
-        ok(ops_tensor_read(test_context, &y, p, sizeof p));
+        ok(ops_tensor_read(test_context, &y, sizeof p, p));
         counts[p[0] * 9 + p[1] * 3 + p[2]]++;
     }
     for (int i = 0; i < 27; i++) {

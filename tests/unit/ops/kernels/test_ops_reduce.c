@@ -323,7 +323,7 @@ static void repeatable(void **state)
     for (int i = 0; i < 2; i++) {
         y[i] = box_make(HAL_TYPE_F32, 1, one, NULL, 0, 1);
         ok(ops_reduce(test_context, OPS_REDUCE_SUM, 0, &x.t, NULL, &y[i].t));
-        ok(ops_tensor_read(test_context, &y[i].t, &values[i], 4));
+        ok(ops_tensor_read(test_context, &y[i].t, 4, &values[i]));
         box_free(&y[i]);
     }
     assert_memory_equal(&values[0], &values[1], 4);

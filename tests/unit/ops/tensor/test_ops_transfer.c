@@ -24,7 +24,7 @@ static void strided_host_memory(void **state)
         }
         ok(ops_tensor_write_strided(test_context, &x.t, numbers, strides, sizeof numbers));
         box_expect(&x, want, 0, 0);
-        ok(ops_tensor_read_strided(test_context, &x.t, back, strides, sizeof back));
+        ok(ops_tensor_read_strided(test_context, &x.t, strides, sizeof back, back));
         int read = 0;
         for (int j = 0; j < ROOM; j++) {
             assert_true(back[j] == numbers[j] || back[j] == -1);
@@ -49,10 +49,10 @@ static void any_tensor_is_written(void **state)
     }
     ok(ops_tensor_write(test_context, &x.t, numbers, sizeof numbers));
     box_expect(&x, want, 0, 0);
-    ok(ops_tensor_read(test_context, &x.t, back, sizeof back));
+    ok(ops_tensor_read(test_context, &x.t, sizeof back, back));
     assert_memory_equal(numbers, back, sizeof back);
     ok(ops_tensor_write_strided(test_context, &x.t, numbers, NULL, sizeof numbers));
-    ok(ops_tensor_read_strided(test_context, &x.t, back, NULL, sizeof back));
+    ok(ops_tensor_read_strided(test_context, &x.t, NULL, sizeof back, back));
     assert_memory_equal(numbers, back, sizeof back);
     free(want);
     box_free(&x);
@@ -67,11 +67,11 @@ static void bad_memory(void **state)
     float numbers[14] = {0};
     ok(ops_tensor_write_strided(test_context, &x.t, numbers, apart, sizeof numbers));
     refused(ops_tensor_write_strided(test_context, &x.t, numbers, apart, 13 * 4), bad, "bytes");
-    refused(ops_tensor_read_strided(test_context, &x.t, numbers, apart, 13 * 4), bad, "bytes");
+    refused(ops_tensor_read_strided(test_context, &x.t, apart, 13 * 4, numbers), bad, "bytes");
     refused(ops_tensor_write_strided(test_context, &x.t, numbers, negative, sizeof numbers), bad,
             "strides[0]: expected at least 0, got -5");
     ok(ops_tensor_write_strided(test_context, &x.t, numbers, same, sizeof numbers));
-    refused(ops_tensor_read_strided(test_context, &x.t, numbers, same, sizeof numbers), bad,
+    refused(ops_tensor_read_strided(test_context, &x.t, same, sizeof numbers, numbers), bad,
             "strides: expected a place");
     refused(ops_tensor_write_strided(test_context, &x.t, NULL, apart, sizeof numbers), bad, "null");
     refused(ops_tensor_write_strided(test_context, &x.t, numbers, NULL, 44), bad, "expected 48");
@@ -102,15 +102,15 @@ static void negative_axes(void **state)
     }
     float numbers[2][120];
     for (int i = 0; i < 2; i++) {
-        ok(ops_tensor_read(test_context, &y[i].t, numbers[i], 80));
+        ok(ops_tensor_read(test_context, &y[i].t, 80, numbers[i]));
     }
     assert_memory_equal(numbers[0], numbers[1], 80);
     for (int i = 0; i < 2; i++) {
-        ok(ops_tensor_read(test_context, &z[i].t, numbers[i], 480));
+        ok(ops_tensor_read(test_context, &z[i].t, 480, numbers[i]));
     }
     assert_memory_equal(numbers[0], numbers[1], 480);
     for (int i = 0; i < 2; i++) {
-        ok(ops_tensor_read(test_context, &g[i].t, numbers[i], 192));
+        ok(ops_tensor_read(test_context, &g[i].t, 192, numbers[i]));
     }
     assert_memory_equal(numbers[0], numbers[1], 192);
     const int32_t orders[2][3] = {{2, 0, 1}, {-1, -3, -2}}, twice[3] = {0, -3, 1};
