@@ -92,9 +92,9 @@ HAL_API int ops_tensor_is_contiguous(const ops_tensor *tensor);
 /* Views, without copies: `count` elements start, start + step, ... along an axis; the axes in
  * another order; two axes exchanged; another shape of a contiguous tensor (one length may be -1:
  * computed); axes of length 1, or missing leading axes, stretched to `shape`. An axis below 0
- * counts from the end, here and in every function of tensors: -1 is the last one. Ownership: the
- * view shares the buffer and holds no reference. Threads: any. Errors: INVALID_ARGUMENT with the
- * shapes in the message. */
+ * counts from the end, here and in every function of tensors: -1 is the last one.
+ * Ownership: the view shares the buffer and holds no reference. Threads: any.
+ * Errors: INVALID_ARGUMENT with the shapes in the message. */
 HAL_API hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t axis, int64_t start,
                                     int64_t count, int64_t step, HAL_OUT ops_tensor *view);
 HAL_API hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes,
