@@ -44,10 +44,10 @@ typedef struct ops_gemm_options {
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a leading batch
  * axis, over which A and B may broadcast (rank 2, or a length of 1). Operands with a stride of 1 in
  * one of the last two axes are used in place: transposed views and leading dimensions cost nothing;
- * others are copied first. The types are floats: F32 and F64 accumulate in themselves, narrower ones
- * in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C overlaps
- * neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly, whatever alpha is, and A and
- * B are not read. Null `options`: the plain product.
+ * others are copied first. The types are floats: F32 and F64 accumulate in themselves, narrower
+ * ones in F32; A and B have one type, C has the same or F32. C is not read when beta is 0. C
+ * overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly, whatever alpha is,
+ * and A and B are not read. Null `options`: the plain product.
  * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
  * |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the accumulator's unit
  * roundoff and least positive number, v and f those of C's type. On a device without

@@ -1,12 +1,6 @@
 /* Fusion groups, see fusion_group.h. */
 #include "fusion_group.h"
 
-/* An operation in the key of a group; 8 bytes, which are compared and hashed at once. */
-typedef struct node_key {
-    uint8_t operation, function, type, operand_count;
-    uint8_t operands[OPS_INLINE_OPERANDS + 1]; /* the last one stays 0 */
-} node_key;
-
 typedef struct group_visit {
     ops_array *node;
     uint32_t next; /* operand */
@@ -204,10 +198,11 @@ void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *k
     ops_cache_key_append(key, counts, sizeof counts);
     for (uint32_t i = 0; i < group->node_count; i++) {
         const ops_array *node = group->nodes[i];
-        node_key form = {
-            node->operation, node->function, node->view.type, node->operand_count, {0}};
+        /* One word by shifts: storing single bytes and loading all of them would stall. */
+        uint64_t form = node->operation | (uint64_t)node->function << 8 |
+                        (uint64_t)node->view.type << 16 | (uint64_t)node->operand_count << 24;
         for (uint32_t j = 0; j < node->operand_count; j++) {
-            form.operands[j] = group->operands[i][j];
+            form |= (uint64_t)group->operands[i][j] << (32 + 8 * j);
         }
         ops_cache_key_append(key, &form, sizeof form);
     }
