@@ -30,9 +30,9 @@ printed() {
 # What the message of a kind of fault has to say.
 words() {
     case $1 in
-        lost) echo 'which HAL_FAULT lost:[0-9+]+ lets fail|was lost earlier; release' ;;
+        lost) echo 'fails by HAL_FAULT=lost:[0-9+]+|was lost earlier; release' ;;
         allocation) echo 'out of memory: [0-9]+ bytes .* requested, [0-9]+ of [0-9]+ free' ;;
-        *) echo "which HAL_FAULT $1:[0-9+]+ lets fail" ;;
+        *) echo "fails by HAL_FAULT=$1:[0-9+]+" ;;
     esac
 }
 

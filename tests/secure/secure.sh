@@ -48,7 +48,7 @@ wrote() { [ -n "$(find "$folder/$1" -mindepth 1)" ]; }
 run plainly "$program"
 sees plainly "secure 0" || fail "run plainly, the process is secure"
 sees plainly "path $plugins" || fail "HAL_PLUGIN_PATH does nothing"
-sees plainly "HAL_FAULT compile:1" || fail "HAL_LAYERS does nothing"
+sees plainly "HAL_FAULT=compile:1" || fail "HAL_LAYERS does nothing"
 [ -s "$folder/plainly/trace.json" ] || fail "HAL_TRACE does nothing"
 run dumping env -u HAL_FAULT -u HAL_LAYERS "$program"
 sees dumping "kernel seen" || fail "HAL_DUMP does nothing"

@@ -1,5 +1,5 @@
-/* hal_device_open: switches the layers on before core opens the device. It is here and not in core
- * because core must not call layers; everything else about devices is in core/device.c. */
+/* hal_device_open: starts the layers, then core opens the device. It is not in core because core
+ * must not call layers. */
 #include "layer.h"
 
 #include "base/status.h"
@@ -8,7 +8,8 @@
 hal_status hal_device_open(const char *selection, hal_device **device)
 {
     if (!device) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_device_open: device is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_device_open: device: expected a valid pointer, got null");
     }
     *device = NULL;
     const hal_status status = hal_layers_start();

@@ -1,4 +1,4 @@
-/* Writing files of HAL_DUMP=batch. Called by layers/dump.c and dump_kernel.c. */
+/* Writes files of HAL_DUMP=batch, see dump_file.h. Called by the other files of the layer. */
 #include "dump_file.h"
 
 #include "plugin/host.h"
@@ -8,13 +8,14 @@
 #include <fcntl.h>
 #include <hal/dump.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define WRITTEN_AT_ONCE (1u << 20)
 
-static int make_room(hal_payload *payload, uint64_t more)
+static int payload_reserve(hal_payload *payload, uint64_t more)
 {
     if (payload->capacity - payload->bytes >= more) {
         return !payload->failed;
@@ -30,20 +31,12 @@ static int make_room(hal_payload *payload, uint64_t more)
     return 1;
 }
 
-static hal_status out_of_memory(void)
+static hal_status file_fail(const hal_dump_file *file)
 {
-    return hal_host_services()->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                     "HAL_DUMP=batch: no host memory for a record");
-}
-
-static hal_status fail(const hal_dump_file *file)
-{
-    hal_text words = {0};
-    hal_text_add(&words, "HAL_DUMP=batch: %s cannot be written: %s; HAL_DUMP_DIR names the folder",
-                 file->path, strerror(errno));
-    const hal_status status = hal_host_services()->fail(HAL_ERROR_IO, hal_text_get(&words));
-    hal_text_free(&words);
-    return status;
+    char words[512];
+    snprintf(words, sizeof words, "%s cannot be written: %s; HAL_DUMP_DIR names the folder",
+             file->path, strerror(errno));
+    return hal_dump_fail(HAL_ERROR_IO, words);
 }
 
 void hal_payload_u16(hal_payload *payload, uint16_t value)
@@ -66,7 +59,7 @@ void hal_payload_u64(hal_payload *payload, uint64_t value)
 
 void hal_payload_bytes(hal_payload *payload, const void *data, uint64_t bytes)
 {
-    if (bytes > 0 && make_room(payload, bytes)) {
+    if (bytes > 0 && payload_reserve(payload, bytes)) {
         memcpy(payload->data + payload->bytes, data, bytes);
         payload->bytes += bytes;
     }
@@ -85,7 +78,16 @@ void hal_payload_free(hal_payload *payload)
     *payload = (hal_payload){0};
 }
 
-/* A file that is there belongs to an earlier process of the same number: the next name is free. */
+hal_status hal_dump_fail(hal_status status, const char *words)
+{
+    static const char prefix[] = "HAL_DUMP";
+    char message[512];
+    snprintf(message, sizeof message, "%s%s",
+             strncmp(words, prefix, sizeof prefix - 1) == 0 ? "" : "HAL_DUMP=batch: ", words);
+    return hal_host_services()->fail(status, message);
+}
+
+/* An existing file is that of an earlier process of the same number; the next name is tried. */
 hal_status hal_dump_file_create(const char *folder, hal_dump_file *file)
 {
     static _Atomic uint32_t last;
@@ -98,13 +100,13 @@ hal_status hal_dump_file_create(const char *folder, hal_dump_file *file)
                      atomic_fetch_add(&last, 1));
         if (name.failed) {
             hal_text_free(&name);
-            return out_of_memory();
+            return hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a record");
         }
         file->handle = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     } while (file->handle < 0 && errno == EEXIST);
     file->path = name.data;
     if (file->handle < 0) {
-        return fail(file);
+        return file_fail(file);
     }
     hal_payload_bytes(&file->waiting, HAL_DUMP_MAGIC, strlen(HAL_DUMP_MAGIC));
     hal_payload_u32(&file->waiting, HAL_DUMP_VERSION);
@@ -131,12 +133,14 @@ hal_status hal_dump_file_flush(hal_dump_file *file)
     while (!waiting->failed && done < waiting->bytes) {
         const ssize_t written = write(file->handle, waiting->data + done, waiting->bytes - done);
         if (written < 0 && errno != EINTR) {
-            return fail(file);
+            return file_fail(file);
         }
         done += written > 0 ? (uint64_t)written : 0;
     }
     waiting->bytes = 0;
-    return waiting->failed ? out_of_memory() : HAL_OK;
+    return waiting->failed
+               ? hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a record")
+               : HAL_OK;
 }
 
 void hal_dump_file_close(hal_dump_file *file)

@@ -1,4 +1,4 @@
-/* Kernels as records of HAL_DUMP=batch: hal/dump.h has the form. Called by layers/dump.c. */
+/* Kernels as records of HAL_DUMP=batch; hal/dump.h has the format. Called by dump_objects.c. */
 #include "dump_kernel.h"
 
 #include <hal/dump.h>

@@ -1,4 +1,4 @@
-/* Reading a device's memory for HAL_DUMP=batch. Called by layers/dump.c. */
+/* Reads a device's memory for HAL_DUMP=batch. Called by dump_contents.c. */
 #include "dump_read.h"
 
 #include "core/device.h"
@@ -6,18 +6,18 @@
 #include <string.h>
 
 #define STAGING (UINT64_C(4) << 20)
-#define COPIES 32u /* of one batch */
+#define COPIES 32u
 
-/* Copies in flight: what each brings lies in the staging memory in their order. */
-typedef struct load {
+/* Copies of one batch, one after the other in the staging memory. */
+typedef struct copy_batch {
     hal_command commands[COPIES];
     hal_binding bindings[2 * COPIES];
     uint8_t *to[COPIES];
     uint32_t count;
-    uint64_t bytes; /* of the staging memory that are taken */
-} load;
+    uint64_t bytes; /* used of the staging memory */
+} copy_batch;
 
-static hal_status begin(hal_dump_reader *reader)
+static hal_status reader_begin(hal_dump_reader *reader)
 {
     hal_device *device = reader->device;
     const hal_plugin *plugin = device->plugin;
@@ -44,7 +44,7 @@ static hal_status begin(hal_dump_reader *reader)
     return status;
 }
 
-static hal_status run(hal_dump_reader *reader, hal_plugin_wait after, load *copies)
+static hal_status copies_run(hal_dump_reader *reader, hal_plugin_wait after, copy_batch *copies)
 {
     const hal_plugin *plugin = reader->device->plugin;
     const hal_batch batch = {.size = sizeof batch,
@@ -70,13 +70,13 @@ static hal_status run(hal_dump_reader *reader, hal_plugin_wait after, load *copi
 hal_status hal_dump_read(hal_dump_reader *reader, hal_plugin_wait after,
                          const hal_dump_range *ranges, uint32_t count)
 {
-    load copies = {.count = 0};
-    hal_status status = reader->queue ? HAL_OK : begin(reader);
+    copy_batch copies = {.count = 0};
+    hal_status status = reader->queue ? HAL_OK : reader_begin(reader);
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         const hal_dump_range *range = &ranges[i];
         for (uint64_t done = 0; status == HAL_OK && done < range->bytes;) {
             if (copies.count == COPIES || copies.bytes == reader->staging_bytes) {
-                status = run(reader, after, &copies);
+                status = copies_run(reader, after, &copies);
                 continue;
             }
             const uint64_t room = reader->staging_bytes - copies.bytes;
@@ -96,14 +96,14 @@ hal_status hal_dump_read(hal_dump_reader *reader, hal_plugin_wait after,
                                                           .binding_first = 2 * copies.count,
                                                           .grid = {1, 1, 1}};
             copies.to[copies.count++] = range->to + done;
-            /* Each begins at a whole word, which is what devices copy best. */
+            /* Copies begin at multiples of 16 bytes, which devices copy fastest. */
             copies.bytes += (bytes + 15) & ~UINT64_C(15);
             copies.bytes =
                 copies.bytes < reader->staging_bytes ? copies.bytes : reader->staging_bytes;
             done += bytes;
         }
     }
-    return status == HAL_OK && copies.count > 0 ? run(reader, after, &copies) : status;
+    return status == HAL_OK && copies.count > 0 ? copies_run(reader, after, &copies) : status;
 }
 
 void hal_dump_reader_end(hal_dump_reader *reader)

@@ -1,20 +1,19 @@
-/* Reads a device's memory independently of the program's queues, by copies on a queue that the
- * program does not see. Calls the plugin directly: no layer hears of it. Called by layers/dump.c.
- * */
+/* Reads a device's memory by copies on a queue of its own. Calls the plugin directly: no layer sees
+ * the calls. Called by dump_contents.c. */
 #ifndef HAL_SRC_LAYERS_DUMP_READ_H
 #define HAL_SRC_LAYERS_DUMP_READ_H
 
 #include <hal/device.h>
 #include <hal/plugin.h>
 
-/* A range of memory and where its bytes go. */
+/* A range of memory and the destination of its bytes. */
 typedef struct hal_dump_range {
     hal_plugin_memory *memory;
     uint64_t offset, bytes;
     uint8_t *to;
 } hal_dump_range;
 
-/* Of one device. Begins as {.device = device}. Threads: one at a time. */
+/* The reader of a device. Begins as {.device = device}. Threads: one at a time. */
 typedef struct hal_dump_reader {
     hal_device *device;
     hal_plugin_queue *queue;
@@ -24,12 +23,11 @@ typedef struct hal_dump_reader {
     uint64_t value; /* the last one submitted */
 } hal_dump_reader;
 
-/* Reads ranges as they are once `after` has been reached; a null queue in it waits for nothing.
- * Errors: what the plugin answers. */
+/* Reads ranges after `after` has been reached; its queue may be null. Errors: the plugin's. */
 hal_status hal_dump_read(hal_dump_reader *reader, hal_plugin_wait after,
                          const hal_dump_range *ranges, uint32_t count);
 
-/* Before the device is closed. */
+/* Called before the device is closed. */
 void hal_dump_reader_end(hal_dump_reader *reader);
 
 #endif

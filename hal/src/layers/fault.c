@@ -1,5 +1,4 @@
-/* The fault layer: makes the calls into plugins fail that HAL_FAULT names, so that a program can be
- * seen to bear it. With HAL_LAYERS=fault,
+/* The fault layer: makes calls into plugins fail, to test programs. With HAL_LAYERS=fault,
  *
  *     HAL_FAULT=allocation:3      the third allocation of device memory fails
  *     HAL_FAULT=compile:1+        every kernel, from the first on
@@ -19,21 +18,21 @@ enum fault { ALLOCATION, COMPILE, SUBMIT, WAIT, LOST, FAULT_COUNT };
 
 static const struct {
     const char *name;
-    hal_status status; /* what the plugin would answer */
+    hal_status status; /* the answer in place of the plugin's */
 } faults[FAULT_COUNT] = {
     {"allocation", HAL_ERROR_OUT_OF_MEMORY}, {"compile", HAL_ERROR_COMPILE},
     {"submit", HAL_ERROR_INTERNAL},          {"wait", HAL_ERROR_INTERNAL},
     {"lost", HAL_ERROR_DEVICE_LOST},
 };
 
-/* What is asked for, constant once it has been read; 0: nothing. */
+/* Number of the failing call, from 1; 0: none. Constant after the variable is read. */
 static uint64_t wanted[FAULT_COUNT];
 static int all_later[FAULT_COUNT];
 
 static _Atomic uint64_t counted[FAULT_COUNT];
 
-/* One item; what follows it, or null when it cannot be read. */
-static const char *read_fault(const char *text)
+/* Parses one item. Returns the rest of the text; null for a syntax error. */
+static const char *fault_parse(const char *text)
 {
     const size_t length = strcspn(text, ":");
     for (uint32_t i = 0; i < FAULT_COUNT && text[length]; i++) {
@@ -55,25 +54,26 @@ static const char *read_fault(const char *text)
     return NULL;
 }
 
-static hal_status begin(void)
+static hal_status fault_begin(void)
 {
     const char *text = secure_getenv("HAL_FAULT");
     const char *at = text ? text : "";
     do {
-        const char *rest = read_fault(at);
+        const char *rest = fault_parse(at);
         if (!rest) {
-            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS has fault, but HAL_FAULT is \"%s\": give it KIND:N, or "
-                            "KIND:N+ for every one from then on, with commas between several; KIND "
-                            "is allocation, compile, submit, wait or lost, N counts from 1",
-                            text ? text : "");
+            return hal_fail(
+                HAL_ERROR_INVALID_ARGUMENT,
+                "HAL_FAULT: expected a list of KIND:N, or KIND:N+ for all calls from the "
+                "Nth on, with KIND allocation, compile, submit, wait or lost and N from "
+                "1, got \"%s\"",
+                text ? text : "");
         }
         at = rest;
     } while (*at);
     return HAL_OK;
 }
 
-static hal_status count(enum fault fault)
+static hal_status fault_count(enum fault fault)
 {
     const uint64_t number = atomic_fetch_add(&counted[fault], 1) + 1;
     if (wanted[fault] == 0 || number < wanted[fault] ||
@@ -81,27 +81,27 @@ static hal_status count(enum fault fault)
         return HAL_OK;
     }
     char words[96];
-    snprintf(words, sizeof words, "number %llu of its kind, which HAL_FAULT %s:%llu%s lets fail",
+    snprintf(words, sizeof words, "call %llu of its kind fails by HAL_FAULT=%s:%llu%s",
              (unsigned long long)number, faults[fault].name, (unsigned long long)wanted[fault],
              all_later[fault] ? "+" : "");
     return hal_host_services()->fail(faults[fault].status, words);
 }
 
-static hal_status before(const hal_event *event)
+static hal_status fault_before(const hal_event *event)
 {
     switch (event->kind) {
     case HAL_EVENT_ALLOCATE:
-        return count(ALLOCATION);
+        return fault_count(ALLOCATION);
     case HAL_EVENT_COMPILE:
-        return count(COMPILE);
+        return fault_count(COMPILE);
     case HAL_EVENT_SUBMIT: {
-        const hal_status status = count(LOST);
-        return status == HAL_OK ? count(SUBMIT) : status;
+        const hal_status status = fault_count(LOST);
+        return status == HAL_OK ? fault_count(SUBMIT) : status;
     }
     case HAL_EVENT_WAIT: {
-        /* A mere look is no wait: how often hal looks depends on the time. */
-        const hal_status status = event->timeout_ns > 0 ? count(LOST) : HAL_OK;
-        return status == HAL_OK && event->timeout_ns > 0 ? count(WAIT) : status;
+        /* Polling does not count: its frequency depends on timing. */
+        const hal_status status = event->timeout_ns > 0 ? fault_count(LOST) : HAL_OK;
+        return status == HAL_OK && event->timeout_ns > 0 ? fault_count(WAIT) : status;
     }
     default:
         return HAL_OK;
@@ -111,6 +111,6 @@ static hal_status before(const hal_event *event)
 const hal_layer hal_layer_fault = {
     .bit = HAL_LAYER_FAULT,
     .hooks = HAL_HOOK_EVENTS,
-    .begin = begin,
-    .before = before,
+    .begin = fault_begin,
+    .before = fault_before,
 };

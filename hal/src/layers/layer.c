@@ -15,13 +15,13 @@
 /* HAL_LAYER_*; does not change once hooks are installed. */
 static uint32_t layers_on;
 
-/* Outermost first: an event passes them in this order on its way to the plugin. The dump comes
- * first, so that its files have what the others refuse. */
+/* Outermost first: the order in which an event passes them on its way to the plugin. Dump is first,
+ * so its files contain what the others refuse. */
 static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &hal_layer_fault,
                                           &hal_layer_validate};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
-static hal_status read_list(const char *list, uint32_t *on)
+static hal_status parse_layers(const char *list, uint32_t *on)
 {
     static const struct {
         const char *name;
@@ -37,9 +37,9 @@ static hal_status read_list(const char *list, uint32_t *on)
         }
         if (!bit) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS \"%s\": there is no layer \"%.*s\"; there are "
-                            "validate and fault, and HAL_TRACE=FILE",
-                            list, (int)length, word);
+                            "HAL_LAYERS: expected a list of validate and fault, got \"%.*s\" in "
+                            "\"%s\"; HAL_TRACE=FILE starts a trace",
+                            (int)length, word, list);
         }
         *on |= bit;
     }
@@ -54,11 +54,11 @@ static hal_status read_variables(uint32_t *on)
     if (trace && trace[0]) {
         *on |= HAL_LAYER_TRACE;
     }
-    /* It has words that are no layer's, too. */
+    /* HAL_DUMP has other words, too. */
     if (dump && hal_list_has(dump, "batch")) {
         *on |= HAL_LAYER_DUMP;
     }
-    return list ? read_list(list, on) : HAL_OK;
+    return list ? parse_layers(list, on) : HAL_OK;
 }
 
 static hal_status event_before(hal_event *event)

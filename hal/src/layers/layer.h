@@ -1,8 +1,8 @@
-/* Layers observe hal's work, and may answer instead of a plugin, when the environment asks:
+/* Layers observe calls into plugins, and may answer in place of a plugin. Variables enable them:
  *
  *     HAL_LAYERS=validate,fault   a list of layers; fault needs HAL_FAULT, see layers/fault.c
  *     HAL_TRACE=FILE              the trace layer, see layers/trace.c
- *     HAL_DUMP=batch              writes what queues run to files, see layers/dump.c
+ *     HAL_DUMP=batch              the dump layer, see layers/dump.c
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
  * layer.c then installs its table of hooks in core (core/hooks.h): every call into a plugin is an
@@ -22,20 +22,19 @@ enum { /* hal_layer.bit */
 typedef struct hal_layer {
     uint32_t bit;   /* HAL_LAYER_* */
     uint32_t hooks; /* HAL_HOOK_* that it needs */
-    /* Once, when the layer is switched on. Errors: its variable cannot be followed. */
+    /* Called once, when the layer is enabled. Errors: its variable is invalid. */
     hal_status (*begin)(void);
-    /* Errors: the plugin is not called, and the status is its answer. May be null. */
+    /* After an error the plugin is not called: the status is its answer. May be null. */
     hal_status (*before)(const hal_event *event);
-    /* `status` is the plugin's answer, or that of a layer. May be null. */
+    /* `status` is the answer of the plugin or of a layer. May be null. */
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
 extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate;
 
-/* Reads the variables, begins the layers that they name and installs the hooks; does nothing after
- * the first success. Threads: any.
- * Errors: INVALID_ARGUMENT for a value that cannot be read, IO for a file that cannot be written;
- * the same again at each call. */
+/* Reads the variables, begins their layers and installs the hooks. Does nothing after the first
+ * success; reads the variables again after an error. Threads: any.
+ * Errors: INVALID_ARGUMENT for an invalid value, IO for a file that cannot be written. */
 hal_status hal_layers_start(void);
 
 /* ---- Hooks of the trace layer, see core/hooks.h ---- */

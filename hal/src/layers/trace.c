@@ -1,12 +1,10 @@
-/* The trace layer: HAL_TRACE=FILE writes what the process asks of its devices, and when, into a
- * file that Perfetto opens: for each thread the recording and handing over of batches, waits,
- * allocations and the making of kernels; for each queue what the device ran; for each device how
- * much memory it holds.
+/* The trace layer: HAL_TRACE=FILE writes a timeline that Perfetto opens: per thread the recording
+ * and submission of batches, waits, allocations and the creation of kernels; per queue the work of
+ * the device; per device its memory.
  *
- * While it is on, every command is a batch of its own, except those of graphs, which stay together.
- * A device that counts time (HAL_ABILITY_TIMESTAMPS) is asked for the time between the ends of
- * batches; its clock is aligned with the host's where the host waits. For others each command is
- * waited for, and the host's clock counts.
+ * Each command becomes one batch; commands of a graph stay together. Devices with
+ * HAL_ABILITY_TIMESTAMPS report the time between the ends of batches, aligned with the host's clock
+ * at waits. On other devices the host waits for each batch and uses its own clock.
  *
  * Called by layer.c, and by core through its table of hooks. */
 #include "base/clock.h"
@@ -24,39 +22,38 @@
 
 #define NAME_BYTES 64
 
-/* Batches whose device time has not been asked for. Plugins remember about a thousand ends. */
+/* Batches without a device time yet. Plugins remember about a thousand ends. */
 #define PENDING 256
 
 typedef struct batch_trace {
     uint64_t value;
     uint64_t submitted_ns;
     uint32_t commands;
-    char name[NAME_BYTES]; /* of the kernel, or what else it is */
+    char name[NAME_BYTES]; /* of the kernel, or the kind of command */
 } batch_trace;
 
 typedef struct hal_queue_trace {
-    hal_trace_line line; /* in the group of the device of this life of the queue */
-    uint32_t thread;       /* that recorded last: plugins tell times to the queue's thread alone */
-    uint64_t recording_ns; /* when the first command of the batch came; 0: unknown */
-    uint64_t seen;         /* the last value that anybody waited for, */
-    uint64_t seen_ns;      /* and when it was seen to be reached */
+    hal_trace_line line;   /* in the group of the device; queues are recycled */
+    uint32_t thread;       /* last one that recorded: only it may ask the plugin for times */
+    uint64_t recording_ns; /* time of the first command of the batch; 0: unknown */
+    uint64_t seen;         /* highest value that was waited for */
+    uint64_t seen_ns;      /* time at which it was reached */
     uint64_t last_end_ns;
     uint32_t count;
     batch_trace pending[PENDING];
 } hal_queue_trace;
 
-/* Names of the kernels by their plugin's object, groups by device; never emptied, since a device or
- * kernel that is gone leaves its line behind. */
+/* Names of kernels by the plugin's object, groups by device. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_map kernel_names;
 static hal_map device_groups;
 static uint32_t last_group = HAL_TRACE_HOST;
 static uint32_t last_line;
 
-/* What is kept of queues: waits for a queue come from any thread. Taken before the other lock. */
+/* Guards the traces of queues: any thread may wait for a queue. Taken before `lock`. */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint32_t group_of(hal_device *device)
+static uint32_t device_group(hal_device *device)
 {
     pthread_mutex_lock(&lock);
     uint32_t group = (uint32_t)(uintptr_t)hal_map_get(&device_groups, hal_map_key(device));
@@ -75,14 +72,14 @@ static uint32_t group_of(hal_device *device)
     return group;
 }
 
-/* What is kept of a queue; null when memory is out. Needs the queues' lock. */
-static hal_queue_trace *trace_of(hal_queue *queue)
+/* The trace of a queue; null if memory is out. Needs queue_lock. */
+static hal_queue_trace *queue_trace(hal_queue *queue)
 {
     if (!queue->trace) {
         queue->trace = calloc(1, sizeof *queue->trace);
     }
     hal_queue_trace *trace = queue->trace;
-    const uint32_t group = group_of(queue->timeline.device);
+    const uint32_t group = device_group(queue->timeline.device);
     if (trace && trace->line.group != group) {
         *trace = (hal_queue_trace){.line.group = group};
         pthread_mutex_lock(&lock);
@@ -95,10 +92,10 @@ static hal_queue_trace *trace_of(hal_queue *queue)
     return trace;
 }
 
-/* The batches up to the one that was seen to be done: each ended as long before the last one as
- * the device says, and began when the one before it ended, or when it was handed over. Needs the
- * queues' lock. Threads: the queue's. */
-static void harvest(hal_queue *queue, hal_queue_trace *trace)
+/* Writes the batches up to the highest reached value. The device reports the times between the ends
+ * of batches; a batch begins at the end of the previous one or when it was submitted. Needs
+ * queue_lock. Threads: the queue's. */
+static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
 {
     uint32_t done = 0;
     while (trace && done < trace->count && trace->pending[done].value <= trace->seen) {
@@ -133,22 +130,22 @@ static void harvest(hal_queue *queue, hal_queue_trace *trace)
     memmove(trace->pending, trace->pending + done, trace->count * sizeof *trace->pending);
 }
 
-static hal_status begin(void)
+static hal_status trace_begin(void)
 {
     return hal_trace_open(secure_getenv("HAL_TRACE"));
 }
 
-/* The curve of the device's memory; `more` has just come and is not counted yet. */
+/* Writes the memory of a device; `more` bytes are not counted yet. */
 static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
 {
     uint64_t in_use, pooled;
     hal_pool_usage(device->pool, &in_use, &pooled);
     in_use += more;
-    hal_trace_counter(group_of(device), "memory", now,
+    hal_trace_counter(device_group(device), "memory", now,
                       "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
 }
 
-static void note_kernel(const hal_kernel *kernel)
+static void kernel_name_put(const hal_kernel *kernel)
 {
     pthread_mutex_lock(&lock);
     char *name = strdup(kernel->names);
@@ -161,7 +158,7 @@ static void note_kernel(const hal_kernel *kernel)
     pthread_mutex_unlock(&lock);
 }
 
-static void name_batch(const hal_recording *recording, char name[NAME_BYTES])
+static void batch_name(const hal_recording *recording, char name[NAME_BYTES])
 {
     static const char *const kinds[] = {"kernel", "copy", "fill"};
     if (recording->command_count == 0) {
@@ -183,7 +180,7 @@ static void name_batch(const hal_recording *recording, char name[NAME_BYTES])
     pthread_mutex_unlock(&lock);
 }
 
-static void see(hal_queue_trace *trace, uint64_t value, uint64_t now)
+static void mark_reached(hal_queue_trace *trace, uint64_t value, uint64_t now)
 {
     if (trace && value > trace->seen) {
         trace->seen = value;
@@ -191,14 +188,14 @@ static void see(hal_queue_trace *trace, uint64_t value, uint64_t now)
     }
 }
 
-/* Needs the queues' lock. */
+/* Needs queue_lock. */
 static void trace_submit(const hal_event *event, hal_status status, uint64_t now)
 {
     hal_queue *queue = event->queue;
-    hal_queue_trace *trace = trace_of(queue);
+    hal_queue_trace *trace = queue_trace(queue);
     const hal_trace_line line = hal_trace_thread();
     char name[NAME_BYTES];
-    name_batch(event->recording, name);
+    batch_name(event->recording, name);
     if (trace && trace->recording_ns) {
         hal_trace_slice(line, "record", name, trace->recording_ns, event->begin_ns, "%s", "");
         trace->recording_ns = 0;
@@ -211,7 +208,7 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
         return;
     }
     trace->thread = line.number;
-    harvest(queue, trace);
+    write_reached_batches(queue, trace);
     batch_trace *batch = &trace->pending[trace->count++];
     *batch = (batch_trace){.value = event->value,
                            .submitted_ns = event->begin_ns,
@@ -223,14 +220,14 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     if (!counts || trace->count == PENDING) {
         const uint64_t value = event->value - queue->timeline.base;
         if (device->plugin->wait(queue->timeline.handle, value, UINT64_MAX) == HAL_OK) {
-            see(trace, event->value, hal_clock_ns());
-            harvest(queue, trace);
+            mark_reached(trace, event->value, hal_clock_ns());
+            write_reached_batches(queue, trace);
         }
         trace->count = 0;
     }
 }
 
-static void after(const hal_event *event, hal_status status)
+static void trace_after(const hal_event *event, hal_status status)
 {
     const uint64_t now = hal_clock_ns();
     const int failed = status != HAL_OK;
@@ -238,7 +235,7 @@ static void after(const hal_event *event, hal_status status)
     case HAL_EVENT_OPEN:
         hal_trace_slice(hal_trace_thread(), "device", failed ? "open failed" : "open",
                         event->begin_ns, now, "\"group\":%" PRIu32,
-                        failed ? 0 : group_of(event->device));
+                        failed ? 0 : device_group(event->device));
         break;
     case HAL_EVENT_CLOSE:
         hal_trace_slice(hal_trace_thread(), "device", "close", event->begin_ns, now, "%s", "");
@@ -262,7 +259,7 @@ static void after(const hal_event *event, hal_status status)
         hal_trace_slice(hal_trace_thread(), failed ? "compile failed" : "compile",
                         event->kernel->names, event->begin_ns, now, "%s", "");
         if (!failed) {
-            note_kernel(event->kernel);
+            kernel_name_put(event->kernel);
         }
         break;
     case HAL_EVENT_SUBMIT:
@@ -277,10 +274,10 @@ static void after(const hal_event *event, hal_status status)
         }
         if (!failed) {
             pthread_mutex_lock(&queue_lock);
-            hal_queue_trace *trace = trace_of(event->queue);
-            see(trace, event->value, now);
+            hal_queue_trace *trace = queue_trace(event->queue);
+            mark_reached(trace, event->value, now);
             if (trace && trace->thread == hal_trace_thread().number) {
-                harvest(event->queue, trace);
+                write_reached_batches(event->queue, trace);
             }
             pthread_mutex_unlock(&queue_lock);
             hal_trace_flush(0);
@@ -291,14 +288,14 @@ static void after(const hal_event *event, hal_status status)
 const hal_layer hal_layer_trace = {
     .bit = HAL_LAYER_TRACE,
     .hooks = HAL_HOOK_EVENTS | HAL_HOOK_BATCHES,
-    .begin = begin,
-    .after = after,
+    .begin = trace_begin,
+    .after = trace_after,
 };
 
 void hal_trace_batch_started(hal_queue *queue)
 {
     pthread_mutex_lock(&queue_lock);
-    hal_queue_trace *trace = trace_of(queue);
+    hal_queue_trace *trace = queue_trace(queue);
     if (trace) {
         trace->thread = hal_trace_thread().number;
         trace->recording_ns = hal_clock_ns();
@@ -309,6 +306,6 @@ void hal_trace_batch_started(hal_queue *queue)
 void hal_trace_queue_closing(hal_queue *queue)
 {
     pthread_mutex_lock(&queue_lock);
-    harvest(queue, trace_of(queue));
+    write_reached_batches(queue, queue_trace(queue));
     pthread_mutex_unlock(&queue_lock);
 }

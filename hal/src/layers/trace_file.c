@@ -1,5 +1,5 @@
-/* Files of timed events, see trace_file.h. The format is that of Chrome's "Trace Event Format": an
- * array of objects, whose times are microseconds. */
+/* Files of timed events in Chrome's "Trace Event Format", see trace_file.h: an array of objects
+ * with times in microseconds. */
 #include "trace_file.h"
 
 #include "base/clock.h"
@@ -18,18 +18,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GATHERED_BYTES 65536u
-#define GATHERED_NS 200000000u
+#define BUFFER_BYTES 65536u
+#define BUFFER_NS 200000000u
 #define MEMBER_BYTES 384
 
-/* Under the lock; `file` is below 0 when nothing is written (any more). */
+/* Guards the state below. `file` is negative before the start and after an error. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
 static off_t written;
 static uint64_t written_ns;
-static hal_text gathered;
+static hal_text buffer;
 static uint64_t start_ns;
-static uint32_t generation; /* of the process that opened it: a forked child writes nothing */
+static uint32_t generation; /* of the process that opened the file: a forked child does not write */
 
 static _Atomic uint32_t last_thread;
 
@@ -40,24 +40,24 @@ static void at_exit(void)
     }
 }
 
-static void add_string(const char *text)
+static void string_add(const char *text)
 {
-    hal_text_add(&gathered, "\"");
+    hal_text_add(&buffer, "\"");
     for (; *text; text++) {
         const unsigned char byte = (unsigned char)*text;
         if (byte == '"' || byte == '\\') {
-            hal_text_add(&gathered, "\\%c", byte);
+            hal_text_add(&buffer, "\\%c", byte);
         } else if (byte < 0x20 || byte >= 0x7f) {
-            hal_text_add(&gathered, "\\u%04x", byte); /* taken for Latin 1: always valid */
+            hal_text_add(&buffer, "\\u%04x", byte); /* as Latin-1: always valid */
         } else {
-            hal_text_add(&gathered, "%c", byte);
+            hal_text_add(&buffer, "%c", byte);
         }
     }
-    hal_text_add(&gathered, "\"");
+    hal_text_add(&buffer, "\"");
 }
 
-/* Takes the lock when the event will be written. */
-static int begin_event(const char *phase, hal_trace_line line, const char *name)
+/* Begins an event and takes the lock. Returns 0, without the lock, if nothing is written. */
+static int event_begin(const char *phase, hal_trace_line line, const char *name)
 {
     if (generation != hal_host_generation()) {
         return 0;
@@ -67,52 +67,53 @@ static int begin_event(const char *phase, hal_trace_line line, const char *name)
         pthread_mutex_unlock(&lock);
         return 0;
     }
-    hal_text_add(&gathered, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
-                 written + (off_t)gathered.length > 2 ? ",\n" : "", phase, line.group, line.number);
-    add_string(name);
+    hal_text_add(&buffer, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
+                 written + (off_t)buffer.length > 2 ? ",\n" : "", phase, line.group, line.number);
+    string_add(name);
     return 1;
 }
 
-/* Puts the array's end behind each part; the next part begins in its place. Needs the lock. */
-static void write_out(void)
+/* Writes the buffer and the end of the array, which the next write replaces: the file is always
+ * valid JSON. Needs the lock. */
+static void buffer_write(void)
 {
-    const size_t length = gathered.length;
-    hal_text_add(&gathered, "\n]\n");
-    const char *at = gathered.data;
+    const size_t length = buffer.length;
+    hal_text_add(&buffer, "\n]\n");
+    const char *at = buffer.data;
     off_t offset = written;
-    size_t left = gathered.failed ? 0 : gathered.length;
+    size_t left = buffer.failed ? 0 : buffer.length;
     ssize_t wrote = 1;
     while (left > 0 && (wrote = pwrite(file, at, left, offset)) > 0) {
         at += wrote;
         offset += wrote;
         left -= (size_t)wrote;
     }
-    if (gathered.failed || left > 0) {
+    if (buffer.failed || left > 0) {
         hal_log(HAL_LOG_ERROR, "HAL_TRACE: writing stopped: %s",
-                gathered.failed ? "no host memory" : strerror(errno));
+                buffer.failed ? "no host memory" : strerror(errno));
         close(file);
         file = -1;
     }
     written += (off_t)length;
     written_ns = hal_clock_ns();
-    gathered.length = 0;
+    buffer.length = 0;
 }
 
-static void end_event(void)
+static void event_end(void)
 {
-    hal_text_add(&gathered, "}");
-    if (gathered.length > GATHERED_BYTES) {
-        write_out();
+    hal_text_add(&buffer, "}");
+    if (buffer.length > BUFFER_BYTES) {
+        buffer_write();
     }
     pthread_mutex_unlock(&lock);
 }
 
-static void add_members(const char *format, va_list arguments)
+static void members_add(const char *format, va_list arguments)
 {
     char members[MEMBER_BYTES];
     const int length = vsnprintf(members, sizeof members, format, arguments);
     if (length > 0 && (size_t)length < sizeof members) {
-        hal_text_add(&gathered, ",\"args\":{%s}", members);
+        hal_text_add(&buffer, ",\"args\":{%s}", members);
     }
 }
 
@@ -150,46 +151,46 @@ hal_trace_line hal_trace_thread(void)
 
 void hal_trace_name(hal_trace_line line, const char *name)
 {
-    if (begin_event("M", line, line.number ? "thread_name" : "process_name")) {
-        hal_text_add(&gathered, ",\"args\":{\"name\":");
-        add_string(name);
-        hal_text_add(&gathered, "}");
-        end_event();
+    if (event_begin("M", line, line.number ? "thread_name" : "process_name")) {
+        hal_text_add(&buffer, ",\"args\":{\"name\":");
+        string_add(name);
+        hal_text_add(&buffer, "}");
+        event_end();
     }
 }
 
 void hal_trace_slice(hal_trace_line line, const char *category, const char *name,
                      uint64_t begin_ns, uint64_t end_ns, const char *format, ...)
 {
-    if (begin_event("X", line, name)) {
-        hal_text_add(&gathered, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f", category,
+    if (event_begin("X", line, name)) {
+        hal_text_add(&buffer, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f", category,
                      (double)(begin_ns - start_ns) / 1000, (double)(end_ns - begin_ns) / 1000);
         va_list arguments;
         va_start(arguments, format);
-        add_members(format, arguments);
+        members_add(format, arguments);
         va_end(arguments);
-        end_event();
+        event_end();
     }
 }
 
 void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const char *format, ...)
 {
-    if (begin_event("C", (hal_trace_line){group, 0}, name)) {
-        hal_text_add(&gathered, ",\"ts\":%.3f", (double)(at_ns - start_ns) / 1000);
+    if (event_begin("C", (hal_trace_line){group, 0}, name)) {
+        hal_text_add(&buffer, ",\"ts\":%.3f", (double)(at_ns - start_ns) / 1000);
         va_list arguments;
         va_start(arguments, format);
-        add_members(format, arguments);
+        members_add(format, arguments);
         va_end(arguments);
-        end_event();
+        event_end();
     }
 }
 
 void hal_trace_flush(int now)
 {
     pthread_mutex_lock(&lock);
-    if (file >= 0 && gathered.length > 0 &&
-        (now || hal_clock_ns() - written_ns > GATHERED_NS)) {
-        write_out();
+    if (file >= 0 && buffer.length > 0 &&
+        (now || hal_clock_ns() - written_ns > BUFFER_NS)) {
+        buffer_write();
     }
     pthread_mutex_unlock(&lock);
 }

@@ -1,5 +1,5 @@
-/* Facts of the validate layer: sorted ranges of bytes, and what batches of a queue come after.
- * Called by the other files of the layer. */
+/* Sorted ranges of bytes, and the clocks of submitted batches, for the other files of the validate
+ * layer. */
 #include "validate_state.h"
 
 #include "base/array.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first range that ends behind a place. */
-static uint32_t first_behind(const hal_ranges *ranges, uint64_t at)
+/* The first range that ends after `at`. */
+static uint32_t range_after(const hal_ranges *ranges, uint64_t at)
 {
     uint32_t low = 0, high = ranges->count;
     while (low < high) {
@@ -27,8 +27,8 @@ void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
     if (begin >= end) {
         return;
     }
-    /* Those from `first` up to `last` touch the new one and become part of it. */
-    uint32_t first = begin > 0 ? first_behind(ranges, begin - 1) : 0, last = first;
+    /* The ranges from `first` up to `last` touch the new one and are merged into it. */
+    uint32_t first = begin > 0 ? range_after(ranges, begin - 1) : 0, last = first;
     while (last < ranges->count && ranges->items[last].begin <= end) {
         begin = ranges->items[last].begin < begin ? ranges->items[last].begin : begin;
         end = ranges->items[last].end > end ? ranges->items[last].end : end;
@@ -36,7 +36,7 @@ void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
     }
     if (last == first) {
         if (!HAL_ARRAY_RESERVE(ranges->items, ranges->capacity, (uint64_t)ranges->count + 1)) {
-            if (ranges->count > 0) { /* everything counts as written: no false finding */
+            if (ranges->count > 0) { /* all counts as written: no false finding */
                 ranges->items[0].begin = 0;
                 ranges->items[0].end = UINT64_MAX;
                 ranges->count = 1;
@@ -57,13 +57,13 @@ void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
 
 int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end)
 {
-    const uint32_t at = first_behind(ranges, begin);
+    const uint32_t at = range_after(ranges, begin);
     return at < ranges->count && ranges->items[at].begin < end;
 }
 
 int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing)
 {
-    const uint32_t at = first_behind(ranges, begin);
+    const uint32_t at = range_after(ranges, begin);
     *missing = begin;
     if (at < ranges->count && ranges->items[at].begin <= begin) {
         *missing = ranges->items[at].end;

@@ -1,5 +1,5 @@
-/* Findings of the validate layer: counted and logged, once for each place. Called by the other
- * files of the layer, and by plugins through the host table. */
+/* Findings of the validate layer, counted and logged once per place. Called by the other files of
+ * the layer, and by plugins through the host table. */
 #include "validate_state.h"
 
 #include "plugin/host.h"
@@ -19,10 +19,10 @@
 #define MAX_PLACES 4096 /* findings at further places are neither counted nor logged */
 
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static hal_map places; /* hashes of places that have been logged; the value means nothing */
+static hal_map places; /* hashes of logged places; values have no meaning */
 static _Atomic uint64_t findings;
 
-/* Counts the place the first time. When memory is out a place may be counted again. */
+/* Counts the place the first time; again if memory is out. */
 static int place_is_new(uint64_t place)
 {
     pthread_mutex_lock(&places_lock);

@@ -1,4 +1,4 @@
-/* The validate layer as layer.c sees it: starts its parts. Its hooks are in validate.h. */
+/* The validate layer in the list of layer.c. Its hooks are in validate.h. */
 #include "layer.h"
 #include "validate_state.h"
 

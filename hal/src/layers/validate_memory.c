@@ -1,5 +1,5 @@
-/* Sizes of bindings in the validate layer: the objects of a dispatch, and the bytes that a matrix
- * product needs of its bindings. Called by core through the table of layer.c. */
+/* Checks the objects of a dispatch, and the sizes of the bindings of a matrix product. Called by
+ * core through the table of layer.c. */
 #include "validate_state.h"
 
 #include "core/buffer.h"
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes up to the last element of the last matrix; steps that lead back count for nothing. */
-static uint64_t extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride, uint32_t batch,
-                       hal_type type)
+/* Bytes up to the last element of the last matrix; negative strides count as 0. */
+static uint64_t matrix_extent(int64_t rows, int64_t columns, int64_t ld, int64_t stride,
+                              uint32_t batch, hal_type type)
 {
     if (rows <= 0 || columns <= 0) {
         return 0;
@@ -38,10 +38,10 @@ static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
                      "hal_queue_dispatch: matrix product, binding %u (\"%s\"), %s", i,
                      hal_kernel_binding_name(kernel, i),
                      buffer ? hal_validate_words(buffer, words) : "no buffer");
-            return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, place,
-                                      "the description needs %llu bytes, the binding has %llu",
-                                      (unsigned long long)object->known.gemm->bytes[i],
-                                      (unsigned long long)length);
+            return hal_validate_found(
+                HAL_ERROR_INVALID_ARGUMENT, place,
+                "expected at least the %llu bytes of the description, got %llu",
+                (unsigned long long)object->known.gemm->bytes[i], (unsigned long long)length);
         }
     }
     return HAL_OK;
@@ -56,17 +56,17 @@ void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_descript
     }
     const int64_t m = gemm->m, n = gemm->n, k = gemm->k;
     facts->count = 4 + gemm->input_count;
-    facts->bytes[0] = extent(gemm->transpose_a ? k : m, gemm->transpose_a ? m : k, gemm->lda,
+    facts->bytes[0] = matrix_extent(gemm->transpose_a ? k : m, gemm->transpose_a ? m : k, gemm->lda,
                              gemm->stride_a, gemm->batch, gemm->type_a);
-    facts->bytes[1] = extent(gemm->transpose_b ? n : k, gemm->transpose_b ? k : n, gemm->ldb,
+    facts->bytes[1] = matrix_extent(gemm->transpose_b ? n : k, gemm->transpose_b ? k : n, gemm->ldb,
                              gemm->stride_b, gemm->batch, gemm->type_b);
-    facts->bytes[2] = extent(m, n, gemm->ldc, gemm->stride_c, gemm->batch, gemm->type_c);
+    facts->bytes[2] = matrix_extent(m, n, gemm->ldc, gemm->stride_c, gemm->batch, gemm->type_c);
     facts->bytes[3] = workspace_bytes;
     for (uint32_t i = 0; i < gemm->input_count; i++) {
         const hal_gemm_input *input = &gemm->inputs[i];
         const uint64_t column = input->column_stride > 0 ? (uint64_t)input->column_stride : 0;
-        const uint64_t rest = extent(m, 1, input->row_stride, input->batch_stride, gemm->batch,
-                                     input->type);
+        const uint64_t rest =
+            matrix_extent(m, 1, input->row_stride, input->batch_stride, gemm->batch, input->type);
         facts->bytes[4 + i] =
             rest + (uint64_t)(n - 1) * column * hal_type_size(input->type);
     }
@@ -85,7 +85,7 @@ hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bind
 {
     hal_status status = hal_validate_object_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch");
     if (status != HAL_OK || !kernel || !bindings || binding_count != kernel->binding_count) {
-        return status; /* a wrong number is refused by the call itself */
+        return status; /* the call itself refuses a wrong number */
     }
     for (uint32_t i = 0; status == HAL_OK && i < binding_count; i++) {
         status = hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer,

@@ -1,6 +1,5 @@
-/* The lives of a program's objects, as the validate layer keeps them: who holds references, which
- * call is in flight, what was released but is kept in quarantine, and what is left at exit. Called
- * by the functions of hal that programs call. */
+/* Lifetimes of a program's objects in the validate layer: references, calls in flight, released
+ * objects in quarantine, and leaks at exit. Called by core through the table of layer.c. */
 #include "validate_state.h"
 
 #include "core/device.h"
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the quarantine holds at most. */
+/* Limits of the quarantine. */
 enum { QUARANTINE_OBJECTS = 4096, QUARANTINE_BYTES = 8 << 20 };
 
 typedef struct retired {
@@ -26,7 +25,7 @@ static retired *oldest, *newest;
 static uint32_t retired_count;
 static uint64_t retired_bytes;
 
-/* A child finds the tables as they are between two calls. */
+/* A child inherits consistent tables. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&hal_validate_lock);
@@ -37,7 +36,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-static void tell_leaks_of(const char *device)
+static void report_leaks_of(const char *device)
 {
     enum { NAMED = 8 };
     char text[1024] = "", place[80];
@@ -61,13 +60,13 @@ static void tell_leaks_of(const char *device)
     }
     if (count > 0) {
         snprintf(place, sizeof place, "at exit: %s", device);
-        hal_validate_found(HAL_OK, place, "%u objects were never released: %s%s", count, text,
-                           count > NAMED ? ", and others" : "");
+        hal_validate_found(HAL_OK, place, "expected all objects to be released, got %u left: %s%s",
+                           count, text, count > NAMED ? ", and others" : "");
     }
 }
 
-/* At exit: what the program still holds, device by device. */
-static void tell_leaks(void)
+/* At exit: unreleased objects, device by device. */
+static void report_leaks(void)
 {
     pthread_mutex_lock(&hal_validate_lock);
     for (const hal_object *object = hal_validate_first(); object; object = object->next) {
@@ -76,44 +75,45 @@ static void tell_leaks(void)
             other = other->next;
         }
         if (other == object) { /* the first of its device */
-            tell_leaks_of(object->device);
+            report_leaks_of(object->device);
         }
     }
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-static hal_status no_object(uint32_t kind, const char *call)
+static hal_status report_unknown(uint32_t kind, const char *call)
 {
-    return hal_validate_found(HAL_ERROR_INVALID_ARGUMENT, call,
-                              "what is given as a %s is none, or was released long ago",
-                              hal_validate_kind_name(kind));
+    return hal_validate_found(
+        HAL_ERROR_INVALID_ARGUMENT, call,
+        "expected a %s, got an unknown address or an object released long ago",
+        hal_validate_kind_name(kind));
 }
 
-static hal_status released(const hal_object *object, const char *call)
+static hal_status report_released(const hal_object *object, const char *call)
 {
     char words[HAL_OBJECT_TEXT], place[HAL_OBJECT_TEXT + 64];
     snprintf(place, sizeof place, "%s: %s", call, hal_validate_words(object, words));
-    return hal_validate_found(HAL_ERROR_INVALID_STATE, place, "is used after it was released");
+    return hal_validate_found(HAL_ERROR_INVALID_STATE, place, "used after its release");
 }
 
-/* A device stays usable as long as anything of it is alive. Needs the lock, as all below. */
-static hal_status check(uint32_t kind, const void *address, const char *call)
+/* A device stays usable while objects of it exist. Needs the lock, as all below. */
+static hal_status object_check(uint32_t kind, const void *address, const char *call)
 {
     const hal_object *object = hal_validate_find(kind, address);
     if (!address) {
         return HAL_OK;
     }
     if (!object) {
-        return no_object(kind, call);
+        return report_unknown(kind, call);
     }
     if (object->retired || (object->references == 0 && kind != HAL_OBJECT_DEVICE)) {
-        return released(object, call);
+        return report_released(object, call);
     }
     return HAL_OK;
 }
 
-/* Takes out of the quarantine what is too much, and gives it as a list. */
-static retired *drop_oldest(void)
+/* Removes objects beyond the limits from the quarantine. Returns them as a list. */
+static retired *quarantine_shrink(void)
 {
     retired *dropped = NULL;
     while (oldest && (retired_count > QUARANTINE_OBJECTS || retired_bytes > QUARANTINE_BYTES)) {
@@ -136,8 +136,8 @@ hal_status hal_validate_begin(void)
         return HAL_OK;
     }
     begun = 1;
-    if (pthread_atfork(before_fork, after_fork, after_fork) != 0 || atexit(tell_leaks) != 0) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "HAL_LAYERS has validate: no host memory");
+    if (pthread_atfork(before_fork, after_fork, after_fork) != 0 || atexit(report_leaks) != 0) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "HAL_LAYERS=validate: no host memory");
     }
     return HAL_OK;
 }
@@ -147,7 +147,7 @@ void hal_validate_object_created(uint32_t kind, const void *address, const hal_d
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);
-    if (object && !object->retired) { /* a kernel or device that was there already */
+    if (object && !object->retired) { /* a kernel or device that is shared */
         object->references++;
     } else if ((object = hal_validate_add(kind, address)) != NULL) {
         object->references = 1;
@@ -161,11 +161,10 @@ void hal_validate_object_created(uint32_t kind, const void *address, const hal_d
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-
 hal_status hal_validate_object_use(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
-    const hal_status status = check(kind, address, call);
+    const hal_status status = object_check(kind, address, call);
     pthread_mutex_unlock(&hal_validate_lock);
     return status;
 }
@@ -173,7 +172,7 @@ hal_status hal_validate_object_use(uint32_t kind, const void *address, const cha
 hal_status hal_validate_object_retain(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
-    const hal_status status = check(kind, address, call);
+    const hal_status status = object_check(kind, address, call);
     hal_object *object = status == HAL_OK ? hal_validate_find(kind, address) : NULL;
     if (object) {
         object->references++;
@@ -188,12 +187,12 @@ hal_status hal_validate_object_release(uint32_t kind, const void *address, const
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);
     if (address && !object) {
-        status = no_object(kind, call);
+        status = report_unknown(kind, call);
     } else if (object && object->references == 0) {
         char words[HAL_OBJECT_TEXT], place[HAL_OBJECT_TEXT + 64];
         snprintf(place, sizeof place, "%s: %s", call, hal_validate_words(object, words));
         status = hal_validate_found(HAL_ERROR_INVALID_STATE, place,
-                                    "is given back once more than it was made and retained");
+                                    "released more often than created and retained");
     } else if (object) {
         object->references--;
     }
@@ -234,10 +233,10 @@ void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
         newest = item;
         retired_count++;
         retired_bytes += bytes;
-        over = drop_oldest();
+        over = quarantine_shrink();
     }
     pthread_mutex_unlock(&hal_validate_lock);
-    if (!object || !item) { /* made while memory was out, or nothing to keep it with */
+    if (!object || !item) { /* memory was out */
         free(item);
         dispose(address);
     }
@@ -252,15 +251,14 @@ void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
 hal_status hal_validate_object_enter(uint32_t kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
-    hal_status status = check(kind, address, call);
+    hal_status status = object_check(kind, address, call);
     hal_object *object = status == HAL_OK ? hal_validate_find(kind, address) : NULL;
     if (object && object->depth > 0 && !pthread_equal(object->thread, pthread_self())) {
         char words[HAL_OBJECT_TEXT], place[HAL_OBJECT_TEXT + 64];
         snprintf(place, sizeof place, "%s: %s", call, hal_validate_words(object, words));
         status = hal_validate_found(HAL_ERROR_INVALID_STATE, place,
-                                    "another thread is inside %s; a %s belongs to one thread at a "
-                                    "time",
-                                    object->call, hal_validate_kind_name(kind));
+                                    "expected one thread at a time on a %s, got another one in %s",
+                                    hal_validate_kind_name(kind), object->call);
     } else if (object && object->depth++ == 0) {
         object->thread = pthread_self();
         object->call = call;

@@ -1,10 +1,10 @@
-/* Who comes after whom in the validate layer, and what is read before it was written. Each queue
- * counts its batches; a clock says up to which batch of each other queue a queue has waited, and
- * one of them up to which the host has. Two uses of a buffer on different queues, one of them a
- * write, need the one to be in the other's clock. Called where commands are recorded, handed over
- * and waited for.
+/* Data races between queues, and reads of uninitialised memory, in the validate layer. Each queue
+ * counts its batches. The vector clock of a queue has, for each other queue, the batch up to which
+ * it has waited; the host has one, too. Of two uses of a buffer on different queues, one a write,
+ * the later one's clock has to contain the earlier one. Called when commands are recorded,
+ * submitted and waited for.
  *
- * The host's threads count as one: how they order themselves cannot be seen. */
+ * The host's threads count as one: their order is unknown. */
 #include "validate_state.h"
 
 #include "base/array.h"
@@ -15,20 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACCESSES = 64, PASSED = 1024 }; /* that are kept of a buffer, of a queue */
-
+enum { MAX_ACCESSES = 64 }; /* kept of a buffer */
+enum { MAX_SUBMITTED = 1024 }; /* batches kept of a queue */
 enum { PLACE_BYTES = 3 * HAL_OBJECT_TEXT };
 
-/* What the host has waited for, and how many buffers it sees. Under the lock. */
-static hal_vector_clock host;
+static hal_vector_clock host; /* of the host. Under the lock, as the count of mapped buffers */
 static uint32_t mapped_count;
 
-static void say_where(const hal_access *access, char *text, size_t bytes)
+static void access_text(const hal_access *access, char *text, size_t bytes)
 {
     char words[HAL_OBJECT_TEXT];
     hal_validate_words(access->queue, words);
     if (access->command == 0) {
-        snprintf(text, bytes, "the host, behind batch %llu of %s,",
+        snprintf(text, bytes, "the host, after batch %llu of %s,",
                  (unsigned long long)access->batch, words);
     } else {
         snprintf(text, bytes, "command %u (%s) of batch %llu of %s", access->command, access->what,
@@ -36,7 +35,7 @@ static void say_where(const hal_access *access, char *text, size_t bytes)
     }
 }
 
-/* A kernel may leave part of what is bound alone; a copy and the host do not. */
+/* `exact`: the whole range is read, by a copy or the host. Kernels may read parts of it. */
 static void check_contents(hal_object *buffer, const hal_access *now, const char *place, int exact)
 {
     hal_ranges *written = &buffer->known.buffer->written;
@@ -47,20 +46,21 @@ static void check_contents(hal_object *buffer, const hal_access *now, const char
         return;
     }
     char where[PLACE_BYTES];
-    say_where(now, where, sizeof where);
+    access_text(now, where, sizeof where);
     const unsigned long long begin = now->begin, end = now->end;
     if (exact) {
-        hal_validate_found(HAL_OK, place, "%s reads bytes %llu to %llu, and nobody wrote byte %llu",
-                           where, begin, end, (unsigned long long)missing);
+        hal_validate_found(HAL_OK, place,
+                           "%s reads bytes %llu to %llu, and byte %llu was never written", where,
+                           begin, end, (unsigned long long)missing);
     } else {
         hal_validate_found(HAL_OK, place,
-                           "%s reads bytes %llu to %llu, and nobody wrote any of them", where,
+                           "%s reads bytes %llu to %llu, and none was ever written", where,
                            begin, end);
     }
     hal_ranges_add(written, now->begin, now->end);
 }
 
-static uint64_t epoch_in(const hal_vector_clock *clock, const hal_object *queue)
+static uint64_t clock_epoch(const hal_vector_clock *clock, const hal_object *queue)
 {
     for (uint32_t i = 0; i < clock->count; i++) {
         if (clock->items[i].queue == queue) {
@@ -70,10 +70,10 @@ static uint64_t epoch_in(const hal_vector_clock *clock, const hal_object *queue)
     return 0;
 }
 
-static int comes_after(const hal_object *queue, const hal_access *earlier)
+static int is_ordered(const hal_object *queue, const hal_access *earlier)
 {
-    return earlier->queue == queue || epoch_in(&host, earlier->queue) >= earlier->epoch ||
-           epoch_in(&queue->known.queue->clock, earlier->queue) >= earlier->epoch;
+    return earlier->queue == queue || clock_epoch(&host, earlier->queue) >= earlier->epoch ||
+           clock_epoch(&queue->known.queue->clock, earlier->queue) >= earlier->epoch;
 }
 
 static void check_order(const hal_object *queue, const hal_object *buffer, const hal_access *now,
@@ -83,13 +83,13 @@ static void check_order(const hal_object *queue, const hal_object *buffer, const
     for (uint32_t i = 0; i < facts->access_count; i++) {
         const hal_access *earlier = &facts->accesses[i];
         if (earlier->begin < now->end && now->begin < earlier->end &&
-            ((earlier->access | now->access) & HAL_ACCESS_WRITE) && !comes_after(queue, earlier)) {
+            ((earlier->access | now->access) & HAL_ACCESS_WRITE) && !is_ordered(queue, earlier)) {
             char here[PLACE_BYTES], there[PLACE_BYTES];
-            say_where(now, here, sizeof here);
-            say_where(earlier, there, sizeof there);
+            access_text(now, here, sizeof here);
+            access_text(earlier, there, sizeof there);
             hal_validate_found(HAL_OK, place,
-                               "%s %s bytes that %s %s, and nothing makes it come after; let the "
-                               "queue wait for the other's point (hal_queue_wait_point)",
+                               "%s %s bytes that %s %s, without order between them; let the queue "
+                               "wait for the other's point (hal_queue_wait_point)",
                                here, now->access & HAL_ACCESS_WRITE ? "writes" : "reads", there,
                                earlier->access & HAL_ACCESS_WRITE ? "writes" : "reads");
             return;
@@ -97,8 +97,8 @@ static void check_order(const hal_object *queue, const hal_object *buffer, const
     }
 }
 
-/* Uses that a later one of the same queue covers are dropped, and those that are over. */
-static void note_access(hal_object *buffer, const hal_access *now)
+/* Drops uses that the new one of the same queue covers, and those that the host waited for. */
+static void access_add(hal_object *buffer, const hal_access *now)
 {
     hal_buffer_facts *facts = buffer->known.buffer;
     uint32_t left = 0;
@@ -107,15 +107,15 @@ static void note_access(hal_object *buffer, const hal_access *now)
         const int covered = earlier->queue == now->queue && earlier->begin >= now->begin &&
                             earlier->end <= now->end && earlier->epoch <= now->epoch &&
                             (earlier->access & ~now->access) == 0;
-        if (!covered && epoch_in(&host, earlier->queue) < earlier->epoch) {
+        if (!covered && clock_epoch(&host, earlier->queue) < earlier->epoch) {
             facts->accesses[left++] = *earlier;
         }
     }
     facts->access_count = left;
-    if (epoch_in(&host, now->queue) >= now->epoch) {
+    if (clock_epoch(&host, now->queue) >= now->epoch) {
         return;
     }
-    if (left == ACCESSES) { /* the oldest one goes */
+    if (left == MAX_ACCESSES) { /* the oldest one is dropped */
         memmove(facts->accesses, facts->accesses + 1, (left - 1) * sizeof *facts->accesses);
         left--;
     }
@@ -125,7 +125,7 @@ static void note_access(hal_object *buffer, const hal_access *now)
     facts->access_count = left;
 }
 
-/* Checks a use of a range that is about to become one, and notes it. */
+/* Checks and adds a use of a range. */
 static void use_range(hal_object *queue, const hal_range *range, const hal_access *now,
                       const char *binding)
 {
@@ -144,11 +144,11 @@ static void use_range(hal_object *queue, const hal_range *range, const hal_acces
     if (use.access & HAL_ACCESS_WRITE) {
         hal_ranges_add(&buffer->known.buffer->written, use.begin, use.end);
     }
-    note_access(buffer, &use);
+    access_add(buffer, &use);
 }
 
-/* Where memory is out everything counts as waited for, as far as can be. */
-static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t epoch)
+/* If memory is out, the entry is missing: fewer uses are ordered. */
+static void clock_raise(hal_vector_clock *clock, const hal_object *queue, uint64_t epoch)
 {
     for (uint32_t i = 0; i < clock->count; i++) {
         if (clock->items[i].queue == queue) {
@@ -163,49 +163,49 @@ static void raise_to(hal_vector_clock *clock, const hal_object *queue, uint64_t 
     }
 }
 
-static void join(hal_vector_clock *clock, const hal_vector_clock *other)
+static void clock_join(hal_vector_clock *clock, const hal_vector_clock *other)
 {
     for (uint32_t i = 0; i < other->count; i++) {
-        raise_to(clock, other->items[i].queue, other->items[i].epoch);
+        clock_raise(clock, other->items[i].queue, other->items[i].epoch);
     }
 }
 
-static void note_passed(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
+static void submitted_add(hal_queue_facts *queue, uint64_t value, uint64_t epoch)
 {
-    if (queue->passed_count == PASSED) {
-        queue->forgotten = queue->passed[PASSED / 2 - 1].value;
-        hal_validate_drop_passed(queue, PASSED / 2);
+    if (queue->passed_count == MAX_SUBMITTED) {
+        queue->forgotten = queue->passed[MAX_SUBMITTED / 2 - 1].value;
+        hal_validate_drop_passed(queue, MAX_SUBMITTED / 2);
     }
     if (!queue->passed) {
-        queue->passed = malloc(PASSED * sizeof *queue->passed);
+        queue->passed = malloc(MAX_SUBMITTED * sizeof *queue->passed);
     }
     if (queue->passed) {
         hal_passed *now = &queue->passed[queue->passed_count++];
         *now = (hal_passed){.value = value, .epoch = epoch};
-        join(&now->clock, &queue->clock);
+        clock_join(&now->clock, &queue->clock);
     }
 }
 
-/* The host has acted in the queue's order, and what the queue waited for since its last batch was
- * reached before. To read it has waited for the queue; what it wrote is told by the queue's last
- * point, which then stands for those waits too. */
-static void settle_waits(const hal_queue *queue, hal_queue_facts *facts, uint32_t access)
+/* The host has accessed memory in the queue's order: the queue's waits since its last batch were
+ * reached before. A read also waited for the queue; a write belongs to the queue's last point,
+ * which then includes those waits. */
+static void host_access_join(const hal_queue *queue, hal_queue_facts *facts, uint32_t access)
 {
     if (access == HAL_ACCESS_READ) {
-        join(&host, &facts->clock);
+        clock_join(&host, &facts->clock);
         return;
     }
     if (queue->recorder.recording->wait_count > 0) {
         return; /* the host wrote what a command of the next batch copies */
     }
     if (facts->passed_count == 0) {
-        note_passed(facts, hal_timeline_next_value(&queue->timeline) - 1, facts->epoch - 1);
+        submitted_add(facts, hal_timeline_next_value(&queue->timeline) - 1, facts->epoch - 1);
     } else {
-        join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
+        clock_join(&facts->passed[facts->passed_count - 1].clock, &facts->clock);
     }
 }
 
-/* A batch is handed over: no buffer that it uses may be mapped. */
+/* At submission: no buffer of the batch may be mapped. */
 static void check_mapped(const hal_object *queue)
 {
     for (hal_object *object = mapped_count ? hal_validate_first() : NULL; object;
@@ -216,11 +216,11 @@ static void check_mapped(const hal_object *queue)
             const hal_access *use = &facts->accesses[i];
             if (use->queue == queue && use->epoch == queue->known.queue->epoch) {
                 char words[HAL_OBJECT_TEXT], where[PLACE_BYTES], place[PLACE_BYTES];
-                say_where(use, where, sizeof where);
+                access_text(use, where, sizeof where);
                 snprintf(place, sizeof place, "%s: %s", queue->call ? queue->call : "hal",
                          hal_validate_words(object, words));
                 hal_validate_found(HAL_OK, place,
-                                   "%s uses it and is handed over while it is mapped; call "
+                                   "%s uses it and is submitted while it is mapped; call "
                                    "hal_buffer_map_end first",
                                    where);
                 break;
@@ -229,8 +229,8 @@ static void check_mapped(const hal_object *queue)
     }
 }
 
-/* Null when nothing was handed over up to there that the host has not waited for. */
-static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t value)
+/* The batch of a value; null if the host has waited for it. */
+static const hal_passed *submitted_find(const hal_queue_facts *queue, uint64_t value)
 {
     const uint64_t first = queue->passed_count ? queue->passed[0].value : UINT64_MAX;
     if (value < first) {
@@ -240,7 +240,7 @@ static const hal_passed *find_passed(const hal_queue_facts *queue, uint64_t valu
     return &queue->passed[at < queue->passed_count ? at : queue->passed_count - 1];
 }
 
-static void forget(hal_vector_clock *clock, const hal_object *queue)
+static void clock_forget(hal_vector_clock *clock, const hal_object *queue)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < clock->count; i++) {
@@ -267,7 +267,7 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
             snprintf(now.what, sizeof now.what, "%s",
                      action->kind == HAL_COMMAND_COPY ? "copy" : "fill");
         }
-        /* What is read was there before the command, also where it writes the same buffer. */
+        /* Reads first: they precede writes of the same command. */
         for (uint32_t pass = 0; pass < 2; pass++) {
             for (uint32_t i = 0; i < action->range_count; i++) {
                 char binding[96] = ", target, ";
@@ -289,7 +289,7 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-/* Done at once: it counts as the end of the last batch. */
+/* Host accesses happen at once: they belong to the last batch. */
 void hal_validate_host_access(const hal_queue *queue, const hal_range *range, uint32_t access)
 {
     pthread_mutex_lock(&hal_validate_lock);
@@ -301,7 +301,7 @@ void hal_validate_host_access(const hal_queue *queue, const hal_range *range, ui
                           .access = access,
                           .what = ""};
         use_range(object, range, &now, "");
-        settle_waits(queue, object->known.queue, access);
+        host_access_join(queue, object->known.queue, access);
     }
     pthread_mutex_unlock(&hal_validate_lock);
 }
@@ -314,11 +314,11 @@ void hal_validate_batch_flushed(const hal_queue *queue, uint64_t value, hal_stat
         hal_queue_facts *facts = object->known.queue;
         if (status == HAL_OK) {
             check_mapped(object);
-        } else { /* what was dropped needs no waiting for */
-            raise_to(&host, object, facts->epoch);
+        } else { /* a dropped batch never runs */
+            clock_raise(&host, object, facts->epoch);
         }
         if (status == HAL_OK || hal_timeline_has_submitted(&queue->timeline, value)) {
-            note_passed(facts, value, facts->epoch);
+            submitted_add(facts, value, facts->epoch);
         }
         facts->epoch++;
     }
@@ -332,13 +332,13 @@ void hal_validate_point_waited(const hal_queue *queue, hal_point point)
     const hal_object *source = hal_validate_find(HAL_OBJECT_QUEUE, point.queue);
     if (source && source->known.queue && source != target && !source->retired) {
         hal_queue_facts *facts = source->known.queue;
-        const hal_passed *passed = find_passed(facts, point.value);
+        const hal_passed *passed = submitted_find(facts, point.value);
         if (passed && queue && target && target->known.queue) {
-            raise_to(&target->known.queue->clock, source, passed->epoch);
-            join(&target->known.queue->clock, &passed->clock);
+            clock_raise(&target->known.queue->clock, source, passed->epoch);
+            clock_join(&target->known.queue->clock, &passed->clock);
         } else if (passed && !queue) {
-            raise_to(&host, source, passed->epoch);
-            join(&host, &passed->clock);
+            clock_raise(&host, source, passed->epoch);
+            clock_join(&host, &passed->clock);
             hal_validate_drop_passed(facts, (uint32_t)(passed - facts->passed) + 1);
             facts->forgotten = 0;
         }
@@ -353,9 +353,9 @@ void hal_validate_buffer_mapped(const hal_buffer *buffer)
     hal_buffer_facts *facts = object ? object->known.buffer : NULL;
     for (uint32_t i = 0; facts && i < facts->access_count; i++) {
         const hal_access *use = &facts->accesses[i];
-        if (epoch_in(&host, use->queue) < use->epoch) {
+        if (clock_epoch(&host, use->queue) < use->epoch) {
             char words[HAL_OBJECT_TEXT], where[PLACE_BYTES], place[PLACE_BYTES];
-            say_where(use, where, sizeof where);
+            access_text(use, where, sizeof where);
             snprintf(place, sizeof place, "hal_buffer_map_begin: %s",
                      hal_validate_words(object, words));
             hal_validate_found(HAL_OK, place,
@@ -389,9 +389,9 @@ void hal_validate_forget_queue(hal_object *queue)
 {
     for (hal_object *object = hal_validate_first(); object; object = object->next) {
         if (object->kind == HAL_OBJECT_QUEUE && object->known.queue) {
-            forget(&object->known.queue->clock, queue);
+            clock_forget(&object->known.queue->clock, queue);
             for (uint32_t i = 0; i < object->known.queue->passed_count; i++) {
-                forget(&object->known.queue->passed[i].clock, queue);
+                clock_forget(&object->known.queue->passed[i].clock, queue);
             }
         }
         hal_buffer_facts *facts =
@@ -406,7 +406,7 @@ void hal_validate_forget_queue(hal_object *queue)
             facts->access_count = left;
         }
     }
-    forget(&host, queue);
+    clock_forget(&host, queue);
     if (queue->known.queue) {
         hal_validate_free_queue(queue->known.queue);
         *queue->known.queue = (hal_queue_facts){0};

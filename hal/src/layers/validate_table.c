@@ -1,5 +1,5 @@
-/* The table of the validate layer: every object of the program by its address, and a list of those
- * that are not retired. Called by validate_objects.c, validate_memory.c and validate_order.c. */
+/* The table of the validate layer: all objects of the program by address, and a list of those that
+ * are not retired. Called by the other files of the layer. */
 #include "validate_state.h"
 
 #include "base/map.h"

@@ -22,13 +22,6 @@ enum { OWN_MALLOC = 1, ALLOCATIONS = 100000 };
 /* The program's argument; the few of the unit test show a leak, the thousand that there is none. */
 static int cycles = 40;
 
-static void works(hal_status status)
-{
-    if (status != HAL_OK) {
-        fail_msg("%s: %s", hal_status_name(status), hal_status_message());
-    }
-}
-
 /* What the process holds at the moment: bytes of malloc, and pages that are in memory. */
 typedef struct footprint {
     size_t allocated, resident;
@@ -68,14 +61,14 @@ static void use_once(void)
     hal_queue *queue = NULL;
     ops_context *context = NULL;
     float numbers[12] = {0};
-    works(hal_device_open("cpu", &device));
-    works(hal_queue_create(device, &queue));
-    works(ops_context_create(queue, &context));
-    works(ops_scope_begin(context));
+    assert_ok(hal_device_open("cpu", &device));
+    assert_ok(hal_queue_create(device, &queue));
+    assert_ok(ops_context_create(queue, &context));
+    assert_ok(ops_scope_begin(context));
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
-    works(ops_array_read(ops_exp(x), sizeof numbers, numbers));
+    assert_ok(ops_array_read(ops_exp(x), sizeof numbers, numbers));
     assert_true(numbers[11] == 1);
-    works(ops_scope_end(context));
+    assert_ok(ops_scope_end(context));
     ops_context_destroy(context);
     hal_queue_destroy(queue);
     hal_device_release(device);
@@ -98,10 +91,10 @@ static void allocate(hal_device *device, int times)
     for (int i = 0; i < times; i++) {
         hal_buffer *buffer = NULL;
         const uint64_t bytes = 4u << (i % 14);
-        works(hal_buffer_create(device, (uint32_t)i % HAL_MEMORY_KIND_COUNT, bytes, &buffer));
+        assert_ok(hal_buffer_create(device, (uint32_t)i % HAL_MEMORY_KIND_COUNT, bytes, &buffer));
         hal_buffer_release(buffer);
         if (i % 1000 == 999) {
-            works(hal_device_trim(device));
+            assert_ok(hal_device_trim(device));
         }
     }
 }
@@ -109,7 +102,7 @@ static void allocate(hal_device *device, int times)
 static void allocating_and_freeing(void **state)
 {
     hal_device *device = NULL;
-    works(hal_device_open("cpu", &device));
+    assert_ok(hal_device_open("cpu", &device));
     allocate(device, ALLOCATIONS / 10);
     const footprint before = measure();
     allocate(device, ALLOCATIONS);
@@ -126,9 +119,9 @@ static void forked_children_are_told(void **state)
     hal_queue *queue = NULL;
     ops_context *context = NULL;
     float numbers[4] = {1, 2, 3, 4};
-    works(hal_device_open("cpu", &device));
-    works(hal_queue_create(device, &queue));
-    works(ops_context_create(queue, &context));
+    assert_ok(hal_device_open("cpu", &device));
+    assert_ok(hal_queue_create(device, &queue));
+    assert_ok(ops_context_create(queue, &context));
     ops_array *x = ops_array_from_host(context, HAL_TYPE_F32, 1, shape, numbers);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -152,7 +145,7 @@ static void forked_children_are_told(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    works(ops_array_read(ops_exp(x), sizeof numbers, numbers));
+    assert_ok(ops_array_read(ops_exp(x), sizeof numbers, numbers));
     ops_array_release(x);
     ops_context_destroy(context);
     hal_queue_destroy(queue);

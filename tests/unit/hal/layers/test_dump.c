@@ -17,13 +17,6 @@ static char output[1 << 18];
 static char file_of[4][256]; /* of the queues on cpu, mock:0 and mock:1 */
 static uint32_t files;
 
-#define ok(call)                                          \
-    do {                                                  \
-        if ((call) != HAL_OK) {                           \
-            fail_msg("%s: %s", #call, hal_status_message()); \
-        }                                                 \
-    } while (0)
-
 /* ---- What is recorded ---- */
 
 /* y[i] = x[i] + more for even i, so that odd elements keep what was there. */
@@ -32,7 +25,7 @@ static hal_kernel *every_other(hal_device *device, const char *name, float more)
     hal_ir_builder *b = NULL;
     hal_ir_kernel *ir = NULL;
     hal_kernel *kernel = NULL;
-    ok(hal_ir_builder_create(name, &b));
+    assert_ok(hal_ir_builder_create(name, &b));
     hal_ir_group_size(b, 64, 1, 1);
     const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ);
     const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
@@ -40,9 +33,9 @@ static hal_kernel *every_other(hal_device *device, const char *name, float more)
     hal_ir_if(b, hal_ir_lt(b, i, hal_ir_scalar_value(b, "count", HAL_TYPE_U32)));
     hal_ir_store(b, y, i, hal_ir_add(b, hal_ir_load(b, x, i), hal_ir_f32(b, more)));
     hal_ir_end(b);
-    ok(hal_ir_builder_finish(b, &ir));
+    assert_ok(hal_ir_builder_finish(b, &ir));
     hal_ir_builder_destroy(b);
-    ok(hal_kernel_create(device, ir, &kernel));
+    assert_ok(hal_kernel_create(device, ir, &kernel));
     hal_ir_kernel_destroy(ir);
     return kernel;
 }
@@ -51,7 +44,7 @@ static void run_every_other(hal_queue *queue, hal_kernel *kernel, hal_buffer *x,
 {
     const uint32_t count = COUNT, grid[3] = {(COUNT / 2 + 63) / 64, 1, 1};
     const hal_range bindings[2] = {{x, 0, HAL_WHOLE}, {y, 0, HAL_WHOLE}};
-    ok(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &count, sizeof count));
+    assert_ok(hal_queue_dispatch(queue, kernel, grid, bindings, 2, &count, sizeof count));
 }
 
 static void write_numbers(hal_queue *queue, hal_buffer *buffer, float first)
@@ -60,7 +53,7 @@ static void write_numbers(hal_queue *queue, hal_buffer *buffer, float first)
     for (int i = 0; i < COUNT; i++) {
         numbers[i] = first + (float)i * 0.37f;
     }
-    ok(hal_queue_write(queue, buffer, 0, numbers, sizeof numbers));
+    assert_ok(hal_queue_write(queue, buffer, 0, numbers, sizeof numbers));
 }
 
 /* Copies, fills, memory that the host maps and changes between batches, buffers that come back from
@@ -71,45 +64,46 @@ static void record_commands(hal_device *device, hal_queue *queue)
                *spoiled = every_other(device, "spoiled", 2);
     hal_buffer *x = mock_buffer(device, COUNT * 4), *y = mock_buffer(device, COUNT * 4);
     hal_buffer *mapped = NULL, *released = mock_buffer(device, 1 << 20);
-    ok(hal_buffer_create(device, HAL_MEMORY_SHARED, COUNT * 4, &mapped));
-    ok(hal_queue_fill(queue, (hal_range){released, 0, HAL_WHOLE}, 0x3f800000));
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_SHARED, COUNT * 4, &mapped));
+    assert_ok(hal_queue_fill(queue, (hal_range){released, 0, HAL_WHOLE}, 0x3f800000));
     write_numbers(queue, x, 1.0f);
     run_every_other(queue, plain, x, y);
-    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     for (int round = 0; round < 3; round++) {
         float *view = NULL;
-        ok(hal_buffer_map_begin(mapped, (void **)&view));
+        assert_ok(hal_buffer_map_begin(mapped, (void **)&view));
         for (int i = 0; i < COUNT; i++) {
             view[i] = round == 2 ? 0.0f : (float)(i * (round + 1)); /* zeros are news, too */
         }
-        ok(hal_buffer_map_end(mapped));
+        assert_ok(hal_buffer_map_end(mapped));
         run_every_other(queue, spoiled, mapped, y);
         run_every_other(queue, plain, y, x);
-        ok(hal_queue_copy(queue, (hal_range){x, 64, 256}, (hal_range){mapped, 0, 256}));
-        ok(hal_queue_transfer(queue, x, 3, queue, y, 5, 77));
-        ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+        assert_ok(hal_queue_copy(queue, (hal_range){x, 64, 256}, (hal_range){mapped, 0, 256}));
+        assert_ok(hal_queue_transfer(queue, x, 3, queue, y, 5, 77));
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     }
     run_every_other(queue, plain, y, x); /* a batch that reads what the spoiled kernel wrote */
-    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     hal_graph *graph = NULL;
-    ok(hal_graph_begin(queue));
+    assert_ok(hal_graph_begin(queue));
     run_every_other(queue, plain, x, y);
     run_every_other(queue, plain, y, mapped);
-    ok(hal_graph_end(queue, &x, 1, &graph));
+    assert_ok(hal_graph_end(queue, &x, 1, &graph));
     for (int i = 0; i < 2; i++) {
-        ok(hal_graph_launch(queue, graph, i ? &released : NULL, i ? 1 : 0));
+        assert_ok(hal_graph_launch(queue, graph, i ? &released : NULL, i ? 1 : 0));
     }
-    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     hal_graph_destroy(graph);
     hal_buffer_release(released);
-    ok(hal_device_trim(device)); /* its memory is freed, and perhaps comes back under its address */
+    assert_ok(hal_device_trim(
+        device)); /* its memory is freed, and perhaps comes back under its address */
     released = mock_buffer(device, 1 << 20);
     run_every_other(queue, plain, x, released);
-    ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     for (int i = 0; i < 8; i++) { /* kernels come and go, perhaps under the same address */
         hal_kernel *brief = every_other(device, "brief", 3.0f + (float)i);
         run_every_other(queue, brief, x, y);
-        ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
         hal_kernel_release(brief);
     }
     hal_buffer *const all[] = {x, y, mapped, released};
@@ -135,7 +129,7 @@ static ops_tensor random_tensor(ops_context *context, hal_type type, int64_t row
         memcpy(bytes + i * size, size == 8 ? (const void *)&wide : size == 4 ? (const void *)&value
                                                                              : &half, size);
     }
-    ok(ops_tensor_from_host(context, type, 2, shape, bytes, &made));
+    assert_ok(ops_tensor_from_host(context, type, 2, shape, bytes, &made));
     free(bytes);
     return made;
 }
@@ -146,14 +140,14 @@ static ops_expression *make_epilogue(void)
     hal_ir_builder *b = NULL;
     ops_expression *made = NULL;
     hal_ir_value in[5];
-    ok(hal_ir_builder_create_fragment("bias", &b));
+    assert_ok(hal_ir_builder_create_fragment("bias", &b));
     for (uint32_t i = 0; i < 5; i++) {
         in[i] = hal_ir_input(b, i, i == 0 || i == 4 ? HAL_TYPE_F32 : HAL_TYPE_U32);
     }
     const hal_ir_value column = hal_ir_cast(b, HAL_TYPE_F32, in[2]);
     const hal_ir_value sum = hal_ir_add(b, hal_ir_add(b, in[0], column), in[4]);
     hal_ir_output(b, 0, hal_ir_max(b, sum, hal_ir_f32(b, 0.0f)));
-    ok(ops_expression_create(b, &made));
+    assert_ok(ops_expression_create(b, &made));
     return made;
 }
 
@@ -163,7 +157,7 @@ static void record_operations(hal_queue *queue)
 {
     static const hal_type types[3] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_BF16};
     ops_context *context = NULL;
-    ok(ops_context_create(queue, &context));
+    assert_ok(ops_context_create(queue, &context));
     for (int t = 0; t < 3; t++) {
         ops_tensor a = random_tensor(context, types[t], 37, 18);
         ops_tensor b = random_tensor(context, types[t], 18, 21);
@@ -172,27 +166,27 @@ static void record_operations(hal_queue *queue)
         ops_expression *epilogue = types[t] == HAL_TYPE_F64 ? NULL : make_epilogue();
         ops_gemm_options options = {
             .size = sizeof(ops_gemm_options), .alpha = 2, .beta = -3, .impl = OPS_GEMM_NATIVE};
-        ok(ops_gemm(context, &options, &a, &b, &c));
+        assert_ok(ops_gemm(context, &options, &a, &b, &c));
         options = (ops_gemm_options){.size = sizeof(ops_gemm_options),
                                      .alpha = 1,
                                      .impl = OPS_GEMM_NATIVE,
                                      .epilogue = epilogue,
                                      .inputs = &bias,
                                      .input_count = epilogue ? 1 : 0};
-        ok(ops_gemm(context, &options, &a, &b, &c));
+        assert_ok(ops_gemm(context, &options, &a, &b, &c));
         const int64_t row[2] = {1, 21};
         ops_tensor sums, turned = b;
-        ok(ops_tensor_create(context, types[t], 2, row, &sums));
-        ok(ops_reduce(context, OPS_REDUCE_SUM, 0, &c, NULL, &sums));
-        ok(ops_softmax(context, 1, &c, &c));
+        assert_ok(ops_tensor_create(context, types[t], 2, row, &sums));
+        assert_ok(ops_reduce(context, OPS_REDUCE_SUM, 0, &c, NULL, &sums));
+        assert_ok(ops_softmax(context, 1, &c, &c));
         turned.shape[0] = 21; /* b's columns as rows */
         turned.shape[1] = 18;
         turned.stride[0] = 1;
         turned.stride[1] = 21;
         ops_tensor copy;
-        ok(ops_tensor_create(context, types[t], 2, turned.shape, &copy));
-        ok(ops_copy(context, &turned, &copy));
-        ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+        assert_ok(ops_tensor_create(context, types[t], 2, turned.shape, &copy));
+        assert_ok(ops_copy(context, &turned, &copy));
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
         ops_expression_destroy(epilogue);
         ops_tensor *const all[] = {&a, &b, &c, &bias, &sums, &copy};
         for (int i = 0; i < 6; i++) {
@@ -249,22 +243,22 @@ TEST(work_is_recorded)
     hal_buffer *a = mock_buffer(other, 4096), *b = mock_buffer(other, 4096);
     hal_buffer *far = mock_buffer(device, 4096), *on_host = mock_buffer(cpu, 4096);
     hal_point point;
-    ok(hal_queue_fill(on_cpu, (hal_range){on_host, 0, HAL_WHOLE}, 7));
-    ok(hal_queue_flush(on_cpu, &point));
-    ok(hal_queue_wait_point(second, point));
-    ok(hal_queue_fill(second, (hal_range){a, 0, HAL_WHOLE}, 3));
-    ok(mock_dispatch(second, kernel, a, b));
-    ok(hal_queue_wait(second, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_fill(on_cpu, (hal_range){on_host, 0, HAL_WHOLE}, 7));
+    assert_ok(hal_queue_flush(on_cpu, &point));
+    assert_ok(hal_queue_wait_point(second, point));
+    assert_ok(hal_queue_fill(second, (hal_range){a, 0, HAL_WHOLE}, 3));
+    assert_ok(mock_dispatch(second, kernel, a, b));
+    assert_ok(hal_queue_wait(second, HAL_WAIT_FOREVER));
     find_file();
     mock->reach = 1;
-    ok(hal_queue_transfer(second, b, 4, queue, far, 8, 1000));
+    assert_ok(hal_queue_transfer(second, b, 4, queue, far, 8, 1000));
     int32_t number = 0;
-    ok(hal_queue_read(queue, far, 8, sizeof number, &number));
+    assert_ok(hal_queue_read(queue, far, 8, sizeof number, &number));
     assert_int_equal(number, 3 + 5);
 
     /* The plugin does not take this one: it is in the file all the same. */
     mock->fail_in[MOCK_SUBMIT] = 2; /* the first is the layer's own look at the memory */
-    ok(mock_dispatch(second, kernel, a, b));
+    assert_ok(mock_dispatch(second, kernel, a, b));
     assert_int_equal(hal_queue_flush(second, NULL), HAL_ERROR_INTERNAL);
     hal_buffer *const buffers[] = {a, b, far, on_host};
     for (int i = 0; i < 4; i++) {
@@ -392,14 +386,14 @@ static void *run_thread(void *argument)
     hal_device *device = argument;
     hal_queue *queue = NULL;
     hal_buffer *x = NULL, *y = NULL;
-    ok(hal_queue_create(device, &queue));
+    assert_ok(hal_queue_create(device, &queue));
     hal_kernel *kernel = every_other(device, "shared", 0.5f);
     for (int i = 0; i < 8; i++) {
-        ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &x));
-        ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &y));
+        assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &x));
+        assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, COUNT * 4, &y));
         write_numbers(queue, x, (float)i);
         run_every_other(queue, kernel, x, y);
-        ok(hal_queue_flush(queue, NULL));
+        assert_ok(hal_queue_flush(queue, NULL));
         hal_buffer_release(x);
         hal_buffer_release(y);
     }

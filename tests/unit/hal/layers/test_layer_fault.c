@@ -16,8 +16,8 @@ static void opening_fails(const char *layers, const char *faults, const char *wo
 /* Before any device is open the variables are read again at each call. */
 TEST(what_cannot_be_read_is_refused)
 {
-    opening_fails("speed", "", "there is no layer \"speed\"");
-    opening_fails("fault,faul", "wait:1", "there is no layer \"faul\"");
+    opening_fails("speed", "", "HAL_LAYERS: expected a list of validate and fault, got \"speed\"");
+    opening_fails("fault,faul", "wait:1", "got \"faul\"");
     static const char *const wrong[] = {"",         "wait",    "wait:",   "wait:0",  "wait:-1",
                                         "pray:1",   "wait:1x", "wait:1,,submit:1",
                                         "wait: 1", ":1",      "waiting:1"};
@@ -43,7 +43,7 @@ TEST(named_calls_fail)
     hal_ir_kernel *ir = mock_ir(2);
     const uint32_t made = mock->calls[MOCK_KERNEL];
     assert_fails(hal_kernel_create(device, ir, &none), HAL_ERROR_COMPILE,
-                 "number 2 of its kind, which HAL_FAULT compile:2 lets fail");
+                 "call 2 of its kind fails by HAL_FAULT=compile:2");
     assert_int_equal(mock->calls[MOCK_KERNEL], made); /* the plugin was not asked */
     assert_ok(hal_kernel_create(device, ir, &none));
     hal_kernel_release(none);

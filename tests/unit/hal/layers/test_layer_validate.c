@@ -168,28 +168,28 @@ TEST(use_after_release)
     hal_queue_destroy(gone);
 
     assert_found(assert_fails(mock_dispatch(queue, kernel, a, b), HAL_ERROR_INVALID_STATE,
-                              "buffer \"given up\": is used after it was released"),
-                 "validate: hal_queue_dispatch: buffer \"given up\"", "after it was released");
+                              "buffer \"given up\": used after its release"),
+                 "validate: hal_queue_dispatch: buffer \"given up\"", "used after its release");
     assert_silent(mock_dispatch(queue, kernel, a, b)); /* the same place is told once */
     assert_found(assert_int_equal(mock_dispatch(queue, late, a, a), HAL_ERROR_INVALID_STATE),
-                 "hal_queue_dispatch: kernel shift", "after it was released");
+                 "hal_queue_dispatch: kernel shift", "used after its release");
     assert_found(assert_int_equal(hal_queue_flush(gone, NULL), HAL_ERROR_INVALID_STATE),
-                 "hal_queue_flush: queue ", "after it was released");
+                 "hal_queue_flush: queue ", "used after its release");
     assert_found(assert_int_equal(hal_point_wait(point, 0), HAL_ERROR_INVALID_STATE),
-                 "hal_point_wait: queue ", "after it was released");
+                 "hal_point_wait: queue ", "used after its release");
     hal_graph_destroy(graph);
     assert_found(assert_int_equal(hal_graph_launch(queue, graph, NULL, 0), HAL_ERROR_INVALID_STATE),
-                 "hal_graph_launch: graph ", "after it was released");
+                 "hal_graph_launch: graph ", "used after its release");
     assert_found(assert_int_equal(hal_buffer_get_bytes(b), 0),
-                 "hal_buffer_get_bytes: buffer \"given up\"", "after it was released");
+                 "hal_buffer_get_bytes: buffer \"given up\"", "used after its release");
     hal_buffer_release(a);
     hal_kernel_release(kernel);
     hal_queue_destroy(queue);
     hal_device_release(device);
     assert_found(assert_int_equal(hal_device_trim(device), HAL_ERROR_INVALID_STATE),
-                 "hal_device_trim: device mock:0", "after it was released");
+                 "hal_device_trim: device mock:0", "used after its release");
     assert_found(assert_int_equal(hal_device_trim((hal_device *)&mock), HAL_ERROR_INVALID_ARGUMENT),
-                 "hal_device_trim: what is given as a device", "is none");
+                 "hal_device_trim: expected a device", "unknown address");
     mock_is_clean(mock);
 }
 
@@ -205,16 +205,16 @@ TEST(too_many_releases)
     assert_silent(hal_buffer_release(a));
     /* The graph's own reference is not the program's to give back. */
     assert_found(hal_buffer_release(a), "hal_buffer_release: buffer \"twice\"",
-                 "once more than it was made and retained");
+                 "released more often than created and retained");
     assert_silent(hal_kernel_release(kernel));
-    assert_found(hal_kernel_release(kernel), "hal_kernel_release: kernel shift", "once more");
+    assert_found(hal_kernel_release(kernel), "hal_kernel_release: kernel shift", "released more often");
     assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     hal_graph_destroy(graph);
-    assert_found(hal_graph_destroy(graph), "hal_graph_destroy: graph", "after it was released");
+    assert_found(hal_graph_destroy(graph), "hal_graph_destroy: graph", "used after its release");
     hal_device_release(device);
-    assert_found(hal_device_release(device), "hal_device_release: device mock:0", "once more");
+    assert_found(hal_device_release(device), "hal_device_release: device mock:0", "released more often");
     hal_queue_destroy(queue);
-    assert_found(hal_queue_destroy(queue), "hal_queue_destroy: queue", "after it was released");
+    assert_found(hal_queue_destroy(queue), "hal_queue_destroy: queue", "used after its release");
 }
 
 TEST(what_nobody_wrote)
@@ -226,7 +226,7 @@ TEST(what_nobody_wrote)
     uint8_t data[256];
     assert_found(assert_int_equal(mock_dispatch(queue, kernel, empty, out), HAL_OK),
                  "kernel shift, binding 0 (\"in\"), buffer \"empty\": command 1",
-                 "reads bytes 0 to 256, and nobody wrote any of them");
+                 "reads bytes 0 to 256, and none was ever written");
     assert_silent(hal_queue_read(queue, out, 0, sizeof data, data)); /* the kernel wrote it */
     hal_buffer *half = labelled(device, "half", 256);
     hal_queue_fill(queue, (hal_range){half, 0, 128}, 0);
@@ -236,19 +236,20 @@ TEST(what_nobody_wrote)
     const int32_t scalar = 0;
     const hal_range between[2] = {{half, 128, 64}, {out, 0, 256}}; /* its neighbours are written */
     assert_found(hal_queue_dispatch(queue, kernel, grid, between, 2, &scalar, sizeof scalar),
-                 "binding 0 (\"in\"), buffer \"half\"", "reads bytes 128 to 192, and nobody");
+                 "binding 0 (\"in\"), buffer \"half\"", "reads bytes 128 to 192, and none");
     hal_buffer_release(half);
     half = labelled(device, "another half", 256);
     hal_queue_fill(queue, (hal_range){half, 0, 128}, 0);
     assert_found(hal_queue_copy(queue, (hal_range){half, 64, 128}, (hal_range){out, 0, 128}),
-                 "hal_queue_copy: copy, source, buffer \"another half\"", "nobody wrote byte 128");
+                 "hal_queue_copy: copy, source, buffer \"another half\"",
+                 "byte 128 was never written");
     hal_buffer *hole = labelled(device, "hole", 256);
     hal_queue_fill(queue, (hal_range){hole, 0, 252}, 0);
     assert_found(hal_queue_read(queue, hole, 0, sizeof data, data),
-                 "hal_queue_read: ", "nobody wrote byte 252");
+                 "hal_queue_read: ", "byte 252 was never written");
     hal_buffer_release(hole);
     hole = labelled(device, "anew", 256); /* the same memory, and nothing of the old owner's */
-    assert_found(hal_queue_read(queue, hole, 0, 4, data), "buffer \"anew\"", "wrote byte 0");
+    assert_found(hal_queue_read(queue, hole, 0, 4, data), "buffer \"anew\"", "byte 0 was never written");
     hal_buffer *buffers[] = {empty, out, half, hole};
     for (uint32_t i = 0; i < 4; i++) {
         hal_buffer_release(buffers[i]);
@@ -292,7 +293,7 @@ TEST(missing_waits)
     assert_silent(hal_queue_fill(one, (hal_range){b, 0, 256}, 4));
     hal_queue_flush(one, &point);
     assert_found(hal_queue_fill(three, (hal_range){b, 128, 128}, 5), "fill, target, buffer \"b\"",
-                 "nothing makes it come after; let the queue wait for the other's point");
+                 "without order between them; let the queue wait for the other's point");
     /* A batch that failed has touched nothing. */
     hal_buffer *d = labelled(device, "d", 256);
     hal_queue_wait(one, HAL_WAIT_FOREVER);
@@ -312,7 +313,7 @@ TEST(missing_waits)
     hal_queue_wait_point(two, point);
     assert_silent(hal_queue_fill(two, (hal_range){d, 0, 128}, 4));
     assert_found(hal_queue_fill(two, (hal_range){d, 128, 128}, 4), "fill, target, buffer \"d\"",
-                 "nothing makes it come after");
+                 "without order between them");
     hal_queue_wait(one, HAL_WAIT_FOREVER);
     hal_queue_wait(two, HAL_WAIT_FOREVER);
     /* Nor is there anything to wait for of a queue that is gone. */
@@ -343,7 +344,7 @@ TEST(mapped_buffers)
     assert_found(hal_buffer_map_begin(up, &view), "hal_buffer_map_begin: buffer \"upload\"",
                  "mapped while command 1 (copy) of batch 1");
     assert_found(hal_queue_flush(queue, NULL), "hal_queue_flush: buffer \"upload\"",
-                 "handed over while it is mapped; call hal_buffer_map_end first");
+                 "submitted while it is mapped; call hal_buffer_map_end first");
     hal_buffer_map_end(up);
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     assert_silent(hal_buffer_map_begin(up, &view));
@@ -380,7 +381,7 @@ TEST(products_too_large)
         assert_found(assert_int_equal(
                          hal_queue_dispatch(queue, kernel, grid, ranges, 4, scalars, 16),
                          HAL_ERROR_INVALID_ARGUMENT),
-                     words[i], "the description needs");
+                     words[i], "bytes of the description");
         ranges[i].length += 4;
     }
     hal_buffer *all[] = {a, b, c, w};
@@ -411,8 +412,8 @@ TEST(two_threads)
         usleep(100);
     }
     assert_found(assert_fails(hal_queue_fill(queue, (hal_range){a, 0, 256}, 2),
-                              HAL_ERROR_INVALID_STATE, "another thread is inside hal_queue_wait"),
-                 "hal_queue_fill: queue", "belongs to one thread at a time");
+                              HAL_ERROR_INVALID_STATE, "got another one in hal_queue_wait"),
+                 "hal_queue_fill: queue", "expected one thread at a time on a queue");
     atomic_store(&mock->hold, 0);
     pthread_join(thread, NULL);
     assert_silent(assert_int_equal(hal_queue_fill(queue, (hal_range){a, 0, 256}, 2), HAL_OK));
@@ -475,7 +476,8 @@ TEST(leaks_at_exit)
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    if (!strstr(text, "validate: at exit: mock:0: 3 objects were never released: ") ||
+    if (!strstr(text,
+                "validate: at exit: mock:0: expected all objects to be released, got 3 left: ") ||
         !strstr(text, "buffer \"weights\" of 4096 bytes") || strstr(text, "fine")) {
         fail_msg("%s", text);
     }

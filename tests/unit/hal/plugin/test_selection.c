@@ -79,7 +79,7 @@ static void what_cannot_be_read_is_said(void **state)
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = 0;
     fails(text, HAL_ERROR_INVALID_ARGUMENT, "longer than");
-    assert_fails(hal_device_open("mock", NULL), HAL_ERROR_INVALID_ARGUMENT, "device is null");
+    assert_fails(hal_device_open("mock", NULL), HAL_ERROR_INVALID_ARGUMENT, "hal_device_open: device: expected a valid pointer, got null");
 }
 
 static void the_first_failure_gives_the_status(void **state)
