@@ -39,5 +39,5 @@ esac
 export HAL_BACKEND=$plugin
 listed=$("$bin/hal-info" --json)
 grep -q "\"device\": \"$plugin:0\"" <<<"$listed" ||
-    no_device "plugin $plugin finds no device: $(grep "hal_$plugin.so" <<<"$listed")"
+    no_device "plugin $plugin: no device found: $(grep "hal_$plugin.so" <<<"$listed")"
 exec "$@"

@@ -1,4 +1,4 @@
-/* Arrays that grow. Used by every folder of hal in place of hand-written realloc:
+/* Growing arrays. Used by every folder of hal:
  *
  *     struct { hal_candidate *items; uint32_t count, capacity; } found = {0};
  *     if (!HAL_ARRAY_RESERVE(found.items, found.capacity, (uint64_t)found.count + 1)) {
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `needed` items. 1, or 0 when memory is out, and then nothing has changed.
- * Evaluates its arguments once; costs one comparison where there is room. */
+/* Makes room for `needed` items. Returns 0, without a change, if memory is out. Evaluates its
+ * arguments once; costs one comparison if there is room. */
 #define HAL_ARRAY_RESERVE(items, capacity, needed) \
     hal_array_reserve(&(items), &(capacity), (needed), sizeof *(items))
 

@@ -1,5 +1,5 @@
-/* Lists of words separated by commas, spaces or both, as variables, plugins and command lines give
- * them; there are no empty words. Used by hal and, through tools/command_line.c, by the programs:
+/* Lists of words, separated by commas and spaces, of variables, plugins and command lines. Used by
+ * hal and, through tools/command_line.c, by the programs:
  *
  *     const char *rest = "a, b", *word;
  *     for (size_t length; (length = hal_list_next(&rest, &word)) > 0;) { ... } */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The length of the next word, which begins at *word; 0: there is none. `rest` moves after it. */
+/* Sets *word to the next word and *rest to the text after it. Returns its length; 0 at the end. */
 static inline size_t hal_list_next(const char **rest, const char **word)
 {
     *word = *rest + strspn(*rest, ", ");

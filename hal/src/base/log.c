@@ -1,5 +1,5 @@
-/* The log: HAL_LOG's level, standard error or the program's callback. Called by every source of
- * hal, by plugins through the host table, and by programs through hal/hal.h. */
+/* The log, to standard error or the program's callback. Called by all sources of hal, by plugins
+ * through the host table, and by programs through hal/hal.h. */
 #include "log.h"
 
 #include <hal/hal.h>
@@ -11,16 +11,16 @@
 
 #define LINE_BYTES 2048
 
-/* The level asked for plus 1; 0 as long as nobody has read the variable. */
-static _Atomic uint32_t wanted;
+/* The enabled level plus 1; 0 before the variable is read. */
+static _Atomic uint32_t enabled;
 
-static _Atomic int errors_wanted; /* in any case */
+static _Atomic int errors_enabled; /* whatever the level */
 
 static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_log_callback callback;
 static void *callback_user;
 
-static uint32_t level_of_variable(void)
+static uint32_t variable_level(void)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
     const char *value = getenv("HAL_LOG");
@@ -32,7 +32,7 @@ static uint32_t level_of_variable(void)
     return 0;
 }
 
-static void write_line(uint32_t level, const char *message)
+static void line_write(uint32_t level, const char *message)
 {
     static const char *const names[] = {"", "error", "warn", "info", "debug"};
     pthread_mutex_lock(&callback_lock);
@@ -47,11 +47,11 @@ static void write_line(uint32_t level, const char *message)
     }
 }
 
-static void format_line(uint32_t level, const char *format, va_list arguments)
+static void line_format(uint32_t level, const char *format, va_list arguments)
 {
     char line[LINE_BYTES];
     if (hal_log_wants(level) && vsnprintf(line, sizeof line, format, arguments) >= 0) {
-        write_line(level, line);
+        line_write(level, line);
     }
 }
 
@@ -64,32 +64,32 @@ void hal_log_set_callback(hal_log_callback new_callback, void *user, hal_log_lev
     if (level > HAL_LOG_DEBUG) {
         level = HAL_LOG_DEBUG;
     }
-    atomic_store(&wanted, (level ? level : level_of_variable()) + 1);
+    atomic_store(&enabled, (level ? level : variable_level()) + 1);
 }
 
 int hal_log_wants(uint32_t level)
 {
-    uint32_t now = atomic_load_explicit(&wanted, memory_order_relaxed);
+    uint32_t now = atomic_load_explicit(&enabled, memory_order_relaxed);
     if (now == 0) {
-        now = level_of_variable() + 1;
+        now = variable_level() + 1;
         uint32_t unread = 0;
-        if (!atomic_compare_exchange_strong(&wanted, &unread, now)) {
+        if (!atomic_compare_exchange_strong(&enabled, &unread, now)) {
             now = unread;
         }
     }
-    return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_wanted));
+    return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_enabled));
 }
 
 void hal_log_show_errors(void)
 {
-    atomic_store(&errors_wanted, 1);
+    atomic_store(&errors_enabled, 1);
 }
 
 void hal_log(uint32_t level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    format_line(level, format, arguments);
+    line_format(level, format, arguments);
     va_end(arguments);
 }
 
@@ -97,11 +97,11 @@ void hal_log_write(hal_log_level level, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    format_line(level, format, arguments);
+    line_format(level, format, arguments);
     va_end(arguments);
 }
 
 void hal_log_dump(const char *text)
 {
-    write_line(HAL_LOG_INFO, text);
+    line_write(HAL_LOG_INFO, text);
 }

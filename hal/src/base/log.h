@@ -1,20 +1,20 @@
-/* The log: quiet unless HAL_LOG or hal_log_set_callback asks. Called by every source of hal. */
+/* The log, which HAL_LOG or hal_log_set_callback enables. Called by all sources of hal. */
 #ifndef HAL_SRC_BASE_LOG_H
 #define HAL_SRC_BASE_LOG_H
 
 #include <hal/plugin.h>
 #include <stdarg.h>
 
-/* Whether lines of a level go anywhere: asked before a costly line is made. Threads: any. */
+/* Whether a level is enabled; for lines that are costly to make. Threads: any. */
 int hal_log_wants(uint32_t level);
 
-/* Lets errors through, whatever HAL_LOG says. Threads: any. */
+/* Enables errors, whatever HAL_LOG is. Threads: any. */
 void hal_log_show_errors(void);
 
-/* Writes a line when its level is wanted. Threads: any. */
+/* Writes a line if its level is enabled. Threads: any. */
 void hal_log(uint32_t level, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* Writes text of any length, whatever the level: what HAL_DUMP asked for. Threads: any. */
+/* Writes text of any length, whatever the level, for HAL_DUMP. Threads: any. */
 void hal_log_dump(const char *text);
 
 #endif

@@ -8,13 +8,13 @@
 
 static uint32_t home_entry(const hal_map *map, uint64_t key)
 {
-    /* Addresses differ in bits 4 to 40 or so: the product moves all of them into the upper half. */
+    /* Addresses differ in about bits 4 to 40; the product moves them into the upper half. */
     const uint64_t mixed = (key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15);
     return (uint32_t)(mixed >> 32) & (map->capacity - 1);
 }
 
-/* Index of the first entry of the key that holds `value`, or any value where that is null; else of
- * the free entry where the search ended. */
+/* Index of the first entry of the key with `value`, or with any value if that is null; else of the
+ * free entry at the end of the search. */
 static uint32_t entry_index(const hal_map *map, uint64_t key, const void *value)
 {
     const uint32_t mask = map->capacity - 1;
@@ -39,7 +39,7 @@ static void entry_append(hal_map *map, uint64_t key, void *value)
 static void entry_remove(hal_map *map, uint32_t hole)
 {
     const uint32_t mask = map->capacity - 1;
-    /* Later entries move up where they may, so that no search stops at the hole. */
+    /* Moves later entries into the hole, so that searches do not stop at it. */
     for (uint32_t i = (hole + 1) & mask; map->entries[i].value; i = (i + 1) & mask) {
         const uint32_t home = home_entry(map, map->entries[i].key);
         if (((i - home) & mask) >= ((i - hole) & mask)) {

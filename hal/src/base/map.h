@@ -1,21 +1,21 @@
-/* The hash table of hal: from 64-bit keys to pointers. Used by every folder of hal.
+/* The hash table of hal: 64-bit keys to pointers. Used by every folder of hal.
  *
- * A key is an address (hal_map_key) or a hash of 64 bits. Where hashes may collide, the value holds
- * the whole key and a function compares it:
+ * A key is an address (hal_map_key) or a hash. If hashes may collide, values contain the whole key,
+ * and a function compares it:
  *
  *     hal_map kernels = {0};
- *     kernel = hal_map_find(&kernels, hash, kernel_has_source, source); null: none
- *     hal_map_add(&kernels, hash, kernel);                                keeps those of equal hash
+ *     kernel = hal_map_find(&kernels, hash, kernel_has_source, source); null: not found
+ *     hal_map_add(&kernels, hash, kernel);                                next to equal hashes
  *     hal_map_remove(&kernels, hash, kernel);
- *     hal_map_free(&kernels);                                             frees no values
+ *     hal_map_free(&kernels);                                             does not free values
  *
- * Where each key has one value, hal_map_get, hal_map_put and hal_map_take are enough. */
+ * If each key has one value, use hal_map_get, hal_map_put and hal_map_take. */
 #ifndef HAL_SRC_BASE_MAP_H
 #define HAL_SRC_BASE_MAP_H
 
 #include <stdint.h>
 
-/* Open addressing; at most three quarters are used. Begins as {0}. Threads: one at a time. */
+/* Open addressing, at most three quarters full. Begins as {0}. Threads: one at a time. */
 typedef struct hal_map {
     struct hal_map_entry {
         uint64_t key;
@@ -25,7 +25,7 @@ typedef struct hal_map {
     uint32_t capacity; /* 0 or a power of two */
 } hal_map;
 
-/* Whether a value of the key is the wanted one. */
+/* Whether a value of a key is the wanted one. */
 typedef int (*hal_map_match)(const void *value, const void *wanted);
 
 static inline uint64_t hal_map_key(const void *address)
@@ -33,27 +33,26 @@ static inline uint64_t hal_map_key(const void *address)
     return (uint64_t)(uintptr_t)address;
 }
 
-/* The first value of a key that `match` accepts, or null. A null `match` accepts
- * every value. */
+/* The first value of a key that `match` accepts, or null. A null `match` accepts all. */
 void *hal_map_find(const hal_map *map, uint64_t key, hal_map_match match, const void *wanted);
 
-/* Adds a value, which is not null, next to those that the key has. 1, or 0 when memory is out, and
- * then nothing has changed. */
+/* Adds a value, which is not null, to those of the key. Returns 0, without a change, if memory is
+ * out. */
 int hal_map_add(hal_map *map, uint64_t key, void *value);
 
-/* Removes one value of a key. Returns whether it was there. */
+/* Removes one value of a key. Returns whether the key had it. */
 int hal_map_remove(hal_map *map, uint64_t key, const void *value);
 
-/* The value of a key; null when it has none. */
+/* The value of a key; null if it has none. */
 static inline void *hal_map_get(const hal_map *map, uint64_t key)
 {
     return hal_map_find(map, key, 0, 0);
 }
 
-/* Sets the value of a key; it is not null. 0 when memory is out, and then nothing has changed. */
+/* Sets the value of a key, which is not null. Returns 0, without a change, if memory is out. */
 int hal_map_put(hal_map *map, uint64_t key, void *value);
 
-/* Removes a key and returns its value, null when it had none. */
+/* Removes a key. Returns its value; null if it had none. */
 void *hal_map_take(hal_map *map, uint64_t key);
 
 void hal_map_free(hal_map *map);

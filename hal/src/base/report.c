@@ -1,5 +1,4 @@
-/* The public way to set a thread's message, for libraries that are built on hal; hal itself calls
- * hal_fail. */
+/* hal_status_set, for libraries on top of hal; hal itself calls hal_fail. */
 #include "status.h"
 
 #include <hal/hal.h>

@@ -1,4 +1,4 @@
-/* Structures of other minors. Called by kernel.c and ir/kernel.c. */
+/* Structures of other minor versions, see sized.h. */
 #include "sized.h"
 
 #include <stdint.h>

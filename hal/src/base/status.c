@@ -43,7 +43,7 @@ const char *hal_status_message(void)
 
 hal_status hal_fail(hal_status status, const char *format, ...)
 {
-    /* Formatted aside first: an argument may be the message itself. */
+    /* Into another buffer: an argument may be the message itself. */
     char text[HAL_MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);

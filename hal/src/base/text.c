@@ -1,5 +1,4 @@
-/* Text that grows, for messages, paths and files. Called by selection, registry,
- * cache, layers and kernels. */
+/* Growing text, see text.h. */
 #include "text.h"
 
 #include <stdarg.h>
@@ -7,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int reserve(hal_text *text, size_t more)
+static int text_reserve(hal_text *text, size_t more)
 {
     if (text->capacity - text->length >= more) {
         return 1;
@@ -31,7 +30,7 @@ void hal_text_add(hal_text *text, const char *format, ...)
     va_start(arguments, format);
     const int needed = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (needed < 0 || !reserve(text, (size_t)needed + 1)) {
+    if (needed < 0 || !text_reserve(text, (size_t)needed + 1)) {
         text->failed = 1;
         return;
     }

@@ -1,11 +1,11 @@
-/* Text that grows: how messages and reports of many lines are put together. */
+/* Growing text, for messages, reports, paths and files. */
 #ifndef HAL_SRC_BASE_TEXT_H
 #define HAL_SRC_BASE_TEXT_H
 
 #include <hal/status.h>
 #include <stddef.h>
 
-/* Begins as {0}. When memory runs out the text stays as it was and `failed` is set. */
+/* Begins as {0}. Out of memory sets `failed` and leaves the text as it is. */
 typedef struct hal_text {
     char *data;
     size_t length;

@@ -1,4 +1,4 @@
-/* The version of the library that runs. Called by programs through hal/hal.h. */
+/* The version of the loaded library. */
 #include <hal/hal.h>
 
 #define WORDS_OF(number) #number

@@ -1,5 +1,6 @@
-/* The compile cache on disk. Called by plugins through the host table, while hal has them make a
- * device or a kernel. Nothing here fails a program: without a folder all is compiled anew. */
+/* The compile cache on disk. Called by plugins through the host table while hal opens a device or
+ * creates a kernel. Errors never fail a program: without a folder kernels are compiled each
+ * time. */
 #include "cache.h"
 
 #include "base/log.h"
@@ -19,9 +20,9 @@
 
 #define MAGIC "HALCACHE"
 #define VERSION 1u
-#define LARGEST (UINT64_C(1) << 30)
+#define MAX_ENTRY_BYTES (UINT64_C(1) << 30)
 
-/* What an entry's file begins with; then its bytes. */
+/* The header of an entry's file; the entry's bytes follow. */
 typedef struct header {
     char magic[8];
     uint32_t version;
@@ -35,10 +36,10 @@ typedef struct header {
 
 static _Thread_local const hal_cache_scope *current;
 
-static _Atomic int said;
+static _Atomic int has_warned;
 static _Atomic uint32_t temporary_count;
 
-static int make_folders(char *path)
+static int folders_create(char *path)
 {
     struct stat what;
     if (stat(path, &what) == 0) {
@@ -55,15 +56,15 @@ static int make_folders(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-static void say_once(const char *path)
+static void warn_once(const char *path)
 {
-    if (!atomic_exchange(&said, 1)) {
+    if (!atomic_exchange(&has_warned, 1)) {
         hal_log(HAL_LOG_WARN, "cache: cannot write %s: %s; kernels are compiled anew each time",
                 path, strerror(errno));
     }
 }
 
-/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; made when it is not there. */
+/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; created if missing. */
 static int cache_folder(hal_text *folder)
 {
     const char *named = getenv("HAL_CACHE_DIR");
@@ -84,14 +85,14 @@ static int cache_folder(hal_text *folder)
     if (folder->failed) {
         return 0;
     }
-    if (!make_folders(folder->data)) {
-        say_once(folder->data);
+    if (!folders_create(folder->data)) {
+        warn_once(folder->data);
         return 0;
     }
     return 1;
 }
 
-static void fill_header(header *made, const hal_cache_scope *scope, const uint64_t key[2])
+static void header_init(header *made, const hal_cache_scope *scope, const uint64_t key[2])
 {
     memset(made, 0, sizeof *made);
     memcpy(made->magic, MAGIC, sizeof made->magic);
@@ -101,21 +102,21 @@ static void fill_header(header *made, const hal_cache_scope *scope, const uint64
     memcpy(made->identity, scope->identity, sizeof made->identity);
 }
 
-/* The key of the file's name is a hash of all that an entry depends on. */
+/* The file's name is a hash of all that an entry depends on. */
 static int entry_path(const hal_cache_scope *scope, const uint64_t key[2], hal_text *path)
 {
     if (!cache_folder(path)) {
         return 0;
     }
     header made;
-    fill_header(&made, scope, key);
+    header_init(&made, scope, key);
     const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
     hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
                  (unsigned long long)name.low64);
     return !path->failed;
 }
 
-static int read_whole(int file, void *data, uint64_t bytes)
+static int file_read(int file, void *data, uint64_t bytes)
 {
     char *at = data;
     while (bytes > 0) {
@@ -132,26 +133,26 @@ static int read_whole(int file, void *data, uint64_t bytes)
     return 1;
 }
 
-/* IO for a file that is no good entry. */
-static hal_status read_entry(int file, const hal_cache_scope *scope, const uint64_t key[2],
+/* Errors: IO for an invalid entry. */
+static hal_status entry_read(int file, const hal_cache_scope *scope, const uint64_t key[2],
                              void **data, uint64_t *bytes)
 {
     header expected;
     header head;
     struct stat what;
-    fill_header(&expected, scope, key);
+    header_init(&expected, scope, key);
     if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
-        !read_whole(file, &head, sizeof head) ||
+        !file_read(file, &head, sizeof head) ||
         memcmp(&head, &expected, offsetof(header, length)) != 0 ||
         head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
-        head.length > LARGEST || (uint64_t)what.st_size != sizeof head + head.length) {
+        head.length > MAX_ENTRY_BYTES || (uint64_t)what.st_size != sizeof head + head.length) {
         return HAL_ERROR_IO;
     }
     void *read = malloc(head.length ? head.length : 1);
     if (!read) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
-    if (!read_whole(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
+    if (!file_read(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
         free(read);
         return HAL_ERROR_IO;
     }
@@ -160,7 +161,7 @@ static hal_status read_entry(int file, const hal_cache_scope *scope, const uint6
     return HAL_OK;
 }
 
-static int write_whole(int file, const void *data, uint64_t bytes)
+static int file_write(int file, const void *data, uint64_t bytes)
 {
     const char *at = data;
     while (bytes > 0) {
@@ -177,8 +178,8 @@ static int write_whole(int file, const void *data, uint64_t bytes)
     return 1;
 }
 
-/* The thread's scope when it is that of the device, else null. */
-static const hal_cache_scope *scope_of(const char *device_id)
+/* The thread's scope if it is that of the device, else null. */
+static const hal_cache_scope *scope_find(const char *device_id)
 {
     return current && strcmp(current->device_id, device_id) == 0 ? current : NULL;
 }
@@ -198,7 +199,7 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     }
     *data = NULL;
     *bytes = 0;
-    const hal_cache_scope *scope = scope_of(device_id);
+    const hal_cache_scope *scope = scope_find(device_id);
     hal_text path = {0};
     if (!scope || !entry_path(scope, key, &path)) {
         hal_text_free(&path);
@@ -207,9 +208,9 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     hal_status status = HAL_ERROR_NOT_FOUND;
     const int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file >= 0) {
-        status = read_entry(file, scope, key, data, bytes);
+        status = entry_read(file, scope, key, data, bytes);
         if (status == HAL_ERROR_IO) {
-            /* Torn, of another version, or somebody else's: it is made again. */
+            /* Truncated, of another version, or of another user: it is compiled again. */
             hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
             unlink(path.data);
             status = HAL_ERROR_NOT_FOUND;
@@ -223,10 +224,10 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
 hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const void *data,
                            uint64_t bytes)
 {
-    if (!device_id || !key || (!data && bytes > 0) || bytes > LARGEST) {
+    if (!device_id || !key || (!data && bytes > 0) || bytes > MAX_ENTRY_BYTES) {
         return HAL_ERROR_INVALID_ARGUMENT;
     }
-    const hal_cache_scope *scope = scope_of(device_id);
+    const hal_cache_scope *scope = scope_find(device_id);
     hal_text path = {0};
     hal_text temporary = {0};
     if (!scope || !entry_path(scope, key, &path)) {
@@ -236,7 +237,7 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     hal_text_add(&temporary, "%s.%ld.%u", path.data, (long)getpid(),
                  atomic_fetch_add(&temporary_count, 1));
     header head;
-    fill_header(&head, scope, key);
+    header_init(&head, scope, key);
     head.length = bytes;
     head.checksum = XXH3_64bits(data, bytes);
     head.own_checksum = XXH3_64bits(&head, offsetof(header, own_checksum));
@@ -244,7 +245,7 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     const int file =
         temporary.failed ? -1 : open(temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0) {
-        const int written = write_whole(file, &head, sizeof head) && write_whole(file, data, bytes);
+        const int written = file_write(file, &head, sizeof head) && file_write(file, data, bytes);
         if (close(file) == 0 && written && rename(temporary.data, path.data) == 0) {
             status = HAL_OK;
         } else {
@@ -252,7 +253,7 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
         }
     }
     if (status != HAL_OK) {
-        say_once(path.data);
+        warn_once(path.data);
     }
     hal_text_free(&path);
     hal_text_free(&temporary);

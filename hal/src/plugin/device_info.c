@@ -1,4 +1,4 @@
-/* The description of a device: from the plugin's record to hal's own. Called by the loader. */
+/* Converts a plugin's description of a device to hal's. Called by the loader. */
 #include "device_info.h"
 
 #include "base/sized.h"
@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What hal knows of each set of bits. */
+/* Bits that hal knows. */
 #define KNOWN_EXACTNESS (HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS)
 #define KNOWN_ABILITIES                                                        \
     (HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE | \
      HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH | HAL_ABILITY_ZERO_COPY)
 
-/* Lanes whose numbers SHUFFLE_XOR can tell apart. */
-#define WIDEST_SUBGROUP 128u
+/* The range of the mask of SHUFFLE_XOR. */
+#define MAX_SUBGROUP_WIDTH 128u
 
-/* Work-items of a group where the device has no wish. */
-#define USUAL_GROUP 64u
+/* Work-items of a group if the device has no preference. */
+#define DEFAULT_GROUP 64u
 
-/* Record 0 comes first, so that no later one is looked for at a stride that cannot be. */
+/* Record 0 is checked first: its size is the stride of the others. */
 static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
                              uint32_t first)
 {
@@ -29,49 +29,48 @@ static hal_status check_size(const hal_plugin *plugin, const char *record, uint3
     if (size < HAL_DEVICE_INFO_LEAST_BYTES || size > HAL_DEVICE_INFO_MAX_BYTES ||
         size % _Alignof(hal_device_info) != 0) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                        "plugin %s: device %u: its record states that it is %u bytes long; it has "
-                        "to be sizeof(hal_device_info), which is %zu here",
-                        plugin->name, index, size, sizeof(hal_device_info));
+                        "plugin %s: device %u: size: expected sizeof(hal_device_info), here %zu, "
+                        "got %u",
+                        plugin->name, index, sizeof(hal_device_info), size);
     }
     if (size != first) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                        "plugin %s: device %u: its record states that it is %u bytes long, that of "
-                        "device 0 states %u",
-                        plugin->name, index, size, first);
+                        "plugin %s: device %u: size: expected %u, as device 0, got %u",
+                        plugin->name, index, first, size);
     }
     return HAL_OK;
 }
 
-/* What no device can be, in words; null when all is well. */
-static const char *fault_of(const hal_device_info *info)
+/* The first invalid field; null if there is none. */
+static const char *info_fault(const hal_device_info *info)
 {
     if (info->kind < HAL_DEVICE_DISCRETE || info->kind > HAL_DEVICE_CPU) {
         return "kind: expected one of HAL_DEVICE_*";
     }
     if (info->binding_alignment == 0 || info->binding_alignment > 256 ||
         (info->binding_alignment & (info->binding_alignment - 1)) != 0) {
-        return "binding_alignment is not a power of two up to 256";
+        return "binding_alignment: expected a power of two up to 256";
     }
-    if (info->subgroup_width > WIDEST_SUBGROUP ||
+    if (info->subgroup_width > MAX_SUBGROUP_WIDTH ||
         (info->subgroup_width & (info->subgroup_width - 1)) != 0) {
-        return "subgroup_width is neither 0 nor a power of two up to 128";
+        return "subgroup_width: expected 0 or a power of two up to 128";
     }
     if (info->max_group_items == 0) {
-        return "max_group_items is 0";
+        return "max_group_items: expected more than 0";
     }
     for (int i = 0; i < 3; i++) {
         if (info->max_group_size[i] == 0 || info->max_grid[i] == 0) {
-            return "max_group_size or max_grid is 0 in a dimension";
+            return "max_group_size and max_grid: expected more than 0 in each dimension";
         }
     }
     if (info->max_allocation == 0 || info->max_binding == 0) {
-        return "max_allocation or max_binding is 0";
+        return "max_allocation and max_binding: expected more than 0";
     }
     return NULL;
 }
 
-/* Bytes of the character that a string begins with; 0 when it is none that may be shown. */
-static size_t character(const char *text)
+/* Bytes of the first character; 0 if it is a control character or not UTF-8. */
+static size_t character_bytes(const char *text)
 {
     const unsigned char first = (unsigned char)*text;
     if (first < 0x80) {
@@ -93,13 +92,13 @@ static size_t character(const char *text)
                : 0;
 }
 
-/* Names come from drivers and end in terminals, logs and JSON: what is no UTF-8, or a control
- * character, becomes a question mark. */
-static void end_text(char *text, size_t bytes)
+/* Names of drivers appear in terminals, logs and JSON: control characters and invalid UTF-8 become
+ * question marks. */
+static void text_sanitise(char *text, size_t bytes)
 {
     text[bytes - 1] = 0;
     while (*text) {
-        const size_t length = character(text);
+        const size_t length = character_bytes(text);
         if (length == 0) {
             *text = '?';
         }
@@ -107,12 +106,12 @@ static void end_text(char *text, size_t bytes)
     }
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-/* The types that the plugin's minor version has. */
+/* Types of the plugin's minor version. */
 static uint32_t known_types(const hal_plugin *plugin)
 {
 #define ROW(NAME, number, since, ...) [number] = since,
@@ -125,7 +124,7 @@ static uint32_t known_types(const hal_plugin *plugin)
     return types;
 }
 
-/* The transcendental functions that the plugin's minor version has, as in math_f32. */
+/* Transcendental functions of the plugin's minor version, as in math_f32. */
 static uint32_t known_math(const hal_plugin *plugin)
 {
 #define ROW(NAME, number, since, ...) [number] = since,
@@ -138,22 +137,22 @@ static uint32_t known_math(const hal_plugin *plugin)
     return functions;
 }
 
-static void cut_down(const hal_plugin *plugin, hal_device_info *info)
+static void info_limit(const hal_plugin *plugin, hal_device_info *info)
 {
     info->size = sizeof *info;
-    end_text(info->name, sizeof info->name);
-    end_text(info->id, sizeof info->id);
-    end_text(info->driver, sizeof info->driver);
-    end_text(info->architecture, sizeof info->architecture);
+    text_sanitise(info->name, sizeof info->name);
+    text_sanitise(info->id, sizeof info->id);
+    text_sanitise(info->driver, sizeof info->driver);
+    text_sanitise(info->architecture, sizeof info->architecture);
 
-    info->max_bindings = least(info->max_bindings, HAL_IR_MAX_BINDINGS);
-    info->shared_bytes = least(info->shared_bytes, HAL_IR_MAX_SHARED_BYTES);
-    info->max_group_items = least(info->max_group_items, HAL_IR_MAX_GROUP_ITEMS);
+    info->max_bindings = min_u32(info->max_bindings, HAL_IR_MAX_BINDINGS);
+    info->shared_bytes = min_u32(info->shared_bytes, HAL_IR_MAX_SHARED_BYTES);
+    info->max_group_items = min_u32(info->max_group_items, HAL_IR_MAX_GROUP_ITEMS);
     for (int i = 0; i < 3; i++) {
-        info->max_group_size[i] = least(info->max_group_size[i], info->max_group_items);
+        info->max_group_size[i] = min_u32(info->max_group_size[i], info->max_group_items);
     }
-    info->preferred_group += info->preferred_group == 0 ? USUAL_GROUP : 0;
-    info->preferred_group = least(info->preferred_group, info->max_group_size[0]);
+    info->preferred_group += info->preferred_group == 0 ? DEFAULT_GROUP : 0;
+    info->preferred_group = min_u32(info->preferred_group, info->max_group_size[0]);
     info->compute_units += info->compute_units == 0;
     info->max_queues += info->max_queues == 0;
 
@@ -174,7 +173,7 @@ hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, 
                                  hal_device_info **infos)
 {
     *infos = NULL;
-    uint32_t stride; /* the records lie as far apart as the plugin says that they are long */
+    uint32_t stride; /* the size that the plugin was compiled with */
     memcpy(&stride, records, sizeof stride);
     hal_device_info *made = calloc(count, sizeof *made);
     if (!made) {
@@ -186,7 +185,7 @@ hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, 
         hal_status status = check_size(plugin, record, i, stride);
         if (status == HAL_OK) {
             memcpy(&made[i], record, stride < sizeof *made ? stride : sizeof *made);
-            const char *fault = fault_of(&made[i]);
+            const char *fault = info_fault(&made[i]);
             status = fault ? hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: device %u: %s",
                                       plugin->name, i, fault)
                            : HAL_OK;
@@ -195,7 +194,7 @@ hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, 
             free(made);
             return status;
         }
-        cut_down(plugin, &made[i]);
+        info_limit(plugin, &made[i]);
     }
     *infos = made;
     return HAL_OK;

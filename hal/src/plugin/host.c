@@ -1,5 +1,5 @@
-/* The services that hal offers to plugins, and the translation of what plugins answer. Called by
- * the loader, and by every source that calls a plugin. */
+/* Services for plugins, and translation of their answers. Called by the loader and by all sources
+ * that call plugins. */
 #include "host.h"
 
 #include "cache.h"
@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether a plugin has said a sentence on this thread since its last failure was translated. */
-static _Thread_local int plugin_spoke;
+/* A plugin has set a message on this thread since its last failure was translated. */
+static _Thread_local int has_plugin_message;
 
-/* Null while validation is off. */
+/* Null without validation. */
 static void (*_Atomic validation_report)(const char *message);
 
 _Atomic uint32_t hal_host_forks;
@@ -58,7 +58,7 @@ static void host_log(uint32_t level, const char *message)
 static hal_status host_fail(hal_status status, const char *message)
 {
     if (message && message[0]) {
-        plugin_spoke = 1;
+        has_plugin_message = 1;
         hal_fail(status, "%s", message);
     }
     return status;
@@ -98,7 +98,7 @@ void hal_host_start_validation(void (*report)(const char *message))
 
 void hal_host_clear_error(void)
 {
-    plugin_spoke = 0;
+    has_plugin_message = 0;
 }
 
 hal_status hal_host_failed(hal_status status, const char *format, ...)
@@ -109,10 +109,10 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
 
-    const char *words = plugin_spoke ? hal_status_message() : hal_status_name(status);
-    plugin_spoke = 0;
+    const char *words = has_plugin_message ? hal_status_message() : hal_status_name(status);
+    has_plugin_message = 0;
     if (status <= HAL_OK || status >= HAL_STATUS_COUNT) {
-        return hal_fail(HAL_ERROR_INTERNAL, "%s: the plugin answered %d, which is no status", what,
+        return hal_fail(HAL_ERROR_INTERNAL, "%s: expected a status of the plugin, got %d", what,
                         (int)status);
     }
     return hal_fail(status, "%s: %s", what, words);
@@ -121,6 +121,7 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
 hal_status hal_host_made(hal_status status, const void *object)
 {
     return status == HAL_OK && !object
-               ? host_fail(HAL_ERROR_INTERNAL, "the plugin reports success and gives nothing")
+               ? host_fail(HAL_ERROR_INTERNAL,
+                           "expected an object of the plugin, got success without one")
                : status;
 }

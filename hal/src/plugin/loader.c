@@ -1,4 +1,4 @@
-/* Opening plugin files and holding them to the contract. Called by the registry. */
+/* Opens plugin files and checks them against the contract. Called by the registry. */
 #include "loader.h"
 
 #include "device_info.h"
@@ -14,22 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DEVICES 4096u /* of one plugin */
+#define MAX_DEVICES 4096u /* of a plugin */
 
-/* The loader speaks of the file itself, or of a library that the file needs. */
-static hal_status no_library(const hal_module *module, const char *words)
+/* The message of dlopen is about the file itself, or about a library that it needs. */
+static hal_status fail_dlopen(const hal_module *module, const char *words)
 {
     const size_t length = strlen(module->path);
     const int own = strncmp(words, module->path, length) == 0 && words[length] == ':';
     if (own || !strstr(words, "cannot open shared object file")) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: cannot be loaded: %s", module->path,
-                        words);
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: expected a loadable file, got: %s",
+                        module->path, words);
     }
     return hal_fail(HAL_ERROR_LIBRARY_MISSING, "plugin %s: a library that it needs is missing: %s",
                     module->path, words);
 }
 
-static hal_status open_file(hal_module *module, hal_plugin_query_function *query)
+static hal_status module_open(hal_module *module, hal_plugin_query_function *query)
 {
     const hal_status there = hal_plugin_file_check(module->path);
     if (there != HAL_OK) {
@@ -38,9 +38,9 @@ static hal_status open_file(hal_module *module, hal_plugin_query_function *query
     void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *words = dlerror();
-        return no_library(module, words ? words : "the loader does not say why");
+        return fail_dlopen(module, words ? words : "no reason given");
     }
-    /* Never closed: drivers leave threads and handlers behind that would be unmapped. */
+    /* Never closed: drivers leave threads and handlers that would be unmapped. */
     void *symbol = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
     if (!symbol) {
         const char *words = dlerror();
@@ -51,7 +51,7 @@ static hal_status open_file(hal_module *module, hal_plugin_query_function *query
     return HAL_OK;
 }
 
-static void keep_failure(hal_module *module, hal_status status)
+static void module_set_status(hal_module *module, hal_status status)
 {
     free(module->message);
     module->message = status == HAL_OK ? NULL : strdup(hal_status_message());
@@ -66,7 +66,7 @@ static hal_status check_entries(const hal_module *module)
 #define ENTRY(entry) {#entry, module->table.entry != NULL}
     const struct {
         const char *name;
-        int there;
+        int is_set;
     } required[] = {
         ENTRY(name),           ENTRY(enumerate),     ENTRY(device_open),
         ENTRY(device_close),   ENTRY(memory_allocate), ENTRY(memory_free),
@@ -76,10 +76,11 @@ static hal_status check_entries(const hal_module *module)
     };
 #undef ENTRY
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
-        if (!required[i].there) {
+        if (!required[i].is_set) {
             return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                            "plugin %s: its table of %u bytes has no entry '%s', which is required",
-                            module->path, module->table.size, required[i].name);
+                            "plugin %s: %s: expected a required entry, got none in a table of %u "
+                            "bytes",
+                            module->path, required[i].name, module->table.size);
         }
     }
     return HAL_OK;
@@ -92,20 +93,27 @@ static int is_plugin_name(const char *name)
            strcmp(name, "auto") != 0 && strcmp(name, "id") != 0;
 }
 
-static hal_status take_table(hal_module *module, const hal_plugin *table)
+int hal_module_file_is(const hal_module *module, const char *name)
+{
+    return module->file_name && strlen(name) == module->file_name_bytes &&
+           strncmp(name, module->file_name, module->file_name_bytes) == 0;
+}
+
+static hal_status table_copy(hal_module *module, const hal_plugin *table)
 {
     if (table->size < offsetof(hal_plugin, name)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: its table states a size of %u bytes",
-                        module->path, table->size);
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: size: expected a plugin table, got %u bytes", module->path,
+                        table->size);
     }
     if (table->abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
         return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                        "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
-                        module->path, table->abi >> 16, table->abi & 0xffff, HAL_PLUGIN_ABI_MAJOR,
-                        HAL_PLUGIN_ABI_MINOR);
+                        "plugin %s: expected plugin ABI %u.%u, got %u.%u",
+                        module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR, table->abi >> 16,
+                        table->abi & 0xffff);
     }
     memset(&module->table, 0, sizeof module->table);
-    /* Whole pointers alone: an entry that the stated size cuts through is not there. */
+    /* Whole pointers only: an entry that the stated size cuts is missing. */
     const size_t whole = table->size - table->size % sizeof(void *);
     memcpy(&module->table, table,
            whole < sizeof module->table ? whole : sizeof module->table);
@@ -116,13 +124,12 @@ static hal_status take_table(hal_module *module, const hal_plugin *table)
     const char *name = module->table.name;
     if (!is_plugin_name(name)) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                        "plugin %s: its name \"%s\" is not made of lower case letters, digits and "
-                        "underscores, or is a word of HAL_BACKEND",
+                        "plugin %s: name: expected lower case letters, digits and underscores, and "
+                        "no keyword of HAL_BACKEND, got \"%s\"",
                         module->path, name);
     }
-    if (module->file_name && (strlen(name) != module->file_name_bytes ||
-                              strncmp(name, module->file_name, module->file_name_bytes) != 0)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: calls itself %s, its file does not",
+    if (module->file_name && !hal_module_file_is(module, name)) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: name: expected that of the file, got %s",
                         module->path, name);
     }
     if (!module->table.version) {
@@ -134,26 +141,26 @@ static hal_status take_table(hal_module *module, const hal_plugin *table)
     return HAL_OK;
 }
 
-/* The plugin does not know hal's version: finds the one that it knows, for the message alone. */
-static hal_status no_table(const hal_module *module, hal_plugin_query_function query)
+/* The plugin does not know hal's version. Finds the version that it knows, for the message. */
+static hal_status fail_version(const hal_module *module, hal_plugin_query_function query)
 {
     for (uint32_t major = 0; major < HAL_PLUGIN_ABI_MAJOR + 16; major++) {
         const hal_plugin *table =
             major == HAL_PLUGIN_ABI_MAJOR ? NULL : query(major << 16, hal_host_services());
         if (table && table->size >= offsetof(hal_plugin, name)) {
             return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                            "plugin %s: made for plugin interface %u.%u, this hal has %u.%u",
-                            module->path, table->abi >> 16, table->abi & 0xffff,
-                            HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
+                            "plugin %s: expected plugin ABI %u.%u, got %u.%u",
+                            module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR,
+                            table->abi >> 16, table->abi & 0xffff);
         }
     }
     return hal_fail(HAL_ERROR_TOO_NEW,
-                    "plugin %s: gives no table for plugin interface %u.%u of this hal",
+                    "plugin %s: expected a table for plugin ABI %u.%u, got none",
                     module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
 }
 
-/* Devices may come and go between two calls, so that the number is asked for again. */
-static hal_status ask_devices(hal_module *module)
+/* The number of devices may change between two calls. */
+static hal_status module_read_devices(hal_module *module)
 {
     const char *name = module->table.name;
     uint32_t capacity = 16;
@@ -170,7 +177,7 @@ static hal_status ask_devices(hal_module *module)
         if (status != HAL_OK) {
             status = hal_host_failed(status, "plugin %s", name);
         } else if (count == 0) {
-            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: finds no device", name);
+            status = hal_fail(HAL_ERROR_NO_DEVICE, "plugin %s: no device found", name);
         } else if (count <= capacity) {
             status = hal_device_infos_take(&module->table, records, count, &module->infos);
             module->info_count = status == HAL_OK ? count : 0;
@@ -179,12 +186,11 @@ static hal_status ask_devices(hal_module *module)
         if (status != HAL_OK || count <= capacity) {
             return status;
         }
-        capacity = count < MOST_DEVICES ? count : MOST_DEVICES;
+        capacity = count < MAX_DEVICES ? count : MAX_DEVICES;
     }
     return hal_fail(HAL_ERROR_BAD_PLUGIN,
-                    "plugin %s: counts a larger number of devices each time it is asked, %u in the "
-                    "end, or more than %u",
-                    name, count, MOST_DEVICES);
+                    "plugin %s: enumerate: expected a constant number of devices up to %u, got %u",
+                    name, MAX_DEVICES, count);
 }
 
 hal_module *hal_module_create(const char *path)
@@ -210,9 +216,9 @@ hal_status hal_module_load(hal_module *module)
         return HAL_OK;
     }
     hal_plugin_query_function query = NULL;
-    const hal_status status = open_file(module, &query);
+    const hal_status status = module_open(module, &query);
     if (status != HAL_OK) {
-        keep_failure(module, status);
+        module_set_status(module, status);
         return status;
     }
     return hal_module_ask(module, query);
@@ -221,8 +227,8 @@ hal_status hal_module_load(hal_module *module)
 hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query)
 {
     const hal_plugin *table = query(HAL_PLUGIN_ABI, hal_host_services());
-    const hal_status status = table ? take_table(module, table) : no_table(module, query);
-    keep_failure(module, status);
+    const hal_status status = table ? table_copy(module, table) : fail_version(module, query);
+    module_set_status(module, status);
     if (status == HAL_OK) {
         module->loaded = 1;
         hal_log(HAL_LOG_INFO, "plugin %s %s loaded from %s", module->table.name,
@@ -237,8 +243,8 @@ hal_status hal_module_enumerate(hal_module *module)
     if (status != HAL_OK || module->enumerated) {
         return status;
     }
-    status = ask_devices(module);
-    keep_failure(module, status);
+    status = module_read_devices(module);
+    module_set_status(module, status);
     module->enumerated = status == HAL_OK;
     return status;
 }

@@ -1,5 +1,4 @@
-/* One plugin file: opened, its table checked and copied, its devices counted. Used by the
- * registry, under its lock. */
+/* A plugin file with its table and devices. Used by the registry, under its lock. */
 #ifndef HAL_SRC_PLUGIN_LOADER_H
 #define HAL_SRC_PLUGIN_LOADER_H
 
@@ -11,28 +10,31 @@
 typedef struct hal_module {
     struct hal_module *next;
     char *path;
-    const char *file_name; /* the <name> of a file hal_<name>.so; null for others */
+    const char *file_name; /* the <name> of hal_<name>.so; null for other files */
     size_t file_name_bytes;
     hal_status status; /* of the last attempt to load or to enumerate */
-    char *message;     /* why not; null when all is well */
-    int loaded;        /* `table` is filled */
-    hal_plugin table;  /* zero beyond what the plugin states */
-    int enumerated;    /* `infos` are filled */
+    char *message;     /* of that failure; null after success */
+    int loaded;        /* `table` is set */
+    hal_plugin table;  /* zero beyond the size of the plugin's */
+    int enumerated;    /* `infos` are set */
     hal_device_info *infos;
     uint32_t info_count;
 } hal_module;
 
-/* A module for a file that nobody has opened yet; null when memory is out. Never freed. */
+/* A module for a file that is not open yet; null if memory is out. Never freed. */
 hal_module *hal_module_create(const char *path);
 
-/* Opens the file and takes its table; a success is kept, a failure tried anew at the next call.
- * Errors: NOT_FOUND, LIBRARY_MISSING, BAD_PLUGIN, TOO_NEW, TOO_OLD; kept in the module too. */
+/* Opens the file and copies its table, once; retries after a failure.
+ * Errors: NOT_FOUND, LIBRARY_MISSING, BAD_PLUGIN, TOO_NEW, TOO_OLD; the module keeps them. */
 hal_status hal_module_load(hal_module *module);
 
-/* The part of loading that comes after the file: asks for the table, checks and keeps it. */
+/* Whether the file is hal_<name>.so. */
+int hal_module_file_is(const hal_module *module, const char *name);
+
+/* The part of loading after dlopen: queries, checks and copies the table. */
 hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query);
 
-/* Loads and asks for the devices; kept likewise. Errors: as load, and what the plugin answers. */
+/* Loads and reads the devices, once. Errors: as load, and those of the plugin. */
 hal_status hal_module_enumerate(hal_module *module);
 
 #endif

@@ -1,12 +1,11 @@
-/* A look at a plugin's file before the system's loader maps it. Used by the loader. */
+/* Checks a plugin's file before dlopen. Used by the loader. */
 #ifndef HAL_SRC_PLUGIN_PLUGIN_FILE_H
 #define HAL_SRC_PLUGIN_PLUGIN_FILE_H
 
 #include <hal/status.h>
 
-/* Refuses what the system's loader would hang or crash on, or has no good words for: what is not
- * there, no regular file (a folder, a pipe), an ELF file of another machine, or one that ends
- * before its segments do. Other faults are left to the loader.
+/* Refuses files on which dlopen hangs, crashes or has an unclear message: missing files, folders
+ * and pipes, ELF files of another machine, truncated files. dlopen reports other faults.
  * Threads: any. Errors: NOT_FOUND, BAD_PLUGIN, with the path. */
 hal_status hal_plugin_file_check(const char *path);
 

@@ -1,5 +1,5 @@
-/* The registry of plugin files and the report about them. Called by device.c, by the selection, and
- * by programs such as hal-info. */
+/* The registry of plugin files and its report. Called by core/device_lifecycle.c, the selection,
+ * and programs such as hal-info. */
 #include "registry.h"
 
 #include "selection.h"
@@ -14,29 +14,29 @@
 typedef struct report {
     hal_registry_report public;
     hal_strings paths;
-    hal_strings texts; /* all other strings that the report points to */
+    hal_strings texts; /* other strings of the report */
     hal_plugin_report *plugins;
 } report;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hal_module *known;
+static hal_module *modules_known;
 
-static hal_module *module_of(const char *path)
+static hal_module *module_find(const char *path)
 {
-    for (hal_module *module = known; module; module = module->next) {
+    for (hal_module *module = modules_known; module; module = module->next) {
         if (strcmp(module->path, path) == 0) {
             return module;
         }
     }
     hal_module *module = hal_module_create(path);
     if (module) {
-        module->next = known;
-        known = module;
+        module->next = modules_known;
+        modules_known = module;
     }
     return module;
 }
 
-static hal_status keep_text(report *made, const char *text, const char **kept)
+static hal_status report_add_text(report *made, const char *text, const char **kept)
 {
     const hal_status status = hal_strings_add(&made->texts, text, strlen(text));
     if (status == HAL_OK) {
@@ -45,7 +45,7 @@ static hal_status keep_text(report *made, const char *text, const char **kept)
     return status;
 }
 
-static hal_status fill_plugin(report *made, const hal_modules *modules, uint32_t index)
+static hal_status report_add_plugin(report *made, const hal_modules *modules, uint32_t index)
 {
     const hal_module *module = modules->items[index];
     hal_plugin_report *plugin = &made->plugins[index];
@@ -59,21 +59,21 @@ static hal_status fill_plugin(report *made, const hal_modules *modules, uint32_t
     const hal_module *other = hal_registry_hidden_by(modules, index);
     hal_text hidden = {0};
     if (other) {
-        hal_text_add(&hidden, "plugin %s: not used, the plugin %s comes from %s", module->path,
+        hal_text_add(&hidden, "plugin %s: not used: plugin %s is %s", module->path,
                      other->table.name, other->path);
         message = hal_text_get(&hidden);
         plugin->status = HAL_ERROR_INVALID_STATE;
         plugin->device_count = 0;
     }
-    hal_status status = keep_text(made, module->path, &plugin->path);
+    hal_status status = report_add_text(made, module->path, &plugin->path);
     if (status == HAL_OK) {
-        status = keep_text(made, message, &plugin->message);
+        status = report_add_text(made, message, &plugin->message);
     }
     hal_text_free(&hidden);
     return status;
 }
 
-static hal_status fill_report(report *made, hal_modules *modules)
+static hal_status report_fill(report *made, hal_modules *modules)
 {
     made->plugins = calloc(modules->count ? modules->count : 1, sizeof *made->plugins);
     if (!made->plugins) {
@@ -82,18 +82,18 @@ static hal_status fill_report(report *made, hal_modules *modules)
     hal_status status = HAL_OK;
     for (uint32_t i = 0; status == HAL_OK && i < modules->count; i++) {
         if (!hal_registry_hidden_by(modules, i)) {
-            hal_module_enumerate(modules->items[i]); /* a failure is kept in the module */
+            hal_module_enumerate(modules->items[i]); /* the module keeps a failure */
         }
-        status = fill_plugin(made, modules, i);
+        status = report_add_plugin(made, modules, i);
     }
     hal_text choice = {0};
     hal_text reasoning = {0};
     if (status == HAL_OK) {
         hal_selection_explain(modules, &choice, &reasoning);
-        status = keep_text(made, hal_text_get(&choice), &made->public.choice);
+        status = report_add_text(made, hal_text_get(&choice), &made->public.choice);
     }
     if (status == HAL_OK) {
-        status = keep_text(made, hal_text_get(&reasoning), &made->public.reasoning);
+        status = report_add_text(made, hal_text_get(&reasoning), &made->public.reasoning);
     }
     hal_text_free(&choice);
     hal_text_free(&reasoning);
@@ -125,7 +125,7 @@ hal_status hal_registry_find(const char *name, hal_strings *paths, hal_modules *
         modules->items = calloc(files.count, sizeof *modules->items);
     }
     for (uint32_t i = 0; status == HAL_OK && i < files.count; i++) {
-        hal_module *module = modules->items ? module_of(files.items[i]) : NULL;
+        hal_module *module = modules->items ? module_find(files.items[i]) : NULL;
         if (!module) {
             status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the list of plugins");
             break;
@@ -152,8 +152,7 @@ const hal_module *hal_registry_hidden_by(const hal_modules *modules, uint32_t in
         }
         const char *name = other->table.name;
         if (module->loaded ? strcmp(module->table.name, name) == 0
-                           : module->file_name && strlen(name) == module->file_name_bytes &&
-                                 strncmp(name, module->file_name, strlen(name)) == 0) {
+                           : hal_module_file_is(module, name)) {
             return other;
         }
     }
@@ -163,7 +162,8 @@ const hal_module *hal_registry_hidden_by(const hal_modules *modules, uint32_t in
 hal_status hal_registry_report_create(hal_registry_report **out)
 {
     if (!out) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_registry_report_create: report is null");
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_registry_report_create: report: expected a valid pointer, got null");
     }
     *out = NULL;
     report *made = calloc(1, sizeof *made);
@@ -176,7 +176,7 @@ hal_status hal_registry_report_create(hal_registry_report **out)
         status = hal_registry_find(NULL, &made->paths, &modules);
     }
     if (status == HAL_OK) {
-        status = fill_report(made, &modules);
+        status = report_fill(made, &modules);
     }
     hal_registry_unlock();
     free(modules.items);

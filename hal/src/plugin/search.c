@@ -1,4 +1,4 @@
-/* Where plugins are looked for. Called by the registry with its lock held. */
+/* Search paths of plugins. Called by the registry with its lock held. */
 #include "search.h"
 
 #include "base/array.h"
@@ -15,14 +15,14 @@
 
 static const char *const suffixes[] = {".so", ".dylib"};
 
-static hal_status add_variable(hal_strings *paths)
+static hal_status paths_add_variable(hal_strings *paths)
 {
     const char *rest = getenv("HAL_PLUGIN_PATH");
     while (rest && *rest) {
         const size_t length = strcspn(rest, ":");
         if (length > 0) {
             char *named = strndup(rest, length);
-            /* The loader would search elsewhere for a name without a slash. */
+            /* dlopen would search a name without a slash elsewhere. */
             char *whole = named ? realpath(named, NULL) : NULL;
             const char *path = whole ? whole : named;
             const hal_status status =
@@ -39,7 +39,7 @@ static hal_status add_variable(hal_strings *paths)
     return HAL_OK;
 }
 
-static hal_status add_own_folder(hal_strings *paths)
+static hal_status paths_add_own_folder(hal_strings *paths)
 {
     const char *(*const anchor)(void) = hal_version;
     void *address;
@@ -63,7 +63,7 @@ static hal_status add_own_folder(hal_strings *paths)
     return status;
 }
 
-static hal_status add_file(const char *folder, const char *file, hal_strings *files)
+static hal_status files_add(const char *folder, const char *file, hal_strings *files)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", folder, file) < 0) {
@@ -93,13 +93,13 @@ static hal_status add_named(const char *folder, const char *name, hal_strings *f
         const int there = lstat(path, &what) == 0;
         free(path);
         if (there) {
-            return add_file(folder, file, files);
+            return files_add(folder, file, files);
         }
     }
     return HAL_OK;
 }
 
-static hal_status add_folder(const char *folder, const char *name, hal_strings *files)
+static hal_status files_add_folder(const char *folder, const char *name, hal_strings *files)
 {
     struct dirent **entries = NULL;
     if (name) {
@@ -109,7 +109,7 @@ static hal_status add_folder(const char *folder, const char *name, hal_strings *
     hal_status status = HAL_OK;
     for (int i = 0; i < count; i++) {
         if (status == HAL_OK) {
-            status = add_file(folder, entries[i]->d_name, files);
+            status = files_add(folder, entries[i]->d_name, files);
         }
         free(entries[i]);
     }
@@ -168,8 +168,8 @@ void hal_strings_free(hal_strings *strings)
 
 hal_status hal_search_paths(hal_strings *paths)
 {
-    const hal_status status = getauxval(AT_SECURE) ? HAL_OK : add_variable(paths);
-    return status == HAL_OK ? add_own_folder(paths) : status;
+    const hal_status status = getauxval(AT_SECURE) ? HAL_OK : paths_add_variable(paths);
+    return status == HAL_OK ? paths_add_own_folder(paths) : status;
 }
 
 hal_status hal_search_files(const hal_strings *paths, const char *name, hal_strings *files)
@@ -180,9 +180,9 @@ hal_status hal_search_files(const hal_strings *paths, const char *name, hal_stri
         const int exists = stat(path, &what) == 0;
         hal_status status = HAL_OK;
         if (exists && S_ISDIR(what.st_mode)) {
-            status = add_folder(path, name, files);
+            status = files_add_folder(path, name, files);
         } else if (exists || names_file(path)) {
-            /* A file that was named and is missing is worth a report. */
+            /* A named file that is missing is reported. */
             status = hal_strings_add(files, path, strlen(path));
         }
         if (status != HAL_OK) {

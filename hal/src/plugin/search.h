@@ -1,4 +1,4 @@
-/* Where plugins are looked for, and the files that are there. Used by the registry. */
+/* Search paths of plugins, and plugin files found there. Used by the registry. */
 #ifndef HAL_SRC_PLUGIN_SEARCH_H
 #define HAL_SRC_PLUGIN_SEARCH_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A list of strings of its own; begins as {0}. */
+/* A list of copied strings; begins as {0}. */
 typedef struct hal_strings {
     char **items;
     uint32_t count;
@@ -17,8 +17,8 @@ typedef struct hal_strings {
 hal_status hal_strings_add(hal_strings *strings, const char *item, size_t bytes);
 void hal_strings_free(hal_strings *strings);
 
-/* The folders and files to search, in order: those of HAL_PLUGIN_PATH, unless the process runs
- * set-uid, then the folder next to the library. Errors: OUT_OF_MEMORY. */
+/* The folders and files to search: those of HAL_PLUGIN_PATH, unless the process is set-uid, then
+ * the folder next to the library. Errors: OUT_OF_MEMORY. */
 hal_status hal_search_paths(hal_strings *paths);
 
 /* Bytes of the plugin's name in the name of a file, hal_<name>.so or, as on macOS,

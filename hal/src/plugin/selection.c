@@ -1,5 +1,5 @@
-/* Selections of devices: HAL_BACKEND's grammar and the default choice. Called by hal_device_open
- * and by the registry's report, with the registry's lock held. */
+/* Selection of devices: the grammar of HAL_BACKEND and the default choice. Called by
+ * hal_device_open and by the registry's report, with the registry's lock held. */
 #include "selection.h"
 
 #include "base/array.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status add_candidate(hal_candidates *found, hal_module *module, uint32_t index)
+static hal_status candidates_add(hal_candidates *found, hal_module *module, uint32_t index)
 {
     if (!HAL_ARRAY_RESERVE(found->items, found->capacity, (uint64_t)found->count + 1)) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a list of devices");
@@ -19,7 +19,7 @@ static hal_status add_candidate(hal_candidates *found, hal_module *module, uint3
     return HAL_OK;
 }
 
-static void add_paths(hal_text *text, const hal_strings *paths)
+static void text_add_paths(hal_text *text, const hal_strings *paths)
 {
     hal_text_add(text, "searched");
     for (uint32_t i = 0; i < paths->count; i++) {
@@ -27,7 +27,7 @@ static void add_paths(hal_text *text, const hal_strings *paths)
     }
 }
 
-static void add_failures(hal_text *text, const hal_modules *modules)
+static void text_add_failures(hal_text *text, const hal_modules *modules)
 {
     for (uint32_t i = 0; i < modules->count; i++) {
         if (modules->items[i]->message) {
@@ -36,21 +36,21 @@ static void add_failures(hal_text *text, const hal_modules *modules)
     }
 }
 
-/* Software that acts as a GPU is slower than the processor by itself. */
-static uint32_t rank_of(const hal_candidate *candidate)
+/* Software devices are slower than the cpu plugin. */
+static uint32_t candidate_rank(const hal_candidate *candidate)
 {
     const uint32_t kind = candidate->module->infos[candidate->index].kind;
     return kind == HAL_DEVICE_SOFTWARE ? HAL_DEVICE_CPU + 1u : kind;
 }
 
-/* Stable: among devices of one kind the order of the search decides. */
-static void sort_by_kind(hal_candidates *found)
+/* Stable: devices of one kind keep the search order. */
+static void candidates_sort(hal_candidates *found)
 {
     for (uint32_t i = 1; i < found->count; i++) {
         const hal_candidate item = found->items[i];
-        const uint32_t rank = rank_of(&item);
+        const uint32_t rank = candidate_rank(&item);
         uint32_t at = i;
-        while (at > 0 && rank_of(&found->items[at - 1]) > rank) {
+        while (at > 0 && candidate_rank(&found->items[at - 1]) > rank) {
             found->items[at] = found->items[at - 1];
             at--;
         }
@@ -69,17 +69,18 @@ static hal_status match_auto(hal_candidates *found)
             continue;
         }
         for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
-            status = add_candidate(found, module, d);
+            status = candidates_add(found, module, d);
         }
     }
     if (status == HAL_OK && found->count == 0) {
         hal_text text = {0};
-        add_paths(&text, &paths);
-        add_failures(&text, &modules);
-        status = hal_fail(HAL_ERROR_NO_DEVICE, "no plugin has a device; %s", hal_text_get(&text));
+        text_add_paths(&text, &paths);
+        text_add_failures(&text, &modules);
+        status =
+            hal_fail(HAL_ERROR_NO_DEVICE, "expected a device, got none; %s", hal_text_get(&text));
         hal_text_free(&text);
     }
-    sort_by_kind(found);
+    candidates_sort(found);
     free(modules.items);
     hal_strings_free(&paths);
     return status;
@@ -100,14 +101,14 @@ static hal_status match_id(const char *id, hal_candidates *found)
             hal_text_add(&there, "%s%s:%u is id:%s", there.length ? ", " : "", module->table.name,
                          d, module->infos[d].id);
             if (strcasecmp(module->infos[d].id, id) == 0) {
-                status = add_candidate(found, module, d);
+                status = candidates_add(found, module, d);
             }
         }
     }
     if (status == HAL_OK && found->count == 0) {
-        add_failures(&there, &modules);
-        status = hal_fail(HAL_ERROR_NOT_FOUND, "no device has the id \"%s\"; %s", id,
-                          there.length ? hal_text_get(&there) : "there is no device at all");
+        text_add_failures(&there, &modules);
+        status = hal_fail(HAL_ERROR_NOT_FOUND, "expected the id of a device, got \"%s\"; %s", id,
+                          there.length ? hal_text_get(&there) : "there are no devices");
     }
     hal_text_free(&there);
     free(modules.items);
@@ -115,27 +116,28 @@ static hal_status match_id(const char *id, hal_candidates *found)
     return status;
 }
 
-/* The first of the kind that the default choice prefers: drivers list processors before cards. */
+/* The first device of the best kind: drivers may list processors before cards. */
 static uint32_t preferred_device(hal_module *module)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < module->info_count; i++) {
-        if (rank_of(&(hal_candidate){module, i}) < rank_of(&(hal_candidate){module, best})) {
+        if (candidate_rank(&(hal_candidate){module, i}) <
+            candidate_rank(&(hal_candidate){module, best})) {
             best = i;
         }
     }
     return best;
 }
 
-static hal_status no_device(const hal_module *module, const char *which, int by_index)
+static hal_status fail_device(const hal_module *module, const char *which, int by_index)
 {
     hal_text text = {0};
     for (uint32_t i = 0; i < module->info_count; i++) {
         hal_text_add(&text, "%s%u \"%s\"", i ? ", " : "", i, module->infos[i].name);
     }
     const hal_status status = hal_fail(
-        HAL_ERROR_NOT_FOUND, "plugin %s has no device %s%s%s; its devices are %s",
-        module->table.name, by_index ? "" : "with \"", which, by_index ? "" : "\" in its name",
+        HAL_ERROR_NOT_FOUND, "plugin %s: expected %s, got \"%s\"; its devices are %s",
+        module->table.name, by_index ? "the index of a device" : "a part of a device's name", which,
         hal_text_get(&text));
     hal_text_free(&text);
     return status;
@@ -144,34 +146,35 @@ static hal_status no_device(const hal_module *module, const char *which, int by_
 static hal_status match_device(hal_module *module, const char *which, hal_candidates *found)
 {
     if (!which) {
-        return add_candidate(found, module, preferred_device(module));
+        return candidates_add(found, module, preferred_device(module));
     }
     if (which[strspn(which, "0123456789")] == 0) {
         const unsigned long long index = strtoull(which, NULL, 10);
-        return index < module->info_count ? add_candidate(found, module, (uint32_t)index)
-                                          : no_device(module, which, 1);
+        return index < module->info_count ? candidates_add(found, module, (uint32_t)index)
+                                          : fail_device(module, which, 1);
     }
     for (uint32_t i = 0; i < module->info_count; i++) {
         if (strcasestr(module->infos[i].name, which)) {
-            return add_candidate(found, module, i);
+            return candidates_add(found, module, i);
         }
     }
-    return no_device(module, which, 0);
+    return fail_device(module, which, 0);
 }
 
-static hal_status no_plugin(const char *name, const hal_strings *paths)
+static hal_status fail_plugin(const char *name, const hal_strings *paths)
 {
     hal_text text = {0};
     hal_strings files = {0};
-    add_paths(&text, paths);
+    text_add_paths(&text, paths);
     hal_search_files(paths, NULL, &files);
-    hal_text_add(&text, "; there is%s", files.count ? "" : " no plugin");
+    hal_text_add(&text, "; found%s", files.count ? "" : " no plugin");
     for (uint32_t i = 0; i < files.count; i++) {
         const char *slash = strrchr(files.items[i], '/');
         hal_text_add(&text, "%s %s", i ? "," : "", slash ? slash + 1 : files.items[i]);
     }
-    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND, "there is no plugin \"%s\": no file "
-                                       "hal_%s.so; %s", name, name, hal_text_get(&text));
+    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND, "expected the name of a plugin, got "
+                                       "\"%s\": no file hal_%s.so; %s", name, name,
+                                       hal_text_get(&text));
     hal_strings_free(&files);
     hal_text_free(&text);
     return status;
@@ -184,37 +187,36 @@ static hal_status match_plugin(const char *name, const char *which, hal_candidat
     hal_status status = hal_registry_find(name, &paths, &modules);
     hal_status first = HAL_OK;
     char *first_message = NULL;
-    int met = 0;
+    int found_plugin = 0;
     for (uint32_t i = 0; status == HAL_OK && found->count == 0 && i < modules.count; i++) {
         hal_module *module = modules.items[i];
-        const int by_file_name = module->file_name && strlen(name) == module->file_name_bytes &&
-                                 strncmp(name, module->file_name, module->file_name_bytes) == 0;
+        const int by_file_name = hal_module_file_is(module, name);
         if (module->file_name && !by_file_name) {
             continue;
         }
-        /* A file that HAL_PLUGIN_PATH names has to be opened to learn its plugin's name. */
-        hal_status met_status = hal_module_load(module);
-        if (met_status == HAL_OK && strcmp(module->table.name, name) != 0) {
+        /* Only the table has the name of a plugin whose file HAL_PLUGIN_PATH names. */
+        hal_status module_status = hal_module_load(module);
+        if (module_status == HAL_OK && strcmp(module->table.name, name) != 0) {
             continue;
         }
-        if (met_status != HAL_OK && !by_file_name) {
+        if (module_status != HAL_OK && !by_file_name) {
             continue;
         }
-        met = 1;
-        if (met_status == HAL_OK) {
-            met_status = hal_module_enumerate(module);
+        found_plugin = 1;
+        if (module_status == HAL_OK) {
+            module_status = hal_module_enumerate(module);
         }
-        if (met_status == HAL_OK) {
-            met_status = match_device(module, which, found);
+        if (module_status == HAL_OK) {
+            module_status = match_device(module, which, found);
         }
-        if (met_status != HAL_OK && first == HAL_OK) {
-            first = met_status;
+        if (module_status != HAL_OK && first == HAL_OK) {
+            first = module_status;
             first_message = strdup(hal_status_message());
         }
     }
     if (status == HAL_OK && found->count == 0) {
-        status = met ? hal_fail(first, "%s", first_message ? first_message : "")
-                     : no_plugin(name, &paths);
+        status = found_plugin ? hal_fail(first, "%s", first_message ? first_message : "")
+                     : fail_plugin(name, &paths);
     }
     free(first_message);
     free(modules.items);
@@ -222,13 +224,13 @@ static hal_status match_plugin(const char *name, const char *which, hal_candidat
     return status;
 }
 
-static const char *why_not(const hal_candidate *candidate, const hal_candidate *chosen)
+static const char *rejection_reason(const hal_candidate *candidate, const hal_candidate *chosen)
 {
     static const char *const reasons[] = {
         [HAL_DEVICE_INTEGRATED] = "an integrated device comes after the chosen kind",
         [HAL_DEVICE_VIRTUAL] = "a virtual device comes after the chosen kind",
         [HAL_DEVICE_CPU] = "the processor comes after the chosen kind",
-        [HAL_DEVICE_SOFTWARE] = "software that acts as a GPU is the last resort",
+        [HAL_DEVICE_SOFTWARE] = "software devices come last",
     };
     const hal_device_info *info = &candidate->module->infos[candidate->index];
     const hal_device_info *best = &chosen->module->infos[chosen->index];
@@ -275,9 +277,10 @@ hal_status hal_selection_next(const char **rest, char item[HAL_SELECTION_ITEM_BY
     const size_t length = (size_t)(end - begin);
     if (length == 0 || length >= HAL_SELECTION_ITEM_BYTES) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        length ? "an item of the list is longer than %d characters"
-                               : "an item of the list is empty; write plugin, plugin:index, "
-                                 "plugin:text, id:text or auto (up to %d characters each)",
+                        length
+                            ? "expected an item of up to %d characters, got a longer one"
+                            : "expected plugin, plugin:index, plugin:text, id:text or auto (up to "
+                              "%d characters), got an empty item",
                         HAL_SELECTION_ITEM_BYTES - 1);
     }
     memcpy(item, begin, length);
@@ -289,9 +292,11 @@ hal_status hal_selection_match(const char *item, hal_candidates *found)
 {
     const size_t length = strspn(item, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (length == 0 || length >= HAL_PLUGIN_NAME_BYTES || (item[length] && item[length] != ':')) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "\"%s\" begins with no plugin's name, which has lower case letters, digits "
-                        "and underscores", item);
+        return hal_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "expected a plugin's name of lower case letters, digits and underscores, got "
+            "\"%s\"",
+            item);
     }
     char name[HAL_PLUGIN_NAME_BYTES];
     memcpy(name, item, length);
@@ -299,16 +304,17 @@ hal_status hal_selection_match(const char *item, hal_candidates *found)
     const char *which = item[length] ? item + length + 1 : NULL;
     if (which && !*which) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "\"%s\" has nothing behind the colon: an index, a part of a name or an id "
-                        "is expected", item);
+                        "expected an index, a part of a name or an id after the colon, got \"%s\"",
+                        item);
     }
     if (strcmp(name, "auto") == 0) {
-        return which ? hal_fail(HAL_ERROR_INVALID_ARGUMENT, "\"%s\": auto takes no index", item)
+        return which ? hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                                "expected auto without an index, got \"%s\"", item)
                      : match_auto(found);
     }
     if (strcmp(name, "id") == 0) {
         return which ? match_id(which, found)
-                     : hal_fail(HAL_ERROR_INVALID_ARGUMENT, "\"id\" needs the id: write id:text");
+                     : hal_fail(HAL_ERROR_INVALID_ARGUMENT, "expected id:text, got \"id\"");
     }
     return match_plugin(name, which, found);
 }
@@ -346,7 +352,7 @@ void hal_selection_explain(const hal_modules *modules, hal_text *choice, hal_tex
                 hal_text_add(reasoning, "chosen by %s%s%s\n", origin, by_default ? "" : ", item ",
                              by_default ? "" : item);
             } else if (by_default && chosen) {
-                hal_text_add(reasoning, "not chosen: %s\n", why_not(&candidate, chosen));
+                hal_text_add(reasoning, "not chosen: %s\n", rejection_reason(&candidate, chosen));
             } else {
                 hal_text_add(reasoning, "not chosen: %s names another\n", origin);
             }

@@ -1,4 +1,4 @@
-/* Selections such as "plugin:1,id:xyz,auto": read, and matched with the devices that there are. */
+/* Parses selections such as "plugin:1,id:xyz,auto" and matches them with devices. */
 #ifndef HAL_SRC_PLUGIN_SELECTION_H
 #define HAL_SRC_PLUGIN_SELECTION_H
 
@@ -19,21 +19,20 @@ typedef struct hal_candidates {
 
 #define HAL_SELECTION_ITEM_BYTES 192
 
-/* The text that counts for a call: its own, else HAL_BACKEND, else "auto"; *origin says which in
- * words for messages. */
+/* The selection of a call: its argument, else HAL_BACKEND, else "auto". *origin is its name in
+ * messages. */
 const char *hal_selection_text(const char *selection, const char **origin);
 
-/* Takes the next item of a comma list, without spaces around it, and moves *rest after it. At the
- * end `item` is empty. Errors: INVALID_ARGUMENT for an empty list or item, or one too long. */
+/* Copies the next item of a comma list without spaces around it, and moves *rest after it. `item`
+ * is empty at the end. Errors: INVALID_ARGUMENT for an empty list or item, or one too long. */
 hal_status hal_selection_next(const char **rest, char item[HAL_SELECTION_ITEM_BYTES]);
 
-/* The devices that an item stands for; initialises the plugins that it asks for and no other.
- * Needs the registry's lock.
- * Errors: INVALID_ARGUMENT for an item that cannot be read, NOT_FOUND, what loading met. */
+/* Finds the devices of an item; loads only the plugins that it names. Needs the registry's lock.
+ * Errors: INVALID_ARGUMENT for a syntax error, NOT_FOUND, errors of loading. */
 hal_status hal_selection_match(const char *item, hal_candidates *found);
 
-/* What a null selection would open, "plugin:index" or nothing, and a line for each device that
- * says why it is, or is not, the choice. All modules have been enumerated. Needs the lock. */
+/* The choice of a null selection, "plugin:index" or nothing, and a line per device with the reason
+ * for or against it. All modules have been enumerated. Needs the lock. */
 void hal_selection_explain(const hal_modules *modules, hal_text *choice, hal_text *reasoning);
 
 #endif

@@ -132,7 +132,7 @@ TEST(a_selection_that_fits_nothing_is_no_failure)
     setenv("HAL_BACKEND", "nobody", 1);
     assert_int_equal(run(TEST_PLUGINS "/mock", ""), 0);
     expect("Choice without a selection: none");
-    expect("there is no plugin \"nobody\"");
+    expect("expected the name of a plugin, got \"nobody\"");
     unsetenv("HAL_BACKEND");
 }
 

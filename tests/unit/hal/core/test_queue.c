@@ -285,7 +285,8 @@ DEVICE_TEST(failures_without_words_have_the_status_name)
     mock->fail_in[MOCK_SUBMIT] = 1;
     mock->fail_with = 99;
     hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 2);
-    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL, "99, which is no status");
+    assert_fails(hal_queue_flush(queue, NULL), HAL_ERROR_INTERNAL,
+                 "expected a status of the plugin, got 99");
     /* What a plugin said while all was well is no reason of a later failure. */
     mock->stray_words = 1;
     hal_buffer_release(mock_buffer(device, 1 << 20));

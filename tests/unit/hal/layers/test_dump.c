@@ -439,7 +439,8 @@ TEST(wrong_usage_is_told)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         expect(2, replay(file_of[0], wrong[i]), "Exit status: 0");
     }
-    expect(2, replay(file_of[0], "--device nobody"), "there is no plugin \"nobody\"");
+    expect(2, replay(file_of[0], "--device nobody"),
+           "expected the name of a plugin, got \"nobody\"");
 }
 
 static int begin(void **state)

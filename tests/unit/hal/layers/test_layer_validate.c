@@ -207,12 +207,14 @@ TEST(too_many_releases)
     assert_found(hal_buffer_release(a), "hal_buffer_release: buffer \"twice\"",
                  "released more often than created and retained");
     assert_silent(hal_kernel_release(kernel));
-    assert_found(hal_kernel_release(kernel), "hal_kernel_release: kernel shift", "released more often");
+    assert_found(hal_kernel_release(kernel), "hal_kernel_release: kernel shift",
+                 "released more often");
     assert_ok(hal_graph_launch(queue, graph, NULL, 0));
     hal_graph_destroy(graph);
     assert_found(hal_graph_destroy(graph), "hal_graph_destroy: graph", "used after its release");
     hal_device_release(device);
-    assert_found(hal_device_release(device), "hal_device_release: device mock:0", "released more often");
+    assert_found(hal_device_release(device), "hal_device_release: device mock:0",
+                 "released more often");
     hal_queue_destroy(queue);
     assert_found(hal_queue_destroy(queue), "hal_queue_destroy: queue", "used after its release");
 }
@@ -249,7 +251,8 @@ TEST(what_nobody_wrote)
                  "hal_queue_read: ", "byte 252 was never written");
     hal_buffer_release(hole);
     hole = labelled(device, "anew", 256); /* the same memory, and nothing of the old owner's */
-    assert_found(hal_queue_read(queue, hole, 0, 4, data), "buffer \"anew\"", "byte 0 was never written");
+    assert_found(hal_queue_read(queue, hole, 0, 4, data), "buffer \"anew\"",
+                 "byte 0 was never written");
     hal_buffer *buffers[] = {empty, out, half, hole};
     for (uint32_t i = 0; i < 4; i++) {
         hal_buffer_release(buffers[i]);

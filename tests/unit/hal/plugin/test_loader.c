@@ -65,16 +65,16 @@ TEST(files_that_are_no_library)
     expect_file("hal_empty.so", HAL_ERROR_BAD_PLUGIN, "file too short");
     snprintf(path, sizeof path, "%s/hal_dangling.so", folder);
     assert_int_equal(symlink("/nowhere/at/all", path), 0);
-    expect(folder, HAL_ERROR_NOT_FOUND, "a link that leads nowhere");
+    expect(folder, HAL_ERROR_NOT_FOUND, "a dangling link");
     unlink(path);
     snprintf(path, sizeof path, "%s/hal_folder.so", folder);
     assert_int_equal(mkdir(path, 0700), 0);
-    expect(folder, HAL_ERROR_BAD_PLUGIN, "hal_folder.so: a folder");
+    expect(folder, HAL_ERROR_BAD_PLUGIN, "hal_folder.so: expected a regular file, got a folder");
     rmdir(path);
     /* Opening a pipe that nobody writes to would wait for ever. */
     snprintf(path, sizeof path, "%s/hal_pipe.so", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
-    expect_file("hal_pipe.so", HAL_ERROR_BAD_PLUGIN, "a pipe");
+    expect_file("hal_pipe.so", HAL_ERROR_BAD_PLUGIN, "got a pipe");
     expect("/nowhere/hal_missing.so", HAL_ERROR_NOT_FOUND, "no such file");
 }
 
@@ -121,14 +121,14 @@ TEST(files_that_were_cut_off)
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "file too short");
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         make_part(bytes[i], -1, 0);
-        expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "the file is cut off");
+        expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "copy or install it again");
     }
 }
 
 TEST(libraries_of_another_machine)
 {
     make_part(SIZE_MAX, 18, 0xf3); /* e_machine: RISC-V */
-    expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "made for another machine");
+    expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "expected ELF machine");
     make_part(SIZE_MAX, 4, 1); /* e_ident: 32 bits */
     expect_file("hal_part.so", HAL_ERROR_BAD_PLUGIN, "wrong ELF class");
 }
@@ -141,36 +141,38 @@ TEST(libraries_that_are_no_plugin)
 
 TEST(tables_that_do_not_fit)
 {
-    expect(TEST_PLUGINS "/no_table", HAL_ERROR_TOO_NEW, "gives no table");
+    expect(TEST_PLUGINS "/no_table", HAL_ERROR_TOO_NEW, "expected a table for plugin ABI");
     char words[64];
-    snprintf(words, sizeof words, "this hal has %u.%u", HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
-    expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, "interface 7.3");
+    snprintf(words, sizeof words, "expected plugin ABI %u.%u", HAL_PLUGIN_ABI_MAJOR,
+             HAL_PLUGIN_ABI_MINOR);
+    expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, "got 7.3");
     expect(TEST_PLUGINS "/newer", HAL_ERROR_TOO_NEW, words);
-    expect(TEST_PLUGINS "/other_major", HAL_ERROR_TOO_NEW, "interface 9.");
+    expect(TEST_PLUGINS "/other_major", HAL_ERROR_TOO_NEW, "got 9.");
     if (HAL_PLUGIN_ABI_MAJOR > 0) { /* there is no major before 0 */
         expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, ".4");
         expect(TEST_PLUGINS "/older", HAL_ERROR_TOO_OLD, words);
     }
-    expect(TEST_PLUGINS "/cut", HAL_ERROR_BAD_PLUGIN, "no entry 'submit'");
-    expect(TEST_PLUGINS "/short", HAL_ERROR_BAD_PLUGIN, "no entry 'submit'");
-    expect(TEST_PLUGINS "/missing", HAL_ERROR_BAD_PLUGIN, "no entry 'kernel_destroy'");
-    expect(TEST_PLUGINS "/tiny", HAL_ERROR_BAD_PLUGIN, "size of 4 bytes");
+    expect(TEST_PLUGINS "/cut", HAL_ERROR_BAD_PLUGIN, "submit: expected a required entry");
+    expect(TEST_PLUGINS "/short", HAL_ERROR_BAD_PLUGIN, "submit: expected a required entry");
+    expect(TEST_PLUGINS "/missing", HAL_ERROR_BAD_PLUGIN,
+           "kernel_destroy: expected a required entry");
+    expect(TEST_PLUGINS "/tiny", HAL_ERROR_BAD_PLUGIN, "got 4 bytes");
     expect(TEST_PLUGINS "/bad_name", HAL_ERROR_BAD_PLUGIN, "\"Broken!\"");
-    expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN, "calls itself somebody");
+    expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN, "got somebody");
 }
 
 TEST(enumerations_that_fail)
 {
-    expect(TEST_PLUGINS "/no_device", HAL_ERROR_NO_DEVICE, "finds no device");
+    expect(TEST_PLUGINS "/no_device", HAL_ERROR_NO_DEVICE, "no device found");
     expect(TEST_PLUGINS "/no_driver", HAL_ERROR_DRIVER_MISSING,
            "the driver of nothing is not installed");
     expect(TEST_PLUGINS "/bad_status", HAL_ERROR_INTERNAL, "4711");
     expect(TEST_PLUGINS "/bad_info", HAL_ERROR_BAD_PLUGIN, "binding_alignment");
-    expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "it is 3 bytes long");
+    expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "got 3");
     expect(TEST_PLUGINS "/unwritten", HAL_ERROR_BAD_PLUGIN,
-           "device 0: its record states that it is 0");
-    expect(TEST_PLUGINS "/many", HAL_ERROR_BAD_PLUGIN, "4294967295 in the end, or more than 4096");
-    expect(TEST_PLUGINS "/counts", HAL_ERROR_BAD_PLUGIN, "a larger number of devices each time");
+           "device 0: size: expected sizeof(hal_device_info)");
+    expect(TEST_PLUGINS "/many", HAL_ERROR_BAD_PLUGIN, "up to 4096, got 4294967295");
+    expect(TEST_PLUGINS "/counts", HAL_ERROR_BAD_PLUGIN, "expected a constant number of devices");
 }
 
 TEST(a_device_that_goes_while_it_is_counted)
