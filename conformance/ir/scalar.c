@@ -158,6 +158,13 @@ static uint64_t evaluate_integer(uint32_t opcode, hal_type type, uint64_t a, uin
         return a ^ b;
     case HAL_IR_NOT:
         return ~a;
+    case HAL_IR_POPCOUNT: {
+        uint64_t count = 0;
+        for (uint64_t left = a & number_mask(type); left != 0; left >>= 1) {
+            count += left & 1;
+        }
+        return count;
+    }
     case HAL_IR_SHL:
     case HAL_IR_SHR:
         return shift(opcode, type, a, b);

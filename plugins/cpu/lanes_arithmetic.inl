@@ -1,6 +1,24 @@
 /* Steps of arithmetic, bits, comparisons and casts. A row of a list is an operation on one value
  * type: opcode, type, C types of result and operands, and what becomes of the operands x, y, z. */
 
+/* Sums of neighbouring bits, which compilers turn into vectors where there is no instruction. */
+static inline uint32_t popcount_u32(uint32_t x)
+{
+    x -= x >> 1 & 0x55555555u;
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
+
+static inline uint64_t popcount_u64(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    x += x >> 8; /* additions: a product of 64 bits is slow in vectors */
+    x += x >> 16;
+    return (x + (x >> 32)) & 0x7f;
+}
+
 #define FLOAT_UNARY(X, T, t, suffix)                                                              \
     X(NEG, T, t, t, -x)                                                                           \
     X(ABS, T, t, t, __builtin_fabs##suffix(x))                                                    \
@@ -24,6 +42,10 @@
     X(ABS, U32, uint32_t, uint32_t, x)                                                            \
     X(ABS, I64, int64_t, int64_t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)                          \
     X(ABS, U64, uint64_t, uint64_t, x)                                                            \
+    X(POPCOUNT, I32, int32_t, int32_t, popcount_u32((uint32_t)x))                                 \
+    X(POPCOUNT, U32, uint32_t, uint32_t, popcount_u32(x))                                         \
+    X(POPCOUNT, I64, int64_t, int64_t, popcount_u64((uint64_t)x))                                 \
+    X(POPCOUNT, U64, uint64_t, uint64_t, popcount_u64(x))                                         \
     X(NOT, BOOL, uint8_t, uint8_t, x ^ 1)
 
 #define COMPARISON(X, T, t)                                                                       \

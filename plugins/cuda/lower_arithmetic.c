@@ -203,6 +203,19 @@ static void lower_shift(cuda_lowering *l, uint32_t index, const ptx_operation *o
               cuda_define(l, index), cuda_value(l, r->a), count);
 }
 
+/* The instruction counts the bits of 64 in a register of 32. */
+static void lower_popcount(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    if (hal_type_size(r->type) == 4) {
+        lower_unary(l, index, operation);
+        return;
+    }
+    const cuda_operand count = cuda_fresh(l, CUDA_WORD);
+    cuda_emit(l, "popc.b64 $, $;", count, cuda_in_register(l, r->a, 0));
+    cuda_emit(l, "cvt.u64.u32 $, $;", cuda_define(l, index), count);
+}
+
 static void lower_compare(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
@@ -262,6 +275,7 @@ static const ptx_operation operations[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_NOT] = {lower_unary, NULL, "not", cuda_bits},
     [HAL_IR_SHL] = {lower_shift, NULL, "shl", cuda_bits},
     [HAL_IR_SHR] = {lower_shift, NULL, "shr", cuda_type},
+    [HAL_IR_POPCOUNT] = {lower_popcount, NULL, "popc", cuda_bits},
     [HAL_IR_EQ] = {lower_compare, "eq", "eq", cuda_type},
     [HAL_IR_NE] = {lower_compare, "neu", "ne", cuda_type},
     [HAL_IR_LT] = {lower_compare, "lt", "lt", cuda_type},

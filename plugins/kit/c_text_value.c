@@ -34,6 +34,7 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
     [HAL_IR_NOT] = {NULL, "~@a", "~@a", "!@a"},
     [HAL_IR_SHL] = {NULL, "(@T)((@U)@a << (@b & @m))", "@a << (@b & @m)", NULL},
     [HAL_IR_SHR] = {NULL, "@a >> (@b & @m)", "@a >> (@b & @m)", NULL},
+    [HAL_IR_POPCOUNT] = {NULL, "popcount(@a)", "popcount(@a)", NULL},
     [HAL_IR_EQ] = {"@a == @b", "@a == @b", "@a == @b", "@a == @b"},
     [HAL_IR_NE] = {"@a != @b", "@a != @b", "@a != @b", "@a != @b"},
     [HAL_IR_LT] = {"@a < @b", "@a < @b", "@a < @b", NULL},

@@ -279,6 +279,8 @@ static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint
         return a ^ b;
     case HAL_IR_NOT:
         return truncated(type, ~a);
+    case HAL_IR_POPCOUNT:
+        return (uint64_t)__builtin_popcountll(truncated(type, a));
     case HAL_IR_SHL:
         return truncated(type, a << b % bits);
     case HAL_IR_SHR:

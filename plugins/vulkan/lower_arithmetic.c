@@ -167,6 +167,22 @@ static uint32_t integer_extreme(lower *l, int is_min, hal_type type, uint32_t a,
     return lower_select(l, lower_type(l, type), less, is_min ? a : b, is_min ? b : a);
 }
 
+/* Vulkan's instruction takes 32 bits: the counts of the halves of 64 are added. */
+static uint32_t integer_popcount(lower *l, hal_type type, uint32_t a)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t t = lower_type(l, type), word = lower_int(l, 32);
+    if (hal_type_size(type) == 4) {
+        return RESULT(w, SPV_OP_BIT_COUNT, t, a);
+    }
+    const uint32_t low = RESULT(w, SPV_OP_U_CONVERT, word, a);
+    const uint32_t shifted = RESULT(w, SPV_OP_SHIFT_RIGHT_LOGICAL, t, a, lower_number(l, 64, 32));
+    const uint32_t high = RESULT(w, SPV_OP_U_CONVERT, word, shifted);
+    const uint32_t sum = RESULT(w, SPV_OP_I_ADD, word, RESULT(w, SPV_OP_BIT_COUNT, word, low),
+                                RESULT(w, SPV_OP_BIT_COUNT, word, high));
+    return RESULT(w, SPV_OP_U_CONVERT, t, sum);
+}
+
 static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_type type)
 {
     spirv_writer *w = &l->writer;
@@ -206,6 +222,8 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
         return RESULT(w, SPV_OP_BITWISE_XOR, t, a, b);
     case HAL_IR_NOT:
         return RESULT(w, SPV_OP_NOT, t, a);
+    case HAL_IR_POPCOUNT:
+        return integer_popcount(l, type, a);
     case HAL_IR_SHL:
     case HAL_IR_SHR: {
         const uint32_t count =

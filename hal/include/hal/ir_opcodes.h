@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Raised with each opcode, and with each field of the IR's structures, that is appended. */
-#define HAL_IR_VERSION 2u /* 2: MATRIX_MULTIPLY */
+#define HAL_IR_VERSION 3u /* 2: MATRIX_MULTIPLY, 3: POPCOUNT */
 
 /* X(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result), in ascending
  * order of the numbers:
@@ -80,6 +80,8 @@
     X(SHL, 36, 0, shl, BINARY, BITS, INTEGERS, EXPRESSION, "T a,b", "TT--", 'T')                   \
     /* a >> (b mod width of a): arithmetic for signed types, logical for unsigned */               \
     X(SHR, 37, 0, shr, BINARY, BITS, INTEGERS, EXPRESSION, "T a,b", "TT--", 'T')                   \
+    /* How many bits are 1 */                                                                      \
+    X(POPCOUNT, 38, 1, popcount, UNARY, BITS, INTEGERS, EXPRESSION, "T a", "T---", 'T')            \
                                                                                                    \
     /* Comparisons give BOOL; with NaN all are false but NE. SELECT: b where a is true, else c. */ \
     X(EQ, 40, 0, eq, BINARY, COMPARISON, VALUES, EXPRESSION, "T a,b", "TT--", 'b')                 \

@@ -27,9 +27,34 @@ static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, 
     return hal_ir_rewrite_copy(r, &kept);
 }
 
-/* An opcode that the plugin does not know; none has an expansion into older ones yet. */
+/* Sums of neighbouring bits: in pairs, fours and bytes, which a product then adds. */
+static hal_ir_value expand_popcount(hal_ir_builder *b, hal_type type, hal_ir_value x)
+{
+    static const uint64_t masks[] = {UINT64_C(0x5555555555555555), UINT64_C(0x3333333333333333),
+                                     UINT64_C(0x0f0f0f0f0f0f0f0f)};
+    const uint32_t width = 8 * hal_type_size(type);
+    const hal_type whole = width == 64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    hal_ir_value sums = type == whole ? x : hal_ir_bitcast(b, whole, x);
+    for (uint32_t i = 0; i < 3; i++) {
+        const hal_ir_value mask = hal_ir_constant_of(b, whole, masks[i] >> (64 - width));
+        const hal_ir_value distance = hal_ir_constant_of(b, whole, UINT64_C(1) << i);
+        const hal_ir_value shifted = hal_ir_shr(b, sums, distance);
+        const hal_ir_value upper = hal_ir_and(b, shifted, mask);
+        const hal_ir_value lower = hal_ir_and(b, sums, mask);
+        sums = hal_ir_add(b, lower, upper);
+    }
+    const uint64_t ones = UINT64_C(0x0101010101010101) >> (64 - width);
+    const hal_ir_value product = hal_ir_mul(b, sums, hal_ir_constant_of(b, whole, ones));
+    const hal_ir_value count = hal_ir_shr(b, product, hal_ir_constant_of(b, whole, width - 8));
+    return type == whole ? count : hal_ir_bitcast(b, type, count);
+}
+
+/* An opcode that the plugin does not know: by older ones where there is an expansion. */
 static hal_ir_value expand_newer(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
 {
+    if (record->opcode == HAL_IR_POPCOUNT) {
+        return expand_popcount(r->to, record->type, r->values[record->a]);
+    }
     const hal_ir_info *info = hal_ir_info_of(record->opcode);
     hal_ir_builder_fail(
         r->to, HAL_ERROR_UNSUPPORTED,
