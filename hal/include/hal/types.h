@@ -63,7 +63,8 @@ typedef struct hal_device_info {
     uint32_t max_vector_bytes;   /* of one load or store; wider ones are split by hal */
     uint32_t preferred_group;    /* work-items of a group that suits plain pointwise work; 0: no
                                   * wish, hal says 64 */
-    uint32_t storage_types;      /* HAL_TYPE_BIT of what memory may hold */
+    uint32_t storage_types;      /* HAL_TYPE_BIT of what the plugin loads and stores itself;
+                                  * hal_types_storable has what memory may hold */
     uint32_t arithmetic_types;   /* HAL_TYPE_BIT of what values may be */
     uint32_t exactness;          /* HAL_EXACT_* */
     uint32_t abilities;          /* HAL_ABILITY_* */
