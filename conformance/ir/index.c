@@ -134,6 +134,18 @@ static uint64_t divided(uint32_t i, uint32_t x, uint32_t y)
     return i % 11u * 40u + i / 11u;
 }
 
+/* Rows and columns of 8 from the place in a row, by shifts. */
+static hal_ir_value build_turned(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
+{
+    const hal_ir_value row = hal_ir_shr(b, x, hal_ir_u32(b, 3));
+    return hal_ir_add(b, times(b, hal_ir_and(b, x, hal_ir_u32(b, 7)), 16, 0), row);
+}
+
+static uint64_t turned(uint32_t i, uint32_t x, uint32_t y)
+{
+    return x % 8u * 16u + x / 8u;
+}
+
 /* Signed and negative for the first work-items. */
 static hal_ir_value build_signed(hal_ir_builder *b, hal_ir_value i, hal_ir_value x, hal_ir_value y)
 {
@@ -222,6 +234,7 @@ static const index_case index_cases[] = {
     {"row_only", HAL_TYPE_U32, 0, build_row_only, row_only},
     {"constant", HAL_TYPE_U32, 0, build_constant, constant},
     {"divided", HAL_TYPE_U32, 0, build_divided, divided},
+    {"turned", HAL_TYPE_U32, 0, build_turned, turned},
     {"signed", HAL_TYPE_I32, 0, build_signed, signed_index},
     {"wide", HAL_TYPE_I64, 0, build_wide, wide},
     {"wide_signed", HAL_TYPE_I64, 0, build_wide_signed, wide_signed},

@@ -15,7 +15,7 @@
 #include "reference.h"
 #include "scratch.h"
 
-static void a_step_beyond_the_bound_is_wrong(void **state)
+TEST(a_step_beyond_the_bound_is_wrong)
 {
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     const double values[] = {1.0, -3.5, 1000.0, 0.001};
@@ -39,7 +39,7 @@ static void a_step_beyond_the_bound_is_wrong(void **state)
     }
 }
 
-static void nan_is_only_right_for_nan(void **state)
+TEST(nan_is_only_right_for_nan)
 {
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     const double bound = 1e30;
@@ -58,7 +58,7 @@ static void nan_is_only_right_for_nan(void **state)
     }
 }
 
-static void infinities_and_zeros_have_signs(void **state)
+TEST(infinities_and_zeros_have_signs)
 {
     const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_F64};
     for (size_t t = 0; t < 4; t++) {
@@ -75,7 +75,7 @@ static void infinities_and_zeros_have_signs(void **state)
     assert_true(reference_ulps(HAL_TYPE_F16, 0x7c00, 65000.0L) > 10.0);
 }
 
-static void bounds_are_held_to_a_thousandth(void **state)
+TEST(bounds_are_held_to_a_thousandth)
 {
     float actual[2] = {1.0f, 100.5f};
     const long double expected[2] = {1.0L, 100.0L};
@@ -90,7 +90,7 @@ static void bounds_are_held_to_a_thousandth(void **state)
     assert_false(compare_bounds(HAL_TYPE_F32, actual, expected, wide, 2, &found));
 }
 
-static void bits_are_compared_one_by_one(void **state)
+TEST(bits_are_compared_one_by_one)
 {
     comparison found;
     const uint32_t expected[3] = {0x80000000, 0x7fc00000, 5};
@@ -115,7 +115,7 @@ static void bits_are_compared_one_by_one(void **state)
     assert_non_null(strstr(text, "poison of what nobody wrote"));
 }
 
-static void integers_have_no_tolerance(void **state)
+TEST(integers_have_no_tolerance)
 {
     const int64_t actual = INT64_C(9007199254740993);
     const long double expected = 9007199254740992.0L;
@@ -125,7 +125,7 @@ static void integers_have_no_tolerance(void **state)
     assert_false(compare_bounds(HAL_TYPE_I64, &actual, &expected, &bound, 1, &found));
 }
 
-static void every_broken_canary_is_found(void **state)
+TEST(every_broken_canary_is_found)
 {
     uint8_t memory[300];
     for (size_t i = 0; i < sizeof memory; i++) {
@@ -136,7 +136,7 @@ static void every_broken_canary_is_found(void **state)
     }
 }
 
-static void canary_is_nan_in_every_float_type(void **state)
+TEST(canary_is_nan_in_every_float_type)
 {
     uint8_t memory[8];
     canary_fill(memory, sizeof memory);
@@ -148,7 +148,7 @@ static void canary_is_nan_in_every_float_type(void **state)
     }
 }
 
-static void small_floats_round_to_nearest_even(void **state)
+TEST(small_floats_round_to_nearest_even)
 {
     assert_int_equal(number_bits(HAL_TYPE_F16, 1.0), 0x3c00);
     assert_int_equal(number_bits(HAL_TYPE_F16, 1.0 + 0x1p-11), 0x3c00);
@@ -187,7 +187,7 @@ static void small_floats_round_to_nearest_even(void **state)
     assert_int_equal(number_bits(HAL_TYPE_U32, (double)NAN), 0);
 }
 
-static void a_seed_gives_the_same_numbers(void **state)
+TEST(a_seed_gives_the_same_numbers)
 {
     random_state one = {random_seed_of(7, "gemm")}, two = {random_seed_of(7, "gemm")};
     random_state other = {random_seed_of(7, "gemn")}, later = {random_seed_of(8, "gemm")};
@@ -197,7 +197,7 @@ static void a_seed_gives_the_same_numbers(void **state)
     assert_int_not_equal(first, random_next(&later));
 }
 
-static void expectations_are_found_by_name(void **state)
+TEST(expectations_are_found_by_name)
 {
     char path[SCRATCH_BYTES], message[512];
     expect_list list;
@@ -222,20 +222,4 @@ static void expectations_are_found_by_name(void **state)
     assert_false(expect_read(path, &list, message, sizeof message));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_beyond_the_bound_is_wrong),
-        cmocka_unit_test(nan_is_only_right_for_nan),
-        cmocka_unit_test(infinities_and_zeros_have_signs),
-        cmocka_unit_test(bounds_are_held_to_a_thousandth),
-        cmocka_unit_test(bits_are_compared_one_by_one),
-        cmocka_unit_test(integers_have_no_tolerance),
-        cmocka_unit_test(every_broken_canary_is_found),
-        cmocka_unit_test(canary_is_nan_in_every_float_type),
-        cmocka_unit_test(small_floats_round_to_nearest_even),
-        cmocka_unit_test(a_seed_gives_the_same_numbers),
-        cmocka_unit_test(expectations_are_found_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

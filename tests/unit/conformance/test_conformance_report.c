@@ -80,7 +80,7 @@ static int end(void **state)
     return rmdir(f->folder);
 }
 
-static void reports_parse_whatever_names_are(void **state)
+TEST_WITH(reports_parse_whatever_names_are, begin, end)
 {
     const fixture *f = *state;
     char command[512];
@@ -96,14 +96,14 @@ static void reports_parse_whatever_names_are(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void files_that_cannot_be_written_are_told(void **state)
+TEST_WITH(files_that_cannot_be_written_are_told, begin, end)
 {
     const fixture *f = *state;
     assert_false(report_write_json(path_in(f, "no/such/folder"), &f->made));
     assert_false(report_write_tap("/dev/full", &f->made));
 }
 
-static void json_is_read_as_it_was_written(void **state)
+TEST(json_is_read_as_it_was_written)
 {
     char message[128];
     json_value *root = json_read("{\"a\": [1, -2.5e3, true, null, {}], \"b\\u0041\": "
@@ -129,7 +129,7 @@ static void json_is_read_as_it_was_written(void **state)
     assert_null(json_read(deep, message, sizeof message));
 }
 
-static void a_comparison_finds_what_changed(void **state)
+TEST_WITH(a_comparison_finds_what_changed, begin, end)
 {
     fixture *f = *state;
     static const struct {
@@ -179,7 +179,7 @@ static void a_comparison_finds_what_changed(void **state)
     assert_int_equal(counts.slower, 1);
 }
 
-static void what_is_no_report_is_refused(void **state)
+TEST_WITH(what_is_no_report_is_refused, begin, end)
 {
     const fixture *f = *state;
     char message[256];
@@ -192,14 +192,4 @@ static void what_is_no_report_is_refused(void **state)
     assert_non_null(strstr(message, "no report"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reports_parse_whatever_names_are, begin, end),
-        cmocka_unit_test_setup_teardown(files_that_cannot_be_written_are_told, begin, end),
-        cmocka_unit_test(json_is_read_as_it_was_written),
-        cmocka_unit_test_setup_teardown(a_comparison_finds_what_changed, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_no_report_is_refused, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

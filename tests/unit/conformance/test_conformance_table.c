@@ -46,7 +46,7 @@ static void run_case(fixture *f, const case_entry *entry)
     }
 }
 
-static void cases_pass_where_nothing_is_wrong(void **state)
+TEST(cases_pass_where_nothing_is_wrong)
 {
     fixture f = {0};
     mock->spoil.opcode = 0;
@@ -198,7 +198,7 @@ static void look_at_cell(void *user, const case_cover *cell)
     }
 }
 
-static void each_cell_that_is_wrong_fails_a_case(void **state)
+TEST(each_cell_that_is_wrong_fails_a_case)
 {
     fixture f = {0};
     cover_each_cell(look_at_cell, &f);
@@ -212,7 +212,7 @@ static void each_cell_that_is_wrong_fails_a_case(void **state)
 }
 
 /* A member of each family is found by its name alone, with any of its sizes changed. */
-static void names_of_families_hold_their_sizes(void **state)
+TEST(names_of_families_hold_their_sizes)
 {
     size_t members = 0;
     for (size_t i = 0; i < list.count; i++) {
@@ -287,7 +287,7 @@ static void look_for_chosen(void *user, const case_cover *cell)
              cell->memory);
 }
 
-static void few_cases_cover_every_cell(void **state)
+TEST(few_cases_cover_every_cell)
 {
     static const char *const parameters[] = {"ir/load(*width=8,*guard=1)",
                                              "ir/store(*width=4,*",
@@ -319,7 +319,7 @@ static void few_cases_cover_every_cell(void **state)
     free_selection(&s);
 }
 
-static void the_same_few_each_time(void **state)
+TEST(the_same_few_each_time)
 {
     selection first = select_few(), second = select_few();
     assert_memory_equal(first.chosen, second.chosen, list.count * sizeof *first.chosen);
@@ -352,14 +352,4 @@ static int end(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cases_pass_where_nothing_is_wrong),
-        cmocka_unit_test(each_cell_that_is_wrong_fails_a_case),
-        cmocka_unit_test(names_of_families_hold_their_sizes),
-        cmocka_unit_test(few_cases_cover_every_cell),
-        cmocka_unit_test(the_same_few_each_time),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+UNIT_MAIN(begin, end)

@@ -14,7 +14,7 @@ static hal_plugin_device *open_default(void)
     return device;
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
     const hal_plugin *plugin = cpu_plugin();
     assert_string_equal(plugin->name, "cpu");
@@ -29,7 +29,7 @@ static void test_table(void **state)
     dlclose(library);
 }
 
-static void test_info(void **state)
+TEST(test_info)
 {
     hal_device_info info;
     uint32_t count = 0;
@@ -60,7 +60,7 @@ static void expect_failure(const char *variable, const char *value, hal_status w
     unsetenv(variable);
 }
 
-static void test_variables(void **state)
+TEST(test_variables)
 {
     hal_device_info info;
     hal_plugin_device *device = NULL;
@@ -78,7 +78,7 @@ static void test_variables(void **state)
     assert_int_equal(cpu_plugin()->device_open(1, &device), HAL_ERROR_NOT_FOUND);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     const hal_plugin *plugin = cpu_plugin();
     hal_plugin_device *device = open_default();
@@ -153,7 +153,7 @@ static void submit(bench *b, const hal_command *command, const hal_binding *bind
     assert_int_equal(cpu_plugin()->wait(b->queue, b->value, 0), HAL_OK);
 }
 
-static void test_copy_and_fill(void **state)
+TEST(test_copy_and_fill)
 {
     enum { BYTES = 3 << 20 };
     static const uint64_t lengths[] = {0, 1, 5, 64, 4096, BYTES - 77};
@@ -184,7 +184,7 @@ static void test_copy_and_fill(void **state)
     tear_down(&b);
 }
 
-static void test_unknown_command(void **state)
+TEST(test_unknown_command)
 {
     bench b;
     set_up(&b, 64);
@@ -206,7 +206,7 @@ static void *submit_later(void *context)
 }
 
 /* Another thread waits for what is not yet submitted, and a second queue for the first. */
-static void test_waits(void **state)
+TEST(test_waits)
 {
     const hal_plugin *plugin = cpu_plugin();
     hal_plugin_queue *second = NULL;
@@ -233,7 +233,7 @@ static void test_waits(void **state)
 }
 
 /* A child gets an error instead of a hang, and may close what it inherited. */
-static void test_fork(void **state)
+TEST(test_fork)
 {
     bench b;
     int result = 0;
@@ -319,7 +319,7 @@ static void check_runs(void)
 }
 
 /* A new device shares at once; later its choices of threads vary. */
-static void test_runs(void **state)
+TEST(test_runs)
 {
     for (uint32_t k = 0; k < 4; k++) {
         check_runs();
@@ -368,7 +368,7 @@ static void *take_part(void *context)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
     hal_plugin_device *device = open_default();
     party parties[THREADS];
@@ -397,14 +397,4 @@ static void test_threads(void **state)
     cpu_plugin()->device_close(device);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_info),
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_copy_and_fill), cmocka_unit_test(test_unknown_command),
-        cmocka_unit_test(test_waits),         cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_runs),          cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests_name("cpu device", tests, NULL, cpu_close_all);
-}
+UNIT_MAIN(NULL, cpu_close_all)

@@ -352,7 +352,7 @@ static void problem_try(struct problem *p, cpu_thread_pool *pool)
     problem_free(p);
 }
 
-static void test_odd_sizes(void **state)
+TEST(test_odd_sizes)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
@@ -371,7 +371,7 @@ static void test_odd_sizes(void **state)
 }
 
 /* Several slabs of k, several outer blocks, groups of a batch. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
@@ -386,7 +386,7 @@ static void test_blocks(void **state)
     }
 }
 
-static void test_skinny(void **state)
+TEST(test_skinny)
 {
     int routes[3] = {0};
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
@@ -412,7 +412,7 @@ static void test_skinny(void **state)
 }
 
 /* Products of small integers are exact, so every element must agree in every bit. */
-static void test_integers(void **state)
+TEST(test_integers)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa++) {
         if (!cpu_gemm_isa_supported((enum cpu_gemm_isa)isa)) {
@@ -429,7 +429,7 @@ static void test_integers(void **state)
     }
 }
 
-static void test_threads_agree(void **state)
+TEST(test_threads_agree)
 {
     for (int i = 0; i < rounds(200); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 200);
@@ -458,7 +458,7 @@ static void test_threads_agree(void **state)
 }
 
 /* Where a plain loop meets an infinity or a NaN, so does this; nowhere else. */
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
     for (int i = 0; i < rounds(200); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 60);
@@ -508,7 +508,7 @@ static void add_place(void *user, const struct cpu_gemm_tile *tile)
     }
 }
 
-static void test_epilogue(void **state)
+TEST(test_epilogue)
 {
     for (int i = 0; i < rounds(240); i++) {
         struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 90);
@@ -578,7 +578,7 @@ static void times_one(enum cpu_gemm_isa isa, const void *a, enum cpu_gemm_type t
 }
 
 /* Every half times one gives itself back; halfway between two goes to the even one. */
-static void test_half_rounding(void **state)
+TEST(test_half_rounding)
 {
     static uint16_t all[1 << 16], c[1 << 16];
     static float between[1 << 16];
@@ -606,7 +606,7 @@ static void test_half_rounding(void **state)
     }
 }
 
-static void test_bad_descriptions(void **state)
+TEST(test_bad_descriptions)
 {
     const struct cpu_gemm_desc good = {.m = 4,
                                        .n = 5,
@@ -656,14 +656,4 @@ static int pools_free(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_sizes),        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_skinny),           cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_threads_agree),    cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_epilogue),         cmocka_unit_test(test_half_rounding),
-        cmocka_unit_test(test_bad_descriptions),
-    };
-    return cmocka_run_group_tests_name("cpu_gemm", tests, pools_make, pools_free);
-}
+UNIT_MAIN(pools_make, pools_free)

@@ -228,7 +228,7 @@ static void check_epilogue(hal_plugin_device *device, uint32_t shape, hal_type t
     free_product(&fused, device);
 }
 
-static void test_epilogues(void **state)
+TEST(test_epilogues)
 {
     uint32_t sets = 0;
     for (uint32_t set = 0; set < CPU_SETS; set++) {
@@ -243,7 +243,7 @@ static void test_epilogues(void **state)
 }
 
 /* An f32 epilogue before a bf16 C: rounded once, after it. */
-static void test_narrow_result(void **state)
+TEST(test_narrow_result)
 {
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
@@ -274,7 +274,7 @@ static void test_narrow_result(void **state)
     }
 }
 
-static void test_beta_is_zero(void **state)
+TEST(test_beta_is_zero)
 {
     hal_plugin_device *device = cpu_open(0);
     if (device == NULL) {
@@ -300,7 +300,7 @@ static void test_beta_is_zero(void **state)
     free_product(&q, device);
 }
 
-static void test_declined(void **state)
+TEST(test_declined)
 {
     hal_plugin_device *device = cpu_open(0) != NULL ? cpu_open(0) : cpu_open(3);
     hal_ir_kernel *epilogue = make_epilogue(HAL_TYPE_F32);
@@ -334,13 +334,4 @@ static void test_declined(void **state)
     free_product(&p, device);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_narrow_result),
-        cmocka_unit_test(test_beta_is_zero),
-        cmocka_unit_test(test_declined),
-    };
-    return cmocka_run_group_tests_name("cpu_gemm_native", tests, NULL, cpu_close_all);
-}
+UNIT_MAIN(NULL, cpu_close_all)

@@ -52,9 +52,9 @@ static void bench_open(bench *b, const char *threads)
     unsetenv("HAL_CPU_THREADS");
     b->kernel = kernel_make(b->device);
     assert_int_equal(plugin->queue_create(b->device, &b->queue), HAL_OK);
-    assert_int_equal(plugin->memory_allocate(b->device, HAL_MEMORY_DEVICE,
-                                             CELLS * sizeof(uint32_t), &b->memory),
-                     HAL_OK);
+    assert_int_equal(
+        plugin->memory_allocate(b->device, HAL_MEMORY_DEVICE, CELLS * sizeof(uint32_t), &b->memory),
+        HAL_OK);
     assert_int_equal(plugin->memory_map(b->device, b->memory, &place), HAL_OK);
     b->cells = place;
     memset(b->cells, 0, CELLS * sizeof(uint32_t));
@@ -71,9 +71,8 @@ static void bench_close(bench *b)
 
 static void bench_run(bench *b, uint32_t runs)
 {
-    const hal_binding binding = {.memory = b->memory,
-                                 .length = CELLS * sizeof(uint32_t),
-                                 .access = HAL_ACCESS_READ_WRITE};
+    const hal_binding binding = {
+        .memory = b->memory, .length = CELLS * sizeof(uint32_t), .access = HAL_ACCESS_READ_WRITE};
     const hal_command command = {.kind = HAL_COMMAND_DISPATCH,
                                  .binding_count = 1,
                                  .grid = {CELLS / GROUP, 1, 1},
@@ -185,7 +184,7 @@ static void check_threads(const char *threads)
     bench_close(&alone);
 }
 
-static void test_16_threads(void **state)
+TEST(test_16_threads)
 {
     if (!has_two_processors()) {
         skip();
@@ -193,7 +192,7 @@ static void test_16_threads(void **state)
     check_threads("16");
 }
 
-static void test_64_threads(void **state)
+TEST(test_64_threads)
 {
     if (!has_two_processors()) {
         skip();
@@ -201,7 +200,7 @@ static void test_64_threads(void **state)
     check_threads("64");
 }
 
-static void test_default_threads(void **state)
+TEST(test_default_threads)
 {
     if (!has_two_processors()) {
         skip();
@@ -209,12 +208,4 @@ static void test_default_threads(void **state)
     check_threads("");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_16_threads),
-        cmocka_unit_test(test_64_threads),
-        cmocka_unit_test(test_default_threads),
-    };
-    return cmocka_run_group_tests_name("cpu share", tests, NULL, cpu_close_all);
-}
+UNIT_MAIN(NULL, cpu_close_all)

@@ -103,20 +103,20 @@ static void check(const char *name, uint32_t sm)
     hal_ir_kernel_destroy(kernel);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
     static const struct {
         const char *name;
         uint32_t sm;
-    } expected[] = {{"vectors", 75}, {"vectors", 80}, {"vectors", 90}, {"storage", 75},
-                    {"storage", 80}, {"shared", 75},  {"shared", 80},  {"control", 80},
+    } expected[] = {{"vectors", 75},  {"vectors", 80}, {"vectors", 90}, {"storage", 75},
+                    {"storage", 80},  {"shared", 75},  {"shared", 80},  {"control", 80},
                     {"integers", 80}, {"matrix", 80}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         check(expected[i].name, expected[i].sm);
     }
 }
 
-static void test_layout(void **state)
+TEST(test_layout)
 {
     static const char text[] = "kernel layout\ngroup 1 1 1\nbinding a f32 write\n"
                                "binding b f32 write\nshared s f32 20000\nshared t u8 3\n"
@@ -133,7 +133,7 @@ static void test_layout(void **state)
 }
 
 /* A record that no lowering knows is an error with its number. */
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
     static const char text[] = "kernel unknown\ngroup 1 1 1\nbinding a f32 write\n"
                                "%i = constant u32 0\n%f = constant f32 1\nstore a[%i], %f\n";
@@ -150,9 +150,4 @@ static void test_unknown(void **state)
     hal_ir_kernel_destroy(kernel);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_layout),
-                                       cmocka_unit_test(test_unknown)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

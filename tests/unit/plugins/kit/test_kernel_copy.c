@@ -49,7 +49,7 @@ static void wipe(hal_ir_kernel *kernel)
     hal_ir_kernel_destroy(kernel);
 }
 
-static void a_copy_outlives_its_kernel(void **state)
+TEST(a_copy_outlives_its_kernel)
 {
     char *before = NULL, *after = NULL;
     hal_ir_kernel *kernel = build();
@@ -65,7 +65,7 @@ static void a_copy_outlives_its_kernel(void **state)
     host.release(copy);
 }
 
-static void without_memory_there_is_no_copy(void **state)
+TEST(without_memory_there_is_no_copy)
 {
     hal_ir_kernel *kernel = build();
     left = 0;
@@ -73,11 +73,4 @@ static void without_memory_there_is_no_copy(void **state)
     hal_ir_kernel_destroy(kernel);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_outlives_its_kernel),
-        cmocka_unit_test(without_memory_there_is_no_copy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -62,12 +62,4 @@ static void long_lines(void **state)
     assert_string_equal(heard[1], "end");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(only_when_asked_for, nothing_heard),
-        cmocka_unit_test_setup(line_by_line, nothing_heard),
-        cmocka_unit_test_setup(long_lines, nothing_heard),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

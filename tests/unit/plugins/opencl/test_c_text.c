@@ -119,7 +119,7 @@ static void check_difference(const char *name, uint32_t quirks, const char *expe
     free(text);
 }
 
-static void texts_are_as_expected(void **state)
+TEST(texts_are_as_expected)
 {
     static const char *const names[] = {"scale",   "memory",    "control",
                                         "numbers", "subgroups", "rows"};
@@ -128,18 +128,18 @@ static void texts_are_as_expected(void **state)
     }
 }
 
-static void arguments_may_come_from_a_buffer(void **state)
+TEST(arguments_may_come_from_a_buffer)
 {
     check("scale", 0, true, "scale_in_buffer");
 }
 
-static void quirks_have_their_own_words(void **state)
+TEST(quirks_have_their_own_words)
 {
     check_difference("memory", OPENCL_QUIRK_SLOW_HALF, "memory_slow_half");
     check_difference("numbers", OPENCL_QUIRK_FMA_OF_ZERO, "numbers_fma_of_zero");
 }
 
-static void declarations_stand_in_front(void **state)
+TEST(declarations_stand_in_front)
 {
     check_difference("scale", OPENCL_QUIRK_OWN_DECLARATIONS, "scale_own_declarations");
 }
@@ -157,7 +157,7 @@ static void expect_called(const char *source, bool called)
 }
 
 /* Only of kernels of 16-bit floats without barrier and shared memory whose rows are short. */
-static void work_items_may_be_called(void **state)
+TEST(work_items_may_be_called)
 {
     check("rows", OPENCL_QUIRK_CALLED_ITEMS, false, "rows_called");
     check("rows", OPENCL_QUIRK_CALLED_ITEMS, true, "rows_called_in_buffer");
@@ -169,7 +169,7 @@ static void work_items_may_be_called(void **state)
     expect_called("kernel k\ngroup 3 8 1\nbinding y f16 write\nshared t u32 64\n" STORED, false);
 }
 
-static void what_cannot_be_written_is_named(void **state)
+TEST(what_cannot_be_written_is_named)
 {
     static const char text[] = "kernel lanes\nbinding x u32 write\n%z = constant u32 0\n"
                                "%l = lane_id u32\nstore x[%z], %l\n";
@@ -183,7 +183,7 @@ static void what_cannot_be_written_is_named(void **state)
     hal_ir_kernel_destroy(kernel);
 }
 
-static void no_memory_is_told(void **state)
+TEST(no_memory_is_told)
 {
     const opencl_card card = {.quirks = 0};
     hal_host poor = host;
@@ -197,16 +197,4 @@ static void no_memory_is_told(void **state)
     free(source);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_as_expected),
-        cmocka_unit_test(arguments_may_come_from_a_buffer),
-        cmocka_unit_test(quirks_have_their_own_words),
-        cmocka_unit_test(declarations_stand_in_front),
-        cmocka_unit_test(work_items_may_be_called),
-        cmocka_unit_test(what_cannot_be_written_is_named),
-        cmocka_unit_test(no_memory_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -125,7 +125,7 @@ static uint32_t modes(const spirv_module *module, uint32_t mode)
 
 #define HEAD "kernel k\ngroup 64 1 1\n"
 
-static void arithmetic_is_not_contracted(void **state)
+TEST(arithmetic_is_not_contracted)
 {
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "%i = local_id u32 x\n"
@@ -144,7 +144,7 @@ static void arithmetic_is_not_contracted(void **state)
     free(m.words);
 }
 
-static void modes_are_asked_for_where_they_are(void **state)
+TEST(modes_are_asked_for_where_they_are)
 {
     static const char text[] = HEAD "binding x f32 write\n"
                                     "%i = local_id u32 x\n"
@@ -161,7 +161,7 @@ static void modes_are_asked_for_where_they_are(void **state)
 }
 
 /* One reciprocal and six fused operations, or f64 where an exponent is near an end. */
-static void division_is_made_exact(void **state)
+TEST(division_is_made_exact)
 {
     static const char text[] = HEAD "binding x f32 read_write\n"
                                     "%i = local_id u32 x\n"
@@ -179,7 +179,7 @@ static void division_is_made_exact(void **state)
     free(exact.words);
 }
 
-static void control_is_structured(void **state)
+TEST(control_is_structured)
 {
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "scalar n u32\n"
@@ -212,7 +212,7 @@ static void control_is_structured(void **state)
 }
 
 /* 20 bindings are 160 bytes: more than 128 of push constants, fewer than 256. */
-static void large_arguments_go_by_address(void **state)
+TEST(large_arguments_go_by_address)
 {
     char text[2048] = HEAD;
     for (int i = 0; i < 20; i++) {
@@ -228,7 +228,7 @@ static void large_arguments_go_by_address(void **state)
     free(large.words);
 }
 
-static void addresses_are_made_once(void **state)
+TEST(addresses_are_made_once)
 {
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
                                 "%i = local_id u32 x\n"
@@ -243,7 +243,7 @@ static void addresses_are_made_once(void **state)
 }
 
 /* One array read in vectors and written in elements. */
-static void shared_memory_in_two_widths(void **state)
+TEST(shared_memory_in_two_widths)
 {
     static const char text[] = HEAD "binding x f32 read_write\n"
                                     "shared s f32 256\n"
@@ -267,7 +267,7 @@ static void shared_memory_in_two_widths(void **state)
     free(views.words);
 }
 
-static void subgroups_make_a_group_flat(void **state)
+TEST(subgroups_make_a_group_flat)
 {
     spirv_module m = lower("kernel k\ngroup 4 8 1\n"
                            "binding x f32 write\n"
@@ -287,7 +287,7 @@ static void subgroups_make_a_group_flat(void **state)
 }
 
 /* Every cell of opcode and type that has a lowering at all goes through the validator. */
-static void every_operation(void **state)
+TEST(every_operation)
 {
     static const char *const types[] = {"i32", "u32", "i64", "u64", "f32", "f64"};
     static const char *const binary[] = {"add", "sub", "mul", "div", "rem", "min", "max"};
@@ -336,7 +336,7 @@ static void every_operation(void **state)
     }
 }
 
-static void subgroups_of_none_are_refused(void **state)
+TEST(subgroups_of_none_are_refused)
 {
     static const char text[] = HEAD "binding x u32 write\n%i = lane_id u32\nstore x[%i], %i\n";
     const spirv_target none = {.push_bytes = 128};
@@ -351,7 +351,7 @@ static void subgroups_of_none_are_refused(void **state)
     hal_ir_kernel_destroy(kernel);
 }
 
-static void declarations_are_unique(void **state)
+TEST(declarations_are_unique)
 {
     spirv_writer writer = {0};
     uint32_t ids[3000], words = 0;
@@ -377,20 +377,4 @@ static void declarations_are_unique(void **state)
     spirv_release(&writer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arithmetic_is_not_contracted),
-        cmocka_unit_test(modes_are_asked_for_where_they_are),
-        cmocka_unit_test(division_is_made_exact),
-        cmocka_unit_test(control_is_structured),
-        cmocka_unit_test(large_arguments_go_by_address),
-        cmocka_unit_test(addresses_are_made_once),
-        cmocka_unit_test(shared_memory_in_two_widths),
-        cmocka_unit_test(subgroups_make_a_group_flat),
-        cmocka_unit_test(every_operation),
-        cmocka_unit_test(subgroups_of_none_are_refused),
-        cmocka_unit_test(declarations_are_unique),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL)

@@ -1,9 +1,9 @@
-/* The cpu plugin's control flow, variables and subgroups: branches and loops that work-items take
- * together and apart, nested; and programs made at random, which hold the lowering to account where
- * nobody thought of it. Judged by the reference interpreter, on each instruction set. */
+/* Random programs, loops at the limits of their type and functions of small operands, on each
+ * instruction set against the reference interpreter. hal-conformance checks every opcode and access
+ * on each instruction set; programs find faults in how the lowering combines them. */
 #include "cpu_fixture.h"
 
-enum { MEMORY = 4096 };
+#include <math.h>
 
 enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 100, CELLS = 4 };
 
@@ -53,41 +53,7 @@ static void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buffers, u
     hal_ir_kernel_destroy(kernel);
 }
 
-/* Loops whose bounds, start and step are each item's own, around one another and a branch. */
-static void test_nested_divergence(void **state)
-{
-    static const uint32_t groups[] = {64, 100, 7, 256};
-    for (uint32_t s = 0; s < 4; s++) {
-        hal_ir_builder *b = NULL;
-        hal_ir_builder_create("nested", &b);
-        hal_ir_group_size(b, groups[s], 1, 1);
-        hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
-        hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-        hal_ir_value i = hal_ir_global_id(b, 0), x = hal_ir_load(b, in, i);
-        hal_ir_value count = hal_ir_var(b, hal_ir_u32(b, 0));
-        hal_ir_value limit = hal_ir_and(b, x, hal_ir_u32(b, 7));
-        hal_ir_value start = hal_ir_and(b, hal_ir_shr(b, x, hal_ir_u32(b, 3)), hal_ir_u32(b, 3));
-        hal_ir_value step = hal_ir_add(b, hal_ir_u32(b, 1), hal_ir_and(b, i, hal_ir_u32(b, 1)));
-        hal_ir_value outer = hal_ir_for(b, start, limit, step);
-        hal_ir_value inner = hal_ir_for(b, hal_ir_u32(b, 0), outer, hal_ir_u32(b, 1));
-        hal_ir_if(b, hal_ir_eq(b, hal_ir_and(b, hal_ir_add(b, inner, i), hal_ir_u32(b, 1)),
-                               hal_ir_u32(b, 0)));
-        hal_ir_set(b, count, hal_ir_add(b, hal_ir_get(b, count), hal_ir_mul(b, inner, x)));
-        hal_ir_else(b);
-        hal_ir_set(b, count, hal_ir_xor(b, hal_ir_get(b, count), outer));
-        hal_ir_store(b, out, i, hal_ir_get(b, count));
-        hal_ir_end(b);
-        hal_ir_end(b);
-        hal_ir_set(b, count, hal_ir_add(b, hal_ir_get(b, count), hal_ir_u32(b, 1)));
-        hal_ir_end(b);
-        hal_ir_store_wide(b, out, i, (int32_t)(3 * groups[s]), HAL_IR_NONE, hal_ir_get(b, count));
-        cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, MEMORY, 1), numbers(HAL_TYPE_U32, MEMORY, 2)};
-        check(cpu_finish(b), 3, buffers, 2, NULL, "nested divergence");
-    }
-}
-
-/* A loop that ends at the very end of its type. */
-static void test_loop_at_the_end(void **state)
+TEST(loops_end_at_the_limit_of_their_type)
 {
     for (uint32_t apart = 0; apart < 2; apart++) {
         hal_ir_builder *b = NULL;
@@ -112,101 +78,68 @@ static void test_loop_at_the_end(void **state)
     }
 }
 
-/* Shared memory, barriers in a uniform loop: the sum of a group by halves. */
-static void test_block_sum(void **state)
+/* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
+ * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
+static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
 {
-    hal_ir_builder *b = NULL;
-    hal_ir_builder_create("sum", &b);
-    hal_ir_group_size(b, 256, 1, 1);
-    hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_F32, HAL_ACCESS_READ);
-    hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
-    hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_F32, 256);
-    hal_ir_value rounds = hal_ir_scalar_value(b, "rounds", HAL_TYPE_U32);
-    hal_ir_value i = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    hal_ir_store(b, tile, i, hal_ir_load(b, in, hal_ir_global_id(b, 0)));
-    hal_ir_value half = hal_ir_var(b, hal_ir_u32(b, 128));
-    hal_ir_for(b, hal_ir_u32(b, 0), rounds, hal_ir_u32(b, 1));
-    hal_ir_barrier(b);
-    hal_ir_value width = hal_ir_get(b, half);
-    hal_ir_if(b, hal_ir_lt(b, i, width));
-    hal_ir_value sum =
-        hal_ir_add(b, hal_ir_load(b, tile, i), hal_ir_load(b, tile, hal_ir_add(b, i, width)));
-    hal_ir_store(b, tile, i, sum);
-    hal_ir_end(b);
-    hal_ir_set(b, half, hal_ir_shr(b, width, hal_ir_u32(b, 1)));
-    hal_ir_end(b);
-    hal_ir_barrier(b);
-    hal_ir_if(b, hal_ir_eq(b, i, hal_ir_u32(b, 0)));
-    hal_ir_store(b, out, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_load(b, tile, i));
-    hal_ir_end(b);
-    const uint32_t scalars[] = {8};
-    cpu_buffer buffers[] = {numbers(HAL_TYPE_F32, 2048, 4), numbers(HAL_TYPE_F32, 8, 5)};
-    check(cpu_finish(b), 8, buffers, 2, scalars, "block sum");
-}
-
-static void check_subgroup(hal_type type, uint32_t items)
-{
-    hal_ir_builder *b = NULL;
-    char what[64];
-    snprintf(what, sizeof(what), "subgroups of %s, %u items", hal_type_name(type), items);
-    hal_ir_builder_create("subgroups", &b);
-    hal_ir_group_size(b, items, 1, 1);
-    hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
-    hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
-    hal_ir_value i = hal_ir_global_id(b, 0), x = hal_ir_load(b, in, i);
-    hal_ir_value lane = hal_ir_id(b, HAL_IR_LANE_ID, 0);
-    hal_ir_value from = hal_ir_mul(b, lane, hal_ir_u32(b, 5));
-    hal_ir_store(b, out, i, hal_ir_shuffle(b, x, from));
-    hal_ir_store_wide(b, out, i, MEMORY / 8, HAL_IR_NONE, hal_ir_shuffle(b, x, hal_ir_u32(b, 3)));
-    hal_ir_store_wide(b, out, i, MEMORY / 4, HAL_IR_NONE, hal_ir_shuffle_xor(b, x, 6));
-    for (uint32_t kind = 0; kind < HAL_IR_REDUCE_COUNT; kind++) {
-        hal_ir_store_wide(b, out, i, (int32_t)(MEMORY * (3 + kind) / 8), HAL_IR_NONE,
-                          hal_ir_subgroup_reduce(b, kind, x));
-    }
-    cpu_buffer buffers[] = {numbers(type, MEMORY / 8, 6), numbers(type, MEMORY, 7)};
-    check(cpu_finish(b), 1, buffers, 2, NULL, what);
-}
-
-static void test_subgroups(void **state)
-{
-    static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64,
-                                     HAL_TYPE_U64, HAL_TYPE_F32, HAL_TYPE_F64};
-    for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
-        check_subgroup(types[t], 64);
-        check_subgroup(types[t], 16);
-        check_subgroup(types[t], 23);
-        check_subgroup(types[t], 3);
+    static const double odd[] = {0.5, 1.0, -3.0, 0x1p17, 1e30, NAN, -0x1p-149, -1.0};
+    enum { PIECE = 256 };
+    buffer->data = malloc((size_t)buffer->count * hal_type_size(buffer->type));
+    for (uint32_t i = 0; i < buffer->count; i++) {
+        const uint64_t any = cpu_random(&seed);
+        double x = (double)(any >> 11) * 0x1p-53;
+        x = any % 7 == 0 ? x * 0x1p-140 : any % 31 == 0 ? 0.0 : x;
+        x = positive ? x + 0x1p-100 : any & 1 << 9 ? -x : x;
+        const uint32_t piece = i / PIECE, at = piece % 3 == 0 ? 0 : piece % 3 == 1 ? 255 : 100;
+        x = piece >= 2 && i % PIECE == at ? odd[piece % 8] : x;
+        if (buffer->type == HAL_TYPE_F32) {
+            ((float *)buffer->data)[i] = (float)x;
+        } else {
+            ((double *)buffer->data)[i] = x;
+        }
     }
 }
 
-/* Variables that swap, are read after a change, or get the value of one another. */
-static void test_variables(void **state)
+/* Functions have separate paths for operands that are all small, or all ordinary: the same bits,
+ * also when the second of two calls computes in place. */
+static void check_small(uint32_t opcode, hal_type type, int positive)
 {
+    enum { ITEMS = 1024, GROUPS = 3 };
+    char what[96];
+    snprintf(what, sizeof(what), "%s of small %s", hal_ir_opcode_name(opcode), hal_type_name(type));
     hal_ir_builder *b = NULL;
-    hal_ir_builder_create("variables", &b);
-    hal_ir_group_size(b, 64, 1, 1);
-    hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_F32, HAL_ACCESS_READ);
-    hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
-    hal_ir_value i = hal_ir_global_id(b, 0), x = hal_ir_load(b, in, i);
-    hal_ir_value p = hal_ir_var(b, x), q = hal_ir_var(b, hal_ir_f32(b, 2.0f));
-    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 5), hal_ir_u32(b, 1));
-    hal_ir_value old_p = hal_ir_get(b, p), old_q = hal_ir_get(b, q);
-    hal_ir_set(b, p, hal_ir_add(b, old_q, x));
-    hal_ir_set(b, q, hal_ir_sub(b, old_p, old_q));
-    hal_ir_value sum = hal_ir_add(b, hal_ir_get(b, p), old_p);
-    hal_ir_set(b, q, hal_ir_add(b, hal_ir_get(b, q), sum));
-    hal_ir_set(b, p, hal_ir_mul(b, sum, hal_ir_f32(b, 0.5f)));
-    hal_ir_set(b, q, hal_ir_add(b, sum, hal_ir_get(b, q)));
-    hal_ir_end(b);
-    hal_ir_value before = hal_ir_get(b, p), seen = hal_ir_load(b, out, i);
-    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 3), hal_ir_u32(b, 1));
-    hal_ir_set(b, q, hal_ir_add(b, hal_ir_get(b, q), hal_ir_add(b, before, seen)));
-    hal_ir_set(b, p, hal_ir_mul(b, hal_ir_get(b, p), hal_ir_f32(b, 2.0f)));
-    hal_ir_store(b, out, i, hal_ir_get(b, p));
-    hal_ir_end(b);
-    hal_ir_store_wide(b, out, i, 128, HAL_IR_NONE, hal_ir_get(b, q));
-    cpu_buffer buffers[] = {numbers(HAL_TYPE_F32, 128, 8), numbers(HAL_TYPE_F32, 256, 9)};
-    check(cpu_finish(b), 2, buffers, 2, NULL, "variables");
+    assert_int_equal(hal_ir_builder_create("small", &b), HAL_OK);
+    hal_ir_group_size(b, ITEMS, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id once = hal_ir_binding(b, "once", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id twice = hal_ir_binding(b, "twice", type, HAL_ACCESS_WRITE);
+    const hal_ir_value item = hal_ir_global_id(b, 0);
+    const hal_ir_value x = hal_ir_load(b, in, item), y = hal_ir_unary(b, opcode, x);
+    hal_ir_store(b, once, item, y);
+    hal_ir_store(b, twice, item, hal_ir_unary(b, opcode, hal_ir_neg(b, hal_ir_neg(b, x))));
+    cpu_trial trial = {.kernel = cpu_finish(b), .grid = {GROUPS, 1, 1}, .what = what};
+    trial.buffer_count = 3;
+    for (uint32_t k = 0; k < 3; k++) {
+        trial.buffers[k] = (cpu_buffer){.type = type, .count = ITEMS * GROUPS};
+        fill_small(&trial.buffers[k], positive, opcode);
+    }
+    cpu_check(&trial);
+    for (uint32_t k = 0; k < 3; k++) {
+        free(trial.buffers[k].data);
+    }
+    hal_ir_kernel_destroy((hal_ir_kernel *)trial.kernel);
+}
+
+TEST(small_operands)
+{
+    for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode <= HAL_IR_MATH_LAST; opcode++) {
+        for (int positive = 0; hal_ir_is_math(opcode) && positive < 2; positive++) {
+            if (opcode != HAL_IR_POW) {
+                check_small(opcode, HAL_TYPE_F32, positive);
+                check_small(opcode, HAL_TYPE_F64, positive);
+            }
+        }
+    }
 }
 
 static void keep(program *p, hal_ir_value value)
@@ -256,12 +189,20 @@ static hal_ir_value condition(program *p)
 
 static void arithmetic(program *p)
 {
-    static const uint32_t integer[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL, HAL_IR_AND, HAL_IR_XOR,
-                                       HAL_IR_SHL, HAL_IR_SHR, HAL_IR_DIV, HAL_IR_REM, HAL_IR_MIN};
+    static const uint32_t integer[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL,  HAL_IR_AND, HAL_IR_XOR,
+                                       HAL_IR_SHL, HAL_IR_SHR, HAL_IR_DIV,  HAL_IR_REM, HAL_IR_MIN,
+                                       HAL_IR_OR,  HAL_IR_MAX, HAL_IR_MULHI};
+    static const uint32_t integer_unary[] = {HAL_IR_NEG, HAL_IR_ABS, HAL_IR_NOT};
+    static const uint32_t real_unary[] = {HAL_IR_NEG, HAL_IR_ABS, HAL_IR_FLOOR, HAL_IR_RINT};
     static const uint32_t real[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL, HAL_IR_MIN, HAL_IR_MAX};
     const hal_type type = some_type(p);
     hal_ir_value value;
-    switch (pick(p, 8)) {
+    switch (pick(p, 9)) {
+    case 8:
+        value = hal_type_is_float(type)
+                    ? hal_ir_unary(p->b, real_unary[pick(p, 4)], some(p, type))
+                    : hal_ir_unary(p->b, integer_unary[pick(p, 3)], some(p, type));
+        break;
     case 0:
         value = hal_ir_select(p->b, condition(p), some(p, type), some(p, type));
         break;
@@ -276,7 +217,7 @@ static void arithmetic(program *p)
     default:
         value = hal_type_is_float(type)
                     ? hal_ir_binary(p->b, real[pick(p, 5)], some(p, type), some(p, type))
-                    : hal_ir_binary(p->b, integer[pick(p, 10)], some(p, type), some(p, type));
+                    : hal_ir_binary(p->b, integer[pick(p, 13)], some(p, type), some(p, type));
         if (hal_type_is_float(type) && pick(p, 3) == 0) {
             value = hal_ir_fma(p->b, value, some(p, type), some(p, type));
         }
@@ -284,7 +225,7 @@ static void arithmetic(program *p)
     keep(p, value);
 }
 
-/* The work-item's own cell `k` of `work` or `out`, which nobody else touches. */
+/* Cell `k` of the work-item in `work`, which no other work-item accesses. */
 static hal_ir_value cell(program *p, uint32_t k)
 {
     return hal_ir_add(p->b, hal_ir_mul(p->b, p->item, hal_ir_u32(p->b, CELLS)),
@@ -431,8 +372,8 @@ static void check_program(uint64_t seed)
     check(cpu_finish(p.b), 3, buffers, 4, &scalars, what);
 }
 
-/* CPU_TEST_PROGRAMS asks for more than a few hundred. */
-static void test_programs(void **state)
+/* CPU_TEST_PROGRAMS sets their number. */
+TEST(random_programs)
 {
     const char *wanted = getenv("CPU_TEST_PROGRAMS");
     const uint64_t count = wanted != NULL ? strtoull(wanted, NULL, 10) : 200;
@@ -441,12 +382,4 @@ static void test_programs(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nested_divergence), cmocka_unit_test(test_loop_at_the_end),
-        cmocka_unit_test(test_block_sum),         cmocka_unit_test(test_subgroups),
-        cmocka_unit_test(test_variables),         cmocka_unit_test(test_programs),
-    };
-    return cmocka_run_group_tests_name("cpu control", tests, NULL, cpu_close_all);
-}
+UNIT_MAIN(NULL, cpu_close_all)
