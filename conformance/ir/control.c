@@ -293,6 +293,21 @@ static uint32_t expect_old_value(const uint32_t *x, uint32_t i, uint32_t items)
     return x[i] + ((x[i] & 16) != 0 ? 2000 : 1000);
 }
 
+/* Bits of another type, for some work-items. */
+static hal_ir_value build_other_type(const scene *s)
+{
+    const hal_ir_value v = hal_ir_var(s->b, hal_ir_i32(s->b, -7));
+    hal_ir_if(s->b, bit(s, 6));
+    hal_ir_set(s->b, v, hal_ir_bitcast(s->b, HAL_TYPE_I32, s->loaded));
+    hal_ir_end(s->b);
+    return hal_ir_bitcast(s->b, HAL_TYPE_U32, hal_ir_get(s->b, v));
+}
+
+static uint32_t expect_other_type(const uint32_t *x, uint32_t i, uint32_t items)
+{
+    return (x[i] & 64) != 0 ? x[i] : (uint32_t)-7;
+}
+
 /* A variable made inside a loop begins anew in every turn. */
 static hal_ir_value build_inner_variable(const scene *s)
 {
@@ -521,6 +536,7 @@ static const control_case control_cases[] = {
      HAL_TYPE_NONE, false},
     {"guard_in_loop", build_guard_in_loop, expect_guard_in_loop, HAL_TYPE_U32, false},
     {"variable_old_value", build_old_value, expect_old_value, HAL_TYPE_NONE, false},
+    {"variable_of_other_type", build_other_type, expect_other_type, HAL_TYPE_NONE, false},
     {"variable_in_loop", build_inner_variable, expect_inner_variable, HAL_TYPE_U32, false},
     {"variable_swap", build_swap, expect_swap, HAL_TYPE_U32, false},
     {"for_uniform", build_for_uniform, expect_for_uniform, HAL_TYPE_U32, false},

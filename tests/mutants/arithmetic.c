@@ -2,12 +2,6 @@
  * operation computes what a careless lowering of it would. */
 #include "mutant.h"
 
-/* Whether record i is `opcode` and gives `type`. */
-static bool is(const wrap_ir *ir, uint32_t i, uint16_t opcode, hal_type type)
-{
-    return ir->records[i].opcode == opcode && ir->records[i].type == type;
-}
-
 static hal_ir_value select_between(wrap_ir *ir, uint32_t at, hal_type type, hal_ir_value condition,
                                    hal_ir_value yes, hal_ir_value no)
 {
@@ -21,7 +15,7 @@ static hal_ir_value select_between(wrap_ir *ir, uint32_t at, hal_type type, hal_
                                           .d = HAL_IR_NONE});
 }
 
-/* What used `old` behind record `after` uses `new` from now on. */
+/* Replaces `old` by `new` in all records after `after`. */
 static void replace_uses(wrap_ir *ir, uint32_t after, hal_ir_value old, hal_ir_value new)
 {
     for (uint32_t i = after + 1; i < ir->ir.record_count; i++) {
@@ -33,7 +27,7 @@ static void replace_uses(wrap_ir *ir, uint32_t after, hal_ir_value old, hal_ir_v
     }
 }
 
-/* A float result is one unit too large where the last bits of it, those of `mask`, are `bits`. */
+/* A float result is one unit too large where its bits of `mask` are `bits`. */
 static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
 {
     uint32_t at = i + 1;
@@ -53,166 +47,128 @@ static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
 }
 
 /* Division is a unit off in one of 64 results, though HAL_EXACT_DIVIDE is claimed. */
-static void divide_ulp(wrap_ir *ir)
+static uint32_t divide_ulp(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_DIV, HAL_TYPE_F32)) {
-            i = add_ulp(ir, i, 63, 21);
-        }
-    }
+    return add_ulp(ir, i, 63, 21);
 }
 
-/* exp is within its bound, but has not the bits that a device which claims all exactness has. */
-static void exp_bits(wrap_ir *ir)
+/* exp is within its bound, but differs in bits from a device that claims all exactness. */
+static uint32_t exp_bits(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_EXP, HAL_TYPE_F32)) {
-            i = add_ulp(ir, i, 15, 5);
-        }
-    }
+    return add_ulp(ir, i, 15, 5);
 }
 
-/* A product and a sum in place of what is rounded once, though HAL_EXACT_FMA is claimed. */
-static void fma_apart(wrap_ir *ir)
+/* A product and a sum, with two roundings, though HAL_EXACT_FMA is claimed. */
+static uint32_t fma_apart(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_FMA, HAL_TYPE_F32)) {
-            const hal_ir_record fused = ir->records[i];
-            const hal_ir_value product =
-                wrap_ir_operation(ir, i, HAL_IR_MUL, HAL_TYPE_F32, fused.a, fused.b);
-            hal_ir_record *sum = &ir->records[++i];
-            sum->opcode = HAL_IR_ADD;
-            sum->a = product;
-            sum->b = fused.c;
-            sum->c = HAL_IR_NONE;
-        }
-    }
+    const hal_ir_record fused = ir->records[i];
+    const hal_ir_value product =
+        wrap_ir_operation(ir, i, HAL_IR_MUL, HAL_TYPE_F32, fused.a, fused.b);
+    hal_ir_record *sum = &ir->records[++i];
+    sum->opcode = HAL_IR_ADD;
+    sum->a = product;
+    sum->b = fused.c;
+    sum->c = HAL_IR_NONE;
+    return i;
 }
 
 /* Products below the smallest normal number are 0, though HAL_EXACT_DENORMALS is claimed. */
-static void flush_products(wrap_ir *ir)
+static uint32_t flush_products(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_MUL, HAL_TYPE_F32)) {
-            uint32_t at = i + 1;
-            const hal_ir_value size =
-                wrap_ir_operation(ir, at++, HAL_IR_ABS, HAL_TYPE_F32, i, HAL_IR_NONE);
-            const hal_ir_value least = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0x00800000);
-            const hal_ir_value small =
-                wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, size, least);
-            const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0);
-            const hal_ir_value result = select_between(ir, at, HAL_TYPE_F32, small, zero, i);
-            replace_uses(ir, result, i, result);
-            i = result;
-        }
-    }
+    uint32_t at = i + 1;
+    const hal_ir_value size = wrap_ir_operation(ir, at++, HAL_IR_ABS, HAL_TYPE_F32, i, HAL_IR_NONE);
+    const hal_ir_value least = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0x00800000);
+    const hal_ir_value small = wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, size, least);
+    const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0);
+    const hal_ir_value result = select_between(ir, at, HAL_TYPE_F32, small, zero, i);
+    replace_uses(ir, result, i, result);
+    return result;
 }
 
 /* min gives the first operand where the second one is NaN. */
-static void min_nan(wrap_ir *ir)
+static uint32_t min_nan(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_MIN, HAL_TYPE_F32)) {
-            const hal_ir_value a = ir->records[i].a, b = ir->records[i].b;
-            const hal_ir_value is_nan = wrap_ir_operation(ir, i++, HAL_IR_NE, HAL_TYPE_BOOL, b, b);
-            const hal_ir_value other = select_between(ir, i++, HAL_TYPE_F32, is_nan, a, b);
-            ir->records[i].b = other;
-        }
-    }
+    const hal_ir_value a = ir->records[i].a, b = ir->records[i].b;
+    const hal_ir_value is_nan = wrap_ir_operation(ir, i++, HAL_IR_NE, HAL_TYPE_BOOL, b, b);
+    const hal_ir_value other = select_between(ir, i++, HAL_TYPE_F32, is_nan, a, b);
+    ir->records[i].b = other;
+    return i;
 }
 
 /* The negative of zero is zero, as 0 - x is. */
-static void negative_zero(wrap_ir *ir)
+static uint32_t negative_zero(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_NEG, HAL_TYPE_F32)) {
-            const hal_ir_value zero = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0);
-            ir->records[i].opcode = HAL_IR_SUB;
-            ir->records[i].b = ir->records[i].a;
-            ir->records[i].a = zero;
-        }
-    }
+    const hal_ir_value zero = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0);
+    ir->records[i].opcode = HAL_IR_SUB;
+    ir->records[i].b = ir->records[i].a;
+    ir->records[i].a = zero;
+    return i;
 }
 
 /* Floats from 2^31 on become the smallest integer in place of the largest one. */
-static void cast_edge(wrap_ir *ir)
+static uint32_t cast_edge(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        const hal_ir_value x = ir->records[i].a;
-        if (is(ir, i, HAL_IR_CAST, HAL_TYPE_I32) && ir->records[x].type == HAL_TYPE_F32) {
-            const hal_ir_value edge = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x4f000000);
-            const hal_ir_value over = wrap_ir_operation(ir, i++, HAL_IR_LE, HAL_TYPE_BOOL, edge, x);
-            const hal_ir_value lowest = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0xff800000);
-            const hal_ir_value chosen = select_between(ir, i++, HAL_TYPE_F32, over, lowest, x);
-            ir->records[i].a = chosen;
-        }
+    const hal_ir_value x = ir->records[i].a;
+    if (ir->records[x].type == HAL_TYPE_F32) {
+        const hal_ir_value edge = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x4f000000);
+        const hal_ir_value over = wrap_ir_operation(ir, i++, HAL_IR_LE, HAL_TYPE_BOOL, edge, x);
+        const hal_ir_value lowest = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0xff800000);
+        const hal_ir_value chosen = select_between(ir, i++, HAL_TYPE_F32, over, lowest, x);
+        ir->records[i].a = chosen;
     }
+    return i;
 }
 
 /* i64 becomes f32 by way of f64, so some are rounded twice. */
-static void cast_twice(wrap_ir *ir)
+static uint32_t cast_twice(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        const hal_ir_value x = ir->records[i].a;
-        if (is(ir, i, HAL_IR_CAST, HAL_TYPE_F32) && ir->records[x].type == HAL_TYPE_I64) {
-            const hal_ir_value wide =
-                wrap_ir_operation(ir, i++, HAL_IR_CAST, HAL_TYPE_F64, x, HAL_IR_NONE);
-            ir->records[i].a = wide;
-        }
+    const hal_ir_value x = ir->records[i].a;
+    if (ir->records[x].type == HAL_TYPE_I64) {
+        const hal_ir_value wide =
+            wrap_ir_operation(ir, i++, HAL_IR_CAST, HAL_TYPE_F64, x, HAL_IR_NONE);
+        ir->records[i].a = wide;
     }
+    return i;
 }
 
 /* Halves are rounded upwards, not to the even neighbour. */
-static void rint_half(wrap_ir *ir)
+static uint32_t rint_half(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_RINT, HAL_TYPE_F32)) {
-            const hal_ir_value half = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x3f000000);
-            const hal_ir_value sum =
-                wrap_ir_operation(ir, i, HAL_IR_ADD, HAL_TYPE_F32, ir->records[i].a, half);
-            ir->records[++i].opcode = HAL_IR_FLOOR;
-            ir->records[i].a = sum;
-        }
-    }
+    const hal_ir_value half = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x3f000000);
+    const hal_ir_value sum =
+        wrap_ir_operation(ir, i, HAL_IR_ADD, HAL_TYPE_F32, ir->records[i].a, half);
+    ir->records[++i].opcode = HAL_IR_FLOOR;
+    ir->records[i].a = sum;
+    return i;
 }
 
 /* Integers divided by zero give -1, as some hardware has it. */
-static void divide_zero(wrap_ir *ir)
+static uint32_t divide_zero(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_DIV, HAL_TYPE_I32)) {
-            const hal_ir_value divisor = ir->records[i].b;
-            uint32_t at = i + 1;
-            const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0);
-            const hal_ir_value none =
-                wrap_ir_operation(ir, at++, HAL_IR_EQ, HAL_TYPE_BOOL, divisor, zero);
-            const hal_ir_value ones = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0xffffffff);
-            const hal_ir_value result = select_between(ir, at, HAL_TYPE_I32, none, ones, i);
-            replace_uses(ir, result, i, result);
-            i = result;
-        }
-    }
+    const hal_ir_value divisor = ir->records[i].b;
+    uint32_t at = i + 1;
+    const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0);
+    const hal_ir_value none = wrap_ir_operation(ir, at++, HAL_IR_EQ, HAL_TYPE_BOOL, divisor, zero);
+    const hal_ir_value ones = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0xffffffff);
+    const hal_ir_value result = select_between(ir, at, HAL_TYPE_I32, none, ones, i);
+    replace_uses(ir, result, i, result);
+    return result;
 }
 
-/* Counts of 64 and more shift everything out. */
-static void shift_64(wrap_ir *ir)
+/* Shifts by 64 and more give 0. */
+static uint32_t shift_64(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (is(ir, i, HAL_IR_SHL, HAL_TYPE_U64)) {
-            const hal_ir_value count = ir->records[i].b;
-            uint32_t at = i + 1;
-            const hal_ir_value most = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 63);
-            const hal_ir_value over =
-                wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, most, count);
-            const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 0);
-            const hal_ir_value result = select_between(ir, at, HAL_TYPE_U64, over, zero, i);
-            replace_uses(ir, result, i, result);
-            i = result;
-        }
-    }
+    const hal_ir_value count = ir->records[i].b;
+    uint32_t at = i + 1;
+    const hal_ir_value most = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 63);
+    const hal_ir_value over = wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, most, count);
+    const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 0);
+    const hal_ir_value result = select_between(ir, at, HAL_TYPE_U64, over, zero, i);
+    replace_uses(ir, result, i, result);
+    return result;
 }
 
-/* Puts in front of record i what is left of a float when its lowest `mask` bits are cut off. */
+/* Inserts a float without its bits of `mask` before record i. */
 static hal_ir_value truncate(wrap_ir *ir, uint32_t i, hal_ir_value x, uint32_t mask)
 {
     const hal_ir_value word =
@@ -222,37 +178,38 @@ static hal_ir_value truncate(wrap_ir *ir, uint32_t i, hal_ir_value x, uint32_t m
     return wrap_ir_operation(ir, i, HAL_IR_BITCAST, HAL_TYPE_F32, cut, HAL_IR_NONE);
 }
 
-/* A store to f16 cuts off what does not fit, where one element is stored at a time. */
-static void store_f16(wrap_ir *ir)
+/* A store of one element to f16 truncates. */
+static uint32_t store_f16(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        const hal_ir_record *store = &ir->records[i];
-        if (store->opcode == HAL_IR_STORE && store->width == 1 &&
-            ir->memories[store->aux].type == HAL_TYPE_F16) {
-            const hal_ir_value cut = truncate(ir, i, store->c, 0x1fff);
-            i = cut + 1;
-            ir->records[i].c = cut;
-        }
+    const hal_ir_record *store = &ir->records[i];
+    if (store->width == 1 && ir->memories[store->aux].type == HAL_TYPE_F16) {
+        const hal_ir_value cut = truncate(ir, i, store->c, 0x1fff);
+        i = cut + 1;
+        ir->records[i].c = cut;
     }
+    return i;
 }
 
-/* Inside of a kernel bf16 is made by cutting off, though a store rounds. */
-static void narrow_bf16(wrap_ir *ir)
+/* A conversion to bf16 within a kernel truncates, though a store rounds. */
+static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
 {
-    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
-        if (ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_BF16) {
-            const hal_ir_value cut = truncate(ir, i, ir->records[i].a, 0xffff);
-            i = cut + 1;
-            ir->records[i].a = cut;
-        }
+    if (ir->records[i].aux == HAL_TYPE_BF16) {
+        const hal_ir_value cut = truncate(ir, i, ir->records[i].a, 0xffff);
+        i = cut + 1;
+        ir->records[i].a = cut;
     }
+    return i;
 }
 
+#define MUTANT(fault, OPCODE, TYPE)                                                         \
+    {                                                                                       \
+        .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
+    }
 const mutant mutants_arithmetic[] = {
-    {.name = "divide_ulp", .ir = divide_ulp},   {.name = "exp_bits", .ir = exp_bits},
-    {.name = "fma_apart", .ir = fma_apart},     {.name = "flush_products", .ir = flush_products},
-    {.name = "min_nan", .ir = min_nan},         {.name = "negative_zero", .ir = negative_zero},
-    {.name = "cast_edge", .ir = cast_edge},     {.name = "cast_twice", .ir = cast_twice},
-    {.name = "rint_half", .ir = rint_half},     {.name = "divide_zero", .ir = divide_zero},
-    {.name = "shift_64", .ir = shift_64},       {.name = "store_f16", .ir = store_f16},
-    {.name = "narrow_bf16", .ir = narrow_bf16}, {.name = NULL}};
+    MUTANT(divide_ulp, DIV, F32),      MUTANT(exp_bits, EXP, F32),
+    MUTANT(fma_apart, FMA, F32),       MUTANT(flush_products, MUL, F32),
+    MUTANT(min_nan, MIN, F32),         MUTANT(negative_zero, NEG, F32),
+    MUTANT(cast_edge, CAST, I32),      MUTANT(cast_twice, CAST, F32),
+    MUTANT(rint_half, RINT, F32),      MUTANT(divide_zero, DIV, I32),
+    MUTANT(shift_64, SHL, U64),        MUTANT(store_f16, STORE, NONE),
+    MUTANT(narrow_bf16, NARROW, NONE), {.name = NULL}};

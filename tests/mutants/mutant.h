@@ -11,10 +11,15 @@
 
 /* What a fault alters; null: nothing. */
 typedef struct mutant {
-    const char *name;                                /* null at the end of a table */
-    void (*table)(hal_plugin *table);                /* entries */
-    void (*batch)(wrap_batch *batch);                /* each batch that is submitted */
-    void (*ir)(wrap_ir *ir);                         /* each kernel that is created */
+    const char *name;                 /* null at the end of a table */
+    void (*table)(hal_plugin *table); /* entries */
+    void (*batch)(wrap_batch *batch); /* each batch that is submitted */
+    void (*ir)(wrap_ir *ir);          /* each kernel that is created */
+    /* Each record of a kernel with that opcode and, unless NONE, that type; returns the last record
+     * that it made or altered. */
+    uint32_t (*record)(wrap_ir *ir, uint32_t record);
+    uint16_t opcode;
+    hal_type type;
     void (*gemm)(hal_gemm_description *description); /* each matrix product that is created */
 } mutant;
 

@@ -44,7 +44,15 @@ static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_k
     if (!wrap_ir_copy(&copy, ir, ir->record_count * MUTANT_ROOM)) {
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
     }
-    fault->ir(&copy);
+    if (fault->ir != NULL) {
+        fault->ir(&copy);
+    }
+    for (uint32_t i = 0; fault->record != NULL && i < copy.ir.record_count; i++) {
+        if (copy.records[i].opcode == fault->opcode &&
+            (fault->type == HAL_TYPE_NONE || copy.records[i].type == fault->type)) {
+            i = fault->record(&copy, i);
+        }
+    }
     const hal_status status = wrap_inside()->kernel_create(device, &copy.ir, kernel);
     wrap_ir_free(&copy);
     return status;
@@ -75,7 +83,9 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         fault->table(table);
     }
     table->submit = fault->batch != NULL ? mutant_submit : table->submit;
-    table->kernel_create = fault->ir != NULL ? mutant_kernel_create : table->kernel_create;
+    if (fault->ir != NULL || fault->record != NULL) {
+        table->kernel_create = mutant_kernel_create;
+    }
     table->gemm = fault->gemm != NULL ? mutant_gemm : table->gemm;
     return table;
 }

@@ -60,8 +60,9 @@ static void copy_the_unwritten(case_run *run, const void *parameters)
 {
     hal_buffer *buffer = NULL;
     case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 512, &buffer), "a buffer");
-    case_ok(run, hal_queue_copy(run->queue, (hal_range){buffer, 0, 256},
-                                (hal_range){buffer, 256, 256}), "a copy");
+    case_ok(run,
+            hal_queue_copy(run->queue, (hal_range){buffer, 0, 256}, (hal_range){buffer, 256, 256}),
+            "a copy");
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "a wait");
     hal_buffer_release(buffer);
 }
@@ -191,7 +192,7 @@ static void add(case_list *list, const char *group, case_function function, int 
     case_add(list, function, &parameter, sizeof parameter, "%s", name);
 }
 
-static void crashes_and_hangs_are_results(void **state)
+TEST(crashes_and_hangs_are_results)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
@@ -223,7 +224,7 @@ static void crashes_and_hangs_are_results(void **state)
     case_list_free(&list);
 }
 
-static void ill_manners_are_results(void **state)
+TEST(ill_manners_are_results)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
@@ -266,7 +267,7 @@ static void ill_manners_are_results(void **state)
     free_results(results, &list);
 }
 
-static void failures_are_shrunk(void **state)
+TEST(failures_are_shrunk)
 {
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
     expectation known = {.pattern = strdup("box(way=2*"), .reason = strdup("known")};
@@ -294,7 +295,7 @@ static void failures_are_shrunk(void **state)
     free(known.reason);
 }
 
-static void shrunk_names_run_again(void **state)
+TEST(shrunk_names_run_again)
 {
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
     expect_list none = {0};
@@ -313,7 +314,7 @@ static void shrunk_names_run_again(void **state)
     free_results(results, &list);
 }
 
-static void fewer_steps_have_the_same_numbers(void **state)
+TEST(fewer_steps_have_the_same_numbers)
 {
     case_family sequences = boxes;
     case_list list = {.level = CASE_LEVEL_CORE, .group = "one", .seed = 1};
@@ -328,7 +329,7 @@ static void fewer_steps_have_the_same_numbers(void **state)
     case_list_free(&list);
 }
 
-static void claims_are_held(void **state)
+TEST(claims_are_held)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
@@ -342,7 +343,7 @@ static void claims_are_held(void **state)
     free_results(results, &list);
 }
 
-static void findings_of_the_validate_layer_are_failures(void **state)
+TEST(findings_of_the_validate_layer_are_failures)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
     expect_list none = {0};
@@ -367,7 +368,7 @@ static void findings_of_the_validate_layer_are_failures(void **state)
     case_list_free(&list);
 }
 
-static void an_expected_failure_that_passes_fails(void **state)
+TEST(an_expected_failure_that_passes_fails)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
     expectation items[] = {{.pattern = strdup("fails"), .reason = strdup("known")},
@@ -389,18 +390,9 @@ static void an_expected_failure_that_passes_fails(void **state)
     }
 }
 
-int main(void)
+static int plugin_choose(void **state)
 {
-    setenv("HAL_PLUGIN_PATH", CPU_PLUGIN_PATH, 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crashes_and_hangs_are_results),
-        cmocka_unit_test(ill_manners_are_results),
-        cmocka_unit_test(failures_are_shrunk),
-        cmocka_unit_test(shrunk_names_run_again),
-        cmocka_unit_test(fewer_steps_have_the_same_numbers),
-        cmocka_unit_test(claims_are_held),
-        cmocka_unit_test(findings_of_the_validate_layer_are_failures),
-        cmocka_unit_test(an_expected_failure_that_passes_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return setenv("HAL_PLUGIN_PATH", CPU_PLUGIN_PATH, 1);
 }
+
+UNIT_MAIN(plugin_choose, NULL)

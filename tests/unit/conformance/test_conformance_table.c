@@ -11,7 +11,7 @@
 #include <fnmatch.h>
 
 static mock_state *mock;
-static case_list list;
+static case_list cases;
 
 typedef struct fixture {
     size_t cells, uncaught;
@@ -32,13 +32,13 @@ static void run_case(fixture *f, const case_entry *entry)
         f->is_open = true;
     }
     run->name = entry->name;
-    run->seed = case_seed_of(entry, list.seed);
+    run->seed = case_seed_of(entry, cases.seed);
     run->status = CASE_PASSED;
     run->lacking = NULL;
     run->detail[0] = 0;
     case_execute(run, entry->function, entry->parameters);
     case_release(run, 0);
-    if (run->status != CASE_PASSED || entry == &list.entries[list.count - 1]) {
+    if (run->status != CASE_PASSED || entry == &cases.entries[cases.count - 1]) {
         ops_context_destroy(run->ops);
         hal_queue_destroy(run->queue);
         hal_device_release(run->device);
@@ -50,8 +50,8 @@ TEST(cases_pass_where_nothing_is_wrong)
 {
     fixture f = {0};
     mock->spoil.opcode = 0;
-    for (size_t i = 0; i < list.count; i++) {
-        const case_entry *entry = &list.entries[i];
+    for (size_t i = 0; i < cases.count; i++) {
+        const case_entry *entry = &cases.entries[i];
         if (entry->cover_count > 0 && strncmp(entry->covers[0].row, "ops ", 4) != 0) {
             run_case(&f, entry);
             if (f.run.status != CASE_PASSED) {
@@ -60,7 +60,7 @@ TEST(cases_pass_where_nothing_is_wrong)
         }
     }
     if (f.is_open) {
-        run_case(&f, &list.entries[list.count - 1]); /* of leaks, and closes */
+        run_case(&f, &cases.entries[cases.count - 1]); /* of leaks, and closes */
     }
     mock_is_clean(mock);
 }
@@ -181,10 +181,10 @@ static void look_at_cell(void *user, const case_cover *cell)
     }
     f->cells++;
     const bool known = spoil(cell);
-    for (size_t i = 0; i < list.count && known && !caught; i++) {
-        if (covers(&list.entries[i], cell)) {
+    for (size_t i = 0; i < cases.count && known && !caught; i++) {
+        if (covers(&cases.entries[i], cell)) {
             atomic_store(&mock->spoil.hits, 0);
-            run_case(f, &list.entries[i]);
+            run_case(f, &cases.entries[i]);
             hits += atomic_load(&mock->spoil.hits);
             caught = f->run.status == CASE_FAILED && hits > 0;
         }
@@ -203,7 +203,7 @@ TEST(each_cell_that_is_wrong_fails_a_case)
     fixture f = {0};
     cover_each_cell(look_at_cell, &f);
     if (f.is_open) {
-        run_case(&f, &list.entries[list.count - 1]);
+        run_case(&f, &cases.entries[cases.count - 1]);
     }
     print_message("%zu cells, %zu of them not caught\n", f.cells, f.uncaught);
     assert_true(f.cells > 500);
@@ -215,8 +215,8 @@ TEST(each_cell_that_is_wrong_fails_a_case)
 TEST(names_of_families_hold_their_sizes)
 {
     size_t members = 0;
-    for (size_t i = 0; i < list.count; i++) {
-        const case_family *family = list.entries[i].family;
+    for (size_t i = 0; i < cases.count; i++) {
+        const case_family *family = cases.entries[i].family;
         if (family == NULL) {
             continue;
         }
@@ -226,13 +226,13 @@ TEST(names_of_families_hold_their_sizes)
             const case_size *size = &family->sizes[k];
             uint8_t parameters[CASE_PARAMETER_BYTES];
             char name[CASE_NAME_BYTES];
-            case_list alone = {.group = "alone", .level = CASE_LEVEL_CORE, .seed = list.seed};
-            case_add_member(&alone, family, list.entries[i].parameters);
-            memcpy(parameters, list.entries[i].parameters, family->bytes);
+            case_list alone = {.group = "alone", .level = CASE_LEVEL_CORE, .seed = cases.seed};
+            case_add_member(&alone, family, cases.entries[i].parameters);
+            memcpy(parameters, cases.entries[i].parameters, family->bytes);
             case_size_set(size, parameters, case_size_get(size, parameters) + 1);
-            family->print(parameters, list.seed, name, sizeof name);
+            family->print(parameters, cases.seed, name, sizeof name);
             if (!case_add_by_name(&alone, name)) {
-                fail_msg("%s is not made from %s", name, list.entries[i].name);
+                fail_msg("%s is not made from %s", name, cases.entries[i].name);
             }
             case_list_free(&alone);
         }
@@ -248,14 +248,14 @@ typedef struct selection {
 
 static selection select_few(void)
 {
-    selection s = {.entries = calloc(list.count, sizeof *s.entries),
-                   .chosen = calloc(list.count, sizeof *s.chosen)};
+    selection s = {.entries = calloc(cases.count, sizeof *s.entries),
+                   .chosen = calloc(cases.count, sizeof *s.chosen)};
     assert_true(s.entries != NULL && s.chosen != NULL);
-    for (size_t i = 0; i < list.count; i++) {
-        s.entries[i] = &list.entries[i];
+    for (size_t i = 0; i < cases.count; i++) {
+        s.entries[i] = &cases.entries[i];
     }
-    assert_true(cover_select(s.entries, list.count, s.chosen));
-    for (size_t i = 0; i < list.count; i++) {
+    assert_true(cover_select(s.entries, cases.count, s.chosen));
+    for (size_t i = 0; i < cases.count; i++) {
         s.count += s.chosen[i];
     }
     return s;
@@ -274,9 +274,9 @@ static void look_for_chosen(void *user, const case_cover *cell)
     const bool of_ops = strncmp(cell->row, "ops ", 4) == 0;
     const size_t bytes = strcspn(cell->row, "x") + 1;
     const size_t compared = !of_ops && strstr(cell->row, " x") != NULL ? bytes : sizeof cell->row;
-    for (size_t i = 0; i < list.count; i++) {
-        for (size_t k = 0; s->chosen[i] && k < list.entries[i].cover_count; k++) {
-            const case_cover *cover = &list.entries[i].covers[k];
+    for (size_t i = 0; i < cases.count; i++) {
+        for (size_t k = 0; s->chosen[i] && k < cases.entries[i].cover_count; k++) {
+            const case_cover *cover = &cases.entries[i].covers[k];
             if (strncmp(cover->row, cell->row, compared) == 0 &&
                 (of_ops || (cover->type == cell->type && cover->memory == cell->memory))) {
                 return;
@@ -304,13 +304,13 @@ TEST(few_cases_cover_every_cell)
                                              "faults/lost(number=6)",
                                              "hal/queue/leaks"};
     selection s = select_few();
-    print_message("%zu of %zu cases\n", s.count, list.count);
-    assert_true(s.count < list.count / 3);
+    print_message("%zu of %zu cases\n", s.count, cases.count);
+    assert_true(s.count < cases.count / 3);
     cover_each_cell(look_for_chosen, &s);
     for (size_t p = 0; p < sizeof parameters / sizeof *parameters; p++) {
         bool found = false;
-        for (size_t i = 0; i < list.count && !found; i++) {
-            found = s.chosen[i] && fnmatch(parameters[p], list.entries[i].name, 0) == 0;
+        for (size_t i = 0; i < cases.count && !found; i++) {
+            found = s.chosen[i] && fnmatch(parameters[p], cases.entries[i].name, 0) == 0;
         }
         if (!found) {
             fail_msg("no case is chosen for %s", parameters[p]);
@@ -322,7 +322,7 @@ TEST(few_cases_cover_every_cell)
 TEST(the_same_few_each_time)
 {
     selection first = select_few(), second = select_few();
-    assert_memory_equal(first.chosen, second.chosen, list.count * sizeof *first.chosen);
+    assert_memory_equal(first.chosen, second.chosen, cases.count * sizeof *first.chosen);
     free_selection(&first);
     free_selection(&second);
 }
@@ -341,14 +341,14 @@ static int begin(void **state)
     info->matrix_types =
         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     info->max_vector_bytes = 64;
-    list.seed = 1;
-    case_list_fill(&list);
-    return list.out_of_memory;
+    cases.seed = 1;
+    case_list_fill(&cases);
+    return cases.out_of_memory;
 }
 
 static int end(void **state)
 {
-    case_list_free(&list);
+    case_list_free(&cases);
     return 0;
 }
 

@@ -1,14 +1,17 @@
-/* plugin_host.h: services of a host for a plugin under test; what a call failed with is in
- * `message`. Included by the tests of plugins and lowerings. */
+/* plugin_host.h: a host for a plugin under test, whose cache has one entry; the message of the last
+ * failure is in `message`; kernels as text; expected texts in files. Included by the tests of
+ * plugins and lowerings. */
 #ifndef TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 #define TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 
 #include "unit.h"
+#include <dlfcn.h>
+#include <hal/ir_build.h>
 #include <hal/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static char message[1024];
+static char message[2048];
 
 static inline void *host_allocate(uint64_t bytes, uint64_t alignment)
 {
@@ -24,6 +27,124 @@ static inline hal_status host_fail(hal_status status, const char *text)
 {
     snprintf(message, sizeof message, "%s", text);
     return status;
+}
+
+/* The compile cache: its last entry. */
+typedef struct host_entry {
+    void *data; /* null: empty */
+    uint64_t bytes, key[2];
+    char id[128];
+    uint32_t loads, stores;
+} host_entry;
+
+static inline host_entry *host_cache(void)
+{
+    static host_entry entry;
+    return &entry;
+}
+
+static inline hal_status host_load(const char *id, const uint64_t key[2], void **data,
+                                   uint64_t *bytes)
+{
+    host_entry *entry = host_cache();
+    if (entry->data == NULL || strcmp(id, entry->id) != 0 ||
+        memcmp(key, entry->key, sizeof entry->key) != 0) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    entry->loads++;
+    *bytes = entry->bytes;
+    *data = memcpy(host_allocate(entry->bytes, 16), entry->data, entry->bytes);
+    return HAL_OK;
+}
+
+static inline hal_status host_store(const char *id, const uint64_t key[2], const void *data,
+                                    uint64_t bytes)
+{
+    host_entry *entry = host_cache();
+    free(entry->data);
+    entry->data = memcpy(host_allocate(bytes, 16), data, bytes);
+    entry->bytes = bytes;
+    entry->stores++;
+    memcpy(entry->key, key, sizeof entry->key);
+    snprintf(entry->id, sizeof entry->id, "%s", id);
+    return HAL_OK;
+}
+
+static inline const hal_host *plugin_host(void)
+{
+    static const hal_host host = {.size = sizeof host,
+                                  .abi = HAL_PLUGIN_ABI,
+                                  .allocate = host_allocate,
+                                  .release = free,
+                                  .log = host_log,
+                                  .fail = host_fail,
+                                  .cache_load = host_load,
+                                  .cache_store = host_store};
+    return &host;
+}
+
+/* The plugin of a file; null after printing why. */
+static inline const hal_plugin *plugin_load(const char *path)
+{
+    hal_plugin_query_function query;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return NULL;
+    }
+    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    return query(HAL_PLUGIN_ABI, plugin_host());
+}
+
+static inline hal_ir_kernel *ir_parse(const char *text)
+{
+    hal_ir_kernel *kernel = NULL;
+    assert_ok(hal_ir_parse(text, strlen(text), &kernel));
+    return kernel;
+}
+
+/* Empty for a file that does not exist. */
+static inline char *file_read(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 18);
+    if (file != NULL) {
+        text[fread(text, 1, (1 << 18) - 1, file)] = 0;
+        fclose(file);
+    }
+    return text;
+}
+
+static inline void file_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Compares a text with a file and reports the first line that differs. After an intended change,
+ * TEXT_UPDATE=1 in the environment writes the file. */
+static inline void text_check(const char *path, const char *text)
+{
+    if (getenv("TEXT_UPDATE") != NULL) {
+        file_write(path, text);
+    }
+    char *expected = file_read(path);
+    uint32_t line = 1;
+    size_t start = 0, i = 0;
+    for (; text[i] && text[i] == expected[i]; i++) {
+        if (text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    }
+    if (text[i] != expected[i]) {
+        fail_msg("%s, line %u:\n  %.*s\ninstead of\n  %.*s", path, line,
+                 (int)strcspn(text + start, "\n"), text + start,
+                 (int)strcspn(expected + start, "\n"), expected + start);
+    }
+    free(expected);
 }
 
 #endif

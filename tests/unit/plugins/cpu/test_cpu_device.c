@@ -1,5 +1,6 @@
-/* The cpu plugin apart from its kernels: the table, the device and its variables, memory, copies
- * and fills, queues that wait for one another, fork. */
+/* The cpu plugin apart from its kernels: the table, the device and its variables, memory, queues
+ * that wait for one another, fork, batches that threads share, and declined matrix products.
+ * hal-conformance checks the commands. */
 #include "cpu_fixture.h"
 
 #include <pthread.h>
@@ -142,48 +143,6 @@ static void tear_down(bench *b)
     plugin->device_close(b->device);
 }
 
-static void submit(bench *b, const hal_command *command, const hal_binding *bindings)
-{
-    const hal_batch batch = {.size = sizeof(batch),
-                             .command_count = 1,
-                             .binding_count = command->binding_count,
-                             .commands = command,
-                             .bindings = bindings};
-    assert_int_equal(cpu_plugin()->submit(b->queue, &batch, NULL, 0, ++b->value), HAL_OK);
-    assert_int_equal(cpu_plugin()->wait(b->queue, b->value, 0), HAL_OK);
-}
-
-TEST(test_copy_and_fill)
-{
-    enum { BYTES = 3 << 20 };
-    static const uint64_t lengths[] = {0, 1, 5, 64, 4096, BYTES - 77};
-    static const uint32_t patterns[] = {0, 0x7f7f7f7f, 0x01020304};
-    bench b;
-    set_up(&b, BYTES);
-    for (uint32_t i = 0; i < 6; i++) {
-        const uint64_t n = lengths[i];
-        const hal_command copy = {.kind = HAL_COMMAND_COPY, .binding_count = 2};
-        const hal_binding bindings[] = {{b.memory[0], 16, n, HAL_ACCESS_READ, 0},
-                                        {b.memory[1], 32, n, HAL_ACCESS_WRITE, 0}};
-        const uint8_t before = b.place[1][31], after = b.place[1][32 + n];
-        submit(&b, &copy, bindings);
-        assert_int_equal(memcmp(b.place[1] + 32, b.place[0] + 16, n), 0);
-        assert_int_equal(b.place[1][31], before);
-        assert_int_equal(b.place[1][32 + n], after);
-        for (uint32_t p = 0; p < 3; p++) {
-            const hal_command fill = {
-                .kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = patterns[p]};
-            const uint8_t next = b.place[1][32 + n];
-            submit(&b, &fill, &bindings[1]);
-            for (uint64_t k = 0; k < n; k++) {
-                assert_int_equal(b.place[1][32 + k], patterns[p] >> k % 4 * 8 & 255);
-            }
-            assert_int_equal(b.place[1][32 + n], next);
-        }
-    }
-    tear_down(&b);
-}
-
 TEST(test_unknown_command)
 {
     bench b;
@@ -205,7 +164,7 @@ static void *submit_later(void *context)
     return NULL;
 }
 
-/* Another thread waits for what is not yet submitted, and a second queue for the first. */
+/* A thread waits for a value that is not yet submitted, and a second queue for the first. */
 TEST(test_waits)
 {
     const hal_plugin *plugin = cpu_plugin();
@@ -269,8 +228,8 @@ static hal_plugin_kernel *turn_round(hal_plugin_device *device, uint32_t last)
     return kernel;
 }
 
-/* Threads that go through many dispatches together finish each before they begin the next, which
- * reads what any of them wrote; a small one, and a copy, come in between. */
+/* Threads share many dispatches and finish each before they begin the next, which reads what any of
+ * them wrote; there is a small one, and a copy, in between. */
 static void check_runs(void)
 {
     enum { CELLS = 1 << 14, COMMANDS = 200, SMALL = 70, COPY = 150, REPEATS = 3 };
@@ -326,74 +285,55 @@ TEST(test_runs)
     }
 }
 
-/* Several queues on several threads, each with kernels shared over the one pool. */
-enum { THREADS = 3, ROUNDS = 20, COUNT = 1 << 16 };
-
-typedef struct party {
-    hal_plugin_device *device;
-    hal_plugin_kernel *kernel;
-    uint32_t number, wrong;
-} party;
-
-static void *take_part(void *context)
-{
-    const hal_plugin *plugin = cpu_plugin();
-    party *p = context;
-    hal_plugin_queue *queue = NULL;
-    hal_plugin_memory *memory = NULL;
-    void *place = NULL;
-    plugin->queue_create(p->device, &queue);
-    plugin->memory_allocate(p->device, 0, COUNT * sizeof(uint32_t), &memory);
-    plugin->memory_map(p->device, memory, &place);
-    uint32_t *cells = place;
-    memset(cells, 0, COUNT * sizeof(uint32_t));
-    const hal_binding binding = {.memory = memory, .length = COUNT * sizeof(uint32_t)};
-    const hal_command command = {
-        .binding_count = 1, .scalar_bytes = 4, .grid = {COUNT / 64, 1, 1}, .kernel = p->kernel};
-    const hal_batch batch = {.size = sizeof(batch),
-                             .command_count = 1,
-                             .binding_count = 1,
-                             .scalar_bytes = 4,
-                             .commands = &command,
-                             .bindings = &binding,
-                             .scalars = (const uint8_t *)&p->number};
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
-        p->wrong += plugin->submit(queue, &batch, NULL, 0, round) != HAL_OK;
-    }
-    for (uint32_t i = 0; i < COUNT; i++) {
-        p->wrong += cells[i] != ROUNDS * (i + p->number);
-    }
-    plugin->memory_free(p->device, memory);
-    plugin->queue_destroy(p->device, queue);
-    return NULL;
-}
-
-TEST(test_threads)
+/* Descriptions of matrix products that the plugin does not compute: the caller uses another way. */
+TEST(test_products_declined)
 {
     hal_plugin_device *device = open_default();
-    party parties[THREADS];
-    pthread_t threads[THREADS];
     hal_plugin_kernel *kernel = NULL;
     hal_ir_builder *b = NULL;
-    hal_ir_builder_create("accumulate", &b);
-    hal_ir_group_size(b, 64, 1, 1);
-    hal_ir_memory_id cells = hal_ir_binding(b, "cells", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-    hal_ir_value number = hal_ir_scalar_value(b, "number", HAL_TYPE_U32);
-    hal_ir_value i = hal_ir_global_id(b, 0);
-    hal_ir_value more = hal_ir_add(b, i, number);
-    hal_ir_store(b, cells, i, hal_ir_add(b, hal_ir_load(b, cells, i), more));
-    hal_ir_kernel *ir = cpu_finish(b);
-    assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), HAL_OK);
-    for (uint32_t k = 0; k < THREADS; k++) {
-        parties[k] = (party){.device = device, .kernel = kernel, .number = k};
-        assert_int_equal(pthread_create(&threads[k], NULL, take_part, &parties[k]), 0);
+    uint64_t workspace = 0;
+    const hal_gemm_description good = {.size = sizeof good,
+                                       .type_a = HAL_TYPE_F32,
+                                       .type_b = HAL_TYPE_F32,
+                                       .type_c = HAL_TYPE_F32,
+                                       .batch = 2,
+                                       .m = 7,
+                                       .n = 5,
+                                       .k = 3,
+                                       .lda = 3,
+                                       .ldb = 5,
+                                       .ldc = 5,
+                                       .stride_a = 21,
+                                       .stride_b = 15,
+                                       .stride_c = 35};
+    hal_gemm_description d[5] = {good, good, good, good, good};
+    assert_ok(hal_ir_builder_create_fragment("sum", &b));
+    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
     }
-    for (uint32_t k = 0; k < THREADS; k++) {
-        pthread_join(threads[k], NULL);
-        assert_int_equal(parties[k].wrong, 0);
+    sum = hal_ir_add(b, sum, hal_ir_input(b, 4, HAL_TYPE_F32));
+    hal_ir_output(b, 0, hal_ir_add(b, sum, hal_ir_input(b, 5, HAL_TYPE_F32)));
+    hal_ir_kernel *epilogue = cpu_finish(b);
+    d[0].type_a = d[0].type_b = d[0].type_c = HAL_TYPE_I8;
+    d[1].type_a = HAL_TYPE_F64;
+    d[2].stride_c = 1; /* the batch overlaps in C */
+    for (uint32_t i = 3; i < 5; i++) {
+        d[i].epilogue = epilogue;
+        d[i].input_count = 2;
+        d[i].inputs[0] = (hal_gemm_input){.type = HAL_TYPE_F32, .column_stride = 1};
+        d[i].inputs[1] = (hal_gemm_input){.type = HAL_TYPE_BF16, .column_stride = 1};
     }
-    cpu_plugin()->kernel_destroy(device, kernel);
-    hal_ir_kernel_destroy(ir);
+    d[3].inputs[0].row_stride = INT64_C(1) << 40;
+    d[4].inputs[0].type = HAL_TYPE_I32;
+    for (uint32_t i = 0; i < 5; i++) {
+        cpu_message[0] = 0;
+        assert_int_equal(cpu_plugin()->gemm(device, &d[i], &kernel, &workspace),
+                         i == 4 ? HAL_ERROR_INVALID_ARGUMENT : HAL_ERROR_UNSUPPORTED);
+        assert_null(kernel);
+        assert_true(cpu_message[0] != 0);
+    }
+    hal_ir_kernel_destroy(epilogue);
     cpu_plugin()->device_close(device);
 }
 

@@ -4,11 +4,6 @@
 
 #include "../plugin_host.h"
 #include <cuda/cuda_plugin.h>
-#include <dlfcn.h>
-#include <hal/ir_build.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cuda_mock.h"
 
@@ -19,42 +14,6 @@ static const hal_plugin *plugin;
 static hal_plugin_device *device;
 static hal_plugin_queue *queue;
 static uint64_t value; /* of the queue's last batch */
-static uint8_t *cached;
-static uint64_t cached_bytes, cached_key[2];
-
-/* ---- The host ---- */
-
-static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
-{
-    assert_string_equal(id, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
-    if (cached == NULL || memcmp(key, cached_key, sizeof cached_key) != 0) {
-        return HAL_ERROR_NOT_FOUND;
-    }
-    *data = host_allocate(cached_bytes, 16);
-    memcpy(*data, cached, cached_bytes);
-    *bytes = cached_bytes;
-    return HAL_OK;
-}
-
-static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
-                             uint64_t bytes)
-{
-    free(cached);
-    cached = host_allocate(bytes, 16);
-    memcpy(cached, data, bytes);
-    cached_bytes = bytes;
-    memcpy(cached_key, key, sizeof cached_key);
-    return HAL_OK;
-}
-
-static const hal_host host = {.size = sizeof host,
-                              .abi = HAL_PLUGIN_ABI,
-                              .allocate = host_allocate,
-                              .release = free,
-                              .log = host_log,
-                              .fail = host_fail,
-                              .cache_load = host_load,
-                              .cache_store = host_store};
 
 static void does(hal_status status)
 {
@@ -90,8 +49,33 @@ static void close_device(void)
     assert_int_equal(mock->stale_functions, 0);
 }
 
+/* The mock has the name of the driver, so the plugin's own search finds it. Promise 24: neither
+ * counting devices nor opening one makes a context on another. */
+static int load_mock(void)
+{
+    void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
+    mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
+    if (mock == NULL) {
+        return -1;
+    }
+    uint32_t count = 0;
+    mock->devices = 2;
+    does(plugin->enumerate(NULL, 0, &count));
+    for (int i = 0; i < 2; i++) { /* afterwards the objects of the process exist */
+        assert_int_equal(mock->retained, i);
+        does(plugin->device_open((uint32_t)i, &device));
+        does(plugin->queue_create(device, &queue));
+        plugin->queue_destroy(device, queue);
+        plugin->device_close(device);
+    }
+    return 0;
+}
+
 static int begin(void **state)
 {
+    if (mock == NULL && load_mock() != 0) {
+        return -1;
+    }
     memset(mock, 0, sizeof *mock);
     mock->devices = 1;
     mock->memory_limit = UINT64_C(1) << 30;
@@ -109,15 +93,6 @@ static int end(void **state)
 
 /* ---- Kernels and batches ---- */
 
-static hal_ir_kernel *parse(const char *text)
-{
-    hal_ir_kernel *ir = NULL;
-    if (hal_ir_parse(text, strlen(text), &ir) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    return ir;
-}
-
 /* out[i] = n + number, in groups of 64. */
 static hal_plugin_kernel *kernel_of(int number)
 {
@@ -127,7 +102,7 @@ static hal_plugin_kernel *kernel_of(int number)
              "%%i = local_id u32 x\n%%n = scalar u32 n\n%%c = constant u32 %d\n"
              "%%s = add u32 %%n, %%c\nstore out[%%i], %%s\n",
              number);
-    hal_ir_kernel *ir = parse(text);
+    hal_ir_kernel *ir = ir_parse(text);
     hal_plugin_kernel *kernel = NULL;
     does(plugin->kernel_create(device, ir, &kernel));
     hal_ir_kernel_destroy(ir);
@@ -198,7 +173,21 @@ static void dispatch_many(hal_plugin_kernel *kernel, hal_plugin_memory *memory, 
 
 /* ---- Tests ---- */
 
-static void test_info(void **state)
+/* Before the mock is loaded, on machines that have no driver: a sentence, and nothing else. */
+TEST(test_no_driver)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (driver != NULL) {
+        dlclose(driver);
+        return; /* a machine with the driver: conformance looks at its devices */
+    }
+    uint32_t count = 0;
+    assert_int_equal(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING);
+    assert_non_null(strstr(message, "libcuda.so.1"));
+    assert_non_null(strstr(message, "install the NVIDIA driver"));
+}
+
+TEST_WITH(test_info, begin, end)
 {
     hal_device_info info;
     uint32_t count = 0;
@@ -216,7 +205,7 @@ static void test_info(void **state)
 
 /* Few dispatches are launched, many are one graph; the same ones again set nothing; others set the
  * nodes that differ; fewer are the first nodes of the same graph. */
-static void test_chains(void **state)
+TEST_WITH(test_chains, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -248,7 +237,7 @@ static void test_chains(void **state)
 
 /* Without memory for a graph the dispatches are launched; without memory for an event nothing of
  * the batch is begun, and its value does not come to pass. */
-static void test_without_memory(void **state)
+TEST_WITH(test_without_memory, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -275,7 +264,7 @@ static void test_without_memory(void **state)
 
 /* What comes again and again gets a graph of its own, with nothing switched off and nothing
  * changed; the oldest of them go. */
-static void test_kept_chains(void **state)
+TEST_WITH(test_kept_chains, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -296,7 +285,7 @@ static void test_kept_chains(void **state)
 }
 
 /* A chain forgets kernels that are gone, in nodes that do not run too. */
-static void test_kernels_that_are_gone(void **state)
+TEST_WITH(test_kernels_that_are_gone, begin, end)
 {
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     for (int i = 0; i < 12; i++) {
@@ -310,7 +299,7 @@ static void test_kernels_that_are_gone(void **state)
 
 /* What comes again is told from what only looks alike: another scalar, and memory whose description
  * lies where that of memory lay that is gone. */
-static void test_runs_that_look_alike(void **state)
+TEST_WITH(test_runs_that_look_alike, begin, end)
 {
     enum { COUNT = 20 };
     hal_plugin_kernel *kernel = kernel_of(1);
@@ -335,7 +324,7 @@ static void test_runs_that_look_alike(void **state)
 
 /* A loop of 37 dispatches in batches of 1,000, which end somewhere in it: its whole turns come
  * again as the same run, and only what is left at both ends of a batch is set anew. */
-static void test_loops(void **state)
+TEST_WITH(test_loops, begin, end)
 {
     enum { TURN = 37, COUNT = 1000, BATCHES = 40 };
     static hal_command commands[COUNT];
@@ -370,7 +359,7 @@ static void test_loops(void **state)
 }
 
 /* Never a chain, or always one. */
-static void test_chain_variable(void **state)
+TEST_WITH(test_chain_variable, begin, end)
 {
     static const char *const values[] = {"0", "1"};
     for (int i = 0; i < 2; i++) {
@@ -397,7 +386,7 @@ static void test_chain_variable(void **state)
 }
 
 /* Every offset and length, patterns that repeat and such that do not. */
-static void test_fill_and_copy(void **state)
+TEST_WITH(test_fill_and_copy, begin, end)
 {
     static const uint32_t patterns[] = {0x04030201u, 0x7f7f7f7fu, 0};
     hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
@@ -431,7 +420,7 @@ static void test_fill_and_copy(void **state)
 }
 
 /* With the counter and with events alone. */
-static void test_points(void **state)
+TEST_WITH(test_points, begin, end)
 {
     for (int events = 0; events < 2; events++) {
         close_device();
@@ -461,7 +450,7 @@ static void test_points(void **state)
 }
 
 /* One queue waits for another by its event. */
-static void test_waits(void **state)
+TEST_WITH(test_waits, begin, end)
 {
     hal_plugin_queue *other = NULL;
     does(plugin->queue_create(device, &other));
@@ -489,7 +478,7 @@ static hal_status copy_to_other(hal_plugin_memory *from, hal_plugin_memory *to, 
     return plugin->submit(queue, &batch, wait, 1, value + 1);
 }
 
-static void test_peers(void **state)
+TEST_WITH(test_peers, begin, end)
 {
     hal_plugin_device *other = NULL;
     hal_plugin_queue *their_queue = NULL;
@@ -540,26 +529,27 @@ static void test_peers(void **state)
 }
 
 /* Promise 10: what the cache holds is not linked again. */
-static void test_cache(void **state)
+TEST_WITH(test_cache, begin, end)
 {
-    free(cached);
-    cached = NULL;
+    free(host_cache()->data);
+    host_cache()->data = NULL;
     plugin->kernel_destroy(device, kernel_of(1));
     assert_int_equal(mock->linked, 1);
+    assert_string_equal(host_cache()->id, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
     plugin->kernel_destroy(device, kernel_of(1));
     assert_int_equal(mock->linked, 1);
     plugin->kernel_destroy(device, kernel_of(2));
     assert_int_equal(mock->linked, 2);
-    memset(cached, 'x', cached_bytes - 1); /* what the driver does not take is made again */
+    memset(host_cache()->data, 'x', host_cache()->bytes - 1); /* the driver rejects it */
     plugin->kernel_destroy(device, kernel_of(2));
     assert_int_equal(mock->linked, 3);
 }
 
-static void test_native(void **state)
+TEST_WITH(test_native, begin, end)
 {
-    hal_ir_kernel *signature = parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
-                                     "scalar n u32\n%i = local_id u32 x\n"
-                                     "%f = constant f32 1\nstore out[%i], %f\n");
+    hal_ir_kernel *signature = ir_parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
+                                        "scalar n u32\n%i = local_id u32 x\n"
+                                        "%f = constant f32 1\nstore out[%i], %f\n");
     hal_plugin_kernel *kernel = NULL;
     const char code[] = ".visible .entry mine()";
     does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", signature,
@@ -580,7 +570,7 @@ static void test_native(void **state)
 }
 
 /* Small pieces of mapped memory come out of one slab, do not overlap, and go back. */
-static void test_pinned(void **state)
+TEST_WITH(test_pinned, begin, end)
 {
     enum { PIECES = 200 };
     hal_plugin_memory *pieces[PIECES];
@@ -610,7 +600,7 @@ static void test_pinned(void **state)
     plugin->memory_free(device, large);
 }
 
-static void test_out_of_memory(void **state)
+TEST_WITH(test_out_of_memory, begin, end)
 {
     hal_plugin_memory *memory = NULL;
     fails(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, UINT64_C(1) << 31, &memory),
@@ -618,7 +608,7 @@ static void test_out_of_memory(void **state)
 }
 
 /* A fault of a kernel comes to light at the launch or the wait after it. */
-static void test_fault(void **state)
+TEST_WITH(test_fault, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -659,7 +649,7 @@ static void test_fault(void **state)
 }
 
 /* What stands where there is no device to speak of. */
-static void test_no_device(void **state)
+TEST_WITH(test_no_device, begin, end)
 {
     uint32_t count = 0;
     mock->devices = 0;
@@ -672,73 +662,10 @@ static void test_no_device(void **state)
     mock->init_result = 0;
 }
 
-/* Before the mock is loaded, on machines that have no driver: a sentence, and nothing else. */
-static void test_no_driver(void **state)
+static int load_plugin(void **state)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (driver != NULL) {
-        dlclose(driver);
-        return; /* a machine with the driver: conformance looks at its devices */
-    }
-    uint32_t count = 0;
-    assert_int_equal(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING);
-    assert_non_null(strstr(message, "libcuda.so.1"));
-    assert_non_null(strstr(message, "install the NVIDIA driver"));
+    plugin = plugin_load(CUDA_PLUGIN_PATH);
+    return plugin == NULL;
 }
 
-/* The mock has the name of the driver, so the plugin's own search finds it. Promise 24: neither
- * counting devices nor opening one makes a context on another. */
-static int load_mock(void **state)
-{
-    void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
-    mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
-    if (mock == NULL) {
-        return -1;
-    }
-    uint32_t count = 0;
-    mock->devices = 2;
-    does(plugin->enumerate(NULL, 0, &count));
-    for (int i = 0; i < 2; i++) { /* what stays with the process is there afterwards */
-        assert_int_equal(mock->retained, i);
-        does(plugin->device_open((uint32_t)i, &device));
-        does(plugin->queue_create(device, &queue));
-        plugin->queue_destroy(device, queue);
-        plugin->device_close(device);
-    }
-    return 0;
-}
-
-int main(void)
-{
-    void *library = dlopen(CUDA_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-    hal_plugin_query_function query = NULL;
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
-    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    plugin = query(HAL_PLUGIN_ABI, &host);
-    const struct CMUnitTest without[] = {cmocka_unit_test(test_no_driver)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_info, begin, end),
-        cmocka_unit_test_setup_teardown(test_chains, begin, end),
-        cmocka_unit_test_setup_teardown(test_kept_chains, begin, end),
-        cmocka_unit_test_setup_teardown(test_without_memory, begin, end),
-        cmocka_unit_test_setup_teardown(test_kernels_that_are_gone, begin, end),
-        cmocka_unit_test_setup_teardown(test_runs_that_look_alike, begin, end),
-        cmocka_unit_test_setup_teardown(test_loops, begin, end),
-        cmocka_unit_test_setup_teardown(test_chain_variable, begin, end),
-        cmocka_unit_test_setup_teardown(test_fill_and_copy, begin, end),
-        cmocka_unit_test_setup_teardown(test_points, begin, end),
-        cmocka_unit_test_setup_teardown(test_waits, begin, end),
-        cmocka_unit_test_setup_teardown(test_peers, begin, end),
-        cmocka_unit_test_setup_teardown(test_cache, begin, end),
-        cmocka_unit_test_setup_teardown(test_native, begin, end),
-        cmocka_unit_test_setup_teardown(test_pinned, begin, end),
-        cmocka_unit_test_setup_teardown(test_out_of_memory, begin, end),
-        cmocka_unit_test_setup_teardown(test_fault, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_device, begin, end),
-    };
-    const int failed = cmocka_run_group_tests(without, NULL, NULL);
-    return failed + cmocka_run_group_tests(tests, load_mock, NULL);
-}
+UNIT_MAIN(load_plugin, NULL)

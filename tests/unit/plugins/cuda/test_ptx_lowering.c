@@ -1,21 +1,10 @@
-/* The PTX of small kernels, line by line: the folder ptx has NAME.ir, and NAME.SM.ptx for each
- * compute capability at which the code differs. After an intended change, PTX_UPDATE=1 in the
- * environment rewrites the expected files. */
+/* The PTX of small kernels: the folder ptx has NAME.ir, and NAME.SM.ptx for each compute capability
+ * at which the code differs. */
 
 #include "../plugin_host.h"
 #include <cuda/lower.h>
-#include <hal/ir_build.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ir/legalise.h"
-
-static const hal_host host = {.size = sizeof host,
-                              .abi = HAL_PLUGIN_ABI,
-                              .allocate = host_allocate,
-                              .release = free,
-                              .fail = host_fail};
 
 /* A device as the plugin describes one. */
 static hal_device_info info_of(uint32_t sm)
@@ -39,65 +28,25 @@ static hal_device_info info_of(uint32_t sm)
                                           (sm >= 80 ? HAL_ABILITY_ASYNC_COPY : 0)};
 }
 
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    char *text = calloc(1, 1 << 18);
-    if (file != NULL) {
-        text[fread(text, 1, (1 << 18) - 1, file)] = 0;
-        fclose(file);
-    }
-    return text;
-}
-
 static hal_ir_kernel *legalised(const char *text, uint32_t sm)
 {
     const hal_device_info info = info_of(sm);
-    hal_ir_kernel *kernel = NULL, *legal = NULL;
-    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK ||
-        hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
+    hal_ir_kernel *kernel = ir_parse(text), *legal = NULL;
+    assert_ok(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal));
     hal_ir_kernel_destroy(kernel);
     return legal;
-}
-
-/* The first line that differs says more than two texts. */
-static void compare(const char *name, uint32_t sm, const char *made, const char *expected)
-{
-    uint32_t line = 1;
-    size_t start = 0, i = 0;
-    for (; made[i] && made[i] == expected[i]; i++) {
-        if (made[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
-    }
-    if (made[i] != expected[i]) {
-        fail_msg("%s for sm_%u, line %u:\n  %.*s\ninstead of\n  %.*s", name, sm, line,
-                 (int)strcspn(made + start, "\n"), made + start,
-                 (int)strcspn(expected + start, "\n"), expected + start);
-    }
 }
 
 static void check(const char *name, uint32_t sm)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/%s.ir", PTX_FOLDER, name);
-    char *source = read_file(path);
+    char *source = file_read(path);
     hal_ir_kernel *kernel = legalised(source, sm);
-    kit_text text = {.host = &host};
+    kit_text text = {.host = plugin_host()};
     assert_int_equal(cuda_lower(kernel, sm, &text), HAL_OK);
     snprintf(path, sizeof path, "%s/%s.%u.ptx", PTX_FOLDER, name, sm);
-    if (getenv("PTX_UPDATE") != NULL) {
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(text.data, 1, text.length, file), text.length);
-        fclose(file);
-    }
-    char *expected = read_file(path);
-    compare(name, sm, text.data, expected);
-    free(expected);
+    text_check(path, text.data);
     free(source);
     kit_text_release(&text);
     hal_ir_kernel_destroy(kernel);
@@ -143,7 +92,7 @@ TEST(test_unknown)
     memcpy(records, kernel->records, kernel->record_count * sizeof records[0]);
     records[kernel->record_count - 1].opcode = 999;
     wrong.records = records;
-    kit_text out = {.host = &host};
+    kit_text out = {.host = plugin_host()};
     assert_int_equal(cuda_lower(&wrong, 80, &out), HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(message, "opcode 999"));
     kit_text_release(&out);

@@ -24,7 +24,7 @@ static int nothing_heard(void **state)
     return 0;
 }
 
-static void only_when_asked_for(void **state)
+TEST_WITH(only_when_asked_for, nothing_heard, NULL)
 {
     unsetenv("HAL_DUMP");
     assert_false(kit_native_dump_begin(&host, "blur", "card"));
@@ -37,7 +37,7 @@ static void only_when_asked_for(void **state)
     assert_string_equal(heard[0], "kernel blur for card:");
 }
 
-static void line_by_line(void **state)
+TEST_WITH(line_by_line, nothing_heard, NULL)
 {
     kit_native_dump_text(&host, "first\n\n  third %s\nlast");
     assert_int_equal(count, 4);
@@ -49,8 +49,8 @@ static void line_by_line(void **state)
     assert_int_equal(count, 4);
 }
 
-/* What the log would not take is cut, and what is behind it is there. */
-static void long_lines(void **state)
+/* A line too long for the log is cut, and the next line is complete. */
+TEST_WITH(long_lines, nothing_heard, NULL)
 {
     char code[3000];
     memset(code, 'x', sizeof code);

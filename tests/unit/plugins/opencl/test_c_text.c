@@ -1,69 +1,22 @@
-/* The text of small kernels, line by line, in OpenCL C: the folder c_text has NAME.ir and what is
- * expected of it in NAME.cl. What a quirk changes is in NAME_QUIRK.diff, as `diff NAME.cl` prints
- * it. After an intended change, C_TEXT_UPDATE=1 in the environment writes the expected files
- * anew. */
+/* The text of small kernels in OpenCL C: the folder c_text has NAME.ir and the expected NAME.cl.
+ * The change that a quirk makes is in NAME_QUIRK.diff, as `diff NAME.cl` prints it. */
 
 #include "../plugin_host.h"
 #include "scratch.h"
-#include <hal/ir_build.h>
 #include <opencl/opencl_plugin.h>
 #include <opencl/quirks.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void *no_memory(uint64_t bytes, uint64_t alignment)
 {
     return NULL;
 }
 
-static const hal_host host = {.size = sizeof host,
-                              .abi = HAL_PLUGIN_ABI,
-                              .allocate = host_allocate,
-                              .release = free,
-                              .fail = host_fail};
-
-static char *read_all(FILE *file)
-{
-    char *text = calloc(1, 1 << 16);
-    if (file != NULL) {
-        text[fread(text, 1, (1 << 16) - 1, file)] = 0;
-    }
-    return text;
-}
-
-static char *read_file(const char *name, const char *ending)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s.%s", C_TEXT_FOLDER, name, ending);
-    FILE *file = fopen(path, "rb");
-    char *text = read_all(file);
-    if (file != NULL) {
-        fclose(file);
-    }
-    return text;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-/* What is expected in file NAME.ENDING. */
+/* Compares a text with the file NAME.ENDING. */
 static void expect(const char *name, const char *ending, const char *text)
 {
     char path[512];
-    char *expected = read_file(name, ending);
-    if (getenv("C_TEXT_UPDATE") != NULL) {
-        snprintf(path, sizeof path, "%s/%s.%s", C_TEXT_FOLDER, name, ending);
-        write_file(path, text);
-    } else if (strcmp(text, expected) != 0) {
-        fail_msg("%s.%s differs from this:\n%s", name, ending, text);
-    }
-    free(expected);
+    snprintf(path, sizeof path, "%s/%s.%s", C_TEXT_FOLDER, name, ending);
+    text_check(path, text);
 }
 
 /* How a text differs from NAME.cl, as diff prints it. */
@@ -71,31 +24,25 @@ static char *difference(const char *name, const char *text)
 {
     char path[SCRATCH_BYTES], command[1024];
     assert_int_not_equal(close(scratch_file(path, "c_text")), -1);
-    write_file(path, text);
+    file_write(path, text);
     snprintf(command, sizeof command, "LC_ALL=C diff '%s/%s.cl' %s", C_TEXT_FOLDER, name, path);
     FILE *diff = popen(command, "r");
-    char *found = read_all(diff);
+    char *found = calloc(1, 1 << 16);
+    found[fread(found, 1, (1 << 16) - 1, diff)] = 0;
     assert_int_equal(WEXITSTATUS(pclose(diff)), 1);
     unlink(path);
     return found;
 }
 
-static hal_ir_kernel *parsed(const char *text)
-{
-    hal_ir_kernel *kernel = NULL;
-    if (hal_ir_parse(text, strlen(text), &kernel) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    return kernel;
-}
-
 static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
 {
     const opencl_card card = {.quirks = quirks, .info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
-    char *source = read_file(name, "ir");
-    hal_ir_kernel *kernel = parsed(source);
-    kit_text text = {.host = &host};
-    opencl_set_host(&host);
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, name);
+    char *source = file_read(path);
+    hal_ir_kernel *kernel = ir_parse(source);
+    kit_text text = {.host = plugin_host()};
+    opencl_set_host(plugin_host());
     if (opencl_lower(&card, kernel, in_buffer, &text) != HAL_OK) {
         fail_msg("%s: %s", name, message);
     }
@@ -147,9 +94,9 @@ TEST(declarations_stand_in_front)
 static void expect_called(const char *source, bool called)
 {
     const opencl_card card = {.quirks = OPENCL_QUIRK_CALLED_ITEMS};
-    hal_ir_kernel *kernel = parsed(source);
-    kit_text text = {.host = &host};
-    opencl_set_host(&host);
+    hal_ir_kernel *kernel = ir_parse(source);
+    kit_text text = {.host = plugin_host()};
+    opencl_set_host(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_OK);
     assert_int_equal(strstr(text.data, "work_item(") != NULL, called);
     kit_text_release(&text);
@@ -174,9 +121,9 @@ TEST(what_cannot_be_written_is_named)
     static const char text[] = "kernel lanes\nbinding x u32 write\n%z = constant u32 0\n"
                                "%l = lane_id u32\nstore x[%z], %l\n";
     const opencl_card card = {.quirks = 0};
-    hal_ir_kernel *kernel = parsed(text);
-    kit_text made = {.host = &host};
-    opencl_set_host(&host);
+    hal_ir_kernel *kernel = ir_parse(text);
+    kit_text made = {.host = plugin_host()};
+    opencl_set_host(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &made), HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(message, "kernel lanes, record 1"));
     kit_text_release(&made);
@@ -186,10 +133,12 @@ TEST(what_cannot_be_written_is_named)
 TEST(no_memory_is_told)
 {
     const opencl_card card = {.quirks = 0};
-    hal_host poor = host;
+    hal_host poor = *plugin_host();
     poor.allocate = no_memory;
-    char *source = read_file("scale", "ir");
-    hal_ir_kernel *kernel = parsed(source);
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, "scale");
+    char *source = file_read(path);
+    hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = &poor};
     opencl_set_host(&poor);
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_ERROR_OUT_OF_MEMORY);

@@ -1,13 +1,7 @@
 /* What the OpenCL plugin says when something is wrong: each case in a child process with a loader
  * that goes wrong in one way (opencl_mock.c), so that no driver is needed. */
 
-#include "unit.h"
-#include <dlfcn.h>
-#include <hal/ir_build.h>
-#include <hal/plugin.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../plugin_host.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,68 +9,25 @@
 /* What a child leaves for its parent. */
 typedef struct outcome {
     hal_status status;
-    uint32_t stored; /* entries written to the cache */
-    char message[2048];
+    uint32_t stored, loaded; /* entries of the cache */
+    char message[sizeof message];
     char architecture[64];
 } outcome;
 
 static outcome *told;
-static int cached; /* whether the cache has an entry */
 
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
+/* Ends a child. */
+static _Noreturn void tell(hal_status status)
 {
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+    told->status = status;
+    told->stored = host_cache()->stores;
+    told->loaded = host_cache()->loads;
+    memcpy(told->message, message, sizeof message);
+    _exit(0);
 }
 
-static void host_log(uint32_t level, const char *message)
-{
-}
-
-static hal_status host_fail(hal_status status, const char *message)
-{
-    snprintf(told->message, sizeof told->message, "%s", message);
-    return status;
-}
-
-static hal_status host_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
-{
-    if (!cached) {
-        return HAL_ERROR_NOT_FOUND;
-    }
-    *data = calloc(1, 4);
-    *bytes = 4;
-    return HAL_OK;
-}
-
-static hal_status host_store(const char *id, const uint64_t key[2], const void *data,
-                             uint64_t bytes)
-{
-    told->stored += bytes == 4 && memcmp(data, "bits", 4) == 0;
-    return HAL_OK;
-}
-
-static const hal_host host = {.size = sizeof host,
-                              .abi = HAL_PLUGIN_ABI,
-                              .allocate = host_allocate,
-                              .release = free,
-                              .log = host_log,
-                              .fail = host_fail,
-                              .cache_load = host_load,
-                              .cache_store = host_store};
-
-static const hal_plugin *load_plugin(void)
-{
-    hal_plugin_query_function query;
-    void *library = dlopen(OPENCL_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        return NULL;
-    }
-    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    return query(HAL_PLUGIN_ABI, &host);
-}
-
-/* Lists, opens, allocates, makes a kernel, runs and waits, up to the first failure. */
+/* Lists, opens, allocates, makes a kernel, runs and waits, up to the first failure. The late mode
+ * is set before the kernel runs; in two of them the kernel is made again. */
 static hal_status use(const hal_plugin *plugin, const char *late_mode)
 {
     static const char text[] = "kernel twice\ngroup 64 1 1\nbinding x u32 read_write\n"
@@ -105,6 +56,14 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
     }
     if (late_mode != NULL) {
         setenv("MOCK_OPENCL", late_mode, 1);
+    }
+    if (late_mode != NULL &&
+        (strcmp(late_mode, "again") == 0 || strcmp(late_mode, "stale_binary") == 0)) {
+        plugin->kernel_destroy(device, kernel);
+        status = plugin->kernel_create(device, ir, &kernel);
+        if (status != HAL_OK) {
+            return status;
+        }
     }
     const uint32_t n = 64;
     const hal_binding binding = {.memory = memory, .length = 256, .access = HAL_ACCESS_READ_WRITE};
@@ -141,9 +100,8 @@ static void run(const char *loader, const char *mode, const char *late_mode)
     if (child == 0) {
         setenv("MOCK_OPENCL", mode, 1);
         const int ready = loader == NULL || dlopen(loader, RTLD_NOW | RTLD_LOCAL) != NULL;
-        const hal_plugin *plugin = ready ? load_plugin() : NULL;
-        told->status = plugin != NULL ? use(plugin, late_mode) : -2;
-        _exit(0);
+        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        tell(plugin != NULL ? use(plugin, late_mode) : -2);
     }
     int state = 0;
     assert_int_equal(waitpid(child, &state, 0), child);
@@ -162,12 +120,12 @@ static void run_forked(void)
         uint32_t count = 0;
         setenv("MOCK_OPENCL", "", 1);
         const int ready = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL) != NULL;
-        const hal_plugin *plugin = ready ? load_plugin() : NULL;
+        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
         const int listed = plugin != NULL && plugin->enumerate(infos, 4, &count) == HAL_OK;
         const pid_t copy = listed ? fork() : -1;
         if (copy == 0) {
             hal_plugin_device *device = NULL;
-            told->status = plugin->device_open(0, &device);
+            tell(plugin->device_open(0, &device));
         } else if (copy > 0) {
             waitpid(copy, NULL, 0);
         }
@@ -185,24 +143,23 @@ static void expect(hal_status status, const char *first, const char *second)
     }
 }
 
-static void nothing_is_wrong(void **state)
+TEST(nothing_is_wrong)
 {
-    cached = 0;
     run(OPENCL_MOCK_PATH, "", NULL);
     assert_int_equal(told->status, HAL_OK);
     assert_int_equal(told->stored, 1);
-    cached = 1;
-    run(OPENCL_MOCK_PATH, "", NULL);
-    assert_int_equal(told->status, HAL_OK);
-    assert_int_equal(told->stored, 0);
-    run(OPENCL_MOCK_PATH, "stale_binary", NULL); /* it is compiled anew */
+    assert_int_equal(told->loaded, 0);
+    run(OPENCL_MOCK_PATH, "", "again");
     assert_int_equal(told->status, HAL_OK);
     assert_int_equal(told->stored, 1);
-    cached = 0;
+    assert_int_equal(told->loaded, 1);
+    run(OPENCL_MOCK_PATH, "", "stale_binary"); /* it is compiled again */
+    assert_int_equal(told->status, HAL_OK);
+    assert_int_equal(told->stored, 2);
 }
 
 /* What does not fit loses its first words, as the last ones name the processor. */
-static void a_long_architecture(void **state)
+TEST(a_long_architecture)
 {
     run(OPENCL_MOCK_PATH, "", NULL);
     assert_string_equal(told->architecture, "OpenCL 1.2 mock");
@@ -212,7 +169,7 @@ static void a_long_architecture(void **state)
 }
 
 /* The search path of libraries is read when a program starts. */
-static void no_loader(void **state)
+TEST(no_loader)
 {
     memset(told, 0, sizeof *told);
     int ends[2];
@@ -234,20 +191,21 @@ static void no_loader(void **state)
 
 static int tell_without_loader(void)
 {
-    static outcome own;
-    told = &own;
-    const hal_plugin *plugin = load_plugin();
-    printf("%d %s\n", plugin != NULL ? use(plugin, NULL) : -2, own.message);
+    static outcome unused;
+    told = &unused;
+    const hal_plugin *plugin = plugin_load(OPENCL_PLUGIN_PATH);
+    const hal_status status = plugin != NULL ? use(plugin, NULL) : -2;
+    printf("%d %s\n", status, message);
     return 0;
 }
 
-static void a_loader_that_is_too_old(void **state)
+TEST(a_loader_that_is_too_old)
 {
     run(OPENCL_OLD_PATH, "", NULL);
     expect(HAL_ERROR_TOO_OLD, "the OpenCL loader", "clGetDeviceIDs");
 }
 
-static void no_driver_and_no_device(void **state)
+TEST(no_driver_and_no_device)
 {
     run(OPENCL_MOCK_PATH, "no_platform", NULL);
     expect(HAL_ERROR_DRIVER_MISSING, "no driver is registered", ".icd");
@@ -256,13 +214,13 @@ static void no_driver_and_no_device(void **state)
 }
 
 /* Promise 25: drivers have threads as soon as devices are listed, which a copy has not. */
-static void a_forked_process(void **state)
+TEST(a_forked_process)
 {
     run_forked();
     expect(HAL_ERROR_INVALID_STATE, "opencl", "child of a process");
 }
 
-static void devices_that_lack_something(void **state)
+TEST(devices_that_lack_something)
 {
     static const char *const lacking[][2] = {
         {"version", "Mock card is below OpenCL 1.2"},
@@ -277,18 +235,17 @@ static void devices_that_lack_something(void **state)
     }
 }
 
-static void kernels_that_are_not_taken(void **state)
+TEST(kernels_that_are_not_taken)
 {
     run(OPENCL_MOCK_PATH, "reject", NULL);
     expect(HAL_ERROR_COMPILE, "kernel twice", "line 7: the mock takes no kernel");
     run(OPENCL_MOCK_PATH, "registers", NULL);
-    expect(HAL_ERROR_UNSUPPORTED, "kernel twice: group: expected at most 32 work-items",
-           "got 64");
+    expect(HAL_ERROR_UNSUPPORTED, "kernel twice: group: expected at most 32 work-items", "got 64");
 }
 
 /* Only devices that are known for it are asked to leave out the header of all functions, and again
  * with it where they do not take that. */
-static void kernels_without_a_header(void **state)
+TEST(kernels_without_a_header)
 {
     run(OPENCL_MOCK_PATH, "no_header", NULL);
     assert_int_equal(told->status, HAL_ERROR_COMPILE);
@@ -303,7 +260,7 @@ static void kernels_without_a_header(void **state)
 }
 
 /* As every variable of hal and its plugins: what cannot be followed is told. */
-static void a_quirk_that_is_none(void **state)
+TEST(a_quirk_that_is_none)
 {
     static const char *const lists[] = {"shadow,-own_cash", "own_cash", ",", "-"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -320,7 +277,7 @@ static void a_quirk_that_is_none(void **state)
     unsetenv("HAL_OPENCL_QUIRKS");
 }
 
-static void out_of_memory(void **state)
+TEST(out_of_memory)
 {
     run(OPENCL_MOCK_PATH, "memory", NULL);
     expect(HAL_ERROR_OUT_OF_MEMORY, "Mock card: allocating 256 bytes",
@@ -329,7 +286,7 @@ static void out_of_memory(void **state)
     expect(HAL_ERROR_OUT_OF_MEMORY, "Mock card: clCreateContext", "CL_OUT_OF_HOST_MEMORY");
 }
 
-static void a_device_that_is_lost(void **state)
+TEST(a_device_that_is_lost)
 {
     run(OPENCL_MOCK_PATH, "", "lost");
     expect(HAL_ERROR_DEVICE_LOST, "Mock card: a command failed while it ran",
@@ -338,7 +295,7 @@ static void a_device_that_is_lost(void **state)
     expect(HAL_ERROR_DEVICE_LOST, "clEnqueueNDRangeKernel of twice", "CL_OUT_OF_RESOURCES");
 }
 
-static void a_wait_with_a_limit(void **state)
+TEST(a_wait_with_a_limit)
 {
     run(OPENCL_MOCK_PATH, "", "slow");
     assert_int_equal(told->status, HAL_ERROR_TIMEOUT);
@@ -355,20 +312,6 @@ int main(int count, char **arguments)
     if (count == 2 && strcmp(arguments[1], "no_loader") == 0) {
         return tell_without_loader();
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_wrong),
-        cmocka_unit_test(a_long_architecture),
-        cmocka_unit_test(no_loader),
-        cmocka_unit_test(a_loader_that_is_too_old),
-        cmocka_unit_test(no_driver_and_no_device),
-        cmocka_unit_test(devices_that_lack_something),
-        cmocka_unit_test(a_forked_process),
-        cmocka_unit_test(kernels_that_are_not_taken),
-        cmocka_unit_test(kernels_without_a_header),
-        cmocka_unit_test(a_quirk_that_is_none),
-        cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(a_device_that_is_lost),
-        cmocka_unit_test(a_wait_with_a_limit),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
+    const unit_list *list = unit_tests();
+    return _cmocka_run_group_tests(__FILE__, list->tests, list->count, begin, NULL);
 }

@@ -3,12 +3,6 @@
  * calls itself with the situation's name. */
 
 #include "../plugin_host.h"
-#include <dlfcn.h>
-#include <hal/ir_build.h>
-#include <hal/plugin.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,54 +12,7 @@
 enum { SKIPPED = 77 };
 #define RADEON_DRIVER "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"
 
-/* The compile cache, with room for one entry. */
-static char kept[1 << 16];
-static uint64_t kept_bytes, kept_key[2];
-static int loads;
-
-static hal_status cache_load(const char *device, const uint64_t key[2], void **data,
-                             uint64_t *bytes)
-{
-    if (kept_bytes == 0 || memcmp(key, kept_key, sizeof kept_key) != 0) {
-        return HAL_ERROR_NOT_FOUND;
-    }
-    loads++;
-    *bytes = kept_bytes;
-    *data = memcpy(host_allocate(kept_bytes, 16), kept, kept_bytes);
-    return HAL_OK;
-}
-
-static hal_status cache_store(const char *device, const uint64_t key[2], const void *data,
-                              uint64_t bytes)
-{
-    kept_bytes = bytes <= sizeof kept ? bytes : 0;
-    memcpy(kept, data, kept_bytes);
-    memcpy(kept_key, key, sizeof kept_key);
-    return HAL_OK;
-}
-
-static const hal_host host = {.size = sizeof(hal_host),
-                              .abi = HAL_PLUGIN_ABI,
-                              .allocate = host_allocate,
-                              .release = free,
-                              .log = host_log,
-                              .fail = host_fail,
-                              .cache_load = cache_load,
-                              .cache_store = cache_store};
-
 /* ---- In the process of a situation ---- */
-
-static const hal_plugin *open_plugin(void)
-{
-    void *library = dlopen(VULKAN_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-    hal_plugin_query_function query = NULL;
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    return query(HAL_PLUGIN_ABI, &host);
-}
 
 /* A status and a part of its sentence, or a word on standard error. */
 static int expect(hal_status made, hal_status wanted, const char *words)
@@ -147,7 +94,7 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
     int wrong = 0;
     for (int i = 0; i < 2; i++) {
         wrong |= expect(plugin->kernel_create(device, ir, &kernels[i]), HAL_OK, NULL);
-        wrong |= loads != i || kept_bytes <= 32;
+        wrong |= host_cache()->loads != (uint32_t)i || host_cache()->bytes <= 32;
     }
     wrong |= expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
     wrong |= expect(plugin->submit(queue, &empty, NULL, 0, 1), HAL_ERROR_UNSUPPORTED,
@@ -203,8 +150,8 @@ static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);
-        _exit(expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE,
-                     "child of a process"));
+        _exit(
+            expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE, "child of a process"));
     }
     int state = 1;
     int wrong = waitpid(child, &state, 0) != child || state != 0;
@@ -227,7 +174,7 @@ static int in_situation(const char *situation)
         {"no_addresses", HAL_ERROR_NO_DEVICE, "bufferDeviceAddress"},
         {"old_device", HAL_ERROR_NO_DEVICE, "no Vulkan 1.2"},
     };
-    const hal_plugin *plugin = open_plugin();
+    const hal_plugin *plugin = plugin_load(VULKAN_PLUGIN_PATH);
     hal_device_info infos[8];
     uint32_t count = 99;
     const hal_status status = plugin->enumerate(infos, 8, &count);
@@ -302,7 +249,7 @@ static void run(const char *situation, const char *loader)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void no_loader(void **state)
+TEST(no_loader)
 {
     char folder[SCRATCH_BYTES], path[SCRATCH_BYTES + 32];
     assert_non_null(scratch_folder(folder, "vulkan"));
@@ -316,7 +263,7 @@ static void no_loader(void **state)
     rmdir(folder);
 }
 
-static void no_driver(void **state)
+TEST(no_driver)
 {
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
@@ -325,7 +272,7 @@ static void no_driver(void **state)
     run("no_driver", NULL);
 }
 
-static void faults(void **state)
+TEST(faults)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
@@ -339,7 +286,7 @@ static void faults(void **state)
     }
 }
 
-static void no_hardware(void **state)
+TEST(no_hardware)
 {
     if (REAL_VULKAN_LOADER[0] == 0 || access(RADEON_DRIVER, R_OK) != 0) {
         print_message("%s is not there: Mesa's driver for AMD GPUs is not installed\n",
@@ -356,11 +303,6 @@ int main(int argument_count, char **arguments)
     }
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     self[length > 0 ? length : 0] = 0;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_loader),
-        cmocka_unit_test(no_driver),
-        cmocka_unit_test(faults),
-        cmocka_unit_test(no_hardware),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const unit_list *list = unit_tests();
+    return _cmocka_run_group_tests(__FILE__, list->tests, list->count, NULL, NULL);
 }
