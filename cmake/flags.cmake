@@ -23,7 +23,7 @@ if(HAL_SANITIZE)
     add_compile_options(-fsanitize=${HAL_SANITIZE} -fno-sanitize-recover=all
                         -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${HAL_SANITIZE})
-else()
+elseif(NOT APPLE) # whose linker refuses it by itself
     # A library that forgets a dependency fails here and not in its user's program.
     # (Sanitized shared objects find their run-time library in the program.)
     add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-Wl,-z,defs>

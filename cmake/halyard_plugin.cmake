@@ -14,8 +14,10 @@ function(halyard_add_plugin name)
         PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so C_VISIBILITY_PRESET hidden)
     target_include_directories(${target} PRIVATE
         $<TARGET_PROPERTY:halyard::halyard,INTERFACE_INCLUDE_DIRECTORIES>)
-    # What kit_plugin_query reads.
-    target_link_options(${target} PRIVATE -Wl,--build-id)
+    # What kit_plugin_query reads; macOS always has a UUID.
+    if(NOT APPLE)
+        target_link_options(${target} PRIVATE -Wl,--build-id)
+    endif()
     if(HALYARD_PLUGIN_OUTPUT_DIR)
         set(output ${HALYARD_PLUGIN_OUTPUT_DIR})
     else()

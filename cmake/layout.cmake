@@ -11,7 +11,11 @@ endif()
 
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}")
+if(APPLE)
+    set(CMAKE_INSTALL_RPATH "@loader_path" "@loader_path/${bin_to_lib}")
+else()
+    set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}")
+endif()
 
 # halyard_install_library(TARGET): a library with its version, for users of the CMake package.
 function(halyard_install_library target)

@@ -8,11 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#if defined __linux__
+#include <sys/prctl.h>
+#endif
+
+int child_unnamed_file(void)
+{
+#if defined __linux__
+    return memfd_create("conformance", MFD_CLOEXEC);
+#else
+    FILE *file = tmpfile();
+    const int copy = file != NULL ? dup(fileno(file)) : -1;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return copy;
+#endif
+}
 
 /* In the child: whether its output is caught, and how much of it has been told. */
 static bool catching;
@@ -21,7 +38,7 @@ static off_t told;
 /* Output of the child goes to standard error, apart from the program's own output. */
 static void catch_output(void)
 {
-    const int file = memfd_create("stdout", MFD_CLOEXEC);
+    const int file = child_unnamed_file();
     if (dup2(file >= 0 ? file : STDERR_FILENO, STDOUT_FILENO) < 0) {
         close(STDOUT_FILENO);
     }
@@ -45,6 +62,15 @@ static void describe_end(const child *ended, int status, char *text, size_t byte
     }
 }
 
+/* The terminal's interrupt reaches the parent only; elsewhere than on Linux a child outlives a
+ * parent that was killed until its own time limit. */
+static void die_with_parent(void)
+{
+#if defined __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+}
+
 bool child_start(child *started, child_body body, void *user)
 {
     int ends[2];
@@ -64,7 +90,7 @@ bool child_start(child *started, child_body body, void *user)
         const struct rlimit no_core = {0, 0};
         close(ends[0]);
         setpgid(0, 0);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        die_with_parent();
         setrlimit(RLIMIT_CORE, &no_core);
         catch_output();
         body(user, ends[1]);

@@ -20,6 +20,9 @@ typedef struct child {
 typedef void (*child_body)(void *user, int fd);
 bool child_start(child *started, child_body body, void *user);
 
+/* A file without a name that ends with its last descriptor; -1 with errno. */
+int child_unnamed_file(void);
+
 /* In the child: what was printed to standard output since the last call, its beginning; "" when
  * nothing was. Nobody but the program itself may print there. All of it goes to standard error. */
 void child_printed(char *text, size_t bytes);

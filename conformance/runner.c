@@ -138,7 +138,7 @@ static bool take_message(group_job *job)
 /* The messages go to a file, and are read when the group is over. */
 static bool run_here(group_job *job)
 {
-    job->process = (child){.fd = memfd_create("messages", MFD_CLOEXEC)};
+    job->process = (child){.fd = child_unnamed_file()};
     if (job->process.fd < 0) {
         fprintf(stderr, "hal-conformance: no place for messages: %s\n", strerror(errno));
         return false;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 #include "options.h"
@@ -24,8 +25,12 @@ enum { SUITES = sizeof suites / sizeof suites[0] };
 /* What the process may run on, which a container may have made fewer. */
 static int available_threads(void)
 {
+#if defined __linux__
     cpu_set_t set;
     const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+#else
+    const int count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#endif
     return count > 256 ? 256 : count;
 }
 

@@ -5,6 +5,44 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#if defined __APPLE__
+/* macOS has no barriers of threads. */
+typedef struct pthread_barrier {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned wanted, arrived, turn;
+} pthread_barrier_t;
+
+static void pthread_barrier_init(pthread_barrier_t *barrier, const void *none, unsigned wanted)
+{
+    (void)none;
+    *barrier = (pthread_barrier_t){.wanted = wanted};
+    pthread_mutex_init(&barrier->lock, NULL);
+    pthread_cond_init(&barrier->changed, NULL);
+}
+
+static void pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    pthread_mutex_lock(&barrier->lock);
+    const unsigned turn = barrier->turn;
+    if (++barrier->arrived == barrier->wanted) {
+        barrier->arrived = 0;
+        barrier->turn++;
+        pthread_cond_broadcast(&barrier->changed);
+    }
+    while (turn == barrier->turn) {
+        pthread_cond_wait(&barrier->changed, &barrier->lock);
+    }
+    pthread_mutex_unlock(&barrier->lock);
+}
+
+static void pthread_barrier_destroy(pthread_barrier_t *barrier)
+{
+    pthread_cond_destroy(&barrier->changed);
+    pthread_mutex_destroy(&barrier->lock);
+}
+#endif
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -34,7 +72,9 @@ static float *allocate(size_t count)
     const size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     float *numbers = aligned_alloc(ALIGNMENT, bytes);
     if (numbers != NULL) {
+#if defined __linux__
         (void)madvise(numbers, bytes, MADV_HUGEPAGE);
+#endif
     }
     return numbers;
 }

@@ -1,15 +1,29 @@
 /* The answer to hal_plugin_query, see query.h. The build id is the note among the segments of the
- * object that holds the code of this file. */
+ * object that holds the code of this file; on macOS its UUID. */
 #include "query.h"
 
-#include <elf.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#if defined __ELF__
+#include <elf.h>
+#include <link.h>
+#else
+#include <dlfcn.h>
+#include <mach-o/loader.h>
+#endif
+
 enum { MAX_BYTES = 20 };
 
+static void write_bytes(const uint8_t *bytes, uint32_t count, char *text)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        snprintf(text + 2 * k, 3, "%02x", (unsigned)bytes[k]);
+    }
+}
+
+#if defined __ELF__
 static int holds(const struct dl_phdr_info *info, uintptr_t address)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -23,7 +37,7 @@ static int holds(const struct dl_phdr_info *info, uintptr_t address)
 }
 
 /* Gives 1 when the text is written. */
-static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) *header, char *text)
+static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header, char *text)
 {
     const uint8_t *place = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
     const uint8_t *end = place + header->p_memsz;
@@ -32,9 +46,7 @@ static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) *header,
         memcpy(&note, place, sizeof note);
         const uint8_t *id = place + sizeof note + (note.n_namesz + 3) / 4 * 4;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= MAX_BYTES) {
-            for (uint32_t k = 0; k < note.n_descsz; k++) {
-                snprintf(text + 2 * k, 3, "%02x", (unsigned)id[k]);
-            }
+            write_bytes(id, note.n_descsz, text);
             return 1;
         }
         place = id + (note.n_descsz + 3) / 4 * 4;
@@ -56,12 +68,37 @@ static int look(struct dl_phdr_info *info, size_t size, void *text)
     return 1;
 }
 
+static void find_build_id(char *text)
+{
+    dl_iterate_phdr(look, text);
+}
+#else
+static void find_build_id(char *text)
+{
+    Dl_info own;
+    if (dladdr((const void *)(uintptr_t)kit_plugin_query, &own) == 0) {
+        return;
+    }
+    const struct mach_header_64 *header = own.dli_fbase;
+    const uint8_t *at = (const uint8_t *)(header + 1);
+    for (uint32_t i = 0; i < header->ncmds; i++) {
+        const struct load_command *command = (const void *)at;
+        if (command->cmd == LC_UUID) {
+            const struct uuid_command *id = (const void *)at;
+            write_bytes(id->uuid, sizeof id->uuid, text);
+            return;
+        }
+        at += command->cmdsize;
+    }
+}
+#endif
+
 static const char *build_id(void)
 {
     static char text[2 * MAX_BYTES + 1];
     if (text[0] == 0) {
         strcpy(text, "unknown");
-        dl_iterate_phdr(look, text);
+        find_build_id(text);
     }
     return text;
 }

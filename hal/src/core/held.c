@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -20,26 +21,17 @@ static uint64_t last_visit;
 
 static void advanced_init(void)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&advanced, &attributes);
-    pthread_condattr_destroy(&attributes);
+    hal_condition_init(&advanced);
 }
 
 /* The caller holds the lock. */
 static hal_status advanced_wait(uint64_t timeout_ns)
 {
-    enum { NS_PER_S = 1000000000 };
-    const uint64_t now = hal_clock_ns();
-    if (timeout_ns > INT64_MAX - now) {
+    if (timeout_ns > INT64_MAX - hal_clock_ns()) {
         pthread_cond_wait(&advanced, &lock);
         return HAL_OK;
     }
-    const uint64_t end = now + timeout_ns;
-    const struct timespec until = {.tv_sec = (time_t)(end / NS_PER_S),
-                                   .tv_nsec = (long)(end % NS_PER_S)};
-    return pthread_cond_timedwait(&advanced, &lock, &until) == 0 ? HAL_OK : HAL_ERROR_TIMEOUT;
+    return hal_condition_wait(&advanced, &lock, timeout_ns) == 0 ? HAL_OK : HAL_ERROR_TIMEOUT;
 }
 
 static void queue_unlink(hal_queue *queue)

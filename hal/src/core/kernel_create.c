@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "ir/legalise.h"

@@ -1,6 +1,8 @@
 /* Tokens of IR text. Called by the parser; safe on any bytes. */
 #include "text.h"
 
+#include "base/platform.h"
+
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>

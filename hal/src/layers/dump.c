@@ -8,6 +8,7 @@
 #include "dump_contents.h"
 #include "layer.h"
 #include "plugin/host.h"
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <pthread.h>

@@ -8,6 +8,7 @@
  * Called by layer.c. */
 #include "plugin/host.h"
 #include "layer.h"
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <stdio.h>

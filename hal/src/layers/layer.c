@@ -5,6 +5,7 @@
 #include "plugin/registry.h"
 #include "base/list.h"
 #include "base/clock.h"
+#include "base/platform.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "validate.h"

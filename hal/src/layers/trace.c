@@ -13,6 +13,7 @@
 #include "core/queue.h"
 #include "layer.h"
 #include "base/map.h"
+#include "base/platform.h"
 #include "trace_file.h"
 
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 #include "cache.h"
 
 #include "base/log.h"
+#include "base/platform.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -70,7 +70,7 @@ static int cache_folder(hal_text *folder)
     const char *named = getenv("HAL_CACHE_DIR");
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    if (getauxval(AT_SECURE) || (named && strcmp(named, "off") == 0)) {
+    if (hal_process_is_secure() || (named && strcmp(named, "off") == 0)) {
         return 0;
     }
     if (named && *named) {

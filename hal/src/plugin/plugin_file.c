@@ -3,13 +3,15 @@
 
 #include "base/status.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#if defined __ELF__
+#include <elf.h>
+#include <link.h>
 
 typedef ElfW(Ehdr) elf_header;
 typedef ElfW(Phdr) elf_segment;
@@ -68,6 +70,15 @@ static hal_status content_check(const char *path, uint64_t bytes)
     }
     return HAL_OK;
 }
+#else
+/* The loader of macOS checks a file before it maps it. */
+static hal_status content_check(const char *path, uint64_t bytes)
+{
+    (void)path;
+    (void)bytes;
+    return HAL_OK;
+}
+#endif
 
 hal_status hal_plugin_file_check(const char *path)
 {

@@ -2,6 +2,7 @@
 #include "search.h"
 
 #include "base/array.h"
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 static const char *const suffixes[] = {".so", ".dylib"};
@@ -168,7 +168,7 @@ void hal_strings_free(hal_strings *strings)
 
 hal_status hal_search_paths(hal_strings *paths)
 {
-    const hal_status status = getauxval(AT_SECURE) ? HAL_OK : paths_add_variable(paths);
+    const hal_status status = hal_process_is_secure() ? HAL_OK : paths_add_variable(paths);
     return status == HAL_OK ? paths_add_own_folder(paths) : status;
 }
 

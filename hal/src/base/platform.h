@@ -1,0 +1,68 @@
+/* What glibc and macOS do differently. Included by the files that use it; nothing else in hal asks
+ * which system it is on, but for the check of ELF files. */
+#ifndef HAL_SRC_BASE_PLATFORM_H
+#define HAL_SRC_BASE_PLATFORM_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#if defined __APPLE__
+#include <unistd.h>
+#include <xlocale.h>
+
+/* Whether the process has the rights of another user than the one who started it. */
+static inline int hal_process_is_secure(void)
+{
+    return issetugid();
+}
+
+static inline char *secure_getenv(const char *name)
+{
+    return issetugid() ? NULL : (getenv)(name);
+}
+
+static inline void hal_condition_init(pthread_cond_t *condition)
+{
+    pthread_cond_init(condition, NULL);
+}
+
+/* Waits for at most `timeout_ns`. 0, or an error of pthread_cond_timedwait. */
+static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                     uint64_t timeout_ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
+                                  .tv_nsec = (long)(timeout_ns % 1000000000u)};
+    return pthread_cond_timedwait_relative_np(condition, lock, &time);
+}
+#else
+#include <sys/auxv.h>
+
+static inline int hal_process_is_secure(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+static inline void hal_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                     uint64_t timeout_ns)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const uint64_t nanoseconds = (uint64_t)end.tv_nsec + timeout_ns % 1000000000u;
+    end.tv_sec += (time_t)(timeout_ns / 1000000000u + nanoseconds / 1000000000u);
+    end.tv_nsec = (long)(nanoseconds % 1000000000u);
+    return pthread_cond_timedwait(condition, lock, &end);
+}
+#endif
+
+#endif
