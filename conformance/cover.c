@@ -194,7 +194,7 @@ static size_t print_rows(FILE *file, const cover_table *table, uint8_t memory, b
     size_t empty = 0;
     fprintf(file, "%-24s", "");
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        fprintf(file, "%6s", hal_type_name(type));
+        fprintf(file, "%8s", hal_type_name(type));
     }
     fputc('\n', file);
     for (size_t i = 0; i < table->count; i++) {
@@ -207,11 +207,11 @@ static size_t print_rows(FILE *file, const cover_table *table, uint8_t memory, b
         for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
             const bool wanted = (row->types & HAL_TYPE_BIT(type)) != 0;
             if (!wanted) {
-                fprintf(file, "%6s", ".");
+                fprintf(file, "%8s", ".");
             } else if (row->counts[type] == 0) {
-                fprintf(file, "%6s", "EMPTY");
+                fprintf(file, "%8s", "EMPTY");
             } else {
-                fprintf(file, "%6u", row->counts[type]);
+                fprintf(file, "%8u", row->counts[type]);
             }
             empty += wanted && row->counts[type] == 0;
         }
