@@ -1,4 +1,4 @@
-/* Reading of command lines and printing of usages, see command_line.h. */
+/* Parses command lines and prints usages, see command_line.h. */
 #include "command_line.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void option_heading(const command_option *option, char name[NAME_BYTES])
              option->argument ? option->argument : "");
 }
 
-static void print_usage(const command_line *line, FILE *file)
+static void usage_print(const command_line *line, FILE *file)
 {
     char name[NAME_BYTES];
     int indent = (int)strlen("--help, -h") + 4;
@@ -71,7 +71,7 @@ command_result command_line_wrong(const command_line *line, const char *format, 
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fprintf(stderr, "\n");
-    print_usage(line, stderr);
+    usage_print(line, stderr);
     return COMMAND_WRONG_USAGE;
 }
 
@@ -105,8 +105,8 @@ int command_index_of(const char *word, const char *const *names, size_t count)
     return -1;
 }
 
-/* Whether the value fits. */
-static bool option_take(const command_option *option, const char *value, void *options)
+/* Sets the value. Returns whether it is valid. */
+static bool option_set(const command_option *option, const char *value, void *options)
 {
     void *target = (char *)options + option->offset;
     uint64_t number = 0;
@@ -144,7 +144,7 @@ static const command_option *option_find(const command_line *line, const char *n
     return NULL;
 }
 
-static command_result wrong_value(const command_line *line, const command_option *option,
+static command_result option_wrong(const command_line *line, const command_option *option,
                                   const char *value)
 {
     const bool is_number = option->kind == COMMAND_UNSIGNED || option->kind == COMMAND_U64;
@@ -157,8 +157,8 @@ static command_result wrong_value(const command_line *line, const command_option
                               option->argument, option->help, value);
 }
 
-/* Reads the option at arguments[*at], and moves *at to its value. */
-static command_result read_option(const command_line *line, int count, char **arguments, int *at,
+/* Parses the option at arguments[*at], and moves *at to its value. */
+static command_result option_read(const command_line *line, int count, char **arguments, int *at,
                                   void *options)
 {
     const char *name = arguments[*at] + 2;
@@ -170,7 +170,7 @@ static command_result read_option(const command_line *line, int count, char **ar
     }
     const char *value = name[length] ? name + length + 1 : NULL;
     if (!option->argument) {
-        return !value && option_take(option, NULL, options)
+        return !value && option_set(option, NULL, options)
                    ? COMMAND_GO_ON
                    : command_line_wrong(line, "--%s: expected no value, got %s", option->name,
                                         value ? value : "one");
@@ -182,7 +182,7 @@ static command_result read_option(const command_line *line, int count, char **ar
         return command_line_wrong(line, "--%s: expected %s, got nothing", option->name,
                                   option->argument);
     }
-    return option_take(option, value, options) ? COMMAND_GO_ON : wrong_value(line, option, value);
+    return option_set(option, value, options) ? COMMAND_GO_ON : option_wrong(line, option, value);
 }
 
 command_result command_line_read(const command_line *line, int count, char **arguments,
@@ -192,11 +192,11 @@ command_result command_line_read(const command_line *line, int count, char **arg
     for (int i = 1; i < count; i++) {
         const char *word = arguments[i];
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            print_usage(line, stdout);
+            usage_print(line, stdout);
             return COMMAND_HELP_PRINTED;
         }
         if (strncmp(word, "--", 2) == 0) {
-            const command_result result = read_option(line, count, arguments, &i, options);
+            const command_result result = option_read(line, count, arguments, &i, options);
             if (result != COMMAND_GO_ON) {
                 return result;
             }

@@ -1,6 +1,5 @@
-/* hal-info: what hal finds on this machine. Lists the devices with their abilities, limits and
- * memory, and says why each plugin that did not load and each device that is not the choice is not.
- * Run by people and, with --json, by programs; exits 0 with nothing but the cpu. */
+/* hal-info: lists the devices of this machine with their abilities, limits and memory, the reasons
+ * for the default choice, and plugins that did not load. With --json for programs. */
 #include "command_line.h"
 
 #include <hal/hal.h>
@@ -8,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A bit of a set and its word. */
+/* A bit of a set and its name. */
 typedef struct word {
     uint32_t bit;
     const char *text;
 } word;
 
-/* A number of hal_device_info with the names it has for people and for programs. */
+/* A number of hal_device_info with its label in text and its key in JSON. */
 typedef struct limit {
     const char *label;
     const char *key;
@@ -23,6 +22,9 @@ typedef struct limit {
 
 enum { LIMITS = 13 };
 
+#define TYPE_ROW(NAME, number, since, name, ...) {HAL_TYPE_BIT(number), #name},
+static const word type_words[] = {HAL_TYPE_TABLE(TYPE_ROW){0, NULL}};
+#undef TYPE_ROW
 static const word exactness_words[] = {{HAL_EXACT_FMA, "fma"},
                                        {HAL_EXACT_DIVIDE, "divide"},
                                        {HAL_EXACT_SQRT, "sqrt"},
@@ -89,7 +91,7 @@ static const char *kind_name(uint32_t kind)
     return names[kind <= HAL_DEVICE_CPU ? kind : 0];
 }
 
-static void list_limits(const hal_device_info *info, limit limits[LIMITS])
+static void limits_get(const hal_device_info *info, limit limits[LIMITS])
 {
     const limit all[LIMITS] = {
         {"compute units", "compute_units", info->compute_units},
@@ -109,19 +111,6 @@ static void list_limits(const hal_device_info *info, limit limits[LIMITS])
     memcpy(limits, all, sizeof all);
 }
 
-static void json_types(const char *key, uint32_t set)
-{
-    printf(", \"%s\": [", key);
-    const char *comma = "";
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if (set & HAL_TYPE_BIT(type)) {
-            printf("%s\"%s\"", comma, hal_type_name(type));
-            comma = ", ";
-        }
-    }
-    printf("]");
-}
-
 static void json_words(const char *key, uint32_t set, const word *words)
 {
     printf(", \"%s\": [", key);
@@ -135,8 +124,8 @@ static void json_words(const char *key, uint32_t set, const word *words)
     printf("]");
 }
 
-/* The device is open for this question only. */
-static hal_status statistics_of(const char *plugin, uint32_t index,
+/* Opens the device only for this call. */
+static hal_status device_memory(const char *plugin, uint32_t index,
                                 hal_memory_statistics *statistics)
 {
     char selection[96];
@@ -165,20 +154,20 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
            (unsigned long long)info->memory_bytes, (unsigned long long)info->max_allocation,
            (unsigned long long)info->max_binding);
     limit limits[LIMITS];
-    list_limits(info, limits);
+    limits_get(info, limits);
     for (int i = 0; i < LIMITS; i++) {
         printf(", \"%s\": %llu", limits[i].key, (unsigned long long)limits[i].value);
     }
     printf(",\n       \"max_group_size\": [%u, %u, %u], \"max_grid\": [%u, %u, %u]",
            info->max_group_size[0], info->max_group_size[1], info->max_group_size[2],
            info->max_grid[0], info->max_grid[1], info->max_grid[2]);
-    json_types("storage_types", info->storage_types);
-    json_types("arithmetic_types", info->arithmetic_types);
-    json_types("matrix_types", info->matrix_types);
+    json_words("storage_types", info->storage_types, type_words);
+    json_words("arithmetic_types", info->arithmetic_types, type_words);
+    json_words("matrix_types", info->matrix_types, type_words);
     json_words("exactness", info->exactness, exactness_words);
     json_words("abilities", info->abilities, ability_words);
     hal_memory_statistics now;
-    if (statistics_of(plugin->name, index, &now) == HAL_OK) {
+    if (device_memory(plugin->name, index, &now) == HAL_OK) {
         printf(",\n       \"memory\": {\"total_bytes\": %llu, \"free_bytes\": %llu, "
                "\"in_use_bytes\": %llu, \"pooled_bytes\": %llu, \"allocation_count\": %llu, "
                "\"reuse_count\": %llu}",
@@ -252,7 +241,7 @@ static void print_bytes(const char *label, uint64_t bytes)
 static void print_memory(const char *plugin, uint32_t index)
 {
     hal_memory_statistics now;
-    if (statistics_of(plugin, index, &now) != HAL_OK) {
+    if (device_memory(plugin, index, &now) != HAL_OK) {
         printf("  %-20s cannot be opened: %s\n", "memory", hal_status_message());
         return;
     }
@@ -261,17 +250,6 @@ static void print_memory(const char *plugin, uint32_t index)
     printf("  %-20s %llu bytes in use, %llu pooled, %llu allocations, %llu reused\n", "pool",
            (unsigned long long)now.in_use_bytes, (unsigned long long)now.pooled_bytes,
            (unsigned long long)now.allocation_count, (unsigned long long)now.reuse_count);
-}
-
-static void print_types(const char *label, uint32_t set)
-{
-    printf("  %-20s", label);
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if (set & HAL_TYPE_BIT(type)) {
-            printf(" %s", hal_type_name(type));
-        }
-    }
-    printf("\n");
 }
 
 static void print_words(const char *label, uint32_t set, const word *words)
@@ -300,7 +278,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_bytes("largest allocation", info->max_allocation);
     print_bytes("largest binding", info->max_binding);
     limit limits[LIMITS];
-    list_limits(info, limits);
+    limits_get(info, limits);
     for (int i = 0; i < LIMITS; i++) {
         printf("  %-20s %llu\n", limits[i].label, (unsigned long long)limits[i].value);
     }
@@ -308,9 +286,9 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
            info->max_group_size[1], info->max_group_size[2]);
     printf("  %-20s %u x %u x %u\n", "largest grid", info->max_grid[0], info->max_grid[1],
            info->max_grid[2]);
-    print_types("storage types", info->storage_types);
-    print_types("arithmetic types", info->arithmetic_types);
-    print_types("matrix types", info->matrix_types);
+    print_words("storage types", info->storage_types, type_words);
+    print_words("arithmetic types", info->arithmetic_types, type_words);
+    print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("abilities", info->abilities, ability_words);
     printf("\n");

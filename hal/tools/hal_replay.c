@@ -1,5 +1,5 @@
-/* hal-replay: runs what HAL_DUMP=batch wrote again, on any device, and says where the results are
- * others than those that were recorded. Run by people who hunt a wrong result or a crash. */
+/* hal-replay: runs a file of HAL_DUMP=batch again, on any device, and reports results that differ
+ * from the recorded ones. For wrong results and crashes. */
 #include "command_line.h"
 #include "replay_run.h"
 
@@ -18,9 +18,9 @@ typedef struct replay_options {
     bool free_running, list;
 } replay_options;
 
-enum { ALL_WELL = 0, DIFFERENT = 1, NOT_USABLE = 2 };
+enum { EXIT_EQUAL = 0, EXIT_DIFFERENT = 1, EXIT_WRONG = 2 };
 
-static bool read_tolerance(const char *text, void *options)
+static bool tolerance_read(const char *text, void *options)
 {
     replay_bound *bound = &((replay_options *)options)->bound;
     char *rest;
@@ -28,8 +28,8 @@ static bool read_tolerance(const char *text, void *options)
     return !*rest && rest != text && bound->tolerance >= 0.0;
 }
 
-/* Steps alone leave no tolerance. */
-static bool read_ulps(const char *text, void *options)
+/* Replaces the default tolerance. */
+static bool ulps_read(const char *text, void *options)
 {
     replay_bound *bound = &((replay_options *)options)->bound;
     bound->tolerance = bound->tolerance < 0.0 ? 0.0 : bound->tolerance;
@@ -49,14 +49,14 @@ static const command_option rows[] = {
      .help = "floats may differ by X times the largest magnitude in their range (1e-5; f64 "
              "1e-12, f16 2e-3, bf16 1.6e-2); all else is equal",
      .kind = COMMAND_CALL,
-     .read = read_tolerance},
+     .read = tolerance_read},
     {.name = "ulps",
      .argument = "N",
      .help = "floats may be N steps apart; 0: the same bits",
      .kind = COMMAND_CALL,
-     .read = read_ulps},
+     .read = ulps_read},
     {.name = "free-running",
-     .help = "go on with own results, not with those that were recorded",
+     .help = "continue with own results, not with the recorded ones",
      .kind = COMMAND_FLAG,
      .offset = OF(free_running)},
     {.name = "json",
@@ -65,7 +65,7 @@ static const command_option rows[] = {
      .kind = COMMAND_TEXT,
      .offset = OF(json)},
     {.name = "list",
-     .help = "show what the file holds, and run nothing",
+     .help = "list the file, and run nothing",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
 };
@@ -73,18 +73,18 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-replay",
     .usage = "FILE [options]",
-    .about = "Runs a file that HAL_DUMP=batch wrote again and compares the results.\n",
+    .about = "Runs a file of HAL_DUMP=batch again and compares the results.\n",
     .exit_status =
-        "Exit status: 0 all is within the bound, 1 something is not, or could not be run "
-        "here,\n2 file, device or usage is wrong.\n",
+        "Exit status: 0 all results are within the bound, 1 one is not, or could not be run here,\n"
+        "2 file, device or usage is wrong.\n",
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .has_operand = true,
     .operand_offset = OF(path),
 };
 
-/* Mapped until the process ends. */
-static int map_file(const char *path, const void **data, uint64_t *bytes)
+/* Maps the file until the process ends. */
+static int file_map(const char *path, const void **data, uint64_t *bytes)
 {
     struct stat information;
     const int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -92,7 +92,7 @@ static int map_file(const char *path, const void **data, uint64_t *bytes)
     if (handle < 0 || fstat(handle, &information) != 0) {
         reason = strerror(errno);
     } else if (!S_ISREG(information.st_mode)) {
-        reason = "it is no file";
+        reason = "expected a regular file";
     } else if (information.st_size > 0) {
         *bytes = (uint64_t)information.st_size;
         void *map = mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, handle, 0);
@@ -103,7 +103,7 @@ static int map_file(const char *path, const void **data, uint64_t *bytes)
         close(handle);
     }
     if (reason) {
-        fprintf(stderr, "hal-replay: %s cannot be read: %s\n", path, reason);
+        fprintf(stderr, "hal-replay: %s: expected a readable file, got: %s\n", path, reason);
     }
     return !reason;
 }
@@ -171,7 +171,7 @@ static void list_record(const replay_record *record)
     }
 }
 
-static int list(replay_file *file)
+static int file_list(replay_file *file)
 {
     replay_record record;
     uint64_t batches = 0;
@@ -183,28 +183,28 @@ static int list(replay_file *file)
             list_record(&record);
         }
     }
-    return more < 0 ? NOT_USABLE : ALL_WELL;
+    return more < 0 ? EXIT_WRONG : EXIT_EQUAL;
 }
 
-static int run_records(replay_file *file, replay_run *run, const replay_record *first)
+static int records_run(replay_file *file, replay_run *run, const replay_record *first)
 {
     replay_record record = *first;
     int more = 1;
     while (more > 0) {
         const hal_status status = replay_run_record(run, &record);
         if (status != HAL_OK) {
-            fprintf(stderr, "hal-replay: the record at byte %llu: %s: %s\n",
+            fprintf(stderr, "hal-replay: record at byte %llu: %s: %s\n",
                     (unsigned long long)record.at, hal_status_name(status), hal_status_message());
-            return NOT_USABLE;
+            return EXIT_WRONG;
         }
         more = replay_file_next(file, &record);
     }
     const replay_report *report = run->report;
-    return more < 0 ? NOT_USABLE
-                    : report->different + report->not_run > 0 ? DIFFERENT : ALL_WELL;
+    return more < 0 ? EXIT_WRONG
+                    : report->different + report->not_run > 0 ? EXIT_DIFFERENT : EXIT_EQUAL;
 }
 
-static int replay(replay_file *file, const replay_options *asked)
+static int file_replay(replay_file *file, const replay_options *asked)
 {
     replay_report report = {0};
     replay_run run = {.free_running = asked->free_running, .bound = asked->bound};
@@ -212,8 +212,8 @@ static int replay(replay_file *file, const replay_options *asked)
     hal_device *device = NULL;
     const int first = replay_file_next(file, &record);
     if (first <= 0 || record.kind != HAL_DUMP_DEVICE) {
-        fprintf(stderr, "hal-replay: %s: the file holds no batch\n", asked->path);
-        return NOT_USABLE;
+        fprintf(stderr, "hal-replay: %s: expected batches, got none\n", asked->path);
+        return EXIT_WRONG;
     }
     hal_status status = hal_device_open(asked->device, &device);
     if (status == HAL_OK) {
@@ -222,15 +222,15 @@ static int replay(replay_file *file, const replay_options *asked)
     if (status != HAL_OK) {
         fprintf(stderr, "hal-replay: %s: %s\n", hal_status_name(status), hal_status_message());
         hal_device_release(device);
-        return NOT_USABLE;
+        return EXIT_WRONG;
     }
     report.json = asked->json ? fopen(asked->json, "w") : NULL;
-    int result = NOT_USABLE;
+    int result = EXIT_WRONG;
     if (asked->json && !report.json) {
         fprintf(stderr, "hal-replay: %s cannot be written: %s\n", asked->json, strerror(errno));
     } else {
         replay_report_begin(&report, asked->path, &record.device, device);
-        result = run_records(file, &run, &record);
+        result = records_run(file, &run, &record);
     }
     replay_run_end(&run);
     hal_device_release(device);
@@ -239,7 +239,7 @@ static int replay(replay_file *file, const replay_options *asked)
     }
     if (report.json && fclose(report.json) != 0) {
         fprintf(stderr, "hal-replay: %s cannot be written: %s\n", asked->json, strerror(errno));
-        result = NOT_USABLE;
+        result = EXIT_WRONG;
     }
     return result;
 }
@@ -252,16 +252,16 @@ int main(int argc, char **argv)
     replay_file file;
     const command_result result = command_line_read(&line, argc, argv, &asked);
     if (result != COMMAND_GO_ON) {
-        return result == COMMAND_HELP_PRINTED ? ALL_WELL : NOT_USABLE;
+        return result == COMMAND_HELP_PRINTED ? EXIT_EQUAL : EXIT_WRONG;
     }
-    if (!map_file(asked.path, &data, &bytes)) {
-        return NOT_USABLE;
+    if (!file_map(asked.path, &data, &bytes)) {
+        return EXIT_WRONG;
     }
     if (!replay_file_begin(&file, data, bytes)) {
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
-        return NOT_USABLE;
+        return EXIT_WRONG;
     }
-    const int status = asked.list ? list(&file) : replay(&file, &asked);
+    const int status = asked.list ? file_list(&file) : file_replay(&file, &asked);
     if (file.message[0]) {
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
     }

@@ -1,18 +1,18 @@
-/* Comparing elements by their type. */
+/* Compares elements by their type, see replay_compare.h. */
 #include "replay_compare.h"
 
 #include <math.h>
 #include <string.h>
 
-/* An element: its bits, its value, and its place among all numbers of its type. */
+/* An element: its bits, its value, and its rank among all numbers of its type. */
 typedef struct element {
     uint64_t bits;
     double value;
-    int64_t place;
+    int64_t rank;
 } element;
 
-/* Neighbouring floats have neighbouring places; -0 lies below 0. */
-static int64_t place_of(uint64_t bits, uint32_t width)
+/* Adjacent floats have adjacent ranks; -0 is below 0. */
+static int64_t float_rank(uint64_t bits, uint32_t width)
 {
     const uint64_t sign = UINT64_C(1) << (width - 1);
     return bits & sign ? -(int64_t)(bits & (sign - 1)) - 1 : (int64_t)bits;
@@ -39,13 +39,13 @@ static double float_value(uint32_t bits)
     return (double)value;
 }
 
-static element read(hal_type type, const uint8_t *at)
+static element element_read(hal_type type, const uint8_t *at)
 {
     const uint32_t size = hal_type_size(type);
     element e = {0};
-    memcpy(&e.bits, at, size); /* of little-endian machines, as all that hal runs on */
+    memcpy(&e.bits, at, size); /* little-endian, as all supported machines */
     if (hal_type_is_float(type)) {
-        e.place = place_of(e.bits, 8 * size);
+        e.rank = float_rank(e.bits, 8 * size);
         if (type == HAL_TYPE_F64) {
             memcpy(&e.value, &e.bits, sizeof e.value);
         } else {
@@ -55,8 +55,8 @@ static element read(hal_type type, const uint8_t *at)
         return e;
     }
     const uint32_t unused = 64 - 8 * size;
-    e.place = hal_type_is_signed(type) ? (int64_t)(e.bits << unused) >> unused : (int64_t)e.bits;
-    e.value = type == HAL_TYPE_U64 ? (double)e.bits : (double)e.place;
+    e.rank = hal_type_is_signed(type) ? (int64_t)(e.bits << unused) >> unused : (int64_t)e.bits;
+    e.value = type == HAL_TYPE_U64 ? (double)e.bits : (double)e.rank;
     return e;
 }
 
@@ -64,7 +64,7 @@ static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t cou
 {
     double largest = 0.0;
     for (uint64_t i = 0; i < count; i++) {
-        const double magnitude = fabs(read(type, data + i * hal_type_size(type)).value);
+        const double magnitude = fabs(element_read(type, data + i * hal_type_size(type)).value);
         if (isfinite(magnitude) && magnitude > largest) {
             largest = magnitude;
         }
@@ -72,7 +72,7 @@ static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t cou
     return largest;
 }
 
-static void note(replay_comparison *result, uint64_t index, hal_type type, element here,
+static void comparison_add(replay_comparison *result, uint64_t index, hal_type type, element here,
                  element recorded, double largest, const replay_bound *bound)
 {
     const int floats = hal_type_is_float(type);
@@ -85,9 +85,9 @@ static void note(replay_comparison *result, uint64_t index, hal_type type, eleme
     const double relative = absolute == 0.0   ? 0.0
                             : magnitude > 0.0 ? absolute / magnitude
                                               : INFINITY;
-    const uint64_t ulps = here.place > recorded.place
-                              ? (uint64_t)here.place - (uint64_t)recorded.place
-                              : (uint64_t)recorded.place - (uint64_t)here.place;
+    const uint64_t ulps = here.rank > recorded.rank
+                              ? (uint64_t)here.rank - (uint64_t)recorded.rank
+                              : (uint64_t)recorded.rank - (uint64_t)here.rank;
     const double tolerance = bound->tolerance < 0.0 ? replay_tolerance(type) : bound->tolerance;
     const int near = floats && isfinite(absolute) &&
                      ((tolerance > 0.0 && absolute <= tolerance * largest) ||
@@ -118,8 +118,8 @@ void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded,
         hal_type_is_float(plain) ? largest_magnitude(plain, recorded, count) : 0.0;
     for (uint64_t i = 0; i < count; i++) {
         if (memcmp(here + i * size, recorded + i * size, size) != 0) {
-            note(result, i, plain, read(plain, here + i * size), read(plain, recorded + i * size),
-                 largest, bound);
+            comparison_add(result, i, plain, element_read(plain, here + i * size),
+                           element_read(plain, recorded + i * size), largest, bound);
         }
     }
     for (uint64_t at = count * size; at < bytes; at++) {

@@ -1,19 +1,19 @@
-/* The reader of files of HAL_DUMP=batch. */
+/* Parses files of HAL_DUMP=batch, see replay_file.h. */
 #include "replay_file.h"
 
 #include <hal/dump.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A place in a payload; `bad` once something was not there. */
-typedef struct cursor {
+/* The unread part of a payload; `bad` is set, for good, at its end or by invalid data. */
+typedef struct payload {
     replay_bytes left;
     int bad;
-} cursor;
+} payload;
 
 enum { HEAD_BYTES = 16, RECORD_HEAD_BYTES = 16 };
 
-static replay_bytes take_bytes(cursor *from, uint64_t count)
+static replay_bytes take_bytes(payload *from, uint64_t count)
 {
     replay_bytes taken = {from->left.data, count};
     if (from->bad || count > from->left.count) {
@@ -25,7 +25,7 @@ static replay_bytes take_bytes(cursor *from, uint64_t count)
     return taken;
 }
 
-static uint64_t take(cursor *from, uint32_t bytes)
+static uint64_t take(payload *from, uint32_t bytes)
 {
     const replay_bytes taken = take_bytes(from, bytes);
     uint64_t value = 0;
@@ -35,22 +35,22 @@ static uint64_t take(cursor *from, uint32_t bytes)
     return value;
 }
 
-static uint32_t take_u32(cursor *from)
+static uint32_t take_u32(payload *from)
 {
     return (uint32_t)take(from, 4);
 }
 
-static uint64_t take_u64(cursor *from)
+static uint64_t take_u64(payload *from)
 {
     return take(from, 8);
 }
 
-static replay_bytes take_string(cursor *from)
+static replay_bytes take_string(payload *from)
 {
     return take_bytes(from, take_u32(from));
 }
 
-static void read_device(cursor *from, replay_device *device)
+static void read_device(payload *from, replay_device *device)
 {
     device->plugin = take_string(from);
     device->index = take_u32(from);
@@ -62,13 +62,13 @@ static void read_device(cursor *from, replay_device *device)
     device->version = take_string(from);
 }
 
-static replay_bytes take_rest(cursor *from)
+static replay_bytes take_rest(payload *from)
 {
     return take_bytes(from, from->left.count);
 }
 
-/* Whether the description makes sense is for hal to say. */
-static void read_gemm(cursor *from, replay_kernel *kernel)
+/* hal checks the description. */
+static void read_gemm(payload *from, replay_kernel *kernel)
 {
     hal_gemm_description *gemm = &kernel->gemm;
     uint32_t kinds[8];
@@ -118,7 +118,7 @@ static void read_gemm(cursor *from, replay_kernel *kernel)
     kernel->workspace_bytes = take_u64(from);
 }
 
-static void read_kernel(cursor *from, replay_kernel *kernel)
+static void read_kernel(payload *from, replay_kernel *kernel)
 {
     kernel->id = take_u64(from);
     kernel->form = take_u32(from);
@@ -142,7 +142,7 @@ static void read_kernel(cursor *from, replay_kernel *kernel)
     }
 }
 
-static int fits_kind(const replay_command *command)
+static int command_is_valid(const replay_command *command)
 {
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
@@ -156,7 +156,7 @@ static int fits_kind(const replay_command *command)
     }
 }
 
-static void read_command(cursor *from, replay_command *command)
+static void read_command(payload *from, replay_command *command)
 {
     memset(command, 0, sizeof *command);
     command->kind = (uint32_t)take(from, 2);
@@ -169,7 +169,7 @@ static void read_command(cursor *from, replay_command *command)
     command->pattern = take_u32(from);
     command->kernel = take_u64(from);
     if (command->binding_count > HAL_IR_MAX_BINDINGS || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
-        !fits_kind(command)) {
+        !command_is_valid(command)) {
         from->bad = 1;
         return;
     }
@@ -186,8 +186,8 @@ static void read_command(cursor *from, replay_command *command)
     command->scalars = take_bytes(from, scalar_bytes);
 }
 
-/* Every command is read once here, so that there is none that cannot be read later. */
-static void read_batch(cursor *from, replay_record *record)
+/* Parses every command, so that replay_next_command cannot fail. */
+static void read_batch(payload *from, replay_record *record)
 {
     record->id = take_u64(from);
     record->command_count = take_u32(from);
@@ -198,7 +198,7 @@ static void read_batch(cursor *from, replay_record *record)
     }
 }
 
-static int read_payload(cursor *from, replay_record *record)
+static int read_payload(payload *from, replay_record *record)
 {
     switch (record->kind) {
     case HAL_DUMP_DEVICE:
@@ -236,11 +236,11 @@ static int read_payload(cursor *from, replay_record *record)
 
 int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
 {
-    cursor from = {{data, bytes}, 0};
+    payload from = {{data, bytes}, 0};
     *file = (replay_file){.at = HEAD_BYTES};
     if (bytes < HEAD_BYTES || memcmp(data, HAL_DUMP_MAGIC, 8) != 0) {
         snprintf(file->message, sizeof file->message,
-                 "this is no file of HAL_DUMP=batch: it does not begin with " HAL_DUMP_MAGIC);
+                 "expected a file of HAL_DUMP=batch, which begins with " HAL_DUMP_MAGIC);
         return 0;
     }
     take_bytes(&from, 8);
@@ -248,9 +248,9 @@ int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
     take_u32(&from);
     if (version != HAL_DUMP_VERSION) {
         snprintf(file->message, sizeof file->message,
-                 "the file has version %u, this program reads version %u: take the one that came "
-                 "with the library that wrote it",
-                 version, HAL_DUMP_VERSION);
+                 "expected version %u, got %u: use the hal-replay of the library that wrote the "
+                 "file",
+                 HAL_DUMP_VERSION, version);
         return 0;
     }
     file->rest = from.left;
@@ -259,7 +259,7 @@ int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
 
 int replay_file_next(replay_file *file, replay_record *record)
 {
-    cursor from = {file->rest, 0};
+    payload from = {file->rest, 0};
     memset(record, 0, sizeof *record);
     record->at = file->at;
     if (file->rest.count == 0) {
@@ -268,16 +268,16 @@ int replay_file_next(replay_file *file, replay_record *record)
     record->kind = take_u32(&from);
     take_u32(&from);
     const uint64_t bytes = take_u64(&from);
-    cursor payload = {take_bytes(&from, bytes), from.bad};
+    payload content = {take_bytes(&from, bytes), from.bad};
     if (from.bad) {
         snprintf(file->message, sizeof file->message,
-                 "the file is cut: the record at byte %llu is not whole",
+                 "truncated file: the record at byte %llu is incomplete",
                  (unsigned long long)file->at);
         return -1;
     }
-    if (!read_payload(&payload, record)) {
+    if (!read_payload(&content, record)) {
         snprintf(file->message, sizeof file->message,
-                 "the file is damaged: the record at byte %llu, of kind %u, cannot be read",
+                 "damaged file: the record at byte %llu, of kind %u, is invalid",
                  (unsigned long long)file->at, record->kind);
         return -1;
     }
@@ -288,7 +288,7 @@ int replay_file_next(replay_file *file, replay_record *record)
 
 int replay_next_command(replay_bytes *commands, replay_command *command)
 {
-    cursor from = {*commands, 0};
+    payload from = {*commands, 0};
     if (commands->count == 0) {
         return 0;
     }

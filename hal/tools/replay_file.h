@@ -1,5 +1,5 @@
-/* Reading a file of HAL_DUMP=batch, which may come from anywhere: every length, count and number is
- * checked against the file before it is used. hal/dump.h has the form. Called by hal_replay.c,
+/* Parses a file of HAL_DUMP=batch, which is not trusted: every length, count and number is checked
+ * before use. hal/dump.h has the format. Called by hal_replay.c,
  * replay_run.c and the fuzz target fuzz_replay_file. */
 #ifndef HAL_TOOLS_REPLAY_FILE_H
 #define HAL_TOOLS_REPLAY_FILE_H
@@ -21,7 +21,7 @@ typedef struct replay_kernel {
     uint64_t id;
     uint32_t form; /* HAL_DUMP_KERNEL_* */
     replay_bytes name;
-    replay_bytes ir; /* the kernel's, the signature's or the epilogue's */
+    replay_bytes ir; /* of the kernel, the native kernel's bindings, or the epilogue */
     replay_bytes format, entry, code;
     hal_gemm_description gemm; /* without its epilogue */
     uint64_t workspace_bytes;
@@ -41,14 +41,14 @@ typedef struct replay_command {
     replay_bytes scalars;
 } replay_command;
 
-/* A record; what its kind has is filled in. */
+/* A record; the fields of its kind are set. */
 typedef struct replay_record {
     uint32_t kind;     /* HAL_DUMP_* */
-    uint64_t at;       /* its place in the file */
+    uint64_t at;       /* offset in the file */
     uint64_t id;       /* of a memory; the number of a batch */
     uint64_t bytes;    /* of a memory */
     uint64_t offset;   /* of data */
-    replay_bytes data; /* that a memory holds */
+    replay_bytes data; /* contents of a memory */
     uint32_t command_count;
     replay_bytes commands; /* for replay_next_command */
     hal_status status;     /* of an outcome */
@@ -57,20 +57,20 @@ typedef struct replay_record {
     replay_kernel kernel;
 } replay_record;
 
-/* Begins with replay_file_begin; refers to the bytes, which stay the caller's. */
+/* Refers to the caller's bytes. */
 typedef struct replay_file {
     replay_bytes rest;
     uint64_t at;       /* bytes read */
     char message[192]; /* of the last failure */
 } replay_file;
 
-/* Reads the head. 0, and a message, for a file that is none. */
+/* Parses the header. Returns 0 with a message for an invalid file. */
 int replay_file_begin(replay_file *file, const void *data, uint64_t bytes);
 
-/* The next record: 1; 0 at the end; -1, and a message, where the file is damaged or cut. */
+/* Parses the next record. Returns 1, 0 at the end, -1 with a message for a damaged file. */
 int replay_file_next(replay_file *file, replay_record *record);
 
-/* Takes the next of a batch's commands off `commands`; 0 when there is none. */
+/* Removes the next command from a batch's `commands`. Returns 0 at the end. */
 int replay_next_command(replay_bytes *commands, replay_command *command);
 
 #endif

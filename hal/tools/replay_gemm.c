@@ -1,13 +1,12 @@
-/* A matrix product as plain IR: what a dump of one plugin's own product runs on any other. Slow and
- * simple: each work-item sums one element of C over k. Called by replay_kernel.c and
- * replay_run.c. */
+/* Matrix products as plain IR, for plugins without an own product. Slow and simple: each work-item
+ * computes one element of C. Called by replay_kernel.c and replay_run.c. */
 #include "replay_kernel.h"
 
 #include <stdio.h>
 
 enum { GROUP = 64, GRID_X = 32768 };
 
-/* The builder and the values that all parts need. */
+/* The builder and shared values. */
 typedef struct emitter {
     hal_ir_builder *b;
     const hal_gemm_description *gemm;
@@ -17,8 +16,8 @@ typedef struct emitter {
     hal_ir_value row, column, batch; /* of index_type */
 } emitter;
 
-/* The furthest element of any operand, UINT64_MAX where that overflows or runs backwards. */
-static uint64_t reach(const hal_gemm_description *gemm)
+/* The largest element index of any operand; UINT64_MAX for overflow or a negative stride. */
+static uint64_t largest_index(const hal_gemm_description *gemm)
 {
     const int64_t rows[3] = {gemm->transpose_a ? gemm->k : gemm->m,
                              gemm->transpose_b ? gemm->n : gemm->k, gemm->m};
@@ -45,7 +44,7 @@ static uint64_t reach(const hal_gemm_description *gemm)
     return furthest;
 }
 
-static void declare(emitter *e)
+static void emit_declarations(emitter *e)
 {
     const hal_gemm_description *gemm = e->gemm;
     hal_ir_group_size(e->b, GROUP, 1, 1);
@@ -68,8 +67,8 @@ static hal_ir_value index_of(const emitter *e, int64_t number)
                                          : hal_ir_u32(e->b, (uint32_t)number);
 }
 
-/* The work-item's row, column and batch; gives whether there is such an element. */
-static hal_ir_value find_element(emitter *e, uint64_t count)
+/* The work-item's row, column and batch. Returns whether the element exists. */
+static hal_ir_value emit_element(emitter *e, uint64_t count)
 {
     hal_ir_builder *b = e->b;
     const hal_type type = e->index_type;
@@ -86,7 +85,7 @@ static hal_ir_value find_element(emitter *e, uint64_t count)
     return hal_ir_lt(b, item, index_of(e, (int64_t)count));
 }
 
-static hal_ir_value place(const emitter *e, hal_ir_value row, int64_t row_stride,
+static hal_ir_value emit_index(const emitter *e, hal_ir_value row, int64_t row_stride,
                           hal_ir_value column, int64_t column_stride, int64_t batch_stride)
 {
     hal_ir_builder *b = e->b;
@@ -96,7 +95,7 @@ static hal_ir_value place(const emitter *e, hal_ir_value row, int64_t row_stride
     return hal_ir_add(b, hal_ir_add(b, in_row, in_column), in_batch);
 }
 
-static hal_ir_value sum_over_k(emitter *e)
+static hal_ir_value emit_sum(emitter *e)
 {
     hal_ir_builder *b = e->b;
     const hal_gemm_description *gemm = e->gemm;
@@ -106,11 +105,11 @@ static hal_ir_value sum_over_k(emitter *e)
                     hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, (uint32_t)gemm->k),
                                hal_ir_u32(b, 1)));
     const hal_ir_value at_a = gemm->transpose_a
-                                  ? place(e, i, gemm->lda, e->row, 1, gemm->stride_a)
-                                  : place(e, e->row, gemm->lda, i, 1, gemm->stride_a);
+                                  ? emit_index(e, i, gemm->lda, e->row, 1, gemm->stride_a)
+                                  : emit_index(e, e->row, gemm->lda, i, 1, gemm->stride_a);
     const hal_ir_value at_b = gemm->transpose_b
-                                  ? place(e, e->column, gemm->ldb, i, 1, gemm->stride_b)
-                                  : place(e, i, gemm->ldb, e->column, 1, gemm->stride_b);
+                                  ? emit_index(e, e->column, gemm->ldb, i, 1, gemm->stride_b)
+                                  : emit_index(e, i, gemm->ldb, e->column, 1, gemm->stride_b);
     const hal_ir_value x = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->a, at_a));
     const hal_ir_value y = hal_ir_cast(b, e->sum_type, hal_ir_load(b, e->b_matrix, at_b));
     hal_ir_set(b, sum, hal_ir_fma(b, x, y, hal_ir_get(b, sum)));
@@ -118,8 +117,8 @@ static hal_ir_value sum_over_k(emitter *e)
     return hal_ir_get(b, sum);
 }
 
-/* The epilogue's value in place of the product's. */
-static hal_ir_value finish(emitter *e, const hal_ir_kernel *epilogue, hal_ir_value value)
+/* Applies the epilogue, if there is one. */
+static hal_ir_value emit_epilogue(emitter *e, const hal_ir_kernel *epilogue, hal_ir_value value)
 {
     hal_ir_value inputs[4 + HAL_GEMM_MAX_INPUTS], output = value;
     if (!epilogue) {
@@ -132,7 +131,7 @@ static hal_ir_value finish(emitter *e, const hal_ir_kernel *epilogue, hal_ir_val
     for (uint32_t i = 0; i < e->gemm->input_count; i++) {
         const hal_gemm_input *input = &e->gemm->inputs[i];
         inputs[4 + i] = hal_ir_load(e->b, e->inputs[i],
-                                    place(e, e->row, input->row_stride, e->column,
+                                    emit_index(e, e->row, input->row_stride, e->column,
                                           input->column_stride, input->batch_stride));
     }
     hal_ir_splice(e->b, epilogue, inputs, epilogue->input_count, &output, 1);
@@ -150,26 +149,27 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     if (!hal_type_is_float(gemm->type_a) || !hal_type_is_float(gemm->type_b) ||
         !hal_type_is_float(gemm->type_c) || gemm->m <= 0 || gemm->n <= 0 || gemm->k < 0 ||
         gemm->k > INT32_MAX || gemm->m > UINT32_MAX || gemm->n > UINT32_MAX || grid[0] == 0 ||
-        reach(gemm) > UINT64_MAX / 2) {
+        largest_index(gemm) > UINT64_MAX / 2) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "a matrix product of %lld x %lld x %lld of these types has no plain "
-                              "kernel here",
+                              "gemm: expected float types and sizes that a plain kernel supports, "
+                              "got %lld x %lld x %lld",
                               (long long)gemm->m, (long long)gemm->n, (long long)gemm->k);
     }
-    e.index_type = reach(gemm) > UINT32_MAX || count > UINT32_MAX ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    e.index_type =
+        largest_index(gemm) > UINT32_MAX || count > UINT32_MAX ? HAL_TYPE_U64 : HAL_TYPE_U32;
     hal_status status = hal_ir_builder_create("gemm", &e.b);
     if (status != HAL_OK) {
         return status;
     }
-    declare(&e);
-    hal_ir_if(e.b, find_element(&e, count));
-    const hal_ir_value at = place(&e, e.row, gemm->ldc, e.column, 1, gemm->stride_c);
-    hal_ir_value value = hal_ir_mul(e.b, e.alpha, sum_over_k(&e));
+    emit_declarations(&e);
+    hal_ir_if(e.b, emit_element(&e, count));
+    const hal_ir_value at = emit_index(&e, e.row, gemm->ldc, e.column, 1, gemm->stride_c);
+    hal_ir_value value = hal_ir_mul(e.b, e.alpha, emit_sum(&e));
     if (!gemm->beta_is_zero) {
         const hal_ir_value old = hal_ir_cast(e.b, e.sum_type, hal_ir_load(e.b, e.c, at));
         value = hal_ir_fma(e.b, e.beta, old, value);
     }
-    value = finish(&e, epilogue, value);
+    value = emit_epilogue(&e, epilogue, value);
     hal_ir_store(e.b, e.c, at, hal_ir_cast(e.b, hal_type_of_value(gemm->type_c), value));
     hal_ir_end(e.b);
     status = hal_ir_builder_finish(e.b, ir);
@@ -177,7 +177,7 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     return status;
 }
 
-/* Groups in x and y, as one dimension may not be enough; zeros where neither is. */
+/* Groups in x and y, as one dimension may not suffice; zeros if neither does. */
 void replay_plain_grid(const hal_gemm_description *gemm, uint32_t grid[3])
 {
     const uint64_t plane = (uint64_t)gemm->m * (uint64_t)gemm->n;

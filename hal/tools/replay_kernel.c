@@ -1,33 +1,37 @@
-/* Kernels of a replay: parsed from the file's text and made for the device at hand. */
+/* Kernels of a replay, parsed from the file and created for the device. */
 #include "replay_kernel.h"
+
+#include "../src/base/array.h"
 
 #include <hal/dump.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* With a closing zero, for free(). */
-static char *copy_text(replay_bytes text)
+/* A copy with a closing zero, for free(). */
+static char *text_copy(replay_bytes text)
 {
     return strndup((const char *)text.data, text.count);
 }
 
-static hal_status parse(replay_bytes text, hal_ir_kernel **ir)
+static hal_status ir_parse(replay_bytes text, hal_ir_kernel **ir)
 {
     return hal_ir_parse((const char *)text.data, text.count, ir);
 }
 
-/* The device's own product, else the plain kernel. */
-static hal_status make_gemm(replay_made *made, hal_device *device, const replay_kernel *from)
+/* The device's own product, or else the plain kernel. */
+static hal_status create_gemm(replay_made *made, hal_device *device, const replay_kernel *from)
 {
     hal_ir_kernel *epilogue = NULL;
     uint64_t workspace = 0;
     made->is_gemm = 1;
     made->gemm = from->gemm;
-    hal_status status = from->ir.count > 0 ? parse(from->ir, &epilogue) : HAL_OK;
+    hal_status status = from->ir.count > 0 ? ir_parse(from->ir, &epilogue) : HAL_OK;
     if (status == HAL_OK && epilogue &&
         (!(epilogue->flags & HAL_IR_FRAGMENT) || epilogue->output_count != 1 ||
          epilogue->input_count > 4 + from->gemm.input_count)) {
-        status = hal_status_set(HAL_ERROR_INVALID_IR, "the epilogue does not fit the product");
+        status = hal_status_set(
+            HAL_ERROR_INVALID_IR,
+            "epilogue: expected a fragment of one output for the inputs of the product");
     }
     if (status == HAL_OK) {
         hal_gemm_description description = from->gemm;
@@ -49,9 +53,9 @@ static hal_status make_gemm(replay_made *made, hal_device *device, const replay_
     return status;
 }
 
-static hal_status make_native(replay_made *made, hal_device *device, const replay_kernel *from)
+static hal_status create_native(replay_made *made, hal_device *device, const replay_kernel *from)
 {
-    char *format = copy_text(from->format), *entry = copy_text(from->entry);
+    char *format = text_copy(from->format), *entry = text_copy(from->entry);
     const hal_status status =
         format && entry ? hal_kernel_create_native(device, format, from->code.data,
                                                    from->code.count, entry, made->ir, &made->kernel)
@@ -61,7 +65,7 @@ static hal_status make_native(replay_made *made, hal_device *device, const repla
     return status;
 }
 
-static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes)
+static hal_status create_ir(replay_made *made, hal_device *device, uint32_t lanes)
 {
     const uint32_t width = hal_device_get_info(device)->subgroup_width;
     const uint32_t here = width ? width : HAL_IR_EMULATED_SUBGROUP;
@@ -70,9 +74,8 @@ static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes)
         const hal_status status = replay_fix_lanes(made->ir, lanes, &fixed);
         if (status != HAL_OK) {
             return hal_status_set(status,
-                                  "the kernel was written for subgroups of %u lanes, here are %u: "
-                                  "%s",
-                                  lanes, here, hal_status_message());
+                                  "expected subgroups of %u lanes, got %u: %s", lanes, here,
+                                  hal_status_message());
         }
         hal_ir_kernel_destroy(made->ir);
         made->ir = fixed;
@@ -80,16 +83,17 @@ static hal_status make_ir(replay_made *made, hal_device *device, uint32_t lanes)
     return hal_kernel_create(device, made->ir, &made->kernel);
 }
 
-static void make(replay_made *made, hal_device *device, const replay_kernel *from, uint32_t lanes)
+static void kernel_create(replay_made *made, hal_device *device, const replay_kernel *from,
+                          uint32_t lanes)
 {
     hal_status status = HAL_OK;
     if (from->form == HAL_DUMP_KERNEL_GEMM) {
-        status = make_gemm(made, device, from);
+        status = create_gemm(made, device, from);
     } else {
-        status = parse(from->ir, &made->ir);
+        status = ir_parse(from->ir, &made->ir);
         if (status == HAL_OK) {
-            status = from->form == HAL_DUMP_KERNEL_NATIVE ? make_native(made, device, from)
-                                                          : make_ir(made, device, lanes);
+            status = from->form == HAL_DUMP_KERNEL_NATIVE ? create_native(made, device, from)
+                                                          : create_ir(made, device, lanes);
         }
     }
     if (status != HAL_OK) {
@@ -102,25 +106,20 @@ hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device,
                              const replay_kernel *from, uint32_t lanes)
 {
     if (replay_kernel_find(kernels, from->id)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "kernel %llu is described a second time",
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "kernel %llu: expected one description, got two",
                               (unsigned long long)from->id);
     }
-    if (kernels->count == kernels->capacity) {
-        const uint32_t capacity = 2 * kernels->capacity + 16;
-        replay_made *larger = realloc(kernels->items, capacity * sizeof *larger);
-        if (!larger) {
-            return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
-        }
-        kernels->items = larger;
-        kernels->capacity = capacity;
+    if (!HAL_ARRAY_RESERVE(kernels->items, kernels->capacity, (uint64_t)kernels->count + 1)) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
     }
     replay_made *made = &kernels->items[kernels->count];
-    *made = (replay_made){.id = from->id, .name = copy_text(from->name)};
+    *made = (replay_made){.id = from->id, .name = text_copy(from->name)};
     if (!made->name) {
         return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a kernel");
     }
     kernels->count++;
-    make(made, device, from, lanes);
+    kernel_create(made, device, from, lanes);
     return HAL_OK;
 }
 

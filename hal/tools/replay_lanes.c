@@ -1,13 +1,12 @@
-/* Kernels whose subgroups have another number of lanes on the device that replays them: their
- * subgroup operations are rewritten through shared memory, record by record. Called by
- * replay_kernel.c. */
+/* Rewrites subgroup operations through shared memory, for devices whose subgroups have another
+ * number of lanes. Called by replay_kernel.c. */
 #include "replay_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel that is made: room for all that may come. */
+/* The new kernel, with arrays for the largest possible result. */
 typedef struct rewrite {
     const hal_ir_kernel *from;
     uint32_t lanes, items;
@@ -21,10 +20,10 @@ typedef struct rewrite {
     char *names;
     uint32_t name_bytes;
     hal_ir_value item, lane, base;       /* u32 */
-    uint32_t exchange[HAL_TYPE_COUNT];   /* shared array of a type, 0: none yet (never the first) */
+    uint32_t exchange[HAL_TYPE_COUNT];   /* shared array of a type + 1; 0: none yet */
 } rewrite;
 
-enum { MOST_LANES = 128, MOST_RECORDS = 128, MOST_CONSTANTS = 32 }; /* for one old record */
+enum { MAX_LANES = 128, MAX_RECORDS = 128, MAX_CONSTANTS = 32 }; /* per replaced record */
 
 static const hal_ir_value NONE = HAL_IR_NONE;
 
@@ -34,8 +33,8 @@ static int is_lane_operation(uint32_t opcode)
            opcode == HAL_IR_SUBGROUP_REDUCE;
 }
 
-/* Room for the kernel as it is and for all that replaces its subgroup operations. */
-static int begin(rewrite *r)
+/* Allocates the arrays and copies the declarations. */
+static int rewrite_begin(rewrite *r)
 {
     enum { NAME_ROOM = HAL_TYPE_COUNT * 24 };
     const hal_ir_kernel *from = r->from;
@@ -43,11 +42,11 @@ static int begin(rewrite *r)
     for (uint32_t i = 0; i < from->record_count; i++) {
         replaced += is_lane_operation(from->records[i].opcode);
     }
-    r->records = malloc((from->record_count + replaced * MOST_RECORDS) * sizeof *r->records);
+    r->records = malloc((from->record_count + replaced * MAX_RECORDS) * sizeof *r->records);
     r->values = malloc((from->record_count + 1) * sizeof *r->values);
     r->memories = malloc((from->memory_count + HAL_TYPE_COUNT) * sizeof *r->memories);
     r->constants =
-        malloc((from->constant_count + replaced * MOST_CONSTANTS) * sizeof *r->constants);
+        malloc((from->constant_count + replaced * MAX_CONSTANTS) * sizeof *r->constants);
     r->names = malloc(from->name_bytes + NAME_ROOM);
     if (!r->records || !r->values || !r->memories || !r->constants || !r->names) {
         return 0;
@@ -72,7 +71,7 @@ static hal_ir_value emit(rewrite *r, hal_ir_record record)
 }
 
 /* A record without a fourth operand, of width 1. */
-static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
+static hal_ir_value emit_scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
                            hal_ir_value b, hal_ir_value c, uint32_t aux)
 {
     return emit(r, (hal_ir_record){.opcode = opcode,
@@ -85,36 +84,37 @@ static hal_ir_value scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_va
                                    .aux = aux});
 }
 
-static hal_ir_value constant(rewrite *r, uint32_t number)
+static hal_ir_value emit_constant(rewrite *r, uint32_t number)
 {
     r->constants[r->constant_count] = number;
-    return scalar(r, HAL_IR_CONSTANT, HAL_TYPE_U32, NONE, NONE, NONE, r->constant_count++);
+    return emit_scalar(r, HAL_IR_CONSTANT, HAL_TYPE_U32, NONE, NONE, NONE, r->constant_count++);
 }
 
-static hal_ir_value binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
+static hal_ir_value emit_binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
                            hal_ir_value b)
 {
-    return scalar(r, opcode, type, a, b, NONE, 0);
+    return emit_scalar(r, opcode, type, a, b, NONE, 0);
 }
 
-/* The work-item's place in its group, its lane, and the place of its subgroup's first. */
-static void number_items(rewrite *r)
+/* The work-item's index in its group, its lane, and the index of its subgroup's first work-item. */
+static void emit_indices(rewrite *r)
 {
     uint32_t stride = 1;
-    r->item = constant(r, 0);
+    r->item = emit_constant(r, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        const hal_ir_value id = scalar(r, HAL_IR_LOCAL_ID, HAL_TYPE_U32, NONE, NONE, NONE, i);
-        const hal_ir_value part = binary(r, HAL_IR_MUL, HAL_TYPE_U32, id, constant(r, stride));
-        r->item = binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->item, part);
+        const hal_ir_value id = emit_scalar(r, HAL_IR_LOCAL_ID, HAL_TYPE_U32, NONE, NONE, NONE, i);
+        const hal_ir_value part =
+            emit_binary(r, HAL_IR_MUL, HAL_TYPE_U32, id, emit_constant(r, stride));
+        r->item = emit_binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->item, part);
         stride *= r->from->group_size[i];
     }
-    r->lane = binary(r, HAL_IR_AND, HAL_TYPE_U32, r->item, constant(r, r->lanes - 1));
-    r->base = binary(r, HAL_IR_SUB, HAL_TYPE_U32, r->item, r->lane);
+    r->lane = emit_binary(r, HAL_IR_AND, HAL_TYPE_U32, r->item, emit_constant(r, r->lanes - 1));
+    r->base = emit_binary(r, HAL_IR_SUB, HAL_TYPE_U32, r->item, r->lane);
 }
 
-/* The shared array for values of a type; a verified kernel has names of letters and digits only
- * that are its builder's, so this one is hardly taken, and the verifier says so if it is. */
-static uint32_t exchange_of(rewrite *r, hal_type type)
+/* The shared array for values of a type. The verifier rejects its name if the kernel has it
+ * already. */
+static uint32_t exchange_memory(rewrite *r, hal_type type)
 {
     if (!r->exchange[type]) {
         const int length = snprintf(r->names + r->name_bytes, 24, "replay_lanes_%u", type);
@@ -128,69 +128,70 @@ static uint32_t exchange_of(rewrite *r, hal_type type)
     return r->exchange[type] - 1;
 }
 
-/* One of two, by whether the group has a work-item. */
-static hal_ir_value if_there(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
+/* Selects by whether the group has a work-item. */
+static hal_ir_value emit_if_exists(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
                              hal_ir_value no)
 {
-    const hal_ir_value there = binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, constant(r, r->items));
-    return scalar(r, HAL_IR_SELECT, type, there, yes, no, 0);
+    const hal_ir_value there =
+        emit_binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, emit_constant(r, r->items));
+    return emit_scalar(r, HAL_IR_SELECT, type, there, yes, no, 0);
 }
 
-/* What work-item `source` of the group has for x; the own where there is no such one. */
-static hal_ir_value exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source)
+/* The value x of work-item `source` of the group; the own value if it does not exist. */
+static hal_ir_value emit_exchange(rewrite *r, hal_type type, hal_ir_value x, hal_ir_value source)
 {
     const hal_ir_record barrier = {
         .opcode = HAL_IR_BARRIER, .a = NONE, .b = NONE, .c = NONE, .d = NONE};
-    const uint32_t memory = exchange_of(r, type);
+    const uint32_t memory = exchange_memory(r, type);
     if (r->items % r->lanes != 0) {
-        source = if_there(r, HAL_TYPE_U32, source, source, r->item);
+        source = emit_if_exists(r, HAL_TYPE_U32, source, source, r->item);
     }
-    scalar(r, HAL_IR_STORE, HAL_TYPE_NONE, r->item, NONE, x, memory);
+    emit_scalar(r, HAL_IR_STORE, HAL_TYPE_NONE, r->item, NONE, x, memory);
     emit(r, barrier);
-    const hal_ir_value loaded = scalar(r, HAL_IR_LOAD, type, source, NONE, NONE, memory);
+    const hal_ir_value loaded = emit_scalar(r, HAL_IR_LOAD, type, source, NONE, NONE, memory);
     emit(r, barrier); /* the next exchange writes where this one reads */
     return loaded;
 }
 
-static hal_ir_value lane_xor(rewrite *r, uint32_t mask)
+static hal_ir_value emit_lane_xor(rewrite *r, uint32_t mask)
 {
     const hal_ir_value other =
-        binary(r, HAL_IR_XOR, HAL_TYPE_U32, r->lane, constant(r, mask & (r->lanes - 1)));
-    return binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, other);
+        emit_binary(r, HAL_IR_XOR, HAL_TYPE_U32, r->lane, emit_constant(r, mask & (r->lanes - 1)));
+    return emit_binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, other);
 }
 
-/* A butterfly; lanes that a short subgroup lacks take no part. */
-static hal_ir_value reduce(rewrite *r, const hal_ir_record *record, hal_ir_value x)
+/* A butterfly without lanes that a short subgroup lacks. */
+static hal_ir_value emit_reduction(rewrite *r, const hal_ir_record *record, hal_ir_value x)
 {
     static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
     for (uint32_t mask = 1; mask < r->lanes; mask *= 2) {
-        const hal_ir_value source = lane_xor(r, mask);
-        const hal_ir_value other = exchange(r, record->type, x, source);
-        const hal_ir_value both = binary(r, opcodes[record->aux], record->type, x, other);
+        const hal_ir_value source = emit_lane_xor(r, mask);
+        const hal_ir_value other = emit_exchange(r, record->type, x, source);
+        const hal_ir_value both = emit_binary(r, opcodes[record->aux], record->type, x, other);
         if (r->items % r->lanes == 0) {
             x = both;
             continue;
         }
-        x = if_there(r, record->type, source, both, x);
+        x = emit_if_exists(r, record->type, source, both, x);
     }
     return x;
 }
 
-static hal_ir_value replace(rewrite *r, const hal_ir_record *record)
+static hal_ir_value emit_lane_operation(rewrite *r, const hal_ir_record *record)
 {
     switch (record->opcode) {
     case HAL_IR_LANE_ID:
         return r->lane;
     case HAL_IR_SHUFFLE: {
         const hal_ir_value lane =
-            binary(r, HAL_IR_AND, HAL_TYPE_U32, record->b, constant(r, r->lanes - 1));
-        return exchange(r, record->type, record->a,
-                        binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
+            emit_binary(r, HAL_IR_AND, HAL_TYPE_U32, record->b, emit_constant(r, r->lanes - 1));
+        return emit_exchange(r, record->type, record->a,
+                        emit_binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
     }
     case HAL_IR_SHUFFLE_XOR:
-        return exchange(r, record->type, record->a, lane_xor(r, (uint32_t)record->imm));
+        return emit_exchange(r, record->type, record->a, emit_lane_xor(r, (uint32_t)record->imm));
     default:
-        return reduce(r, record, record->a);
+        return emit_reduction(r, record, record->a);
     }
 }
 
@@ -212,19 +213,20 @@ hal_status replay_fix_lanes(const hal_ir_kernel *ir, uint32_t lanes, hal_ir_kern
     rewrite r = {.from = ir, .lanes = lanes, .items = hal_ir_group_items(ir)};
     hal_status status = HAL_OK;
     *fixed = NULL;
-    if (lanes == 0 || lanes > MOST_LANES || (lanes & (lanes - 1)) != 0) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED, "subgroups of %u lanes", lanes);
+    if (lanes == 0 || lanes > MAX_LANES || (lanes & (lanes - 1)) != 0) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "lanes: expected a power of two up to %d, got %u", MAX_LANES, lanes);
     }
-    if (begin(&r)) {
-        number_items(&r);
+    if (rewrite_begin(&r)) {
+        emit_indices(&r);
         for (uint32_t i = 0; i < ir->record_count; i++) {
             hal_ir_record record = ir->records[i];
             hal_ir_value *operands[4] = {&record.a, &record.b, &record.c, &record.d};
             for (uint32_t k = 0; k < 4; k++) {
                 *operands[k] = *operands[k] == NONE ? NONE : r.values[*operands[k]];
             }
-            r.values[i] =
-                is_lane_operation(record.opcode) ? replace(&r, &record) : emit(&r, record);
+            r.values[i] = is_lane_operation(record.opcode) ? emit_lane_operation(&r, &record)
+                                                           : emit(&r, record);
         }
         hal_ir_kernel made = *ir;
         made.records = r.records;

@@ -1,24 +1,26 @@
-/* Memories of a replay. */
+/* Memories of a replay, see replay_memory.h. */
 #include "replay_memory.h"
+
+#include "../src/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static hal_status no_memory(void)
+static hal_status fail_memory(void)
 {
     return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
                           "no host memory for a copy of the file's memory");
 }
 
-static void release(replay_memory *memory)
+static void memory_release(replay_memory *memory)
 {
     hal_buffer_release(memory->buffer);
     free(memory->recorded);
     free(memory->types);
 }
 
-/* The first place whose id is not below. */
-static uint32_t place_of(const replay_memories *memories, uint64_t id)
+/* The first index whose id is not smaller. */
+static uint32_t memory_index(const replay_memories *memories, uint64_t id)
 {
     uint32_t first = 0, end = memories->count;
     while (first < end) {
@@ -32,24 +34,19 @@ static uint32_t place_of(const replay_memories *memories, uint64_t id)
     return first;
 }
 
-/* In place of what was known of the range; what is left on both sides of it stays. */
-static hal_status put_type(replay_memory *memory, replay_typed added)
+/* Replaces the types of the range. Keeps the parts on both sides. */
+static hal_status types_put(replay_memory *memory, replay_typed added)
 {
-    const uint32_t needed = memory->type_count + 2;
-    if (needed > memory->type_capacity) {
-        replay_typed *larger = realloc(memory->types, 2 * needed * sizeof *larger);
-        if (!larger) {
-            return no_memory();
-        }
-        memory->types = larger;
-        memory->type_capacity = 2 * needed;
+    if (!HAL_ARRAY_RESERVE(memory->types, memory->type_capacity,
+                           (uint64_t)memory->type_count + 2)) {
+        return fail_memory();
     }
     replay_typed *types = memory->types;
-    uint32_t first = 0; /* the first that reaches beyond the beginning */
+    uint32_t first = 0; /* first one that ends after the begin */
     while (first < memory->type_count && types[first].end <= added.begin) {
         first++;
     }
-    uint32_t last = first; /* the first that begins at the end or later */
+    uint32_t last = first; /* first one that begins at the end or later */
     while (last < memory->type_count && types[last].begin < added.end) {
         last++;
     }
@@ -72,28 +69,23 @@ hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint
                              uint64_t bytes, replay_memory **added)
 {
     if (replay_memory_find(memories, id)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "memory %llu is described a second time",
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "memory %llu: expected one description, got two",
                               (unsigned long long)id);
     }
-    if (memories->count == memories->capacity) {
-        const uint32_t capacity = 2 * memories->capacity + 16;
-        replay_memory *larger = realloc(memories->items, capacity * sizeof *larger);
-        if (!larger) {
-            return no_memory();
-        }
-        memories->items = larger;
-        memories->capacity = capacity;
+    if (!HAL_ARRAY_RESERVE(memories->items, memories->capacity, (uint64_t)memories->count + 1)) {
+        return fail_memory();
     }
     replay_memory made = {.id = id, .bytes = bytes};
     hal_status status = hal_buffer_create(device, HAL_MEMORY_DEVICE, bytes, &made.buffer);
     if (status == HAL_OK && (bytes > SIZE_MAX || !(made.recorded = calloc(1, bytes)))) {
-        status = no_memory();
+        status = fail_memory();
     }
     if (status != HAL_OK) {
-        release(&made);
+        memory_release(&made);
         return status;
     }
-    const uint32_t place = place_of(memories, id);
+    const uint32_t place = memory_index(memories, id);
     replay_memory *at = memories->items + place;
     memmove(at + 1, at, (memories->count - place) * sizeof *at);
     memories->count++;
@@ -104,7 +96,7 @@ hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint
 
 replay_memory *replay_memory_find(const replay_memories *memories, uint64_t id)
 {
-    const uint32_t place = place_of(memories, id);
+    const uint32_t place = memory_index(memories, id);
     return place < memories->count && memories->items[place].id == id ? &memories->items[place]
                                                                       : NULL;
 }
@@ -113,8 +105,8 @@ void replay_memory_remove(replay_memories *memories, uint64_t id)
 {
     replay_memory *memory = replay_memory_find(memories, id);
     if (memory) {
-        release(memory);
-        const uint32_t after = memories->count - 1 - place_of(memories, id);
+        memory_release(memory);
+        const uint32_t after = memories->count - 1 - memory_index(memories, id);
         memmove(memory, memory + 1, after * sizeof *memory);
         memories->count--;
     }
@@ -123,7 +115,7 @@ void replay_memory_remove(replay_memories *memories, uint64_t id)
 void replay_memories_free(replay_memories *memories)
 {
     for (uint32_t i = 0; i < memories->count; i++) {
-        release(&memories->items[i]);
+        memory_release(&memories->items[i]);
     }
     free(memories->items);
     *memories = (replay_memories){0};
@@ -137,7 +129,7 @@ hal_status replay_memory_set_type(replay_memory *memory, uint64_t begin, uint64_
         uint64_t piece = end;
         const int known = if_unknown && replay_memory_type(memory, begin, &piece) != HAL_TYPE_NONE;
         if (!known) {
-            status = put_type(memory, (replay_typed){begin, piece, type});
+            status = types_put(memory, (replay_typed){begin, piece, type});
         }
         begin = piece;
     }

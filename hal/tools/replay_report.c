@@ -1,12 +1,12 @@
-/* The report of a replay. */
+/* The report of a replay, see replay_report.h. */
 #include "replay_report.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_SHOWN = 20 };
+enum { MAX_SHOWN = 20 };
 
-/* What no text of a file can spoil: all but plain characters is escaped. */
+/* Escapes all but printable ASCII: the text is not trusted. */
 static void json_text(FILE *json, const char *text, uint64_t length)
 {
     fputc('"', json);
@@ -36,10 +36,21 @@ static void json_next(replay_report *report, const char *kind, uint64_t batch)
             (unsigned long long)batch);
 }
 
-/* JSON has no infinities and no NaN: those are text. */
+/* Infinities and NaN are strings: JSON has no numbers for them. */
 static void json_number(FILE *json, const char *key, double value)
 {
     fprintf(json, isfinite(value) ? ", \"%s\": %.17g" : ", \"%s\": \"%g\"", key, value);
+}
+
+static void json_reason(replay_report *report, const char *kind, uint64_t batch,
+                        const char *reason)
+{
+    if (report->json) {
+        json_next(report, kind, batch);
+        fprintf(report->json, ", \"reason\": ");
+        json_text(report->json, reason, strlen(reason));
+        fprintf(report->json, "}");
+    }
 }
 
 void replay_report_begin(replay_report *report, const char *path, const replay_device *recorded,
@@ -81,7 +92,7 @@ void replay_report_range(replay_report *report, const replay_place *place,
     }
     report->different++;
     const char *type = place->type == HAL_TYPE_NONE ? "bytes" : hal_type_name(place->type);
-    if (report->shown++ < MOST_SHOWN) {
+    if (report->shown++ < MAX_SHOWN) {
         printf("batch %llu, command %u, %s: %s (memory %llu from byte %llu): %llu of %llu %s differ"
                "\n    worst: element %llu is %.17g here, %.17g was recorded; largest distances: "
                "%.3g, relative %.3g, %llu steps\n",
@@ -115,34 +126,24 @@ void replay_report_range(replay_report *report, const replay_place *place,
 void replay_report_not_run(replay_report *report, uint64_t batch, const char *reason)
 {
     report->not_run++;
-    if (report->shown++ < MOST_SHOWN) {
+    if (report->shown++ < MAX_SHOWN) {
         printf("batch %llu was not run: %s\n", (unsigned long long)batch, reason);
     }
-    if (report->json) {
-        json_next(report, "not_run", batch);
-        fprintf(report->json, ", \"reason\": ");
-        json_text(report->json, reason, strlen(reason));
-        fprintf(report->json, "}");
-    }
+    json_reason(report, "not_run", batch, reason);
 }
 
 void replay_report_failed(replay_report *report, uint64_t batch, const char *reason)
 {
     report->not_ended++;
-    printf("batch %llu %s; there is nothing to compare with\n", (unsigned long long)batch, reason);
-    if (report->json) {
-        json_next(report, "failed_when_recorded", batch);
-        fprintf(report->json, ", \"reason\": ");
-        json_text(report->json, reason, strlen(reason));
-        fprintf(report->json, "}");
-    }
+    printf("batch %llu %s; no results to compare\n", (unsigned long long)batch, reason);
+    json_reason(report, "failed_when_recorded", batch, reason);
 }
 
 void replay_report_end(replay_report *report)
 {
-    if (report->shown > MOST_SHOWN) {
+    if (report->shown > MAX_SHOWN) {
         printf("... and %llu more\n",
-               (unsigned long long)(report->shown - MOST_SHOWN));
+               (unsigned long long)(report->shown - MAX_SHOWN));
     }
     printf("batches: %llu, commands: %llu, ranges compared: %llu, identical: %llu, "
            "within the bound: %llu, different: %llu; batches not run: %llu\n",

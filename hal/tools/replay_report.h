@@ -1,5 +1,5 @@
-/* What a replay found, for people on standard output and for programs as JSON. Called by
- * replay_run.c and hal_replay.c. */
+/* The report of a replay, as text on standard output and as JSON. Called by replay_run.c and
+ * hal_replay.c. */
 #ifndef HAL_TOOLS_REPLAY_REPORT_H
 #define HAL_TOOLS_REPLAY_REPORT_H
 
@@ -9,7 +9,7 @@
 #include <hal/hal.h>
 #include <stdio.h>
 
-/* Where a range that was compared was written. */
+/* The command that wrote a compared range. */
 typedef struct replay_place {
     uint64_t batch;   /* counts from 1 */
     uint32_t command; /* of the batch, counts from 0 */
@@ -23,26 +23,26 @@ typedef struct replay_place {
 typedef struct replay_report {
     FILE *json;
     uint64_t batches, commands;
-    uint64_t ranges, identical, within, different; /* compared; the last three are all of them */
+    uint64_t ranges, identical, within, different; /* compared ranges, and the outcomes */
     uint64_t not_run, not_ended;                   /* batches */
     uint64_t shown;
 } replay_report;
 
-/* What was recorded, and the device that replays it. */
+/* Prints the recorded device and the device of the replay. */
 void replay_report_begin(replay_report *report, const char *path, const replay_device *recorded,
                          const hal_device *device);
 
-/* A range that was compared; told only when it differs beyond the bound. */
+/* Counts a compared range; prints it if it is outside of the bound. */
 void replay_report_range(replay_report *report, const replay_place *place,
                          const replay_comparison *comparison);
 
-/* A batch that could not be run here. */
+/* Reports a batch that could not be run. */
 void replay_report_not_run(replay_report *report, uint64_t batch, const char *reason);
 
-/* A batch that failed, or did not end, where it was recorded. */
+/* Reports a batch that failed, or did not end, on the recorded device. */
 void replay_report_failed(replay_report *report, uint64_t batch, const char *reason);
 
-/* The sums. */
+/* Prints the totals. */
 void replay_report_end(replay_report *report);
 
 #endif

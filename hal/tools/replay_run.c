@@ -1,5 +1,7 @@
-/* The run of a file on a device. */
+/* Runs a file on a device, see replay_run.h. */
 #include "replay_run.h"
+
+#include "../src/base/array.h"
 
 #include <hal/dump.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 
 enum { GEMM_WORKSPACE = 3, GEMM_INPUTS = 4 };
 
-static hal_status add_memory(replay_run *run, const replay_record *record)
+static hal_status record_memory(replay_run *run, const replay_record *record)
 {
     replay_memory *memory;
     const hal_status status =
@@ -20,14 +22,14 @@ static hal_status add_memory(replay_run *run, const replay_record *record)
                : hal_queue_write(run->queue, memory->buffer, 0, memory->recorded, memory->bytes);
 }
 
-/* What a batch changed waits for its outcome, when it is compared. */
-static hal_status take_data(replay_run *run, const replay_record *record)
+/* Contents of memory. Results of a batch are compared at its outcome. */
+static hal_status record_data(replay_run *run, const replay_record *record)
 {
     replay_memory *memory = replay_memory_find(&run->memories, record->id);
     const uint64_t bytes = record->data.count;
     if (!memory || record->offset > memory->bytes || bytes > memory->bytes - record->offset) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "data for memory %llu, which is not there or too small",
+                              "data: expected a declared memory that is large enough, got %llu",
                               (unsigned long long)record->id);
     }
     memcpy(memory->recorded + record->offset, record->data.data, bytes);
@@ -43,39 +45,38 @@ static hal_status check_ranges(const replay_run *run, const replay_command *comm
         const replay_range *range = &command->bindings[i];
         const replay_memory *memory = replay_memory_find(&run->memories, range->memory);
         if (range->length > 0 && (!memory || range->offset + range->length > memory->bytes)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "a command with memory %llu, which is not there or too small",
-                                  (unsigned long long)range->memory);
+            return hal_status_set(
+                HAL_ERROR_INVALID_ARGUMENT,
+                "command: expected a declared memory that is large enough, got %llu",
+                (unsigned long long)range->memory);
         }
         if (range->length == 0 && command->kind != HAL_COMMAND_DISPATCH) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "a copy or fill of nothing");
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "command: expected a length above 0 of a copy or fill");
         }
     }
     return command->kind != HAL_COMMAND_COPY ||
                    command->bindings[0].length == command->bindings[1].length
                ? HAL_OK
-               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "a copy between unequal ranges");
+               : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                "copy: expected ranges of equal length");
 }
 
-static hal_status no_memory(void)
+static hal_status fail_memory(void)
 {
     return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory to replay a batch");
 }
 
-/* Takes the place of what earlier commands wrote there. */
-static hal_status add_written(replay_run *run, const replay_command *command, uint32_t number,
+/* Adds a written range, in place of those of earlier commands. */
+static hal_status written_add(replay_run *run, const replay_command *command, uint32_t number,
                               uint32_t binding)
 {
     const replay_range *range = &command->bindings[binding];
     const uint64_t begin = range->offset, end = range->offset + range->length;
-    const uint32_t needed = 2 * run->written_count + 1; /* each may be cut in two */
-    if (needed > run->written_capacity) {
-        replay_written *larger = realloc(run->written, 2 * (uint64_t)needed * sizeof *larger);
-        if (!larger) {
-            return no_memory();
-        }
-        run->written = larger;
-        run->written_capacity = 2 * needed;
+    /* Each range may be split in two. */
+    if (!HAL_ARRAY_RESERVE(run->written, run->written_capacity,
+                           2 * (uint64_t)run->written_count + 1)) {
+        return fail_memory();
     }
     uint32_t count = run->written_count;
     for (uint32_t i = run->written_count; i-- > 0;) {
@@ -106,7 +107,7 @@ static hal_status add_written(replay_run *run, const replay_command *command, ui
     return HAL_OK;
 }
 
-static hal_status note_copy(replay_run *run, const replay_command *command, uint32_t number)
+static hal_status track_copy(replay_run *run, const replay_command *command, uint32_t number)
 {
     const replay_range *from = &command->bindings[0], *to = &command->bindings[1];
     hal_status status = HAL_OK;
@@ -116,18 +117,18 @@ static hal_status note_copy(replay_run *run, const replay_command *command, uint
                                            from->offset + done, &end);
         const uint64_t next = end - from->offset, size = hal_type_size(type);
         if (size > 0 && (to->offset - from->offset) % size != 0) {
-            type = HAL_TYPE_NONE; /* elements begin at multiples of their size everywhere */
+            type = HAL_TYPE_NONE; /* elements are aligned to their size */
         }
         status = replay_memory_set_type(replay_memory_find(&run->memories, to->memory),
                                         to->offset + done, to->offset + next, type, 0);
         done = next;
     }
-    return status == HAL_OK ? add_written(run, command, number, 1) : status;
+    return status == HAL_OK ? written_add(run, command, number, 1) : status;
 }
 
-/* The binding's type; but kernels that only move elements take them for whole numbers of their
- * size: what comes from floats is floats. */
-static hal_type type_written(const replay_run *run, const replay_command *command,
+/* The type that a binding's memory gets. Kernels that move elements declare unsigned integers: if
+ * they read floats of that size, they write floats. */
+static hal_type written_type(const replay_run *run, const replay_command *command,
                              const replay_made *kernel, uint32_t binding)
 {
     const hal_type type = replay_binding_type(kernel, binding);
@@ -147,33 +148,33 @@ static hal_type type_written(const replay_run *run, const replay_command *comman
     return type;
 }
 
-static hal_status note_dispatch(replay_run *run, const replay_command *command, uint32_t number,
+static hal_status track_dispatch(replay_run *run, const replay_command *command, uint32_t number,
                                 const replay_made *kernel)
 {
     hal_type types[HAL_IR_MAX_BINDINGS];
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < command->binding_count; i++) {
-        types[i] = type_written(run, command, kernel, i);
+        types[i] = written_type(run, command, kernel, i);
     }
     for (uint32_t i = 0; status == HAL_OK && i < command->binding_count; i++) {
         const replay_range *range = &command->bindings[i];
         replay_memory *memory = replay_memory_find(&run->memories, range->memory);
         const int writes = (range->access & HAL_ACCESS_WRITE) != 0;
         if (range->length == 0 || (kernel->is_gemm && i == GEMM_WORKSPACE)) {
-            continue; /* the replay has a workspace of its own */
+            continue; /* the replay has its own workspace */
         }
         status = replay_memory_set_type(memory, range->offset, range->offset + range->length,
                                         types[i], !writes);
         if (status == HAL_OK && writes) {
-            status = add_written(run, command, number, i);
+            status = written_add(run, command, number, i);
         }
     }
     return status;
 }
 
-/* Checks what the batch names, notes types and who writes what last; *reason when it has a kernel
- * that is not there. */
-static hal_status look_through(replay_run *run, const replay_record *record, char **reason)
+/* Checks the objects of a batch, and tracks types and the last writer of each range. Sets *reason
+ * if a kernel is missing. */
+static hal_status batch_check(replay_run *run, const replay_record *record, char **reason)
 {
     replay_bytes commands = record->commands;
     replay_command command;
@@ -186,29 +187,28 @@ static hal_status look_through(replay_run *run, const replay_record *record, cha
             break;
         }
         if (command.kind == HAL_COMMAND_COPY) {
-            status = note_copy(run, &command, number);
+            status = track_copy(run, &command, number);
         } else if (command.kind == HAL_COMMAND_FILL) {
-            status = add_written(run, &command, number, 0);
+            status = written_add(run, &command, number, 0);
         } else if (!kernel) {
             status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "a command of kernel %llu, which was not described",
+                                    "command: expected a declared kernel, got %llu",
                                     (unsigned long long)command.kernel);
         } else {
-            status = note_dispatch(run, &command, number, kernel);
+            status = track_dispatch(run, &command, number, kernel);
             if (!kernel->kernel && !*reason) {
                 hal_status_set(HAL_ERROR_UNSUPPORTED, "kernel %s: %s", kernel->name,
                                kernel->reason ? kernel->reason : "");
                 *reason = strdup(hal_status_message());
-                status = *reason ? status : no_memory();
+                status = *reason ? status : fail_memory();
             }
         }
     }
     return status;
 }
 
-/* A range of the memory itself, or, where it begins at no multiple of what the device wants, a copy
- * of it. */
-static hal_status bind(replay_run *run, const replay_range *from, hal_range *range)
+/* The range itself, or a copy of it if the device does not allow its offset. */
+static hal_status range_bind(replay_run *run, const replay_range *from, hal_range *range)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
     if (from->length == 0) {
@@ -243,7 +243,7 @@ static hal_status dispatch_plain(replay_run *run, const replay_command *command,
     uint32_t count = 0;
     if (command->scalars.count != sizeof scale || command->binding_count < GEMM_INPUTS) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "a matrix product without its bindings or scalars");
+                              "gemm: expected its bindings and scalars");
     }
     for (uint32_t i = 0; i < command->binding_count; i++) {
         if (i != GEMM_WORKSPACE) {
@@ -260,7 +260,7 @@ static hal_status dispatch_plain(replay_run *run, const replay_command *command,
                               is_double ? sizeof scale : sizeof single);
 }
 
-static hal_status unbind(replay_run *run, const replay_range *from, hal_range *range)
+static hal_status range_unbind(replay_run *run, const replay_range *from, hal_range *range)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, from->memory);
     hal_status status = HAL_OK;
@@ -275,7 +275,7 @@ static hal_status unbind(replay_run *run, const replay_range *from, hal_range *r
     return status;
 }
 
-static hal_status record_dispatch(replay_run *run, const replay_command *command)
+static hal_status queue_dispatch(replay_run *run, const replay_command *command)
 {
     const replay_made *kernel = replay_kernel_find(&run->kernels, command->kernel);
     hal_range ranges[HAL_IR_MAX_BINDINGS] = {{0}};
@@ -286,7 +286,7 @@ static hal_status record_dispatch(replay_run *run, const replay_command *command
             ranges[bound] =
                 (hal_range){kernel->workspace, 0, hal_buffer_get_bytes(kernel->workspace)};
         } else {
-            status = bind(run, &command->bindings[bound], &ranges[bound]);
+            status = range_bind(run, &command->bindings[bound], &ranges[bound]);
         }
         bound += status == HAL_OK;
     }
@@ -299,22 +299,22 @@ static hal_status record_dispatch(replay_run *run, const replay_command *command
     }
     for (uint32_t i = 0; i < bound; i++) {
         if (!(kernel->is_gemm && i == GEMM_WORKSPACE)) {
-            const hal_status unbound = unbind(run, &command->bindings[i], &ranges[i]);
+            const hal_status unbound = range_unbind(run, &command->bindings[i], &ranges[i]);
             status = status == HAL_OK ? unbound : status;
         }
     }
     return status;
 }
 
-static hal_status record_all(replay_run *run, const replay_record *record)
+static hal_status queue_batch(replay_run *run, const replay_record *record)
 {
-    enum { COMMANDS_FOR_ONE = 2 * HAL_IR_MAX_BINDINGS + 1, MOST = 1 << 24 };
+    enum { COMMANDS_PER_COMMAND = 2 * HAL_IR_MAX_BINDINGS + 1, MOST = 1 << 24 };
     const uint32_t count = record->command_count < MOST ? record->command_count : MOST;
-    const uint32_t limit = count * COMMANDS_FOR_ONE + 1;
+    const uint32_t limit = count * COMMANDS_PER_COMMAND + 1;
     replay_bytes commands = record->commands;
     replay_command command;
     hal_status status = hal_queue_flush(run->queue, NULL);
-    if (status == HAL_OK) { /* as one batch, as it was */
+    if (status == HAL_OK) { /* one batch, as recorded */
         status = hal_queue_set_batch(run->queue, limit, limit);
     }
     while (status == HAL_OK && replay_next_command(&commands, &command)) {
@@ -329,31 +329,31 @@ static hal_status record_all(replay_run *run, const replay_record *record)
             status = hal_queue_transfer(run->queue, one->buffer, first->offset, run->queue,
                                         other->buffer, second->offset, first->length);
         } else {
-            status = record_dispatch(run, &command);
+            status = queue_dispatch(run, &command);
         }
     }
     return status;
 }
 
-static hal_status run_batch(replay_run *run, const replay_record *record)
+static hal_status record_batch(replay_run *run, const replay_record *record)
 {
     char *reason = NULL;
     if (run->is_open) {
-        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
+        replay_report_failed(run->report, run->batch, "did not end on the recorded device");
     }
     run->batch = ++run->report->batches;
     run->report->commands += record->command_count;
     run->written_count = 0;
     run->is_open = 1;
     run->has_run = 0;
-    hal_status status = look_through(run, record, &reason);
+    hal_status status = batch_check(run, record, &reason);
     if (status == HAL_OK && !reason) {
-        status = record_all(run, record);
+        status = queue_batch(run, record);
         const hal_status waited = hal_queue_wait(run->queue, HAL_WAIT_FOREVER);
         status = status == HAL_OK ? waited : status;
         if (status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) {
             reason = strdup(hal_status_message());
-            status = reason ? HAL_OK : no_memory();
+            status = reason ? HAL_OK : fail_memory();
         }
         run->has_run = !reason;
     }
@@ -364,7 +364,7 @@ static hal_status run_batch(replay_run *run, const replay_record *record)
     return status;
 }
 
-static hal_status restore(replay_run *run, const replay_written *written)
+static hal_status written_restore(replay_run *run, const replay_written *written)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, written->memory);
     return memory ? hal_queue_write(run->queue, memory->buffer, written->begin,
@@ -373,7 +373,7 @@ static hal_status restore(replay_run *run, const replay_written *written)
                   : HAL_OK;
 }
 
-static void compare_types(replay_run *run, const replay_written *written,
+static void written_compare_types(replay_run *run, const replay_written *written,
                           const replay_memory *memory)
 {
     const replay_made *kernel = replay_kernel_find(&run->kernels, written->kernel);
@@ -392,7 +392,7 @@ static void compare_types(replay_run *run, const replay_written *written,
         place.type = replay_memory_type(memory, at, &end);
         place.begin = at;
         const uint64_t size = hal_type_size(place.type);
-        if (size > 0 && at % size != 0) { /* what is left of an element */
+        if (size > 0 && at % size != 0) { /* the rest of an element */
             const uint64_t next = at - at % size + size;
             end = next < end ? next : end;
             place.type = HAL_TYPE_NONE;
@@ -404,7 +404,7 @@ static void compare_types(replay_run *run, const replay_written *written,
     }
 }
 
-static hal_status compare_written(replay_run *run, const replay_written *written)
+static hal_status written_compare(replay_run *run, const replay_written *written)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, written->memory);
     const uint64_t bytes = written->end - written->begin;
@@ -414,7 +414,7 @@ static hal_status compare_written(replay_run *run, const replay_written *written
     if (bytes > run->here_bytes) {
         uint8_t *larger = realloc(run->here, bytes);
         if (!larger) {
-            return no_memory();
+            return fail_memory();
         }
         run->here = larger;
         run->here_bytes = bytes;
@@ -424,29 +424,30 @@ static hal_status compare_written(replay_run *run, const replay_written *written
     if (status != HAL_OK) {
         return status;
     }
-    compare_types(run, written, memory);
-    /* One difference does not spread to what comes after. */
+    written_compare_types(run, written, memory);
+    /* Differences do not spread to later batches. */
     return run->free_running || memcmp(run->here, memory->recorded + written->begin, bytes) == 0
                ? HAL_OK
-               : restore(run, written);
+               : written_restore(run, written);
 }
 
-static hal_status end_batch(replay_run *run, const replay_record *record)
+static hal_status record_outcome(replay_run *run, const replay_record *record)
 {
     hal_status status = HAL_OK;
     if (!run->is_open) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "an outcome without a batch");
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "outcome: expected a batch before it");
     }
     const int failed = record->status != HAL_OK;
     if (failed) {
-        hal_status_set(record->status, "failed where it was recorded (%s: %.*s)",
+        hal_status_set(record->status, "failed on the recorded device (%s: %.*s)",
                        hal_status_name(record->status), (int)record->message.count,
                        (const char *)record->message.data);
         replay_report_failed(run->report, run->batch, hal_status_message());
     }
     for (uint32_t i = 0; status == HAL_OK && i < run->written_count; i++) {
         const replay_written *written = &run->written[i];
-        status = failed || !run->has_run ? restore(run, written) : compare_written(run, written);
+        status =
+            failed || !run->has_run ? written_restore(run, written) : written_compare(run, written);
     }
     run->is_open = 0;
     return status;
@@ -471,24 +472,24 @@ hal_status replay_run_record(replay_run *run, const replay_record *record)
     case HAL_DUMP_KERNEL:
         return replay_kernel_add(&run->kernels, run->device, &record->kernel, run->lanes);
     case HAL_DUMP_MEMORY:
-        return add_memory(run, record);
+        return record_memory(run, record);
     case HAL_DUMP_FREE:
         replay_memory_remove(&run->memories, record->id);
         return HAL_OK;
     case HAL_DUMP_DATA:
     case HAL_DUMP_RESULT:
-        return take_data(run, record);
+        return record_data(run, record);
     case HAL_DUMP_BATCH:
-        return run_batch(run, record);
+        return record_batch(run, record);
     default:
-        return end_batch(run, record);
+        return record_outcome(run, record);
     }
 }
 
 void replay_run_end(replay_run *run)
 {
     if (run->is_open) {
-        replay_report_failed(run->report, run->batch, "did not end where it was recorded");
+        replay_report_failed(run->report, run->batch, "did not end on the recorded device");
     }
     replay_memories_free(&run->memories);
     replay_kernels_free(&run->kernels);

@@ -155,7 +155,7 @@ def resolve(root, name, wanted):
 
 def may_include(name, target):
     room = name.split("/")[0]
-    if name == "hal/tools/command_line.c" and target == "hal/src/base/list.h":
+    if name.startswith("hal/tools/") and target in ("hal/src/base/list.h", "hal/src/base/array.h"):
         return True
     if name.startswith(("conformance/", "ops/bench/")) and target == "hal/tools/command_line.h":
         return True

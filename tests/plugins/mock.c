@@ -14,6 +14,7 @@
 #ifndef MOCK_NAME
 #define MOCK_NAME "mock"
 #endif
+#define TIMES 256u
 #define EXPORT __attribute__((visibility("default")))
 
 struct hal_plugin_device {
@@ -50,6 +51,7 @@ struct hal_plugin_queue {
     int named; /* in waits of batches that have not run */
     int busy;  /* `progress` is at it, perhaps by way of another queue */
     pending *first, *last;
+    uint64_t ends[TIMES]; /* of the last batches, in nanoseconds */
 };
 
 extern EXPORT mock_state mock_state_of_plugin;
@@ -83,6 +85,13 @@ static void progress(hal_plugin_queue *queue);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t looks; /* at slow work, under the lock */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Counts a call; the status it has to fail with, if it has to. */
 static hal_status call(enum mock_entry entry)
@@ -358,6 +367,7 @@ static void progress(hal_plugin_queue *queue)
         run(batch, queue->device);
         mark(batch, -1);
         queue->done = batch->value;
+        queue->ends[batch->value % TIMES] = now_ns();
         queue->first = batch->next;
         queue->last = queue->first ? queue->last : NULL;
         free_pending(batch);
@@ -470,13 +480,6 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     pthread_mutex_unlock(&lock);
     return HAL_OK;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static hal_status wait_for(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)

@@ -27,11 +27,12 @@ foreach(mock mock mock_two wrong)
     target_link_libraries(test_plugin_${mock} PRIVATE m)
 endforeach()
 
-# Plugins of another minor than hal's, see minors.c.
+# The mock plugin as of another minor than hal's, see minors.c.
 foreach(minor minor_0 shorter longer)
     string(TOUPPER ${minor} way)
     test_plugin(minors ${minor} minors.c ${way})
     target_sources(test_plugin_${minor} PRIVATE
+        ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoil.c
         ${PROJECT_SOURCE_DIR}/plugins/kit/interpret.c
         ${PROJECT_SOURCE_DIR}/plugins/kit/interpret_value.c)
     target_include_directories(test_plugin_${minor} PRIVATE ${PROJECT_SOURCE_DIR}/plugins)

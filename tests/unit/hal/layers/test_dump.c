@@ -318,7 +318,7 @@ TEST(another_device_stays_within_the_bound)
 
 TEST(held_and_failed_batches_are_there)
 {
-    expect(0, replay(file_of[2], "--device cpu --ulps 0"), "failed where it was recorded");
+    expect(0, replay(file_of[2], "--device cpu --ulps 0"), "failed on the recorded device");
     expect(0, replay(file_of[2], "--list"), "ended: HAL_ERROR_INTERNAL");
     expect(0, replay(file_of[0], "--list"), "is freed");
     expect(0, replay(file_of[0], "--list"), "gemm, the plugin's matrix product");
@@ -367,7 +367,7 @@ TEST(cut_and_foreign_files_are_refused)
         assert_int_equal(fwrite(bytes, 1, length, cut), length);
         fclose(cut);
         const int status = replay(path, "--device mock");
-        expect(status, status, length < 16    ? "does not begin with HALBATCH"
+        expect(status, status, length < 16    ? "which begins with HALBATCH"
                                : status == 2 ? "hal-replay: "
                                              : "batches: ");
     }
@@ -375,10 +375,10 @@ TEST(cut_and_foreign_files_are_refused)
     FILE *newer = fopen(path, "wb");
     assert_int_equal(fwrite(bytes, 1, size, newer), size);
     fclose(newer);
-    expect(2, replay(path, "--device mock"), "the file has version 9");
+    expect(2, replay(path, "--device mock"), "expected version 1, got 9");
     unlink(path);
-    expect(2, replay(path, ""), "cannot be read");
-    expect(2, replay(folder, ""), "it is no file");
+    expect(2, replay(path, ""), "expected a readable file");
+    expect(2, replay(folder, ""), "expected a regular file");
 }
 
 static void *run_thread(void *argument)
