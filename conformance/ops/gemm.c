@@ -222,11 +222,13 @@ static void add_scales(case_list *list, hal_type type)
 }
 
 /* The classes of precision that may use matrix units, whole and ragged in their tiles. */
-static void add_classes(case_list *list, hal_type type)
+static void add_classes(case_list *list, hal_type type, ops_gemm_impl impl)
 {
-    static const shape sizes[] = {{128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}};
+    static const shape sizes[] = {
+        {128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}, {264, 136, 456}};
+    const int size_count = impl == OPS_GEMM_NATIVE ? 5 : 4;
     for (uint32_t precision = HAL_GEMM_ACCURATE; precision <= HAL_GEMM_FAST; precision++) {
-        for (int s = 0; s < 16; s++) {
+        for (int s = 0; s < 4 * size_count; s++) {
             const product tested = {.type = type,
                                     .type_c = type,
                                     .m = sizes[s / 4].m,
@@ -238,10 +240,38 @@ static void add_classes(case_list *list, hal_type type)
                                     .beta = s % 4 == 3 ? 0.5 : 0.0,
                                     .batch = s / 4 == 1 ? 2 : 1,
                                     .epilogue = s % 4 == 2 ? EPILOGUE_INDICES : EPILOGUE_NONE,
-                                    .impl = OPS_GEMM_PORTABLE,
+                                    .impl = impl,
                                     .precision = precision};
             add_product(list, &tested);
         }
+    }
+}
+
+/* What a native implementation on matrix units may get wrong apart from sizes: scales, batches that
+ * share an operand, a wider C, and further inputs. */
+static void add_native_classes(case_list *list, hal_type type)
+{
+    add_classes(list, type, OPS_GEMM_NATIVE);
+    for (int i = 0; i < 7; i++) {
+        product tested = {.type = type,
+                          .type_c = i == 3 || i == 4 ? HAL_TYPE_F32 : type,
+                          .m = 136,
+                          .n = 200,
+                          .k = 200,
+                          .alpha = i == 0 ? -2.0 : 1.0,
+                          .beta = i == 0 || i == 4 ? 0.5 : 0.0,
+                          .batch = i == 1 || i == 2 ? 3 : 1,
+                          .shared_a = i == 1,
+                          .shared_b = i == 2,
+                          .padding = i == 3 ? 8 : 0,
+                          .epilogue = i == 5 ? EPILOGUE_BIAS_RELU : EPILOGUE_NONE,
+                          .impl = OPS_GEMM_NATIVE,
+                          .precision = i % 2 != 0 ? HAL_GEMM_FAST : HAL_GEMM_ACCURATE};
+        if (i == 6) {
+            tested.epilogue = EPILOGUE_TWO_INPUTS;
+            tested.batch = 2;
+        }
+        add_product(list, &tested);
     }
 }
 
@@ -336,7 +366,10 @@ void cases_ops_gemm(case_list *list)
     }
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (hal_type_is_float(type)) {
-            add_classes(list, type);
+            add_classes(list, type, OPS_GEMM_PORTABLE);
+            if (hal_type_is_narrow_float(type)) {
+                add_native_classes(list, type);
+            }
             add_scales(list, type);
         }
     }

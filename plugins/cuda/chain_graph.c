@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cuda_node_launch launch_of(const hal_command *command, void **parameters)
+static cuda_node_launch launch_of(const hal_command *command, const cuda_arguments *arguments)
 {
     const hal_plugin_kernel *kernel = command->kernel;
-    cuda_node_launch launch = {
-        .function = kernel->function, .shared_bytes = kernel->dynamic_shared, .extra = parameters};
-    memcpy(launch.grid, command->grid, sizeof launch.grid);
+    cuda_node_launch launch = {.function = kernel->function,
+                               .shared_bytes = kernel->dynamic_shared,
+                               .parameters = arguments->parameters,
+                               .extra = arguments->extra};
+    cuda_kernel_grid(command, launch.grid);
     memcpy(launch.group, kernel->group, sizeof launch.group);
     return launch;
 }
@@ -51,16 +53,15 @@ static void node_note(cuda_graph_node *node, const hal_command *command, const u
 static hal_status node_set(const cuda_chain_graph *graph, uint32_t index, const hal_batch *batch,
                            const hal_command *command, bool *changed)
 {
-    uint8_t block[CUDA_MAX_PARAMETERS];
+    cuda_arguments arguments;
     cuda_graph_node *node = &graph->nodes[index];
-    size_t bytes = cuda_kernel_parameters(batch, command, block);
-    if (node->kernel == command->kernel->serial && node->bytes == bytes &&
+    cuda_kernel_arguments(batch, command, &arguments);
+    if (node->kernel == command->kernel->serial && node->bytes == arguments.bytes &&
         memcmp(node->grid, command->grid, sizeof node->grid) == 0 &&
-        memcmp(node->parameters, block, bytes) == 0) {
+        memcmp(node->parameters, arguments.block, arguments.bytes) == 0) {
         return HAL_OK;
     }
-    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
-    const cuda_node_launch launch = launch_of(command, parameters);
+    const cuda_node_launch launch = launch_of(command, &arguments);
     node->kernel = 0; /* unknown, if the driver fails */
     *changed = true;
     const cuda_result result =
@@ -68,7 +69,7 @@ static hal_status node_set(const cuda_chain_graph *graph, uint32_t index, const 
     if (result != 0) {
         return cuda_check(result, "setting a kernel of a graph");
     }
-    node_note(node, command, block, (uint32_t)bytes);
+    node_note(node, command, arguments.block, (uint32_t)arguments.bytes);
     return HAL_OK;
 }
 
@@ -103,13 +104,11 @@ hal_status cuda_chain_graph_create(const hal_plugin_device *device, uint32_t cap
     cuda_result result = cu->cuGraphCreate(&graph->graph, 0);
     for (uint32_t i = 0; i < capacity && result == 0; i++) {
         const hal_command *command = &run->commands[i < run->count ? i : 0];
-        uint8_t block[CUDA_MAX_PARAMETERS];
-        size_t bytes = cuda_kernel_parameters(run->batch, command, block);
-        void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes,
-                               CUDA_LAUNCH_END};
-        const cuda_node_launch launch = launch_of(command, parameters);
+        cuda_arguments arguments;
+        cuda_kernel_arguments(run->batch, command, &arguments);
+        const cuda_node_launch launch = launch_of(command, &arguments);
         result = node_add(graph, i, &launch);
-        node_note(&graph->nodes[i], command, block, (uint32_t)bytes);
+        node_note(&graph->nodes[i], command, arguments.block, (uint32_t)arguments.bytes);
     }
     if (result == 0) {
         result = cu->cuGraphInstantiateWithFlags(&graph->executable, graph->graph, 0);

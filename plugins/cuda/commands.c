@@ -17,16 +17,16 @@ static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
 static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batch,
                                   const hal_command *command)
 {
-    uint8_t block[CUDA_MAX_PARAMETERS];
     const hal_plugin_kernel *kernel = command->kernel;
-    size_t bytes = cuda_kernel_parameters(batch, command, block);
-    void *parameters[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &bytes, CUDA_LAUNCH_END};
+    cuda_arguments arguments;
+    uint32_t grid[3];
+    cuda_kernel_arguments(batch, command, &arguments);
+    cuda_kernel_grid(command, grid);
     return cuda_check(cuda_functions()->cuLaunchKernel(
-                          kernel->function, command->grid[0], command->grid[1], command->grid[2],
-                          kernel->group[0], kernel->group[1], kernel->group[2],
-                          kernel->dynamic_shared, queue->stream, NULL, parameters),
-                      "launching a kernel of %u x %u x %u groups", command->grid[0],
-                      command->grid[1], command->grid[2]);
+                          kernel->function, grid[0], grid[1], grid[2], kernel->group[0],
+                          kernel->group[1], kernel->group[2], kernel->dynamic_shared, queue->stream,
+                          arguments.parameters, arguments.extra),
+                      "launching a kernel of %u x %u x %u groups", grid[0], grid[1], grid[2]);
 }
 
 /* As a chain where the run is long enough; as launches where it is not, and where a chain lacks

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 
+#include <kit/text.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +27,9 @@ struct hal_plugin_device {
                                  * chain is launched */
     uint64_t unloads;           /* kernels destroyed so far; under `unloading` */
     _Atomic uint64_t frees;     /* memories freed so far */
+    uint32_t units;             /* multiprocessors */
+    pthread_mutex_t gemm_lock;  /* of gemm_modules */
+    struct cuda_gemm_module *gemm_modules;
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
 };
@@ -47,10 +51,13 @@ struct hal_plugin_kernel {
     uint32_t parameter_bytes; /* of the whole parameter block */
     uint32_t dynamic_shared;  /* bytes */
     bool waits_itself;        /* for the kernel before it, so it may start early in a chain */
+    struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
 };
 
-/* The largest parameter block: addresses, then scalars. */
-#define CUDA_MAX_PARAMETERS (8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES)
+/* The largest parameter block: of a matrix product (gemm_text.h), or addresses and scalars. */
+#define CUDA_MAX_PARAMETERS 1024u
+_Static_assert(8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES <= CUDA_MAX_PARAMETERS,
+               "bindings and scalars fit");
 
 typedef struct cuda_chain cuda_chain; /* chain.c */
 enum { CUDA_ANCHORS = 4, CUDA_SEEN_RUNS = 256 };
@@ -134,9 +141,34 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
                                      const void *code, uint64_t bytes, const char *entry,
                                      const hal_ir_kernel *signature, hal_plugin_kernel **kernel);
 void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
-/* Writes the parameter block of a dispatch: addresses, then scalars. Returns its bytes. */
-uint32_t cuda_kernel_parameters(const hal_batch *batch, const hal_command *command,
-                                uint8_t block[CUDA_MAX_PARAMETERS]);
+/* The parameters of a launch, as the driver takes them: one of the lists is null. */
+typedef struct cuda_arguments {
+    uint8_t block[CUDA_MAX_PARAMETERS];
+    size_t bytes;
+    void *list[5];
+    void **parameters, **extra;
+} cuda_arguments;
+/* Writes the parameter block of a dispatch: addresses, then scalars. */
+void cuda_kernel_arguments(const hal_batch *batch, const hal_command *command,
+                           cuda_arguments *arguments);
+/* The grid of a dispatch: a native matrix product has its own. */
+void cuda_kernel_grid(const hal_command *command, uint32_t grid[3]);
+
+/* What machine code is made of. */
+typedef struct cuda_kernel_source {
+    const char *name; /* of dumps */
+    hal_status (*write)(const void *what, const hal_plugin_device *device, kit_text *text);
+    const void *what;
+    uint64_t key[2]; /* of the compile cache */
+} cuda_kernel_source;
+/* Loads machine code from the compile cache, or writes PTX and assembles it. Sets the kernel's
+ * module and function. The context is current. */
+hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_source *source,
+                               hal_plugin_kernel *kernel);
+/* Adds bytes to a hash of 128 bits. */
+void cuda_hash_add(uint64_t key[2], const void *data, uint64_t bytes);
+/* The hash of all of the IR but its names. */
+void cuda_kernel_hash(const hal_ir_kernel *ir, uint64_t key[2]);
 
 /* ---- stream.c: streams stay with the process, as the first copies on a new one are slow ---- */
 

@@ -1,4 +1,5 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
+#include "gemm.h"
 #include "pinned.h"
 #include "quirks.h"
 
@@ -142,6 +143,8 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     if (status == HAL_OK) {
         made->capability = cuda_describe_capability(made->ordinal);
         made->quirks = cuda_quirks(made->capability);
+        const uint32_t units = cuda_describe_attribute(made->ordinal, CUDA_DEVICE_MULTIPROCESSORS);
+        made->units = units > 0 ? units : 1;
         status = device_read_variables(made);
     }
     if (status == HAL_OK) {
@@ -152,6 +155,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
         return status;
     }
     pthread_rwlock_init(&made->unloading, NULL);
+    pthread_mutex_init(&made->gemm_lock, NULL);
     *device = made;
     return HAL_OK;
 }
@@ -160,13 +164,19 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
 void cuda_device_close(hal_plugin_device *device)
 {
     uint64_t available = 0, total = 0;
-    if (device != NULL && cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST) {
+    const bool lost = device != NULL &&
+                      cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
+    if (device != NULL) {
+        cuda_gemm_forget(device, lost);
+    }
+    if (lost) {
         cuda_pinned_forget(device);
         cuda_stream_forget(device);
         cuda_context_give_up(device);
     }
     if (device != NULL) {
         pthread_rwlock_destroy(&device->unloading);
+        pthread_mutex_destroy(&device->gemm_lock);
     }
     free(device);
 }

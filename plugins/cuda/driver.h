@@ -88,6 +88,14 @@ enum {
     CUDA_INPUT_PTX = 1
 };
 
+enum { /* of tensor maps: types of elements, swizzle, promotion of copies to lines of the L2 */
+       CUDA_MAP_F16 = 6,
+       CUDA_MAP_F32 = 7,
+       CUDA_MAP_BF16 = 9,
+       CUDA_MAP_SWIZZLE_128 = 3,
+       CUDA_MAP_PROMOTE_256 = 3
+};
+
 /* The list that cuLaunchKernel takes in place of single parameters: {BUFFER, block, SIZE, &bytes,
  * END}. */
 #define CUDA_LAUNCH_END ((void *)0)

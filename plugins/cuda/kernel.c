@@ -1,6 +1,7 @@
 /* Kernels: IR is lowered to PTX, the driver's assembler makes machine code of it, and the compile
  * cache keeps the machine code; and kernels from native code. Entries of the plugin's table. */
 #include "cuda_plugin.h"
+#include "gemm_launch.h"
 #include "lower.h"
 #include "quirks.h"
 
@@ -25,8 +26,8 @@ static void kernel_set_layout(hal_plugin_device *device, hal_plugin_kernel *kern
     kernel->dynamic_shared = layout.dynamic_shared;
 }
 
-/* Adds bytes to a hash of 128 bits: two multiplicative hashes over words of 8 bytes. */
-static void hash_add(uint64_t key[2], const void *data, uint64_t bytes)
+/* Two multiplicative hashes over words of 8 bytes. */
+void cuda_hash_add(uint64_t key[2], const void *data, uint64_t bytes)
 {
     const uint8_t *at = data;
     uint64_t a = key[0] ^ bytes, b = key[1];
@@ -45,25 +46,24 @@ static void hash_add(uint64_t key[2], const void *data, uint64_t bytes)
     key[1] = b ^ a >> 7;
 }
 
-/* The key of the compile cache: all of the IR but its names. */
-static void kernel_hash(const hal_ir_kernel *ir, uint64_t key[2])
+void cuda_kernel_hash(const hal_ir_kernel *ir, uint64_t key[2])
 {
     key[0] = 0x243f6a8885a308d3;
     key[1] = 0x13198a2e03707344;
-    hash_add(key, ir->group_size, sizeof ir->group_size);
+    cuda_hash_add(key, ir->group_size, sizeof ir->group_size);
     const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
                                 ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
-    hash_add(key, counts, sizeof counts);
-    hash_add(key, ir->records, ir->record_count * sizeof *ir->records);
-    hash_add(key, ir->constants, ir->constant_count * sizeof *ir->constants);
+    cuda_hash_add(key, counts, sizeof counts);
+    cuda_hash_add(key, ir->records, ir->record_count * sizeof *ir->records);
+    cuda_hash_add(key, ir->constants, ir->constant_count * sizeof *ir->constants);
     for (uint32_t i = 0; i < ir->memory_count; i++) {
         const uint32_t words[3] = {ir->memories[i].count, ir->memories[i].type,
                                    ir->memories[i].access};
-        hash_add(key, words, sizeof words);
+        cuda_hash_add(key, words, sizeof words);
     }
     for (uint32_t i = 0; i < ir->scalar_count; i++) {
         const uint32_t words[2] = {ir->scalars[i].offset, ir->scalars[i].type};
-        hash_add(key, words, sizeof words);
+        cuda_hash_add(key, words, sizeof words);
     }
 }
 
@@ -144,14 +144,13 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
     return status;
 }
 
-static hal_status kernel_compile(hal_plugin_device *device, const hal_ir_kernel *ir,
-                                 hal_plugin_kernel *kernel)
+hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_source *source,
+                               hal_plugin_kernel *kernel)
 {
     const hal_host *host = cuda_host();
-    uint64_t key[2], bytes = 0;
+    uint64_t bytes = 0;
     void *cubin = NULL;
-    kernel_hash(ir, key);
-    if (host->cache_load(device->id, key, &cubin, &bytes) == HAL_OK) {
+    if (host->cache_load(device->id, source->key, &cubin, &bytes) == HAL_OK) {
         /* Code that the driver rejects is made again. */
         const hal_status status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
         host->release(cubin);
@@ -160,15 +159,20 @@ static hal_status kernel_compile(hal_plugin_device *device, const hal_ir_kernel 
         }
     }
     kit_text text = {.host = host};
-    hal_status status = cuda_lower(ir, device->capability, &text);
+    hal_status status = source->write(source->what, device, &text);
     if (status == HAL_OK) {
-        if (kit_native_dump_begin(host, ir->names + ir->name, device->id)) {
+        if (kit_native_dump_begin(host, source->name, device->id)) {
             kit_native_dump_text(host, text.data);
         }
-        status = kernel_assemble(&text, device, key, kernel);
+        status = kernel_assemble(&text, device, source->key, kernel);
     }
     kit_text_release(&text);
     return status;
+}
+
+static hal_status ir_write(const void *what, const hal_plugin_device *device, kit_text *text)
+{
+    return cuda_lower(what, device->capability, text);
 }
 
 hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
@@ -183,7 +187,9 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
     made->waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0;
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
-        status = kernel_compile(device, ir, made);
+        cuda_kernel_source source = {.name = ir->names + ir->name, .write = ir_write, .what = ir};
+        cuda_kernel_hash(ir, source.key);
+        status = cuda_kernel_compile(device, &source, made);
         cuda_context_pop();
     }
     if (status != HAL_OK) {
@@ -241,19 +247,30 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     }
     pthread_rwlock_wrlock(&device->unloading);
     device->unloads++;
-    if (cuda_context_push(device) == HAL_OK) {
+    if (kernel->gemm == NULL && cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
         cuda_context_pop();
     }
     pthread_rwlock_unlock(&device->unloading);
+    free(kernel->gemm);
     free(kernel);
 }
 
-uint32_t cuda_kernel_parameters(const hal_batch *batch, const hal_command *command,
-                                uint8_t block[CUDA_MAX_PARAMETERS])
+void cuda_kernel_arguments(const hal_batch *batch, const hal_command *command,
+                           cuda_arguments *arguments)
 {
     const hal_plugin_kernel *kernel = command->kernel;
     const hal_binding *bindings = batch->bindings + command->binding_first;
+    uint8_t *block = arguments->block;
+    arguments->parameters = arguments->extra = NULL;
+    if (kernel->gemm != NULL) {
+        /* The driver places a block that is aligned to 64 bytes by itself; a launch buffer would
+         * have to begin with the padding. */
+        arguments->bytes = cuda_gemm_parameters(kernel->gemm, batch, command, block);
+        arguments->list[0] = block;
+        arguments->parameters = arguments->list;
+        return;
+    }
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         const cuda_address address =
             bindings[i].memory != NULL ? bindings[i].memory->address + bindings[i].offset : 0;
@@ -261,5 +278,18 @@ uint32_t cuda_kernel_parameters(const hal_batch *batch, const hal_command *comma
     }
     memcpy(block + 8 * kernel->binding_count, batch->scalars + command->scalar_first,
            kernel->scalar_bytes);
-    return kernel->parameter_bytes;
+    arguments->bytes = kernel->parameter_bytes;
+    void *list[5] = {CUDA_LAUNCH_BUFFER, block, CUDA_LAUNCH_SIZE, &arguments->bytes,
+                     CUDA_LAUNCH_END};
+    memcpy(arguments->list, list, sizeof list);
+    arguments->extra = arguments->list;
+}
+
+void cuda_kernel_grid(const hal_command *command, uint32_t grid[3])
+{
+    const hal_plugin_kernel *kernel = command->kernel;
+    memcpy(grid, command->grid, 3 * sizeof grid[0]);
+    if (kernel->gemm != NULL) {
+        grid[0] = kernel->gemm->groups;
+    }
 }

@@ -37,8 +37,7 @@ static uint32_t shared_place(const hal_ir_kernel *kernel, uint32_t *offsets)
     return bytes;
 }
 
-/* Allocates the state of each record, and finds where work-items diverge. */
-static hal_status lowering_init(cuda_lowering *l, void **scratch)
+hal_status cuda_lowering_init(cuda_lowering *l, void **scratch)
 {
     const hal_host *host = l->body.host;
     const uint64_t count = l->kernel->record_count;
@@ -99,7 +98,7 @@ static void lower_scalar(cuda_lowering *l, uint32_t index)
               cuda_unsigned(8 * l->kernel->binding_count + s->offset));
 }
 
-static void lower_record(cuda_lowering *l, uint32_t index)
+void cuda_lower_record(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     if (r->opcode == HAL_IR_SCALAR) {
@@ -118,12 +117,21 @@ static void lower_record(cuda_lowering *l, uint32_t index)
     l->status = l->body.host->fail(HAL_ERROR_UNSUPPORTED, message);
 }
 
-static void write_header(const cuda_lowering *l, uint32_t capability, kit_text *text)
+void cuda_write_registers(const cuda_lowering *l, kit_text *text)
 {
     static const char *const classes[CUDA_CLASSES] = {
         [CUDA_PREDICATE] = ".pred %p", [CUDA_HALF] = ".b16 %h",  [CUDA_WORD] = ".b32 %r",
         [CUDA_LONG] = ".b64 %l",       [CUDA_FLOAT] = ".f32 %f", [CUDA_DOUBLE] = ".f64 %d",
     };
+    for (uint32_t i = 0; i < CUDA_CLASSES; i++) {
+        if (l->used[i]) {
+            kit_text_add(text, ".reg %s<%u>;\n", classes[i], l->used[i]);
+        }
+    }
+}
+
+static void write_header(const cuda_lowering *l, uint32_t capability, kit_text *text)
+{
     const ptx_target *target = targets;
     while (capability < target->capability) {
         target++;
@@ -150,11 +158,7 @@ static void write_header(const cuda_lowering *l, uint32_t capability, kit_text *
         kit_text_add(text, ".shared .align %d .b8 shared[%u];\n", SHARED_ALIGNMENT,
                      layout.shared_bytes);
     }
-    for (uint32_t i = 0; i < CUDA_CLASSES; i++) {
-        if (l->used[i]) {
-            kit_text_add(text, ".reg %s<%u>;\n", classes[i], l->used[i]);
-        }
-    }
+    cuda_write_registers(l, text);
     if (l->quirks & CUDA_QUIRK_EARLY_START) {
         /* Every work-item waits, so that a kernel after this one comes after both. */
         kit_text_add(text, "griddepcontrol.wait;\n");
@@ -179,13 +183,13 @@ hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text
     cuda_lowering l = {
         .kernel = kernel, .quirks = cuda_quirks(capability), .body = {.host = text->host}};
     void *scratch = NULL;
-    hal_status status = lowering_init(&l, &scratch);
+    hal_status status = cuda_lowering_init(&l, &scratch);
     if (status != HAL_OK) {
         return status;
     }
     lower_prologue(&l);
     for (uint32_t i = 0; i < kernel->record_count && l.status == HAL_OK; i++) {
-        lower_record(&l, i);
+        cuda_lower_record(&l, i);
     }
     status = l.status;
     if (status == HAL_OK) {

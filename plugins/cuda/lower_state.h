@@ -106,6 +106,18 @@ bool cuda_lower_control(cuda_lowering *l, uint32_t index);    /* lower_control.c
 bool cuda_lower_subgroup(cuda_lowering *l, uint32_t index);   /* lower_subgroup.c */
 bool cuda_lower_math(cuda_lowering *l, uint32_t index);       /* lower_math.c */
 
+/* ---- Parts of a lowering (lower.c), for kernels around a fragment ---- */
+
+/* Allocates the state of each record in `scratch`, which the caller releases, and finds where
+ * work-items diverge. */
+hal_status cuda_lowering_init(cuda_lowering *l, void **scratch);
+
+/* Lowers one record; a failure is in l->status. */
+void cuda_lower_record(cuda_lowering *l, uint32_t index);
+
+/* Declares the registers that are used. */
+void cuda_write_registers(const cuda_lowering *l, kit_text *text);
+
 /* ---- Between the families ---- */
 
 /* The minimum or maximum of two floats, NaN where either is NaN (lower_arithmetic.c). */

@@ -1,5 +1,6 @@
 /* The cuda plugin's table and its one symbol. Called by hal's loader. */
 #include "cuda_plugin.h"
+#include "gemm.h"
 
 #include <kit/query.h>
 
@@ -26,6 +27,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .queue_elapsed = cuda_queue_elapsed,
         .formats = "ptx,cubin",
         .kernel_create_native = cuda_kernel_create_native,
+        .gemm = cuda_gemm,
         .device_can_access_peer = cuda_device_can_access_peer,
     };
     return kit_plugin_query(&table, host_abi, host, cuda_set_host);

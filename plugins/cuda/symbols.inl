@@ -61,6 +61,12 @@ SYMBOL(cuLaunchKernel,
         unsigned group_y, unsigned group_z, unsigned shared, cuda_stream stream, void **parameters,
         void **extra))
 
+OPTIONAL(cuTensorMapEncodeTiled,
+         (void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+          const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
+          int swizzle, int promotion, int fill))
+OPTIONAL(cuTensorMapReplaceAddress, (void *map, void *address))
+
 SYMBOL(cuGraphCreate, (cuda_graph * graph, unsigned flags))
 SYMBOL(cuGraphDestroy, (cuda_graph graph))
 SYMBOL(cuGraphAddKernelNode, (cuda_node * node, cuda_graph graph, const cuda_node *after,

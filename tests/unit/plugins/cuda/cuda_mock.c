@@ -97,8 +97,15 @@ static cuda_result write_down(const cuda_mock_launch *launch)
     return 0;
 }
 
-static void read_block(cuda_mock_launch *launch, void **extra)
+/* A list of parameters has no size: the only kernels launched so have one block of 704 bytes at
+ * least. */
+static void read_block(cuda_mock_launch *launch, void **parameters, void **extra)
 {
+    if (extra == NULL) {
+        launch->bytes = CUDA_MOCK_BLOCK;
+        memcpy(launch->block, parameters[0], CUDA_MOCK_BLOCK);
+        return;
+    }
     launch->bytes = (uint32_t) * (size_t *)extra[3];
     memcpy(launch->block, extra[1], launch->bytes);
 }
@@ -109,7 +116,7 @@ static void read_node(cuda_node node, const cuda_node_launch *launch)
     memcpy(node->launch.grid, launch->grid, sizeof launch->grid);
     memcpy(node->launch.group, launch->group, sizeof launch->group);
     node->launch.shared_bytes = launch->shared_bytes;
-    read_block(&node->launch, launch->extra);
+    read_block(&node->launch, launch->parameters, launch->extra);
 }
 
 cuda_result cuInit(unsigned flags)
@@ -174,6 +181,7 @@ cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
              : attribute == CUDA_DEVICE_MULTIPROCESSORS        ? 132
              : attribute == CUDA_DEVICE_CAPABILITY_MAJOR       ? 9
              : attribute == CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN ? 232448
+             : attribute == CUDA_DEVICE_MULTIPROCESSORS        ? 132
              : attribute == CUDA_DEVICE_STREAM_WRITES_64       ? !mock->no_writes
                                                                : 0;
     return 0;
@@ -476,9 +484,33 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
                                .grid = {grid_x, grid_y, grid_z},
                                .group = {group_x, group_y, group_z},
                                .shared_bytes = shared};
-    read_block(&launch, extra);
+    read_block(&launch, parameters, extra);
     mock->single_launches++;
     return shared > 49152 && function->dynamic_shared < (int)shared ? 1 : write_down(&launch);
+}
+
+/* A map is its address, extents, strides and box. As the driver, it wants a current context. */
+cuda_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
+                                   const uint64_t *extents, const uint64_t *strides,
+                                   const uint32_t *box, const uint32_t *steps, int interleave,
+                                   int swizzle, int promotion, int fill)
+{
+    cuda_mock_map made = {.address = address, .type = type};
+    if (mock->contexts == 0 || rank != 3 || steps[0] != 1 || interleave != 0 || swizzle != 3 ||
+        promotion != 3 || fill != 0 || strides[0] % 16 != 0 || strides[1] % 16 != 0) {
+        return 1;
+    }
+    memcpy(made.extents, extents, sizeof made.extents);
+    memcpy(made.strides, strides, sizeof made.strides);
+    memcpy(made.box, box, sizeof made.box);
+    memcpy(map, &made, sizeof made);
+    return 0;
+}
+
+cuda_result cuTensorMapReplaceAddress(void *map, void *address)
+{
+    memcpy(map, &address, sizeof address);
+    return (uintptr_t)map % 64 == 0 && (uintptr_t)address % 16 == 0 ? 0 : 1;
 }
 
 cuda_result cuGraphCreate(cuda_graph *graph, unsigned flags)

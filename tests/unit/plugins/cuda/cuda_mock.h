@@ -16,6 +16,14 @@ typedef struct cuda_mock_launch {
     uint8_t block[CUDA_MOCK_BLOCK];
 } cuda_mock_launch;
 
+/* What the mock keeps of a tensor map, at its start. */
+typedef struct cuda_mock_map {
+    void *address;
+    uint64_t extents[3], strides[2];
+    uint32_t box[3];
+    int type;
+} cuda_mock_map;
+
 typedef struct cuda_mock {
     cuda_mock_launch launches[CUDA_MOCK_LAUNCHES];
     uint32_t launch_count;

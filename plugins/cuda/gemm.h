@@ -1,0 +1,22 @@
+/* Native matrix products: the plugin's entry `gemm`. */
+#ifndef HALYARD_CUDA_GEMM_H
+#define HALYARD_CUDA_GEMM_H
+
+#include "cuda_plugin.h"
+#include "gemm_launch.h"
+
+/* A loaded kernel, shared by all products with its key until the device is closed. */
+typedef struct cuda_gemm_module {
+    uint64_t key[2];
+    cuda_module module;
+    cuda_function function;
+    struct cuda_gemm_module *next;
+} cuda_gemm_module;
+
+hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *description,
+                     hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
+
+/* Unloads the modules of a device that is closed; `lost`: its context is gone. */
+void cuda_gemm_forget(hal_plugin_device *device, bool lost);
+
+#endif

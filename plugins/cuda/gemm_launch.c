@@ -1,0 +1,31 @@
+/* Parameter blocks of native matrix products, see gemm_launch.h. */
+#include "gemm_launch.h"
+
+#include <string.h>
+
+uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_batch *batch,
+                              const hal_command *command, uint8_t *block)
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    struct cuda_gemm_launch filled = *launch;
+    double scalars[2];
+    for (uint32_t i = 0; i < 3; i++) {
+        const cuda_address address = bindings[i].memory->address + bindings[i].offset;
+        cuda_functions()->cuTensorMapReplaceAddress(filled.block.maps[i],
+                                                    (void *)(uintptr_t)address);
+    }
+    filled.block.c = bindings[2].memory->address + bindings[2].offset;
+    memcpy(scalars, batch->scalars + command->scalar_first, sizeof scalars);
+    filled.block.alpha = (float)scalars[0];
+    filled.block.beta = (float)scalars[1];
+    for (uint32_t i = 0; i < launch->input_count; i++) {
+        const hal_binding *input = &bindings[4 + i];
+        filled.block.inputs[i].address =
+            input->memory != NULL ? input->memory->address + input->offset : 0;
+    }
+    const uint32_t bytes =
+        (uint32_t)(sizeof filled.block -
+                   (HAL_GEMM_MAX_INPUTS - launch->input_count) * sizeof(cuda_gemm_input));
+    memcpy(block, &filled.block, bytes);
+    return bytes;
+}

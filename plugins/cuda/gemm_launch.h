@@ -1,0 +1,19 @@
+/* What a launch of a native matrix product needs. Made by gemm.c, used by kernel.c. */
+#ifndef HALYARD_CUDA_GEMM_LAUNCH_H
+#define HALYARD_CUDA_GEMM_LAUNCH_H
+
+#include "cuda_plugin.h"
+#include "gemm_text.h"
+
+/* A launch: the parameter block without addresses and scalars, and the number of groups. */
+struct cuda_gemm_launch {
+    _Alignas(64) cuda_gemm_block block;
+    uint32_t input_count;
+    uint32_t groups;
+};
+
+/* Writes the parameter block of a dispatch. Returns its bytes. */
+uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_batch *batch,
+                              const hal_command *command, uint8_t *block);
+
+#endif

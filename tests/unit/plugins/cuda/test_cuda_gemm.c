@@ -1,0 +1,272 @@
+/* Native matrix products of the cuda plugin over a driver without a GPU (cuda_mock.h): which
+ * products are taken, tensor maps, parameter blocks, and modules that shapes share. The text goes
+ * through ptxas, where it is installed. */
+#include "../plugin_host.h"
+#include <cuda/gemm_text.h>
+#include <unistd.h>
+
+#include "cuda_mock.h"
+
+static cuda_mock *mock;
+static const hal_plugin *plugin;
+static hal_plugin_device *device;
+
+static int begin(void **state)
+{
+    memset(mock, 0, sizeof *mock);
+    mock->devices = 1;
+    mock->memory_limit = UINT64_C(1) << 30;
+    return plugin->device_open(0, &device) == HAL_OK ? 0 : -1;
+}
+
+/* Modules live until the device is closed. */
+static int end(void **state)
+{
+    plugin->device_close(device);
+    return mock->contexts == 0 && mock->live_modules == 0 ? 0 : -1;
+}
+
+static hal_gemm_description product(int64_t m, int64_t n, int64_t k)
+{
+    return (hal_gemm_description){.size = sizeof(hal_gemm_description),
+                                  .type_a = HAL_TYPE_BF16,
+                                  .type_b = HAL_TYPE_BF16,
+                                  .type_c = HAL_TYPE_BF16,
+                                  .beta_is_zero = 1,
+                                  .precision = HAL_GEMM_FAST,
+                                  .batch = 1,
+                                  .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .lda = k,
+                                  .ldb = n,
+                                  .ldc = n};
+}
+
+static hal_plugin_kernel *taken(const hal_gemm_description *description)
+{
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t workspace = 1;
+    if (plugin->gemm(device, description, &kernel, &workspace) != HAL_OK) {
+        fail_msg("%s", message);
+    }
+    assert_int_equal(workspace, 0);
+    return kernel;
+}
+
+static void declined(const hal_gemm_description *description, const char *words)
+{
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    assert_int_equal(plugin->gemm(device, description, &kernel, &workspace), HAL_ERROR_UNSUPPORTED);
+    assert_null(kernel);
+    if (strstr(message, words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, message);
+    }
+}
+
+static void test_declines(void **state)
+{
+    hal_gemm_description d = product(1024, 1024, 1024);
+    d.precision = HAL_GEMM_STRICT;
+    declined(&d, "precision");
+    d = product(1024, 1024, 1024);
+    d.type_a = d.type_b = HAL_TYPE_F32;
+    declined(&d, "types");
+    d = product(1024, 1024, 1024);
+    d.type_b = HAL_TYPE_F16;
+    declined(&d, "types");
+    d = product(1024, 1020, 1024); /* rows of 2040 bytes */
+    declined(&d, "strides");
+    d = product(1024, 1024, 1024);
+    d.batch = 2;
+    d.stride_a = 1024 * 1024 + 4;
+    declined(&d, "strides");
+    d = product(64, 64, 65536);
+    declined(&d, "shape");
+}
+
+/* Submits one dispatch of a product with all matrices in one memory. Returns the launch. */
+static const cuda_mock_launch *launched(hal_plugin_kernel *kernel, hal_plugin_memory *memory,
+                                        const double scalars[2])
+{
+    hal_plugin_queue *queue = NULL;
+    hal_binding bindings[4] = {{.memory = memory, .offset = 16, .length = 64},
+                               {.memory = memory, .offset = 32, .length = 64},
+                               {.memory = memory, .offset = 48, .length = 64},
+                               {.memory = NULL}};
+    const hal_command command = {.kind = HAL_COMMAND_DISPATCH,
+                                 .binding_count = 4,
+                                 .scalar_bytes = 16,
+                                 .grid = {1, 1, 1},
+                                 .kernel = kernel};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 4,
+                             .scalar_bytes = 16,
+                             .commands = &command,
+                             .bindings = bindings,
+                             .scalars = (const uint8_t *)scalars};
+    const uint32_t before = mock->launch_count;
+    assert_int_equal(plugin->queue_create(device, &queue), HAL_OK);
+    if (plugin->submit(queue, &batch, NULL, 0, 1) != HAL_OK) {
+        fail_msg("%s", message);
+    }
+    plugin->queue_destroy(device, queue);
+    assert_int_equal(mock->launch_count, before + 1);
+    return &mock->launches[before];
+}
+
+static void test_launch(void **state)
+{
+    hal_gemm_description d = product(1000, 1536, 520);
+    d.batch = 3;
+    d.stride_a = 1000 * 520; /* B is shared */
+    d.stride_c = 1000 * 1536;
+    hal_plugin_kernel *kernel = taken(&d);
+    hal_plugin_memory *memory = NULL;
+    const double scalars[2] = {2.5, 0.0};
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+    const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+    cuda_gemm_block block;
+    cuda_mock_map maps[3];
+    memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+    for (int i = 0; i < 3; i++) {
+        memcpy(&maps[i], block.maps[i], sizeof maps[i]);
+    }
+    const uint32_t columns = maps[1].box[0] * (1536 / maps[1].box[0] / block.tiles_n);
+    assert_int_equal(launch->group[0], CUDA_GEMM_THREADS);
+    assert_int_equal(launch->grid[0], block.tiles < 132 ? block.tiles : 132);
+    assert_true(launch->shared_bytes > 100000 && launch->shared_bytes <= 232448);
+    assert_int_equal(block.m, 1000);
+    assert_int_equal(block.n, 1536);
+    assert_int_equal(block.steps, 9); /* of 64: the last has 8 */
+    assert_int_equal(block.tiles_m, 8);
+    assert_int_equal(block.tiles, 8 * block.tiles_n * 3);
+    assert_true(columns % 64 == 0 && columns <= 256);
+    assert_int_equal(block.batched_a, 1);
+    assert_int_equal(block.batched_b, 0);
+    assert_true(block.alpha == 2.5F && block.beta == 0.0F);
+    assert_int_equal((char *)maps[1].address - (char *)maps[0].address, 16);
+    assert_int_equal((uintptr_t)maps[2].address, block.c);
+    assert_int_equal((char *)maps[2].address - (char *)maps[0].address, 32);
+    const uint64_t extents[3][3] = {{520, 1000, 3}, {1536, 520, 1}, {1536, 1000, 3}};
+    for (int i = 0; i < 3; i++) {
+        assert_memory_equal(maps[i].extents, extents[i], sizeof extents[i]);
+    }
+    assert_int_equal(maps[0].strides[0], 1040);
+    assert_int_equal(maps[0].strides[1], 1040000);
+    plugin->memory_free(device, memory);
+    plugin->kernel_destroy(device, kernel);
+}
+
+/* A second shape with the same types, layouts and tile compiles and loads nothing. */
+static void test_shapes_share_modules(void **state)
+{
+    const hal_gemm_description d = product(4096, 4096, 512), other = product(4096, 8192, 4096);
+    hal_gemm_description transposed = d;
+    hal_plugin_kernel *first = taken(&d);
+    const uint32_t linked = mock->linked, loaded = mock->loaded;
+    hal_plugin_kernel *second = taken(&other);
+    assert_int_equal(mock->linked, linked);
+    assert_int_equal(mock->loaded, loaded);
+    plugin->kernel_destroy(device, first);
+    transposed.transpose_b = 1;
+    transposed.ldb = 512;
+    hal_plugin_kernel *third = taken(&transposed);
+    assert_int_equal(mock->linked, linked + 1);
+    plugin->kernel_destroy(device, second);
+    plugin->kernel_destroy(device, third);
+}
+
+/* ---- The text ---- */
+
+static hal_ir_kernel *fragment_root(void)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    assert_int_equal(hal_ir_builder_create_fragment("e", &b), HAL_OK);
+    const hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) { /* row, column, batch */
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    const hal_ir_value bias = hal_ir_input(b, 4, HAL_TYPE_F32);
+    const hal_ir_value sum = hal_ir_add(b, x, bias);
+    hal_ir_output(b, 0, hal_ir_mul(b, sum, hal_ir_sqrt(b, sum)));
+    if (hal_ir_builder_finish(b, &ir) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    hal_ir_builder_destroy(b);
+    return ir;
+}
+
+static bool assembles(const char *text)
+{
+    char path[] = "/tmp/halyard-gemm-XXXXXX", command[512];
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+    close(file);
+    snprintf(command, sizeof command, "%s -arch=sm_90a -o /dev/null %s", PTXAS, path);
+    const int result = system(command);
+    unlink(path);
+    return result == 0;
+}
+
+static void test_text(void **state)
+{
+    hal_ir_kernel *root = fragment_root();
+    const cuda_gemm_key keys[] = {
+        {.type = HAL_TYPE_BF16, .type_c = HAL_TYPE_BF16, .columns = 256},
+        {.type = HAL_TYPE_F16,
+         .type_c = HAL_TYPE_F32,
+         .transpose_a = 1,
+         .reads_c = 1,
+         .columns = 192},
+        {.type = HAL_TYPE_BF16,
+         .type_c = HAL_TYPE_BF16,
+         .transpose_b = 1,
+         .columns = 128,
+         .flushes = 1},
+        {.type = HAL_TYPE_F16,
+         .type_c = HAL_TYPE_F16,
+         .columns = 64,
+         .input_count = 1,
+         .inputs = {HAL_TYPE_BF16},
+         .epilogue = root},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char expected[64];
+        kit_text text = {.host = plugin_host()};
+        assert_true(cuda_gemm_is_supported(&keys[i]));
+        assert_true(cuda_gemm_shared_bytes(&keys[i]) <= 232448 && cuda_gemm_stages(&keys[i]) >= 4);
+        if (cuda_gemm_write(&keys[i], &text) != HAL_OK) {
+            fail_msg("%s", message);
+        }
+        snprintf(expected, sizeof expected, "m64n%uk16.f32.%s", keys[i].columns,
+                 keys[i].type == HAL_TYPE_F16 ? "f16" : "bf16");
+        assert_non_null(strstr(text.data, expected));
+        assert_true((strstr(text.data, "ld.global.b16") != NULL) ==
+                        (keys[i].reads_c && keys[i].type_c != HAL_TYPE_F32) ||
+                    keys[i].epilogue != NULL);
+        assert_true(PTXAS[0] == 0 || assembles(text.data));
+        kit_text_release(&text);
+    }
+    cuda_gemm_key wide = keys[2];
+    wide.columns = 256; /* two sets of sums do not fit */
+    assert_false(cuda_gemm_is_supported(&wide));
+    hal_ir_kernel_destroy(root);
+}
+
+int main(void)
+{
+    void *driver = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
+    plugin = plugin_load(CUDA_PLUGIN_PATH);
+    mock = driver != NULL ? dlsym(driver, CUDA_MOCK_SYMBOL) : NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_declines, begin, end),
+        cmocka_unit_test_setup_teardown(test_launch, begin, end),
+        cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
+        cmocka_unit_test(test_text),
+    };
+    return plugin == NULL || mock == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
