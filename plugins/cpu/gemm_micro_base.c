@@ -15,11 +15,11 @@ ALWAYS_INLINE vec_f32 splat_f32(float x)
 {
     return (vec_f32){x, x, x, x};
 }
+
 ALWAYS_INLINE mask_f32 mask_of_f32(int n)
 {
     return n;
 }
-
 ALWAYS_INLINE vec_f32 load_f32(const float *p)
 {
     vec_f32 v;
@@ -111,11 +111,11 @@ ALWAYS_INLINE vec_f64 splat_f64(double x)
 {
     return (vec_f64){x, x};
 }
+
 ALWAYS_INLINE mask_f64 mask_of_f64(int n)
 {
     return n;
 }
-
 ALWAYS_INLINE vec_f64 load_f64(const double *p)
 {
     vec_f64 v;
@@ -161,30 +161,6 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
     return __builtin_shufflevector(a, b, 1, 3);
 }
 
-ALWAYS_INLINE vec_f64 widen_f64(const void *p, int64_t i, const enum cpu_gemm_type type)
-{
-    (void)type;
-    return load_f64((const double *)p + i);
-}
-
-ALWAYS_INLINE vec_f64 widenm_f64(const void *p, int64_t i, const enum cpu_gemm_type type, int n)
-{
-    (void)type;
-    return loadm_f64((const double *)p + i, n);
-}
-
-ALWAYS_INLINE void narrow_f64(void *p, int64_t i, const enum cpu_gemm_type type, vec_f64 v)
-{
-    (void)type;
-    store_f64((double *)p + i, v);
-}
-
-ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type, int n, vec_f64 v)
-{
-    (void)type;
-    storem_f64((double *)p + i, n, v);
-}
-
 #if defined(__aarch64__)
 #define MR 8 /* 32 registers */
 #define NV 3
@@ -193,27 +169,6 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
 #define NV 2
 #endif
 
-#define T float
-#define LANES 4
-#define V(name) name##_f32
-#define DISPATCH DISPATCH_F32
-#include "gemm_micro.inl"
-#include "gemm_pack.inl"
-#include "gemm_skinny.inl"
-#undef T
-#undef LANES
-#undef V
-#undef DISPATCH
-
-#define T double
-#define LANES 2
-#define V(name) name##_f64
-#define DISPATCH DISPATCH_F64
-#include "gemm_micro.inl"
-#include "gemm_pack.inl"
-#include "gemm_skinny.inl"
-
-const struct cpu_gemm_kernels cpu_gemm_base[2] = {
-    {MR, NV * 4, 4, strip_f32, copy_f32, transpose_f32, store_to_f32, dot_f32, axpy_f32},
-    {MR, NV * 2, 2, strip_f64, copy_f64, transpose_f64, store_to_f64, dot_f64, axpy_f64},
-};
+#define LANES_F32 4
+#define TABLE cpu_gemm_base
+#include "gemm_micro_both.inl"

@@ -1,0 +1,57 @@
+/* The routines of one instruction set for f32 and for f64. Included at the end of each
+ * gemm_micro_<isa>.c, which has defined, for X in f32 and f64:
+ *   vec_X, mask_X               a vector, and a mask of its first elements
+ *   splat_X load_X store_X fma_X zip_lo_X zip_hi_X loadm_X storem_X mask_of_X
+ *   widen_f32 widenm_f32 narrow_f32 narrowm_f32   conversions from and to storage types
+ *   LANES_F32                   elements of vec_f32
+ *   MR, NV                      rows, and vectors of a row, of a tile
+ *   TABLE                       the name of the table */
+ALWAYS_INLINE vec_f64 widen_f64(const void *p, int64_t i, const enum cpu_gemm_type type)
+{
+    (void)type;
+    return load_f64((const double *)p + i);
+}
+
+ALWAYS_INLINE vec_f64 widenm_f64(const void *p, int64_t i, const enum cpu_gemm_type type, int n)
+{
+    (void)type;
+    return loadm_f64((const double *)p + i, mask_of_f64(n));
+}
+
+ALWAYS_INLINE void narrow_f64(void *p, int64_t i, const enum cpu_gemm_type type, vec_f64 v)
+{
+    (void)type;
+    store_f64((double *)p + i, v);
+}
+
+ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type, int n, vec_f64 v)
+{
+    (void)type;
+    storem_f64((double *)p + i, mask_of_f64(n), v);
+}
+
+#define T float
+#define LANES LANES_F32
+#define V(name) name##_f32
+#define DISPATCH DISPATCH_F32
+#include "gemm_micro.inl"
+#include "gemm_pack.inl"
+#include "gemm_skinny.inl"
+#undef T
+#undef LANES
+#undef V
+#undef DISPATCH
+
+#define T double
+#define LANES (LANES_F32 / 2)
+#define V(name) name##_f64
+#define DISPATCH DISPATCH_F64
+#include "gemm_micro.inl"
+#include "gemm_pack.inl"
+#include "gemm_skinny.inl"
+
+const struct cpu_gemm_kernels TABLE[2] = {
+    {MR, NV * LANES_F32, LANES_F32, strip_f32, copy_f32, transpose_f32, store_to_f32, dot_f32,
+     axpy_f32},
+    {MR, NV * LANES, LANES, strip_f64, copy_f64, transpose_f64, store_to_f64, dot_f64, axpy_f64},
+};
