@@ -312,24 +312,24 @@ void case_add_member(case_list *list, const case_family *family, const void *par
     }
 }
 
-/* Each member is given the name's sizes in turn; the right one has the name then. */
+/* Tries the name's sizes with each case of a family; the right one then has the name. */
 bool case_add_by_name(case_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const case_entry member = list->entries[i];
+        const case_entry known = list->entries[i];
         uint8_t parameters[CASE_PARAMETER_BYTES];
         char made[CASE_NAME_BYTES];
-        if (member.family == NULL) {
+        if (known.family == NULL) {
             continue;
         }
-        memcpy(parameters, member.parameters, member.family->bytes);
-        take_sizes(member.family, name, parameters);
-        member.family->print(parameters, list->seed, made, sizeof made);
+        memcpy(parameters, known.parameters, known.family->bytes);
+        take_sizes(known.family, name, parameters);
+        known.family->print(parameters, list->seed, made, sizeof made);
         if (strcmp(made, name) == 0 &&
-            (member.family->fits == NULL || member.family->fits(parameters))) {
-            list->group = member.group;
-            list->level = member.level;
-            case_add_member(list, member.family, parameters);
+            (known.family->fits == NULL || known.family->fits(parameters))) {
+            list->group = known.group;
+            list->level = known.level;
+            case_add_member(list, known.family, parameters);
             return true;
         }
     }

@@ -70,9 +70,9 @@ static char *stem_of(const char *name)
     char *stem = strdup(name == NULL ? "" : name);
     char *seed = stem == NULL ? NULL : strstr(stem, "seed=");
     if (seed != NULL) {
-        char *behind = seed + strcspn(seed, ",)");
+        char *rest = seed + strcspn(seed, ",)");
         seed -= seed > stem && seed[-1] == ',';
-        memmove(seed, behind, strlen(behind) + 1);
+        memmove(seed, rest, strlen(rest) + 1);
     }
     return stem;
 }
@@ -120,8 +120,8 @@ static void print_head(FILE *file, const compare_report *earlier, const run_repo
         {"plugin version", json_text_of(device, "plugin_version"), made->device->plugin_version},
         {"library", json_text_of(device, "hal_version"), made->device->hal_version},
     };
-    fprintf(file, "\nBeside %s, of %s %s:\n", earlier->path, json_text_of(device, "selection"),
-            json_text_of(earlier->root, "began"));
+    fprintf(file, "\nCompared with %s, of %s %s:\n", earlier->path,
+            json_text_of(device, "selection"), json_text_of(earlier->root, "began"));
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         if (strcmp(facts[i].before, facts[i].now) != 0) {
             fprintf(file, "  %s was '%s' and is '%s'\n", facts[i].what, facts[i].before,
@@ -257,7 +257,7 @@ compare_report *compare_read(const char *path, char *message, size_t bytes)
         earlier->path = strdup(path);
         earlier->root = json_read(text, why, sizeof why);
         if (earlier->root != NULL && !take_cases(earlier)) {
-            snprintf(why, sizeof why, "it is no report that --json of hal-conformance wrote");
+            snprintf(why, sizeof why, "expected a report by hal-conformance --json");
         }
     }
     free(text);

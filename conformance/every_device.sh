@@ -1,6 +1,6 @@
 #!/bin/bash
 # every_device.sh BIN_FOLDER: hal-conformance at every level on every device that hal-info lists, but
-# for processors behind a graphics driver: tests/devices has those, side by side.
+# for processors with a graphics driver: tests/devices runs those one after the other.
 # ./dev check runs it as the ctest conformance_every_device.
 set -euo pipefail
 bin=$1

@@ -133,14 +133,14 @@ static bool read_members(reader *r, json_value *container, char close)
             }
             r->at++;
         }
-        json_value *member = read_value(r);
-        if (member == NULL) {
+        json_value *field = read_value(r);
+        if (field == NULL) {
             free(key);
             return false;
         }
-        member->key = key;
-        *place = member;
-        place = &member->next;
+        field->key = key;
+        *place = field;
+        place = &field->next;
         skip_space(r);
         if (*r->at == ',') {
             r->at++;
@@ -230,15 +230,15 @@ const json_value *json_find(const json_value *object, const char *key)
     if (object == NULL || object->kind != JSON_OBJECT) {
         return NULL;
     }
-    const json_value *member = object->first;
-    while (member != NULL && strcmp(member->key, key) != 0) {
-        member = member->next;
+    const json_value *field = object->first;
+    while (field != NULL && strcmp(field->key, key) != 0) {
+        field = field->next;
     }
-    return member;
+    return field;
 }
 
 const char *json_text_of(const json_value *object, const char *key)
 {
-    const json_value *member = json_find(object, key);
-    return member == NULL || member->kind != JSON_TEXT ? "" : member->text;
+    const json_value *field = json_find(object, key);
+    return field == NULL || field->kind != JSON_TEXT ? "" : field->text;
 }

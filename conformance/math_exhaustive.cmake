@@ -1,4 +1,4 @@
-# Loops over the polynomials vectorise only where nobody asks for errno or traps.
+# Loops over the polynomials vectorise only without errno and traps.
 set_source_files_properties(math_exhaustive_run.c PROPERTIES
     COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math")
 halyard_conformance_test(math_device conformance 300

@@ -158,8 +158,8 @@ void comparison_text(const comparison *found, char *text, size_t bytes)
         snprintf(distance, sizeof distance, ", %.4g %s (bound %.4g)", found->worst, found->unit,
                  found->bound);
     }
-    const char *poison = is_poison(found) ? "; that is the poison of what nobody wrote, or what "
-                                            "lies outside of the operands"
+    const char *poison = is_poison(found) ? "; that is the poison of unwritten memory, or memory "
+                                            "outside of the operands"
                                           : "";
     if (needs_bits(found->type)) {
         snprintf(text, bytes,

@@ -50,7 +50,7 @@ static void open_malformed(case_run *run, const void *parameters)
                 "a null result");
 }
 
-/* A selection opens the device under test. */
+/* A selection has to open the device under test. */
 static void selection_check(case_run *run, const char *selection, const char *what)
 {
     hal_device *device = NULL;

@@ -14,7 +14,7 @@ static void release_device(void *device)
     hal_device_release(device);
 }
 
-/* A queue of the other device; the case is unsupported where there is none. */
+/* A queue of the second device; without one the case is unsupported. */
 static hal_queue *other_queue(case_run *run)
 {
     char selection[96];

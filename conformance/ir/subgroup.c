@@ -46,7 +46,7 @@ static void reduce(const subgroup_case *tested, uint32_t width, uint64_t *values
     }
 }
 
-/* Lane l reads lane 3 l + 1, or lane l xor 5, of its own subgroup. */
+/* Lane l reads lane 3 l + 1, or lane l xor 5, of its subgroup. */
 static void expect_subgroup(const subgroup_case *tested, uint32_t width, const uint8_t *x,
                             uint8_t *expected, size_t first)
 {

@@ -15,7 +15,7 @@ struct hal_plugin_device {
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
-    pid_t owner; /* a child of fork does not have the threads */
+    pid_t owner; /* a child process has no such threads */
     /* Maxima over the kernels so far, which workers allocate. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;

@@ -74,7 +74,7 @@ static hal_status choose_lanes(const cpu_lanes **lanes)
                     wanted, known);
 }
 
-/* Processors that the process may use, with regard to the quota of its control groups. */
+/* Processors that the process may use, limited by the quota of its control groups. */
 static uint32_t usable_processors(void)
 {
     const uint32_t allowed = cpu_processors_allowed(), quota = cpu_processors_quota("");
@@ -101,7 +101,7 @@ static hal_status choose_threads(uint32_t *threads)
     return HAL_OK;
 }
 
-/* The device works with the threads that the system grants, down to the calling one. */
+/* A system that grants fewer threads leaves a device with those, at least the calling one. */
 static hal_status threads_start(hal_plugin_device *device, uint32_t threads)
 {
     device->threads = 1;
@@ -148,7 +148,7 @@ static void read_name(char *name, size_t size)
     fclose(file);
 }
 
-/* The functions that the tables have are the ones that are claimed. */
+/* Claims the functions that the tables have. */
 static uint32_t claimed_math(const cpu_lanes *lanes, uint32_t type)
 {
     uint32_t claimed = 0;
@@ -161,7 +161,7 @@ static uint32_t claimed_math(const cpu_lanes *lanes, uint32_t type)
     return claimed;
 }
 
-/* The same of the types that memory may have. */
+/* Claims the types that memory may have. */
 static uint32_t claimed_storage(const cpu_lanes *lanes)
 {
     uint32_t claimed = 0;
@@ -222,7 +222,7 @@ hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *co
     if (capacity == 0) {
         return HAL_OK;
     }
-    /* What the variables say wrongly is reported when the device is opened. */
+    /* Wrong values of the variables are reported when the device is opened. */
     const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
     if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
         lanes = best_lanes();
@@ -268,7 +268,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     return HAL_OK;
 }
 
-/* In a child after fork the workers are gone, and joining them would hang: the pool is left. */
+/* A child process has no workers to join: its pool is leaked. */
 void cpu_device_close(hal_plugin_device *device)
 {
     if (device == NULL) {

@@ -2,20 +2,20 @@
  *
  * A run is a row of phases - pack a slab of A and B, multiply it, and so on - each cut in tasks.
  * All threads take tasks in order from one counter, and a task waits until every task of the phases
- * before its own is done. Whoever waits therefore waits for tasks that are already being run, so
- * the threads need not run side by side, and one thread alone never waits. Each element of C is
+ * before its own is done. A task therefore waits only for tasks that are already running, so
+ * the threads need not run at the same time, and one thread alone never waits. Each element of C is
  * summed in the same order whatever the number of threads. */
 #include "gemm.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* What one phase works on: members of a batch, a block of C, a slab of k. */
+/* The work of one phase: matrices of a batch, a block of C, a slab of k. */
 struct stage {
     bool pack, first, last;
-    int64_t batch, members;
+    int64_t batch, matrices;
     int64_t m0, m, n0, n, k0, k;
-    int64_t strips, panels;      /* to pack, of each member; one that all share is packed once */
+    int64_t strips, panels;      /* to pack, of each matrix; a shared one is packed once */
     int64_t units, chunk, tasks; /* pieces of work, pieces of a task, tasks */
 };
 
@@ -91,10 +91,10 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     phase /= job->outers_m;
     int64_t outer_n = phase % job->outers_n;
     s->batch = phase / job->outers_n * p->group;
-    s->members = least(p->group, d->batch - s->batch);
+    s->matrices = least(p->group, d->batch - s->batch);
     if (p->route != CPU_GEMM_TILES) {
         int64_t cols = p->swap ? d->m : d->n;
-        s->units = s->members * (s->pack ? 1 : cpu_gemm_ceil_div(cols, job->chunk));
+        s->units = s->matrices * (s->pack ? 1 : cpu_gemm_ceil_div(cols, job->chunk));
         s->chunk = 1;
         s->tasks = s->units;
         return;
@@ -111,12 +111,12 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     if (s->pack) {
         s->strips = p->pack_a ? cpu_gemm_ceil_div(s->m, p->strip) : 0;
         s->panels = p->pack_b ? cpu_gemm_ceil_div(s->n, p->kernels->nr) : 0;
-        s->units = (d->stride_a == 0 ? 1 : s->members) * s->strips +
-                   (d->stride_b == 0 ? 1 : s->members) * s->panels;
+        s->units = (d->stride_a == 0 ? 1 : s->matrices) * s->strips +
+                   (d->stride_b == 0 ? 1 : s->matrices) * s->panels;
         small = p->kernels->nr * s->k;
         s->chunk = cpu_gemm_clamp(16384 / (small + 1), 1, s->units);
     } else {
-        s->units = s->members * cpu_gemm_ceil_div(s->m, job->task_m) *
+        s->units = s->matrices * cpu_gemm_ceil_div(s->m, job->task_m) *
                    cpu_gemm_ceil_div(s->n, job->task_n);
         small = least(job->task_m, s->m) * least(job->task_n, s->n) * s->k;
         s->chunk = cpu_gemm_clamp(262144 / (small + 1), 1, s->units);
@@ -136,13 +136,13 @@ static void pack_unit(const struct job *job, const struct stage *s, int64_t unit
     const struct cpu_gemm_desc *d = &p->desc;
     const struct cpu_gemm_kernels *kernels = p->kernels;
     char *work = job->args->workspace;
-    int64_t of_a = (d->stride_a == 0 ? 1 : s->members) * s->strips;
+    int64_t of_a = (d->stride_a == 0 ? 1 : s->matrices) * s->strips;
 
     if (unit < of_a) {
-        int64_t member = unit / s->strips, piece = unit % s->strips, batch = s->batch + member;
+        int64_t matrix = unit / s->strips, piece = unit % s->strips, batch = s->batch + matrix;
         int64_t rows = least(p->strip, s->m - piece * p->strip), row = s->m0 + piece * p->strip;
         int64_t stride = cpu_gemm_a_stride(p);
-        char *to = work + member * job->layout.item_a + piece * p->strip * stride * p->size;
+        char *to = work + matrix * job->layout.item_a + piece * p->strip * stride * p->size;
         int64_t from = d->transpose_a ? s->k0 * d->lda + row : row * d->lda + s->k0;
         const char *a =
             (const char *)job->args->a + (batch * d->stride_a + from) * bytes_of(d->type_a);
@@ -153,10 +153,10 @@ static void pack_unit(const struct job *job, const struct stage *s, int64_t unit
         }
         return;
     }
-    int64_t member = (unit - of_a) / s->panels, batch = s->batch + member;
+    int64_t matrix = (unit - of_a) / s->panels, batch = s->batch + matrix;
     int64_t at = (unit - of_a) % s->panels * kernels->nr, cols = least(kernels->nr, s->n - at);
     int64_t col = s->n0 + at;
-    char *to = work + job->layout.b + member * job->layout.item_b + at * p->kc * p->size;
+    char *to = work + job->layout.b + matrix * job->layout.item_b + at * p->kc * p->size;
     int64_t from = d->transpose_b ? col * d->ldb + s->k0 : s->k0 * d->ldb + col;
     const char *b = (const char *)job->args->b + (batch * d->stride_b + from) * bytes_of(d->type_b);
     if (d->transpose_b) {
@@ -177,7 +177,7 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
     char *work = args->workspace;
     int64_t down = cpu_gemm_ceil_div(s->m, job->task_m);
     int64_t across = cpu_gemm_ceil_div(s->n, job->task_n);
-    int64_t member = unit / (down * across), batch = s->batch + member;
+    int64_t matrix = unit / (down * across), batch = s->batch + matrix;
     int64_t m = unit / across % down * job->task_m, n = unit % across * job->task_n;
     int64_t end = least(m + job->task_m, s->m), size = p->size;
     bool in_c = layout->slot == 0 && layout->item_c == 0;
@@ -189,7 +189,7 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
     };
 
     if (p->pack_b) {
-        int64_t packed = d->stride_b == 0 ? 0 : member;
+        int64_t packed = d->stride_b == 0 ? 0 : matrix;
         strip.b = work + layout->b + packed * layout->item_b + n * p->kc * size;
         strip.b_row = p->kernels->nr;
         strip.b_panel = p->kernels->nr * p->kc;
@@ -202,7 +202,7 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
         int64_t row = s->m0 + m, col = s->n0 + n, stride = cpu_gemm_a_stride(p);
         strip.rows = (int)least(p->strip, end - m);
         if (p->pack_a) {
-            int64_t packed = d->stride_a == 0 ? 0 : member;
+            int64_t packed = d->stride_a == 0 ? 0 : matrix;
             strip.a = work + packed * layout->item_a + m * stride * size;
             strip.a_row = d->transpose_a ? 1 : stride;
             strip.a_col = d->transpose_a ? p->strip : 1;
@@ -216,7 +216,7 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
         strip.ldc = strip.cols;
         if (layout->item_c != 0) {
             strip.c =
-                work + layout->scratch + member * layout->item_c + (m * p->outer_n + n) * size;
+                work + layout->scratch + matrix * layout->item_c + (m * p->outer_n + n) * size;
             strip.ldc = p->outer_n;
         }
         char *c =
@@ -245,13 +245,13 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
     }
 }
 
-/* The short matrix of one member, along k and in the accumulator's type. */
-static void skinny_pack(const struct job *job, const struct stage *s, int64_t member)
+/* Packs the short matrix of one product along k, in the accumulator's type. */
+static void skinny_pack(const struct job *job, const struct stage *s, int64_t matrix)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
-    char *to = (char *)job->args->workspace + member * job->layout.item_a;
-    int64_t stride = cpu_gemm_round_up(d->k, 16), batch = s->batch + member;
+    char *to = (char *)job->args->workspace + matrix * job->layout.item_a;
+    int64_t stride = cpu_gemm_round_up(d->k, 16), batch = s->batch + matrix;
     int64_t rows = p->swap ? d->n : d->m, ld = p->swap ? d->ldb : d->lda;
     enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
     bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
@@ -265,7 +265,7 @@ static void skinny_pack(const struct job *job, const struct stage *s, int64_t me
     }
 }
 
-/* Turns sums the way C lies, then alpha, beta, the epilogue and C's type. */
+/* Transposes sums to the layout of C; applies alpha, beta, the epilogue and C's type. */
 static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
                           int64_t count, int slot)
 {
@@ -309,14 +309,14 @@ static void skinny_finish(const struct job *job, char *sums, int64_t batch, int6
     p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
 }
 
-/* All short rows against a chunk of the long side. */
+/* All short rows times a chunk of the long side. */
 static void skinny_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
     int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
     int64_t chunks = cpu_gemm_ceil_div(cols, job->chunk);
-    int64_t member = unit / chunks, at = unit % chunks * job->chunk, batch = s->batch + member;
+    int64_t matrix = unit / chunks, at = unit % chunks * job->chunk, batch = s->batch + matrix;
     int64_t count = least(job->chunk, cols - at);
     bool y_along = p->swap ? d->transpose_b : !d->transpose_a;
     int64_t ldy = p->swap ? d->ldb : d->lda, ldx = p->swap ? d->lda : d->ldb;
@@ -339,13 +339,13 @@ static void skinny_unit(const struct job *job, const struct stage *s, int64_t un
     bool dot = p->route == CPU_GEMM_DOT;
 
     if (p->pack_a) {
-        y = (const char *)job->args->workspace + member * job->layout.item_a;
+        y = (const char *)job->args->workspace + matrix * job->layout.item_a;
         w.y_row = cpu_gemm_round_up(d->k, 16);
         w.y_col = 1;
     }
     x += (dot ? at * ldx : at) * bytes_of(type);
     memset(sums, 0, (size_t)(rows * count * p->size));
-    /* A piece of Y stays in the second cache while the rows of X pass by. */
+    /* A piece of Y stays in the second cache while the rows of X are read. */
     for (int64_t k = 0; k < d->k; k += w.k) {
         w.k = dot ? least(4096, d->k - k) : d->k;
         w.y = y + k * w.y_col * p->size;
@@ -454,7 +454,7 @@ int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
         across[1] = length % job.chunk;
         *(plan->swap ? &row_count : &col_count) = 2;
     } else {
-        /* Strips end at the end of an outer block, of which there are whole ones and a last. */
+        /* An outer block ends with a whole strip, except the last one. */
         int64_t blocks_m[2] = {plan->outer_m, d->m % plan->outer_m};
         int64_t blocks_n[2] = {plan->outer_n, d->n % plan->outer_n};
         rows[row_count++] = plan->strip;

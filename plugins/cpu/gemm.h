@@ -17,8 +17,8 @@ struct cpu_gemm_args {
     uint32_t threads;      /* of the pool, to use at most */
 };
 
-/* Writes the shapes of all tiles that the epilogue will see in runs with this many threads in the
- * pool (1: no pool) and gives their number. */
+/* Writes the shapes of all tiles that the epilogue gets in runs with this many threads (1: no pool)
+ * and returns their number. */
 int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
                          struct cpu_gemm_shape shapes[CPU_GEMM_SHAPES]);
 

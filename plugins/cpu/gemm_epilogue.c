@@ -83,7 +83,7 @@ static uint32_t spans_cut(uint32_t length, uint32_t most, span spans[2])
     return count;
 }
 
-/* Some hundred lanes make up for the cost of a step; more do not fit into the first cache. */
+/* A few hundred lanes amortise the cost of a step; more exceed the first cache. */
 static uint32_t most_cols(uint32_t rows)
 {
     return rows <= 2 ? 512 : rows <= 4 ? 256 : rows <= 8 ? 128 : 64;
@@ -159,7 +159,7 @@ static hal_ir_value load(draft *d, uint32_t memory, hal_ir_value index)
     return value;
 }
 
-/* Where an element of an input lies, counted from that of the tile's first element. */
+/* The address of an element of an input, relative to that of the tile's first element. */
 static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_value row,
                                 hal_ir_value col)
 {
@@ -178,7 +178,7 @@ static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_va
     return index == HAL_IR_NONE ? number(d, 0) : index;
 }
 
-/* Where a work-item is, its element's index in the tile, and all that the fragment is given. */
+/* The position of a work-item, its element's index in the tile, and the inputs of the fragment. */
 static void place_records(draft *d, const cpu_epilogue *epilogue, hal_ir_value *index,
                           hal_ir_value *given)
 {

@@ -37,7 +37,7 @@ typedef struct cpu_epilogue_tile {
 enum { CPU_EPILOGUE_SIDE = 1024 };
 
 /* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is used
- * during the call only. To be released, also after a failure. */
+ * during the call only. The caller releases the epilogue, also after a failure. */
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
                              const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
                              int shape_count);

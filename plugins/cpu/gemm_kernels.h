@@ -1,5 +1,5 @@
-/* What one instruction set offers to the matrix product: a table of routines over dense blocks,
- * one for f32 and one for f64 accumulation. Filled in by gemm_micro_<isa>.c, used by gemm*.c. */
+/* The routines of one instruction set for the matrix product: a table over dense blocks, one for
+ * f32 and one for f64 accumulation. Filled in by gemm_micro_<isa>.c, used by gemm*.c. */
 #ifndef HALYARD_CPU_GEMM_KERNELS_H
 #define HALYARD_CPU_GEMM_KERNELS_H
 
@@ -55,7 +55,7 @@ struct cpu_gemm_kernels {
     void (*axpy)(const struct cpu_gemm_skinny *s);
 };
 
-/* Tables of an instruction set, or NULL where this build has none of it. [0] f32, [1] f64. */
+/* Tables of an instruction set; NULL if the build lacks it. [0] f32, [1] f64. */
 extern const struct cpu_gemm_kernels cpu_gemm_base[2];
 extern const struct cpu_gemm_kernels cpu_gemm_avx2[2];
 extern const struct cpu_gemm_kernels cpu_gemm_avx512[2];

@@ -5,8 +5,8 @@
  * and the vector functions vec, mask, load, loadm, store, storem, mask_of, splat, fma with that
  * suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers. */
 
-/* One tile: rows x nv vectors, the last of them under `last`. Rows of A are reached from one
- * pointer for each three, so that few address registers are needed. */
+/* One tile: rows x nv vectors, the last of them masked by `last`. One pointer serves three rows of
+ * A, so that few address registers are needed. */
 ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
                            const int rows, const int nv)
 {
@@ -127,8 +127,8 @@ ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, 
 
 enum { V(ROW_VECTORS) = 8 };
 
-/* One row by eight vectors of B as it lies: a row of a tile has too few sums to hide how long one
- * multiply-add takes. Each element is summed as a tile sums it. */
+/* One row times eight vectors of unpacked B: a row of a tile has too few sums to hide the latency
+ * of a multiply-add. Each element is summed in the order of a tile. */
 ALWAYS_INLINE void V(row)(const struct cpu_gemm_strip *s, const T *b, T *c)
 {
     const T *a = s->a;

@@ -7,7 +7,7 @@
 #endif
 
 typedef float vec_f32 __attribute__((vector_size(16)));
-typedef int mask_f32; /* elements that count, from the first */
+typedef int mask_f32; /* number of elements, from the first */
 typedef double vec_f64 __attribute__((vector_size(16)));
 typedef int mask_f64;
 

@@ -17,7 +17,7 @@ typedef struct cpu_product {
     bool beta_is_zero;
     bool has_epilogue;
     cpu_epilogue epilogue;
-    _Atomic(cpu_crew *) idle; /* one crew is kept; concurrent runs allocate more */
+    _Atomic(cpu_crew *) idle; /* one crew is cached; concurrent runs allocate more */
 } cpu_product;
 
 /* One run, for the callback of the epilogue. */

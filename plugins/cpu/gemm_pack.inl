@@ -2,7 +2,7 @@
  * gemm_micro.inl with the same names; needs the vector functions widen, widenm, narrow and narrowm
  * as well. */
 
-/* rows x cols with the storage type a constant. */
+/* Copies rows x cols; the storage type is a constant. */
 ALWAYS_INLINE void V(copy_as)(T *dst, int64_t ldd, const void *src, int64_t lds, int64_t rows,
                               int64_t cols, const enum cpu_gemm_type type)
 {

@@ -60,7 +60,7 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     return NULL;
 }
 
-/* Bytes of a core's data cache of a level; a common size where the system does not tell. */
+/* Bytes of a core's data cache of a level; a common size if the system does not report it. */
 static int64_t cache_bytes(int level)
 {
     long bytes = 0;
@@ -73,7 +73,7 @@ static int64_t cache_bytes(int level)
     return bytes;
 }
 
-/* Products with a short side are bound by reading the long matrix once. They use tiles where that
+/* Products with a short side are bound by reading the long matrix once. They use tiles if that
  * matrix is in the near caches and the short side fills vectors. */
 static void plan_choose_route(struct cpu_gemm_plan *p)
 {
@@ -114,9 +114,9 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     } else {
         p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
     }
-    /* Strips of equal height rather than a last one of a row or two. */
+    /* Strips of equal height, to avoid a last one of a row or two. */
     p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
-    /* Where C's type cannot hold sums between slabs, an outer block has memory for them. */
+    /* If C's type cannot hold sums between slabs, an outer block has memory for them. */
     bool narrow = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
     int64_t outer = narrow && p->slabs > 1 ? 2048 : 4096;
     p->outer_m = cpu_gemm_round_up(outer, p->strip);
@@ -127,7 +127,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     int64_t side = cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
     p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
     p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
-    /* Rows along k are read in place as fast as packed; other reads are packed where the matrix is
+    /* Rows along k are read in place as fast as packed; other reads are packed if the matrix is
      * larger than the near caches. */
     p->pack_a = d->type_a != native || (d->transpose_a && d->m * d->k > l2 / 8);
     p->pack_b = d->type_b != native || d->transpose_b ||
@@ -146,7 +146,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
             p->chunk = cols;
         }
     }
-    /* For a few microseconds of work a second thread costs more than it saves. */
+    /* A few microseconds of work do not amortise a second thread. */
     double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
     p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;
 }
@@ -157,7 +157,8 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
         return true;
     }
 #if defined(__x86_64__)
-    /* The builtin also asks the operating system for the registers; F16C has no name in it. */
+    /* The builtin also checks that the operating system saves the registers; it has no name for
+     * F16C. */
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) {
         return false;

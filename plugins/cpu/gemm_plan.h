@@ -8,9 +8,9 @@
 enum { CPU_GEMM_SKINNY = 32 }; /* the longest short side that the skinny routes take */
 
 /* The workspace: packed A (or the short matrix of a skinny product) from offset 0, packed B, then
- * sums: one slot for each thread, or one block for each member of the group. In bytes. */
+ * sums: one slot for each thread, or one block for each matrix of the group. In bytes. */
 struct cpu_gemm_layout {
-    int64_t item_a, item_b, item_c; /* of one member of a group; 0 where it is not needed */
+    int64_t item_a, item_b, item_c; /* of one matrix of a group; 0: not needed */
     int64_t b, scratch;             /* offsets */
     int64_t slot;
 };
@@ -18,7 +18,7 @@ struct cpu_gemm_layout {
 /* Whether this machine and its operating system can run `isa`. */
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
 
-/* Makes a plan. Returns NULL, or a sentence that says what is wrong with the description. */
+/* Makes a plan. Returns NULL, or the fault of the description. */
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);
 
 /* Bytes of workspace that a run with at most `threads` threads needs; may be 0. */
@@ -43,7 +43,7 @@ static inline int64_t cpu_gemm_clamp(int64_t a, int64_t low, int64_t high)
     return a > high ? high : a < low ? low : a;
 }
 
-/* Elements that a packed row of A takes along k: rows of a strip lie on different cache sets. */
+/* Distance of packed rows of A in elements: rows of a strip map to different cache sets. */
 static inline int64_t cpu_gemm_a_stride(const struct cpu_gemm_plan *plan)
 {
     return plan->desc.transpose_a ? plan->kc : cpu_gemm_round_up(plan->kc, 16) + 16;

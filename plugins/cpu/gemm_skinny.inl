@@ -1,8 +1,8 @@
-/* Products with a short side, bound by reading the long matrix once: dot where its rows lie along
- * k, axpy where they lie across. Included after gemm_pack.inl with the same names. */
+/* Products with a short side, bound by reading the long matrix once: dot if its rows are along k,
+ * axpy otherwise. Included after gemm_pack.inl with the same names. */
 
-/* Adds to each of `count` elements the sum over a vector. Halves of vectors are added and woven
- * into one another, so that few additions serve all four. */
+/* Adds to each of `count` elements the sum over a vector. Halves of vectors are added and
+ * interleaved, so that few additions serve all four. */
 ALWAYS_INLINE void V(add_sums)(T *out, const V(vec) sum[CPU_GEMM_DOT_ROWS], int count)
 {
     T part[LANES > CPU_GEMM_DOT_ROWS ? LANES : CPU_GEMM_DOT_ROWS];
@@ -33,7 +33,7 @@ ALWAYS_INLINE void V(dot_tile)(const struct cpu_gemm_skinny *s, int row, int64_t
     int64_t x[CPU_GEMM_DOT_ROWS], whole = s->k / LANES * LANES;
     V(vec) sum[4][CPU_GEMM_DOT_ROWS], xv[CPU_GEMM_DOT_ROWS];
 
-    /* Rows that are not there repeat the last one, and their sums are dropped. */
+    /* Missing rows repeat the last one; their sums are dropped. */
     UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
         x[j] = (col + (j < xs ? j : xs - 1)) * s->ldx;
     }
@@ -70,7 +70,7 @@ ALWAYS_INLINE void V(dot_tile)(const struct cpu_gemm_skinny *s, int row, int64_t
     }
 }
 
-/* Four rows of Y at a time where there are registers for their sums, else two. */
+/* Four rows of Y at a time if there are registers for their sums, else two. */
 ALWAYS_INLINE void V(dot_as)(const struct cpu_gemm_skinny *s, const enum cpu_gemm_type type)
 {
     const int most = MR >= 8 ? 4 : 2;

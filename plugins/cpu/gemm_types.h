@@ -52,10 +52,10 @@ struct cpu_gemm_desc {
 
 struct cpu_gemm_kernels;
 
-/* The ways to work; see cpu_gemm_plan_make. */
+/* The algorithms; see cpu_gemm_plan_make. */
 enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY };
 
-/* Treat as opaque: every field is derived from the description. Holds no memory of its own. */
+/* Opaque: every field is derived from the description. Owns no memory. */
 struct cpu_gemm_plan {
     struct cpu_gemm_desc desc;
     const struct cpu_gemm_kernels *kernels;
@@ -65,10 +65,10 @@ struct cpu_gemm_plan {
     int size;          /* bytes of an accumulator element */
     int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */
     int64_t strip;     /* rows of a register tile */
-    int64_t outer_m, outer_n, group; /* what is packed at a time: a block of C, batch members */
+    int64_t outer_m, outer_n, group; /* packed at a time: a block of C, matrices of a batch */
     int64_t task_m, task_n;          /* what one task computes */
     int64_t chunk;                   /* skinny routes: elements of the long dimension in a task */
-    int max_threads;                 /* more would cost more than they bring */
+    int max_threads;                 /* more cost more than they gain */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* What every gemm_micro_<isa>.c needs before it includes the .inl files: unrolling, dispatch on the
- * storage type, and the scalar conversions of f16 and bf16, which also serve the ends of rows. */
+/* Included first by every gemm_micro_<isa>.c: unrolling, dispatch on the storage type, and the
+ * scalar conversions of f16 and bf16, which also serve the ends of rows. */
 #ifndef HALYARD_CPU_GEMM_VEC_H
 #define HALYARD_CPU_GEMM_VEC_H
 

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Operands and result of a step may be the same slot, and a lane never looks at another one, so
- * the compiler need not fear overlap. The count is read once: a store in the loop might change it,
- * as far as the compiler knows, and such a loop has no vectors. */
+/* Operands and result of a step may share a slot, and a lane never reads another one, so the
+ * compiler may ignore overlap. The count is read once: the compiler has to assume that a store in
+ * the loop changes it, and such a loop has no vectors. */
 #if defined(__clang__)
 #define EACH_LANE(count)                                                                          \
     _Pragma("clang loop vectorize(assume_safety)")                                                \
@@ -17,7 +17,7 @@
 #define EACH_LANE(count) _Pragma("GCC ivdep") for (uint32_t i = 0, end_ = (count); i < end_; i++)
 #endif
 
-/* Lanes of a step; says to the compiler that only whole blocks come. */
+/* Lanes of a step; tells the compiler that blocks are whole. */
 static inline uint32_t lanes_of(const cpu_step *step)
 {
     return step->n & ~(uint32_t)(CPU_BLOCK - 1);

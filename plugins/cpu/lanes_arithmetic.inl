@@ -1,7 +1,7 @@
 /* Steps of arithmetic, bits, comparisons and casts. A row of a list is an operation on one value
- * type: opcode, type, C types of result and operands, and what becomes of the operands x, y, z. */
+ * type: opcode, type, C types of result and operands, and an expression of the operands x, y, z. */
 
-/* Sums of neighbouring bits, which compilers turn into vectors where there is no instruction. */
+/* Sums of neighbouring bits, which compilers vectorise without a population count. */
 static inline uint32_t popcount_u32(uint32_t x)
 {
     x -= x >> 1 & 0x55555555u;
@@ -156,7 +156,7 @@ enum { CPU_TERNARY_FMA = 0, CPU_TERNARY_SELECT = 1 };
         return step + 1;                                                                          \
     }
 
-/* A uniform operand is read once, before the loop: the result may lie in its place. */
+/* A uniform operand is read before the loop: the result may overwrite it. */
 #define DEFINE_LOOP_2(name, r, t, x_uniform, y_uniform, expression)                               \
     static const cpu_step *name(cpu_worker *worker, const cpu_step *step)                         \
     {                                                                                             \

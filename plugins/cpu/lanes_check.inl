@@ -1,5 +1,5 @@
-/* Checks of accesses, where validation is on: a step before each one that touches memory, whose
- * result takes the place of the access's guard. Memory outside is reported and not touched. */
+/* Checks of accesses for validation: a step before each access, whose result replaces the access's
+ * guard. An access outside of its memory is reported and skipped. */
 
 /* The least and the greatest index that an access may have before its offset is added. */
 static inline void bounds_of(const cpu_worker *worker, const cpu_access *access, int64_t bounds[2])
@@ -9,13 +9,13 @@ static inline void bounds_of(const cpu_worker *worker, const cpu_access *access,
     bounds[1] = (int64_t)count - (int64_t)access->width - access->offset;
 }
 
-/* d = the guard where the whole access lies within its memory. */
+/* d = the guard and whether the whole access is within its memory. */
 static const cpu_step *check(cpu_worker *worker, const cpu_step *step)
 {
     const cpu_access *access = step->access;
     uint8_t *full = worker->slots[CPU_SLOT_FULL], *empty = worker->slots[CPU_SLOT_EMPTY];
     const uint8_t *guard = access->guard == CPU_NONE ? full : worker->slots[access->guard];
-    const uint8_t *chosen = who(worker, step->mask, access->guard);
+    const uint8_t *chosen = active_lanes(worker, step->mask, access->guard);
     uint8_t *d = worker->slots[step->d + 1];
     int64_t bounds[2], range[2];
     worker->slots[step->d] = guard == full ? full : guard == empty ? empty : d;
@@ -62,7 +62,7 @@ static const cpu_step *check_uniform(cpu_worker *worker, const cpu_step *step)
 {
     const cpu_access *access = step->access;
     const uint8_t *guard = access->guard == CPU_NONE ? NULL : worker->slots[access->guard];
-    const uint8_t *chosen = who(worker, step->mask, CPU_NONE);
+    const uint8_t *chosen = active_lanes(worker, step->mask, CPU_NONE);
     const int64_t index = read_index(worker->slots[access->base], access->index_type);
     int64_t bounds[2];
     uint32_t item = 0;

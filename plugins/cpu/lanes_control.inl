@@ -1,6 +1,6 @@
-/* Steps that move values, make indices and masks, exchange between lanes, and steer. */
+/* Steps that move values, make indices and masks, exchange between lanes, and jump. */
 
-/* Value types, then those that indices have, then what subgroups reduce. */
+/* Value types, types of indices, and types of subgroup reductions. */
 #define EACH_VALUE(X)                                                                             \
     X(BOOL, uint8_t)                                                                              \
     X(I32, int32_t)                                                                               \
@@ -95,7 +95,7 @@
         t *d = worker->slots[step->d];                                                            \
         const t *a = worker->slots[step->a];                                                      \
         const uint32_t mask = step->aux & (CPU_BLOCK - 1), n = lanes_of(step);                    \
-        switch (mask) { /* what butterflies use, known to the compiler */                         \
+        switch (mask) { /* the masks of butterflies, constant for the compiler */                 \
         case 1:                                                                                   \
             exchange_##T(d, a, n, 1);                                                             \
             break;                                                                                \
@@ -117,7 +117,7 @@
         return step + 1;                                                                          \
     }
 
-/* The tree that a butterfly makes for its first lane. Lanes that the group has not take no part. */
+/* The reduction of a butterfly in its first lane. Missing lanes take no part. */
 #define DEFINE_REDUCE(op, T, t, expression)                                                       \
     static const cpu_step *reduce_##op##_##T(cpu_worker *worker, const cpu_step *step)            \
     {                                                                                             \
@@ -141,8 +141,8 @@
         return step + 1;                                                                          \
     }
 
-/* An affine index against a uniform bound: mostly all work-items are on one side, and then the
- * result is one of the two known masks. */
+/* An affine index compared with a uniform bound: in most cases all work-items are on one side, and
+ * the result is one of the two known masks. */
 #define DEFINE_COMPARE(name, T, t, all_true, all_false, expression)                               \
     static const cpu_step *name##_##T(cpu_worker *worker, const cpu_step *step)                   \
     {                                                                                             \
@@ -226,8 +226,8 @@ static const cpu_step *group_count(cpu_worker *worker, const cpu_step *step)
     return step + 1;
 }
 
-/* d = a and b, or a and not b; where one of them is all or nothing, d leads to a known mask. Gives
- * false when nothing is left. */
+/* d = a and b, or a and not b; if an operand is all or nothing, d points to a known mask. False if
+ * d is empty. */
 static bool combine(cpu_worker *worker, uint32_t d, const uint8_t *a, const uint8_t *b,
                     uint8_t inverted)
 {
@@ -315,7 +315,7 @@ static const cpu_step *loop_next(cpu_worker *worker, const cpu_step *step)
     return step + step->jump;
 }
 
-/* The mask of a loop that work-items leave one by one lies in a place of its own. */
+/* A loop that work-items leave one by one has a separate mask. */
 static bool restrict_mask(cpu_worker *worker, uint8_t *d, const uint8_t *a, const uint8_t *b)
 {
     uint8_t any = 0;

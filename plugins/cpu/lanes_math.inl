@@ -8,8 +8,8 @@
     X(EXP2, T, t, math_exp2_##name)                                                               \
     X(EXPM1, T, t, math_expm1_##name)                                                             \
     X(RSQRT, T, t, math_rsqrt_##name)
-/* Functions that cost less where all operands are of the usual kind: also the function that is
- * right for those, and whether the n operands at a are such. */
+/* Functions with a cheaper variant for operands of the usual range: the variant, and whether the n
+ * operands at a are in that range. */
 #define MATH_SPLIT_OF(X, T, t, name)                                                              \
     X(LOG, T, t, math_log_##name, math_log_##name##_fast, normal_##name(a, n))                    \
     X(LOG2, T, t, math_log2_##name, math_log2_##name##_fast, normal_##name(a, n))                 \
@@ -30,7 +30,7 @@
     X(ATAN, F32, float, math_atan_f32, math_atan_f32_near, below_f32(a, n, 1.0f))                 \
     X(TANH, F32, float, math_tanh_f32, math_tanh_f32_near, below_f32(a, n, 1.0f))                 \
     X(ERF, F32, float, math_erf_f32, math_erf_f32_near, below_f32(a, n, 1.0f))
-/* Functions of angles: no reduction where all are near 0, the short one where all are small. */
+/* Functions of angles: no reduction if all are near 0, the short one if all are small. */
 #define EACH_MATH_ANGLE(X)                                                                        \
     X(SIN, F32, float, math_sin_f32)                                                              \
     X(COS, F32, float, math_cos_f32)                                                              \
@@ -52,8 +52,8 @@
         return step + 1;                                                                          \
     }
 
-/* Whether all operands are smaller than limit, NaN not: as whole numbers, sizes have their order.
- * Where they are not, the first block mostly says so. */
+/* Whether all magnitudes are below the limit, NaN not: the bits of floats, as integers, have the
+ * order of magnitudes. The first block decides most negative answers. */
 #define DEFINE_BELOW(name, t, u)                                                                  \
     static bool block_below_##name(const t *a, uint32_t n, t limit)                               \
     {                                                                                             \
@@ -113,7 +113,7 @@ static bool small_angles_f64(const double *a, uint32_t n)
             no(d, a, n);                                                                          \
         }                                                                                         \
     }
-/* Operands are looked at in pieces, so that an unusual one costs its own piece only. */
+/* Operands are examined in pieces, so that an unusual one affects its piece only. */
 enum { MATH_PIECE = 256 };
 #define DEFINE_MATH_PIECES(name, t, piece)                                                        \
     static const cpu_step *name(cpu_worker *worker, const cpu_step *step)                         \

@@ -1,13 +1,12 @@
-/* Steps that touch memory. First it is found out how the work-items of a step reach it: not at
- * all, in rows at a constant distance (contiguous, broadcast, strided), or each in its own way;
- * then a loop for the storage type does it. Work-items that are masked or guarded off never form
- * an access. */
+/* Steps that access memory. A step first finds its access pattern: no access, rows at a constant
+ * distance (contiguous, broadcast, strided), or any element per lane; then it runs a loop for the
+ * storage type. Work-items that are masked or guarded off never form an access. */
 
 typedef enum reach_kind { REACH_NOTHING, REACH_ROWS, REACH_LANES } reach_kind;
 
 typedef struct reach {
     reach_kind kind;
-    const uint8_t *chosen; /* LANES: who takes part, null for all; worker->index says where */
+    const uint8_t *chosen; /* LANES: active work-items, null for all; indices in worker->index */
     int64_t start, distance; /* ROWS: of a row's first element, and from one to the next */
     uint32_t length;         /* of a row */
     uint32_t count[2];       /* rows, in two dimensions */
@@ -26,14 +25,14 @@ static inline int64_t read_index(const void *slot, hal_type type)
     }
 }
 
-/* A factor may stand for a negative one in unsigned arithmetic. */
+/* A factor may be negative in unsigned arithmetic. */
 static inline int64_t read_factor(const void *slot, hal_type type)
 {
     return hal_type_size(type) == 4 ? *(const int32_t *)slot : *(const int64_t *)slot;
 }
 
-/* Who takes part in a step: null for all, the empty mask for nobody. */
-static const uint8_t *who(cpu_worker *worker, uint32_t mask_slot, uint32_t guard_slot)
+/* The active work-items of a step: null for all, the empty mask for none. */
+static const uint8_t *active_lanes(cpu_worker *worker, uint32_t mask_slot, uint32_t guard_slot)
 {
     const uint8_t *full = worker->slots[CPU_SLOT_FULL], *empty = worker->slots[CPU_SLOT_EMPTY];
     const uint8_t *mask = mask_slot == CPU_NONE ? full : worker->slots[mask_slot];
@@ -65,8 +64,7 @@ static const uint8_t *who(cpu_worker *worker, uint32_t mask_slot, uint32_t guard
     return all ? NULL : any ? mask : empty;
 }
 
-/* The least and the greatest index of an affine access; false where the arithmetic of its type
- * wraps around on the way. */
+/* The range of an affine index; false if the arithmetic of its type wraps around. */
 static bool affine_range(const cpu_worker *worker, const cpu_access *access, int64_t range[2])
 {
     range[0] = range[1] = read_index(worker->slots[access->base], access->index_type);
@@ -170,8 +168,8 @@ static void reach_one_row(reach *r, int64_t start, int64_t distance, uint32_t le
     r->skip[0] = r->skip[1] = 0;
 }
 
-/* Rows out of the factors: dimensions of extent 1 are dropped, those that continue the one before
- * are joined to it. */
+/* Rows from the factors: dimensions of extent 1 are dropped, and a dimension that continues the one
+ * before is merged with it. */
 static void reach_affine(const cpu_worker *worker, const cpu_access *access, reach *r)
 {
     int64_t start = read_index(worker->slots[access->base], access->index_type);
@@ -202,7 +200,7 @@ static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
     const cpu_access *access = step->access;
     int64_t range[2];
 
-    r->chosen = who(worker, step->mask, access->guard);
+    r->chosen = active_lanes(worker, step->mask, access->guard);
     if (r->chosen == worker->slots[CPU_SLOT_EMPTY]) {
         r->kind = REACH_NOTHING;
         return;
@@ -234,8 +232,8 @@ static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
     }
 }
 
-/* Whether nobody of a block takes part: then it need not be looked at lane by lane. */
-static inline bool nobody(const uint8_t *chosen, uint32_t first)
+/* Whether a block has no active work-item, so that its lanes need not be examined. */
+static inline bool block_is_inactive(const uint8_t *chosen, uint32_t first)
 {
     uint64_t halves[2];
     if (chosen == NULL) {
@@ -245,8 +243,7 @@ static inline bool nobody(const uint8_t *chosen, uint32_t first)
     return (halves[0] | halves[1]) == 0;
 }
 
-/* Where a step's elements lie one after the other for whole blocks: their place in memory, else
- * null. */
+/* The address of a step's elements if they are contiguous for whole blocks, else null. */
 static void *neighbours(cpu_worker *worker, const cpu_step *step)
 {
     const cpu_access *access = step->access;
@@ -255,7 +252,7 @@ static void *neighbours(cpu_worker *worker, const cpu_step *step)
     if (items % CPU_BLOCK != 0) {
         return NULL;
     }
-    if (access->run == 1 && who(worker, step->mask, access->guard) == NULL) {
+    if (access->run == 1 && active_lanes(worker, step->mask, access->guard) == NULL) {
         start = read_index(worker->slots[access->base], access->index_type);
         int64_t most = access->index_type == HAL_TYPE_I32   ? INT32_MAX
                        : access->index_type == HAL_TYPE_U32 ? UINT32_MAX
@@ -308,7 +305,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
     X(F32, float, float, x, x)                                                                    \
     X(F64, double, double, x, x)
 
-/* Elements at a distance that the compiler knows become shuffles. */
+/* Elements at a constant distance become shuffles. */
 #define DEFINE_LOAD_ROW(T, m, l, widened)                                                         \
     static inline void load_row_at_##T(l *d, const m *p, int64_t distance, uint32_t n)            \
     {                                                                                             \
@@ -359,7 +356,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
     {                                                                                             \
         for (uint32_t first = 0; first < n; first += CPU_BLOCK) {                                 \
             memset(d + first, 0, CPU_BLOCK * sizeof(l));                                          \
-            if (nobody(chosen, first)) {                                                          \
+            if (block_is_inactive(chosen, first)) {                                               \
                 continue;                                                                         \
             }                                                                                     \
             for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
@@ -409,7 +406,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
         return step + 1;                                                                          \
     }
 
-/* Work-items that write the same place do it in their order: the last one stays. */
+/* Work-items that write the same element do so in order: the last value remains. */
 #define DEFINE_STORE(T, m, l, widened, narrowed)                                                  \
     static inline void store_row_at_##T(m *p, const l *v, int64_t distance, uint32_t n)           \
     {                                                                                             \
@@ -436,7 +433,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
                                 uint32_t n)                                                       \
     {                                                                                             \
         for (uint32_t first = 0; first < n; first += CPU_BLOCK) {                                 \
-            if (nobody(chosen, first)) {                                                          \
+            if (block_is_inactive(chosen, first)) {                                               \
                 continue;                                                                         \
             }                                                                                     \
             for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
@@ -480,7 +477,7 @@ EACH_STORAGE(DEFINE_STORE)
     X(I64, int64_t, uint64_t)                                                                     \
     X(U64, uint64_t, uint64_t)
 
-/* Shared memory is the worker's own; other memory is shared with the groups of other workers. */
+/* Shared memory belongs to the worker; other memory is accessed by all workers. */
 #define DEFINE_ATOMIC(T, t, u)                                                                    \
     static inline t atomic_result_##T(uint32_t kind, t old, t x, t comparand)                     \
     {                                                                                             \
@@ -509,7 +506,7 @@ EACH_STORAGE(DEFINE_STORE)
         const t *x = worker->slots[access->operand[0]];                                           \
         const t *y = worker->slots[access->operand[access->operand[1] != CPU_NONE]];              \
         t *d = worker->slots[access->values[0]];                                                  \
-        const uint8_t *chosen = who(worker, step->mask, access->guard);                           \
+        const uint8_t *chosen = active_lanes(worker, step->mask, access->guard);                  \
         fill_index(worker, access);                                                               \
         for (uint32_t i = 0; i < worker->items; i++) {                                            \
             t old = 0;                                                                            \

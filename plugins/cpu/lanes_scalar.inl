@@ -1,5 +1,5 @@
-/* What the operations do to one work-item, where that is more than a C operator. Written without
- * branches that the compiler could not turn into selects. */
+/* Operations on one work-item that are more than a C operator. Branches are such that the compiler
+ * turns them into selects. */
 
 static inline uint32_t bits_of_f32(float x)
 {
@@ -29,7 +29,7 @@ static inline double f64_of_bits(uint64_t bits)
     return x;
 }
 
-/* Equal floats differ in bits only where they are zeros: the negative one is the smaller. */
+/* Equal floats with different bits are zeros: the negative one is the smaller. */
 static inline float min_f32(float x, float y)
 {
     float least = (x < y || x != x) ? x : y;
@@ -54,8 +54,8 @@ static inline double max_f64(double x, double y)
     return x == y ? f64_of_bits(bits_of_f64(x) & bits_of_f64(y)) : greatest;
 }
 
-/* The quotient of 32-bit integers through f64 is exact: it lies at least 2^-32 of itself below the
- * next integer, and f64 rounds by 2^-53. */
+/* The quotient of 32-bit integers through f64 is exact: it is below the next integer by a relative
+ * 2^-32 at least, and f64 rounds by 2^-53. */
 static inline uint32_t div_u32(uint32_t x, uint32_t y)
 {
     double quotient = (double)x / (double)(y == 0 ? 1 : y);
@@ -117,8 +117,8 @@ static inline int64_t mulhi_i64(int64_t x, int64_t y)
     return (int64_t)high;
 }
 
-/* Casts of floats to integers: out of range to the nearest end, NaN to 0. `under` is the least
- * float that fits, `over` the first one above that does not. */
+/* Casts of floats to integers: saturating, NaN to 0. `under` is the least float in range, `over`
+ * the first one above the range. */
 #define SATURATE(x, to, under, over, least, most)                                                 \
     ((x) >= (over) ? (most) : (x) < (under) ? (least) : (x) != (x) ? 0 : (to)(x))
 

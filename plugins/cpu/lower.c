@@ -69,8 +69,8 @@ static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
     cpu_set_varying(lower, record, name);
 }
 
-/* An operation of up to three operands, with its functions by form. With uniform operands only it
- * runs on one block, in the earliest section that has them. */
+/* An operation of up to three operands, with its functions by form. An operation on uniform
+ * operands runs on one block, in the earliest section that has them. */
 static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *const *forms,
                             uint32_t operand_count)
 {
@@ -124,7 +124,7 @@ static void lower_rename(cpu_lower *lower, hal_ir_value record)
     }
     value.type = r->type;
     if (lower->plan[record].variable != CPU_NONE || lower->plan[record].store != CPU_NONE) {
-        /* The plan places the value there, and no step computes it: a copy. */
+        /* The plan assigns a slot and no step computes the value: a copy. */
         uint32_t name = lower->plan[record].variable != CPU_NONE
                             ? lower->values[lower->plan[record].variable].name
                             : cpu_lower_address(lower, lower->plan[record].store);
@@ -291,7 +291,7 @@ static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
     if (r->opcode == HAL_IR_AND && r->type == HAL_TYPE_BOOL && a->kind == CPU_VARYING &&
         b->kind == CPU_VARYING && lower->plan[record].variable == CPU_NONE &&
         (lower->names[a->name].view || lower->names[b->name].view)) {
-        /* At run time one of them may be known to be all or none. */
+        /* At run time one operand may be a known mask. */
         uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
         cpu_draft_lanes(lower, lower->lanes->both, name, a->name, b->name);
         cpu_set_varying(lower, record, name);

@@ -1,5 +1,5 @@
-/* Drafts, names and values: what every file of the lowering writes. After a failure the functions
- * have no effect and return something usable, so that callers check the status once at the end. */
+/* Drafts, names and values: used by every file of the lowering. After a failure the functions have
+ * no effect and return something usable, so that callers check the status once at the end. */
 #include "lower_state.h"
 
 #include <stdlib.h>

@@ -115,7 +115,7 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
     add_elements(lower, record, r->type, r->width, names, false);
 }
 
-/* Adds the step that finds where the value of a store is computed. Returns the value's name. */
+/* Adds the step that computes the address of a store. Returns the value's name. */
 uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
 {
     const hal_ir_record *r = &lower->ir->records[store];

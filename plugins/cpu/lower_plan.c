@@ -1,6 +1,6 @@
 /* Analyses a kernel before it is lowered: uniformity, blocks, the last use of each value, and
- * from these where a copy is not needed: a value is computed in the slot of its variable or in
- * the memory that it is stored to, and a variable or memory is read in place. Called by lower.c. */
+ * copies to avoid: a value is computed in the slot of its variable or in the memory of its store,
+ * and a variable or memory is read in place. Called by lower.c. */
 #include "lower_state.h"
 
 #include <hal/ir_uniform.h>
@@ -154,7 +154,7 @@ static bool set_in_place(const cpu_lower *lower, uint32_t set)
     for (uint32_t other = lower->plan[set].next; other != CPU_NONE;
          other = lower->plan[other].next) {
         if (lower->ir->records[other].opcode == HAL_IR_SET) {
-            /* It may come to be computed in place as well: then it takes effect there. */
+            /* The value may be computed in place as well: then the SET takes effect there. */
             const uint32_t made = lower->ir->records[other].b;
             return (made > set ? made : other) > plan->last_use;
         }
@@ -162,7 +162,7 @@ static bool set_in_place(const cpu_lower *lower, uint32_t set)
     return true;
 }
 
-/* Where a SET takes effect: where its value is computed, if that is in place. */
+/* The record at which a SET takes effect: that of its value, if computed in place. */
 static uint32_t set_at(const cpu_lower *lower, uint32_t set)
 {
     return lower->plan[set].in_place ? lower->ir->records[set].b : set;
@@ -226,7 +226,7 @@ static bool touches_memory(uint32_t opcode)
            opcode == HAL_IR_ASYNC_COPY;
 }
 
-/* Memory of these types looks the same in lanes. */
+/* These types have the same format in memory and in lanes. */
 static bool is_plain(hal_type type)
 {
     return hal_type_of_value(type) == type && type != HAL_TYPE_BOOL;
@@ -275,7 +275,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
         }
     }
     for (uint32_t i = 0; i < ir->memory_count; i++) {
-        memory[i] = 0; /* from here on: until when it is viewed */
+        memory[i] = 0; /* last record that needs the view */
     }
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
@@ -306,7 +306,7 @@ static void plan_memory(cpu_lower *lower)
     free(memory);
 }
 
-/* Gives false, with lower->status set, when there is no memory for it. */
+/* False, with lower->status set, without host memory. */
 bool cpu_plan_records(cpu_lower *lower)
 {
     const uint32_t count = lower->ir->record_count;

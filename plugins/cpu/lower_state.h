@@ -14,7 +14,7 @@
 /* Drafts that run once per dispatch on each worker, and drafts that run for each group. */
 enum { CPU_SECTION_DISPATCH = 0, CPU_SECTION_GROUP = 1, CPU_SECTION_COUNT = 2 };
 
-/* What is known of a record before the lowering. */
+/* Facts about a record before the lowering. */
 typedef struct cpu_plan {
     uint32_t block;    /* the record that opened its block, or CPU_NONE */
     uint32_t masked;   /* the nearest opener around it where work-items diverge, or CPU_NONE */
@@ -25,7 +25,7 @@ typedef struct cpu_plan {
     uint32_t next; /* list of the references of a VAR, or of the accesses of a memory, in order */
     uint32_t previous;
     uint8_t uniform;  /* HAL_IR_UNIFORM_* */
-    uint8_t in_place; /* SET: the value is there already; GET: reads the VAR's slot; LOAD: a view */
+    uint8_t in_place; /* SET: the slot has the value; GET: reads the VAR's slot; LOAD: a view */
 } cpu_plan;
 
 /* A uniform value: known when lowering, or in a name of one block. */

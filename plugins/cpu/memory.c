@@ -10,7 +10,7 @@
 
 enum { ALIGNMENT = 256 };
 
-/* From here on memory comes from the system in whole pages, huge ones where it has them. */
+/* Larger allocations are whole pages of the system, huge ones if available. */
 #define LARGE (UINT64_C(2) << 20)
 
 /* The number that follows `key` at the beginning of a line. */
@@ -116,7 +116,7 @@ hal_status cpu_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint
     return HAL_OK;
 }
 
-/* What the machine, or the control group that the process lives in, has. */
+/* Memory of the machine, or of the process's control group. */
 uint64_t cpu_memory_total(void)
 {
     struct sysinfo info;

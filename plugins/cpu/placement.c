@@ -4,7 +4,7 @@
 #include <kit/clock.h>
 #include <unistd.h>
 
-/* Moving the threads takes at most one part in so many of the time. */
+/* Limit of the time for moving threads, as a fraction of all time. */
 enum { PLACEMENT_SHARE = 100 };
 
 void cpu_placement_init(cpu_placement *placement, uint32_t threads)

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A dispatch of at least so many nanoseconds is measured, for a better estimate the next time. */
+/* Nanoseconds from which a dispatch is measured to improve its estimate. */
 enum { MEASURE_FROM = 2000 };
 /* Pieces of copies and fills, and the size from which they are shared. */
 enum { PIECE = 256 << 10, SHARE_BYTES = 1 << 20 };
@@ -182,7 +182,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     }
 }
 
-/* Gives the workers room for every kernel that the device has. */
+/* Allocates room for all kernels of the device in the workers. */
 static hal_status workers_prepare(hal_plugin_queue *queue)
 {
     hal_plugin_device *device = queue->device;

@@ -1,9 +1,9 @@
 /* Sharing work over the pool, see share.h. The time of each piece of work goes to a thread_choice,
- * which is found by what the work is: its kernels and the logarithm of its size.
+ * whose key is the work's kernels and the logarithm of its size.
  *
- * Threads go through a run of dispatches together: each takes groups of the first until none are
- * left, waits until all of its groups are done, and goes on to the next. So waking the pool is paid
- * once in a run. A thread that comes late finds no groups left and is waited for nowhere. */
+ * Threads execute a run of dispatches together: each takes groups of the first until none are left,
+ * waits until all of its groups are done, and goes on to the next. So a run wakes the pool once. A
+ * late thread finds no groups left and delays no other. */
 #include "share.h"
 
 #include "thread_choice.h"
@@ -33,7 +33,7 @@ struct cpu_share {
     choice_entry entries[SETS][WAYS];
 };
 
-/* Progress of a dispatch, on a cache line of its own. */
+/* Progress of a dispatch, on a separate cache line. */
 typedef struct progress {
     _Alignas(64) _Atomic uint64_t next; /* first group that no thread has taken */
     _Atomic uint64_t done;
@@ -86,7 +86,7 @@ static uint64_t chunk_size(const shared_run *run, const hal_command *command)
     return chunk == 0 ? 1 : chunk;
 }
 
-/* Takes groups of dispatch i until there are none. The caller measures what one takes. */
+/* Takes groups of dispatch i until all are taken. The caller measures what one takes. */
 static void groups_run(shared_run *run, uint32_t i, uint32_t thread)
 {
     const hal_command *command = &run->commands[i];

@@ -54,7 +54,7 @@ struct cpu_step {
     uint32_t n;    /* lanes, a multiple of CPU_BLOCK */
     uint32_t mask; /* slot: the active work-items, or CPU_NONE for all */
     int32_t jump;  /* of control flow: distance to the next step */
-    uint32_t aux;  /* a type, a memory, a byte offset, a mask of lanes: as the step wants it */
+    uint32_t aux;  /* a type, a memory, a byte offset or a mask of lanes, by the step */
     const cpu_access *access;
 };
 
@@ -62,7 +62,7 @@ struct cpu_step {
 struct cpu_worker {
     void **slots;
     void **memory;   /* of the kernel's memories: bindings as this dispatch has them, then shared */
-    uint64_t *bytes; /* of each memory, for kernels that are checked */
+    uint64_t *bytes; /* of each memory, for checked kernels */
     const uint8_t *scalars;
     uint32_t grid[3];
     uint32_t group[3];
@@ -100,9 +100,9 @@ typedef struct cpu_lanes {
     cpu_run *load_uniform[HAL_TYPE_COUNT]; /* one element for all work-items */
     cpu_run *store[HAL_TYPE_COUNT];
     cpu_run *view;    /* a load after which the slot points to the memory, where possible */
-    cpu_run *address; /* the same for the operation that computes a stored value */
+    cpu_run *address; /* the destination of the operation that computes a stored value */
     cpu_run *atomic[HAL_TYPE_COUNT];
-    cpu_run *check; /* d = the guard where the access is within its memory; aux is the record */
+    cpu_run *check; /* d = guard and whether the access is within its memory; aux: record */
     cpu_run *check_uniform;
 
     cpu_run *spread[CPU_TYPE_COUNT]; /* d = a, a uniform, d not */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs that go through many kernels come here for each dispatch: hence sizes that the compiler
- * knows. Little-endian: the low bytes come first. */
+/* Programs with many small kernels call this for each dispatch: the compiler knows the sizes.
+ * Little-endian: the low bytes come first. */
 static void slot_fill(uint8_t *slot, const cpu_constant *constant)
 {
     if (constant->bytes == 1) {
@@ -52,8 +52,8 @@ static void run(cpu_worker *worker, const cpu_step *steps)
     }
 }
 
-/* Room for kernels of up to these sizes; gives false, with what was there before, when the host has
- * no memory. */
+/* Room for kernels of up to these sizes. False if the host has no memory; the earlier room remains.
+ * */
 bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_count,
                         uint32_t memory_count)
 {

@@ -203,7 +203,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
 /* The entry's parameters are the addresses of the bindings, then the scalars. */
 hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *format,
                                      const void *code, uint64_t bytes, const char *entry,
-                                     const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
+                                     const hal_ir_kernel *interface, hal_plugin_kernel **kernel)
 {
     *kernel = NULL;
     if (strcmp(format, "ptx") != 0 && strcmp(format, "cubin") != 0) {
@@ -224,7 +224,7 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
     } else {
         memcpy(image, code, bytes);
         image[bytes] = 0;
-        kernel_set_layout(device, made, signature);
+        kernel_set_layout(device, made, interface);
         status = cuda_context_push(device);
         if (status == HAL_OK) {
             status = kernel_load_module(made, image, entry);

@@ -36,7 +36,7 @@ static cuda_result pinned_allocate_alone(uint64_t bytes, void **pointer, cuda_ad
     return 0;
 }
 
-/* The first page of the first gap of `count` pages; PAGE_COUNT where there is none. */
+/* The first page of the first gap of `count` pages; PAGE_COUNT if none. */
 static uint32_t slab_find_gap(const pinned_slab *slab, uint32_t count)
 {
     uint32_t gap = 0;

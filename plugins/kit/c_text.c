@@ -1,4 +1,4 @@
-/* The walk over a kernel's records. Called by plugins whose driver takes a C-like language. */
+/* Lowers a kernel record by record. Called by plugins whose driver takes a C-like language. */
 #include "c_text_state.h"
 
 #include <stdio.h>
@@ -75,8 +75,8 @@ static void fill_words(const kit_c_state *state, const hal_ir_record *record, ki
     words->imm = record->imm;
 }
 
-/* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup the lanes
- * that are not there take no part: lane 0 then has the tree, and hands it to the others. */
+/* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup missing
+ * lanes take no part: lane 0 has the result and shuffles it to the others. */
 static int reduce(kit_c_state *state, hal_ir_value value)
 {
     static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where an access goes, as text. */
+/* The address of an access, as text. */
 typedef struct place {
     char index[80];
     char pointer[96]; /* m0 + index */
@@ -50,7 +50,7 @@ static void fill_words(const kit_c_state *state, const place *at, kit_c_words *w
     words->width = at->width;
 }
 
-/* The element or vector as memory has it: what is read, or what is assigned to. */
+/* The element or vector in memory: an expression that is read or assigned to. */
 static void put_access(kit_c_state *state, const hal_ir_record *record, const place *at)
 {
     kit_c_words words;

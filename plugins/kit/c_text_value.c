@@ -6,8 +6,8 @@
 
 enum { FLOAT, SIGNED, UNSIGNED, BOOL, CLASSES };
 
-/* Signed integers wrap, which C promises for unsigned ones only. Division by zero, and by -1 where
- * it would overflow, goes around the division, without a branch. */
+/* Signed integers wrap; C guarantees it for unsigned ones only. Division by zero, and by -1 on
+ * overflow, avoids the C division, without a branch. */
 static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
     [HAL_IR_ADD] = {"@a + @b", "(@T)((@U)@a + (@U)@b)", "@a + @b", NULL},
     [HAL_IR_SUB] = {"@a - @b", "(@T)((@U)@a - (@U)@b)", "@a - @b", NULL},
@@ -42,7 +42,7 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
     [HAL_IR_SELECT] = {"@a ? @b : @c", "@a ? @b : @c", "@a ? @b : @c", "@a ? @b : @c"},
 };
 
-/* From a float, saturating, NaN to 0: what does not fit goes around the conversion. */
+/* From a float, saturating, NaN to 0: values out of range avoid the conversion. */
 static const char *const from_float[HAL_TYPE_COUNT] = {
     [HAL_TYPE_I32] = "@a >= 0x1p31@s ? 0x7fffffff : @a <= -0x1p31@s ? -0x7fffffff - 1 : "
                      "(@T)(((@a > -0x1p31@s) & (@a < 0x1p31@s)) ? @a : 0)",

@@ -20,7 +20,7 @@ static char *write_number(char *at, uint64_t number)
     return at;
 }
 
-/* Literals of negative numbers stand in brackets. */
+/* Literals of negative numbers are parenthesised. */
 static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40])
 {
     const uint64_t bits = state->ir->constants[record->aux];

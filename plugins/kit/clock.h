@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since some moment of the past; never goes back. Threads: any. */
+/* Monotonic nanoseconds. Threads: any. */
 static inline uint64_t kit_clock_ns(void)
 {
     struct timespec now;

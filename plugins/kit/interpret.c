@@ -1,6 +1,6 @@
-/* The reference interpreter. Each work-item of a group has its own place in the records and runs
- * until it meets a barrier or a subgroup operation; when all of them stand there, that is carried
- * out for all at once and they go on. */
+/* The reference interpreter. Each work-item of a group has a program counter and runs until it
+ * reaches a barrier or a subgroup operation. When all work-items have reached it, the operation is
+ * executed for the group and they continue. */
 #include "interpret.h"
 
 #include "interpret_value.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An asynchronous copy that has been asked for and not waited for. */
+/* An asynchronous copy before its wait. */
 typedef struct copy {
     uint32_t shared, binding, width, set;
     uint64_t to, from;
@@ -34,7 +34,7 @@ typedef struct run {
     uint32_t items, lanes;
     uint32_t group[3];
     uint32_t *slots;   /* where each record's value begins in an item's values */
-    uint32_t *matches; /* the other end: of FOR, IF, ELSE what closes it; of END what it closes */
+    uint32_t *matches; /* of FOR, IF, ELSE: the closing record; of END: the opening one */
     item *work;
     uint64_t *values;
     uint8_t *shared;
@@ -121,7 +121,7 @@ static hal_status prepare(run *r)
         w->local[1] = i / kernel->group_size[0] % kernel->group_size[1];
         w->local[2] = i / kernel->group_size[0] / kernel->group_size[1];
     }
-    /* Shared memory is not initialised: what reads it too early shall notice. */
+    /* Shared memory is not initialised: a premature read has to be visible. */
     memset(r->shared, 0xa5, shared_bytes + 1);
     return HAL_OK;
 }
@@ -141,7 +141,7 @@ static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
     return value;
 }
 
-/* Whether a work-item has come to something that all of its group have to come to. */
+/* Whether a work-item has reached an operation of the whole group. */
 static int stands(const run *r, const item *w)
 {
     const hal_ir_record *record = &r->kernel->records[w->at];
@@ -200,8 +200,7 @@ static hal_status step_control(run *r, item *w, const hal_ir_record *record)
             w->at = match;
         }
         return HAL_OK;
-    case HAL_IR_ELSE: /* reached from the first part: the second is passed over. An ELSE is both
-                       * ends of a block; its match is the END, which was noted last. */
+    case HAL_IR_ELSE: /* from the first part: skips the second; the match of an ELSE is its END */
         w->at = match;
         return HAL_OK;
     default:
@@ -213,7 +212,7 @@ static hal_status step_control(run *r, item *w, const hal_ir_record *record)
     }
 }
 
-/* The element that an access begins at, if all of it lies inside of the memory. */
+/* The first element of an access, if all of the access is within its memory. */
 static hal_status locate(run *r, item *w, uint32_t memory, hal_ir_value index, int32_t offset,
                          uint32_t width, uint64_t *element)
 {
@@ -365,7 +364,7 @@ static hal_status do_atomic(run *r, item *w, const hal_ir_record *record)
     return HAL_OK;
 }
 
-/* Asked for now, carried out when it is waited for: as late as may be. */
+/* Executed by the wait, as late as possible. */
 static hal_status begin_copy(run *r, item *w, const hal_ir_record *record)
 {
     copy made = {.shared = record->aux,
@@ -463,7 +462,7 @@ static void pack(const run *r, item *w, const hal_ir_record *record, uint64_t *o
     }
 }
 
-/* One record that is no meeting. */
+/* A record other than an operation of the group. */
 static hal_status step(run *r, item *w)
 {
     const hal_ir_kernel *kernel = r->kernel;
@@ -584,7 +583,7 @@ static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, u
     const uint32_t lanes = left < r->lanes ? left : r->lanes;
     uint64_t *values = r->gathered + first;
     if (record->opcode == HAL_IR_SUBGROUP_REDUCE) {
-        /* The tree of a butterfly, lane 0's part; lanes that are not there take no part. */
+        /* The reduction of a butterfly in lane 0; missing lanes take no part. */
         for (uint32_t distance = 1; distance < lanes; distance *= 2) {
             for (uint32_t lane = 0; lane + distance < lanes; lane += 2 * distance) {
                 values[lane] = kit_combine(opcodes[record->aux], record->type, values[lane],
@@ -605,7 +604,7 @@ static void meet_subgroup(run *r, uint32_t first, const hal_ir_record *record, u
     }
 }
 
-/* All work-items stand at one barrier or subgroup operation. */
+/* All work-items have reached one barrier or subgroup operation. */
 static hal_status meet(run *r)
 {
     const uint32_t index = r->work[0].at;

@@ -1,6 +1,6 @@
 /* A plain reference interpreter of the IR: one work-item after the other, one record at a time, up
- * to the next barrier. It is what the IR means; tests judge faster engines by it, and a plugin may
- * begin with it as its engine. Clarity before speed. Needs ir.h, ir_math.h and status.h alone. */
+ * to the next barrier. Tests compare faster engines with it, and a new plugin may use it as its
+ * engine. Clarity before speed. Needs ir.h, ir_math.h and status.h alone. */
 #ifndef KIT_INTERPRET_H
 #define KIT_INTERPRET_H
 
@@ -13,10 +13,10 @@ typedef struct kit_span {
     uint64_t bytes;
 } kit_span;
 
-/* Sees what a kernel does, and may change it: for debuggers, and for tests of those who judge.
- * `values` are those that the record made for one work-item, `width` of them; what a store, an
- * atomic or an asynchronous copy is about to write; where a FOR begins. Or one truth: the condition
- * of an IF, and 1 for an ELSE that is entered and for a BARRIER that is met; 0 passes it by. */
+/* Observes a kernel, and may change values: for debuggers and for tests of tests. `values` are the
+ * `width` values that the record made for one work-item; those that a store, an atomic or an
+ * asynchronous copy will write; the start of a FOR. Or one truth: the condition of an IF, and 1 for
+ * an ELSE that is entered and for a BARRIER that is reached; 0 skips it. */
 typedef void (*kit_witness)(void *user, const hal_ir_kernel *kernel, const hal_ir_record *record,
                             uint64_t *values, uint32_t width);
 

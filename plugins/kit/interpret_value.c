@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Those of one operand; the other is POW. */
+/* Functions of one operand; the other one is POW. */
 static const struct {
     float (*f32)(int m, float x);
     double (*f64)(int m, double x);
@@ -58,7 +58,7 @@ static uint64_t truncated(hal_type type, uint64_t bits)
     }
 }
 
-/* An integer as 64 bits, and whether they stand for a negative number. */
+/* An integer as 64 bits, and whether they are negative. */
 static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
 {
     switch (to) {

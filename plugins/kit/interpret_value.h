@@ -1,4 +1,4 @@
-/* What the interpreter does with single values, as zero-extended bits of 64. */
+/* Operations of the interpreter on single values, as zero-extended bits of 64. */
 #ifndef KIT_INTERPRET_VALUE_H
 #define KIT_INTERPRET_VALUE_H
 
@@ -9,7 +9,7 @@
 uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
                      uint64_t c);
 
-/* An operation of two values of one type, by opcode: what atomics and reductions combine with. */
+/* An operation on two values of one type, by opcode: for atomics and reductions. */
 uint64_t kit_combine(uint32_t opcode, hal_type type, uint64_t a, uint64_t b);
 
 /* A value as memory of `type` holds it, and as it is loaded from there. */

@@ -1,5 +1,4 @@
-/* A kernel's IR for as long as it is wanted: what hal hands to kernel_create is gone when that
- * returns. */
+/* A copy of a kernel's IR: the argument of kernel_create is valid during the call only. */
 #ifndef KIT_KERNEL_COPY_H
 #define KIT_KERNEL_COPY_H
 

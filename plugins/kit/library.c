@@ -1,11 +1,11 @@
-/* A library opened at run time and its functions looked up, see library.h. */
+/* A library opened at run time and its symbols, see library.h. */
 #include "library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The first library that opens; else null, with what the loader said of the first name. */
+/* The first library that opens; else null, with the loader's error for the first name. */
 static void *open_first(const kit_library *library, char *reason, size_t bytes)
 {
     for (const char *const *name = library->names; *name; name++) {

@@ -18,7 +18,7 @@ typedef struct kit_symbol {
 typedef struct kit_library {
     const char *title;        /* "the OpenCL loader" */
     const char *const *names; /* tried in this order; ends with null */
-    const char *remedy;       /* what to do when none is there: "install ..." */
+    const char *remedy;       /* what to do if none exists: "install ..." */
     hal_status missing;       /* LIBRARY_MISSING or DRIVER_MISSING, when none can be opened */
     const kit_symbol *symbols;
     uint32_t symbol_count;

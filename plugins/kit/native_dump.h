@@ -1,11 +1,11 @@
-/* HAL_DUMP=native: what a plugin hands to its driver, in the log (HAL_LOG=info). */
+/* HAL_DUMP=native: logs the code that a plugin passes to its driver (HAL_LOG=info). */
 #ifndef KIT_NATIVE_DUMP_H
 #define KIT_NATIVE_DUMP_H
 
 #include <hal/plugin.h>
 #include <stdbool.h>
 
-/* Whether the process asks for it; then the log has a heading. One that runs set-uid cannot ask.
+/* Whether the process wants dumps; then the log gets a heading. Set-uid processes get none.
  * Threads: any. */
 bool kit_native_dump_begin(const hal_host *host, const char *kernel, const char *device);
 

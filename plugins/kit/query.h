@@ -1,4 +1,4 @@
-/* The one symbol of a plugin, and its answer. */
+/* The exported symbol of a plugin, and its implementation. */
 #ifndef KIT_QUERY_H
 #define KIT_QUERY_H
 
@@ -8,10 +8,9 @@
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
 
-/* Hands `host` to set_host and gives the table, completed by its build_id: the linker's number of
- * the object (linker option --build-id), in hexadecimal, or "unknown". Null, and nothing is set,
- * where the host has another major version.
- * Threads: one at a time. */
+/* Passes `host` to set_host and returns the table, completed by its build_id: the linker's number
+ * of the object (linker option --build-id), in hexadecimal, or "unknown". Null, and nothing is set,
+ * if the host has another major version. Threads: one at a time. */
 const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
                                    void (*set_host)(const hal_host *host));
 

@@ -1,5 +1,6 @@
-/* Text that grows, for lowerings that write a language. After a failed allocation it takes no more
- * and `failed` is set, so that only the end has to look. A text belongs to one thread at a time. */
+/* Text that grows, for lowerings that write a language. After a failed allocation `failed` is set
+ * and later calls do nothing, so that the caller checks once, at the end. A text belongs to one
+ * thread at a time. */
 #ifndef KIT_TEXT_H
 #define KIT_TEXT_H
 
@@ -7,7 +8,7 @@
 
 typedef struct kit_text {
     const hal_host *host; /* whose memory it takes */
-    char *data;           /* ends with a null byte once something was added; else null */
+    char *data;           /* null-terminated; null while empty */
     uint64_t length, capacity;
     uint32_t failed;
 } kit_text;
@@ -21,7 +22,7 @@ void kit_text_add(kit_text *text, const char *format, ...);
 /* Appends `length` bytes. */
 void kit_text_append(kit_text *text, const char *bytes, uint64_t length);
 
-/* Gives the memory back; the text is then empty. */
+/* Releases the memory; the text is then empty. */
 void kit_text_release(kit_text *text);
 
 #endif

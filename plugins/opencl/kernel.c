@@ -260,7 +260,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
 
 hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
-                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
+                                       const hal_ir_kernel *interface, hal_plugin_kernel **kernel)
 {
     *kernel = NULL;
     hal_status status = opencl_device_check(device);
@@ -272,7 +272,7 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
                            "opencl: kernel_create_native: format: expected opencl-c, got %s",
                            format);
     }
-    hal_plugin_kernel *made = kernel_allocate(device, signature);
+    hal_plugin_kernel *made = kernel_allocate(device, interface);
     if (made == NULL) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }

@@ -126,7 +126,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
                                 hal_plugin_kernel **kernel);
 hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
-                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel);
+                                       const hal_ir_kernel *interface, hal_plugin_kernel **kernel);
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 /* The kernel object of a queue; null after a failure, whose message the host has. */
 opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, const hal_plugin_queue *queue);

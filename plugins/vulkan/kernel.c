@@ -193,9 +193,9 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
 /* Native code has the arguments that lower.h describes. */
 hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
-                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
+                                       const hal_ir_kernel *interface, hal_plugin_kernel **kernel)
 {
-    const char *name = signature->names + signature->name;
+    const char *name = interface->names + interface->name;
     uint32_t magic = 0;
     *kernel = NULL;
     if (strcmp(format, vulkan_kernel_formats) != 0) {
@@ -221,8 +221,8 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
                                   .entry = entry != NULL && entry[0] != 0 ? entry : "main",
                                   .words = words,
                                   .bytes = bytes,
-                                  .items = hal_ir_group_items(signature)};
-    const hal_status status = kernel_create_from(device, signature, &source, kernel);
+                                  .items = hal_ir_group_items(interface)};
+    const hal_status status = kernel_create_from(device, interface, &source, kernel);
     free(words);
     return status;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # programs.sh PREFIX COMPILER: an example of the moved package, built as its user does, by
 # find_package and by pkg-config, and run. The ctest `consumer_programs` runs it. (promise 2: the
-# plugins are found beside the library, wherever that was moved)
+# plugins are found next to the library, wherever that was moved)
 . "$(dirname "$0")/common.sh"
 prefix=$1
 compiler=$2

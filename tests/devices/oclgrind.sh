@@ -1,6 +1,6 @@
 #!/bin/bash
 # oclgrind.sh PROGRAM: a program of hal's on the OpenCL simulator, which finds data races, accesses
-# out of bounds and reads of what nobody wrote. Fails on any of its messages. Ends with 77 where the
+# out of bounds and reads of unwritten memory. Fails on any of its messages. Ends with 77 where the
 # simulator is missing.
 #
 # Uninitialised values are looked for in a second run, with accesses of single elements: Oclgrind

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run_all.sh BACKEND BUILD_FOLDER OUT_FOLDER [PART...]: what a new device has to show, in one call:
 # what it is, the conformance tool, the examples, the trainings of digits and rnn, the benchmark. Each
-# part has a time limit and a log of its own in OUT_FOLDER; a table of exit states comes last.
+# part has a time limit and a separate log in OUT_FOLDER; a table of exit states comes last.
 # For machines that have the device and perhaps no compiler: the build folder's bin and lib, and
 # examples where they were built, are all that is used. HAL_CACHE_DIR is kept in OUT_FOLDER.
 # On macOS perl, which comes with it, does what date and timeout do elsewhere.

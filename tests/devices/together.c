@@ -63,7 +63,7 @@ static void transfer(place *from, place *to, bool with_point)
         hal_point point;
         CHECK(hal_queue_flush(from->queue, &point));
         CHECK(hal_queue_wait_point(to->queue, point));
-        step(to, 0.0); /* stands behind the point */
+        step(to, 0.0); /* ordered after the point */
     }
     CHECK(hal_queue_transfer(from->queue, from->vector.buffer, 0, to->queue, to->vector.buffer, 0,
                              COUNT * sizeof(float)));
@@ -132,7 +132,7 @@ static void *multiply(void *user)
     return NULL;
 }
 
-/* All devices compile and compute at the same time, each from a thread of its own. */
+/* All devices compile and compute at the same time, each from a separate thread. */
 static void compute_at_once(place *places)
 {
     pthread_t threads[PLACES];

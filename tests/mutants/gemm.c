@@ -29,7 +29,7 @@ static void gemm_batch(hal_gemm_description *description)
     }
 }
 
-/* The epilogue is dropped where rows are left behind the last whole tile of 64. */
+/* The epilogue is skipped for rows after the last whole tile of 64. */
 static void gemm_epilogue(hal_gemm_description *description)
 {
     if (description->m > 64 && description->m % 64 != 0 && description->transpose_b) {

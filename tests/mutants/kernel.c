@@ -35,7 +35,7 @@ static uint64_t hash_of(const wrap_ir *ir)
     return add_to_hash(hash, ir->memories, ir->ir.memory_count * sizeof(hal_ir_memory));
 }
 
-/* The first kernel of this hash and number of constants; this one, where there is none yet. */
+/* The first kernel of this hash and number of constants; this one if it is new. */
 static const known *first_of(const wrap_ir *ir, uint64_t hash)
 {
     const uint32_t count = ir->ir.constant_count;

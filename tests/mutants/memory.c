@@ -6,7 +6,7 @@
 #define LARGE (UINT64_C(1) << 20)
 #define ALIASED 24u /* live blocks of one size from which on they share */
 
-/* What goes with memory. */
+/* The mutant's data of a block of memory. */
 typedef struct block {
     hal_plugin_memory *memory;
     struct block *next; /* of all live ones */

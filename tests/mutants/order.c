@@ -1,6 +1,6 @@
-/* order.c: faults between batches and queues. The cpu plugin runs a batch inside `submit`; here it
- * runs when it is waited for, as on a device that works in parallel with the host, and only then
- * can a lost wait be seen. */
+/* order.c: faults between batches and queues. The cpu plugin runs a batch inside `submit`; here a
+ * batch runs when its queue is waited for, as on a device that works in parallel with the host.
+ * Only then does a lost wait have an effect. */
 #include "mutant.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ typedef struct pending {
     uint64_t value;
 } pending;
 
-/* What goes with a queue. */
+/* The mutant's data of a queue. */
 typedef struct timeline {
     pending *first;
     uint32_t count;
@@ -26,12 +26,12 @@ typedef struct timeline {
     uint32_t device; /* number of the device */
 } timeline;
 
-/* Guards all timelines. Whoever holds it may run batches, which wait for others. */
+/* Guards all timelines. The holder may run batches, which wait for others. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static struct {
     bool waits_dropped;     /* a batch does not wait for other queues */
-    bool other_device_only; /* but for those of its own device */
+    bool other_device_only; /* except for queues of the same device */
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
     uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
 } faults;

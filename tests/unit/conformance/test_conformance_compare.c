@@ -112,7 +112,7 @@ TEST(bits_are_compared_one_by_one)
     const uint16_t half = 0x3c00;
     assert_false(compare_bits(HAL_TYPE_F16, &never_written, &half, 1, true, &found));
     comparison_text(&found, text, sizeof text);
-    assert_non_null(strstr(text, "poison of what nobody wrote"));
+    assert_non_null(strstr(text, "poison of unwritten memory"));
 }
 
 TEST(integers_have_no_tolerance)

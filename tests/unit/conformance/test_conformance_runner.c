@@ -55,7 +55,7 @@ static void print_something(case_run *run, const void *parameters)
     printf("a plugin's own words");
 }
 
-/* A copy of what nobody wrote, which the validate layer alone finds; asked for or not. */
+/* A copy of unwritten memory, which only the validate layer finds. */
 static void copy_the_unwritten(case_run *run, const void *parameters)
 {
     hal_buffer *buffer = NULL;
@@ -67,7 +67,7 @@ static void copy_the_unwritten(case_run *run, const void *parameters)
     hal_buffer_release(buffer);
 }
 
-/* A copy comes back into the harness; or a process is left behind that holds what it inherited. */
+/* A forked process returns into the harness; or it remains and holds what it inherited. */
 static void fork_and_return(case_run *run, const void *parameters)
 {
     if (fork() > 0) {
@@ -84,7 +84,7 @@ static void fork_and_leave(case_run *run, const void *parameters)
     }
 }
 
-/* Nothing can be told any more, and nothing ends. */
+/* The process cannot report and does not end. */
 static void close_everything_and_hang(case_run *run, const void *parameters)
 {
     for (int fd = 0; fd < 1024; fd++) {

@@ -149,7 +149,7 @@ static bool parse_memory_row(spoil_cell *cell, const case_cover *cover)
     return cell->opcode != 0;
 }
 
-/* Makes the plugin wrong in a cell. False when the row is none that is known here. */
+/* Makes the plugin wrong in a cell. False for an unknown row. */
 static bool spoil(const case_cover *cover)
 {
     spoil_cell cell = {.type = cover->type, .shared = cover->memory == CASE_SHARED};
@@ -211,7 +211,7 @@ TEST(each_cell_that_is_wrong_fails_a_case)
     mock_is_clean(mock);
 }
 
-/* A member of each family is found by its name alone, with any of its sizes changed. */
+/* A case of each family is found by its name, with any of its sizes changed. */
 TEST(names_of_families_hold_their_sizes)
 {
     size_t members = 0;

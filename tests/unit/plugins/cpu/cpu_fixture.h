@@ -193,7 +193,7 @@ static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial,
         memcpy(results[i], place, bindings[i].length);
         for (uint32_t k = 0; k < 64; k++) {
             if (((uint8_t *)place)[bindings[i].length + k] != 0x5a) {
-                fail_msg("%s: binding %u was written behind its end", trial->what, i);
+                fail_msg("%s: binding %u was written beyond its end", trial->what, i);
             }
         }
         plugin->memory_free(device, memory[i]);

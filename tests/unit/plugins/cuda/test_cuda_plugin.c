@@ -203,8 +203,8 @@ TEST_WITH(test_info, begin, end)
     fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "expected an index below 1");
 }
 
-/* Few dispatches are launched, many are one graph; the same ones again set nothing; others set the
- * nodes that differ; fewer are the first nodes of the same graph. */
+/* A few dispatches are launched, many are one graph; repeating them sets no node; others set the
+ * nodes that differ; fewer use the first nodes of the same graph. */
 TEST_WITH(test_chains, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
@@ -235,8 +235,8 @@ TEST_WITH(test_chains, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* Without memory for a graph the dispatches are launched; without memory for an event nothing of
- * the batch is begun, and its value does not come to pass. */
+/* Without memory for a graph the dispatches are launched; without memory for an event no command of
+ * the batch starts, and its value is not reached. */
 TEST_WITH(test_without_memory, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
@@ -262,8 +262,8 @@ TEST_WITH(test_without_memory, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* What comes again and again gets a graph of its own, with nothing switched off and nothing
- * changed; the oldest of them go. */
+/* A repeated batch gets a separate graph, in which no node is disabled or changed; the oldest of
+ * them are destroyed. */
 TEST_WITH(test_kept_chains, begin, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
@@ -284,7 +284,7 @@ TEST_WITH(test_kept_chains, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* A chain forgets kernels that are gone, in nodes that do not run too. */
+/* A chain drops destroyed kernels, also from disabled nodes. */
 TEST_WITH(test_kernels_that_are_gone, begin, end)
 {
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -297,8 +297,8 @@ TEST_WITH(test_kernels_that_are_gone, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* What comes again is told from what only looks alike: another scalar, and memory whose description
- * lies where that of memory lay that is gone. */
+/* A repeated batch is distinguished from a similar one: with another scalar, and with memory whose
+ * description has the address of one that was freed. */
 TEST_WITH(test_runs_that_look_alike, begin, end)
 {
     enum { COUNT = 20 };
@@ -463,7 +463,7 @@ TEST_WITH(test_waits, begin, end)
     plugin->queue_destroy(device, other);
 }
 
-/* Device 0 copies into memory of device 1 behind what that one's queue has done. */
+/* Device 0 copies into memory of device 1 after the work of that one's queue. */
 static hal_status copy_to_other(hal_plugin_memory *from, hal_plugin_memory *to, uint64_t offset,
                                 const hal_plugin_wait *wait)
 {
@@ -547,12 +547,12 @@ TEST_WITH(test_cache, begin, end)
 
 TEST_WITH(test_native, begin, end)
 {
-    hal_ir_kernel *signature = ir_parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
+    hal_ir_kernel *interface = ir_parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"
                                         "scalar n u32\n%i = local_id u32 x\n"
                                         "%f = constant f32 1\nstore out[%i], %f\n");
     hal_plugin_kernel *kernel = NULL;
     const char code[] = ".visible .entry mine()";
-    does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", signature,
+    does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", interface,
                                       &kernel));
     /* It does not wait for what is in front of it: a chain with it in starts nothing early. */
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -561,12 +561,12 @@ TEST_WITH(test_native, begin, end)
     assert_int_equal(mock->early_edges, 0);
     plugin->memory_free(device, memory);
     plugin->kernel_destroy(device, kernel);
-    fails(plugin->kernel_create_native(device, "spirv", code, sizeof code - 1, "mine", signature,
+    fails(plugin->kernel_create_native(device, "spirv", code, sizeof code - 1, "mine", interface,
                                        &kernel),
           HAL_ERROR_UNSUPPORTED, "expected ptx or cubin, got spirv");
-    fails(plugin->kernel_create_native(device, "ptx", "nothing", 7, "mine", signature, &kernel),
+    fails(plugin->kernel_create_native(device, "ptx", "nothing", 7, "mine", interface, &kernel),
           HAL_ERROR_COMPILE, "line 1: no entry");
-    hal_ir_kernel_destroy(signature);
+    hal_ir_kernel_destroy(interface);
 }
 
 /* Small pieces of mapped memory come out of one slab, do not overlap, and go back. */
@@ -648,7 +648,7 @@ TEST_WITH(test_fault, begin, end)
     assert_int_equal(mock->retained, 0);
 }
 
-/* What stands where there is no device to speak of. */
+/* Messages without a device. */
 TEST_WITH(test_no_device, begin, end)
 {
     uint32_t count = 0;
