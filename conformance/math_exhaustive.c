@@ -1,7 +1,7 @@
-/* hal-math-exhaustive: runs the functions of the IR on a device, over every f32 input, and over
- * samples for f64 and two arguments, against the C library in higher precision; prints the worst
- * error of each and fails when one is over its bound. Run by hand, by ./dev test in small and by
- * ./dev check. */
+/* hal-math-exhaustive: compares the functions of the IR on a device with the C library in higher
+ * precision, on every f32 input, and on samples for f64 and two arguments. Prints the worst error
+ * of each function and fails if one exceeds its bound. ./dev test runs a small part, ./dev check
+ * more. */
 #include "math_exhaustive_check.h"
 
 #include "command_line.h"
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of numbers on the command line. */
-#define MOST (UINT64_C(1) << 40)
+/* Limit of the numbers on the command line. */
+#define MAX_NUMBER (UINT64_C(1) << 40)
 #define OF(field) offsetof(check_options, field)
 
 static const command_option rows[] = {
     {.name = "device",
      .argument = "SELECTION",
      .help = "as HAL_BACKEND says it (cpu, cpu:0, id:..., a list); without it HAL_BACKEND or the "
-             "default choice. The inputs of a whole run are made by the kernel; the host's "
-             "threads judge",
+             "default choice. The inputs of a whole run are made by the kernel; threads of the "
+             "host compare",
      .kind = COMMAND_TEXT,
      .offset = OF(device)},
     {.name = "reader",
@@ -36,28 +36,28 @@ static const command_option rows[] = {
      .offset = OF(functions)},
     {.name = "step",
      .argument = "N",
-     .help = "of the f32 inputs every N-th (1)",
+     .help = "every N-th f32 input (1)",
      .kind = COMMAND_U64,
      .offset = OF(step),
      .least = 1,
-     .most = MOST},
+     .most = MAX_NUMBER},
     {.name = "samples",
      .argument = "N",
-     .help = "of f64 and of two arguments (10,000,000)",
+     .help = "number of samples for f64 and for two arguments (10,000,000)",
      .kind = COMMAND_U64,
      .offset = OF(samples),
      .least = 1,
-     .most = MOST},
+     .most = MAX_NUMBER},
     {.name = "seed",
      .argument = "N",
      .help = "of the samples",
      .kind = COMMAND_U64,
      .offset = OF(seed),
      .least = 0,
-     .most = MOST},
+     .most = MAX_NUMBER},
     {.name = "threads",
      .argument = "N",
-     .help = "of the host, that judge (all processors)",
+     .help = "threads of the host that compare (all processors)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(threads),
      .least = 1,
@@ -113,7 +113,7 @@ static const char *unknown_function(const char *names)
     return NULL;
 }
 
-/* 0 to go on, 1 for wrong usage, -1 when all is done. */
+/* 0: continue, 1: wrong usage, -1: done. */
 static int parse_options(int count, char **arguments, check_options *options)
 {
     const command_result result = command_line_read(&line, count, arguments, options);
@@ -229,8 +229,8 @@ static void write_json_result(FILE *file, const check_result *result)
             worst->distance <= result->demand.bound ? "true" : "false");
 }
 
-/* Gives the exit status. */
-static int run(const check_options *options, math_device *device, FILE *json)
+/* Returns the exit status. */
+static int functions_check(const check_options *options, math_device *device, FILE *json)
 {
     int exit_status = 0;
     const char *separator = "";
@@ -289,7 +289,7 @@ int main(int count, char **arguments)
     if (options.json != NULL && json == NULL) {
         fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
     } else {
-        exit_status = run(&options, options.is_reader ? NULL : &device, json);
+        exit_status = functions_check(&options, options.is_reader ? NULL : &device, json);
     }
     if (json != NULL && fclose(json) != 0) {
         fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));

@@ -1,7 +1,7 @@
-/* redzone.h: buffers with canaries before and after the range that a case uses, and poison in what
- * it is to write. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so
- * that what reads outside, or leaves an output unwritten, shows in the result too. Called by the
- * cases; canary_first_broken also by the unit test. */
+/* redzone.h: buffers with canaries before and after the range that a case uses, and poison in
+ * outputs. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so that
+ * reads outside of the range and unwritten outputs are visible in the result. Called by the cases;
+ * canary_first_broken also by the unit test. */
 #ifndef HAL_CONFORMANCE_REDZONE_H
 #define HAL_CONFORMANCE_REDZONE_H
 

@@ -1,4 +1,4 @@
-/* stress.c: the layer for longer: much memory, many queues, long random sequences. */
+/* stress.c: more memory, queues, kernels and allocations than usual. */
 #include <hal/hal.h>
 
 #include "cases.h"

@@ -54,7 +54,7 @@ static void between_kinds(case_run *run, const void *parameters)
     }
 }
 
-static void large(case_run *run, const void *parameters)
+static void large_copy(case_run *run, const void *parameters)
 {
     enum { COUNT = 16 << 20 };
     hal_queue *other = other_queue(run);
@@ -94,7 +94,7 @@ static void back_and_forth(case_run *run, const void *parameters)
 }
 
 /* Buffers, queue and device are released while copies may be in flight. */
-static void sides_go_at_once(case_run *run, const void *parameters)
+static void release_in_flight(case_run *run, const void *parameters)
 {
     enum { COUNT = 1 << 20, TIMES = 10 };
     for (int i = 0; i < TIMES; i++) {
@@ -120,7 +120,7 @@ void cases_hal_transfer(case_list *list)
                      "transfer/between_devices(from=%s,to=%s)", names[from], names[to]);
         }
     }
-    case_add(list, large, NULL, 0, "transfer/of_64_mib");
+    case_add(list, large_copy, NULL, 0, "transfer/of_64_mib");
     case_add(list, back_and_forth, NULL, 0, "transfer/back_and_forth");
-    case_add(list, sides_go_at_once, NULL, 0, "transfer/sides_go_at_once");
+    case_add(list, release_in_flight, NULL, 0, "transfer/sides_go_at_once");
 }

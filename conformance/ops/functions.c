@@ -8,13 +8,14 @@
 #include "ir/ir_case.h"
 #include "number.h"
 
-static long double smaller(long double x, long double y, bool least)
+/* NaN if either is; the negative one of two zeros is the smaller. */
+static long double extreme(long double x, long double y, bool is_minimum)
 {
     if (isnan(x) || isnan(y)) {
         return (long double)NAN;
     }
     const bool x_is_less = x < y || (x == y && signbit(x) && !signbit(y));
-    return least == x_is_less ? x : y;
+    return is_minimum == x_is_less ? x : y;
 }
 
 static long double special_unary(ops_unary_function function, long double x)
@@ -109,7 +110,7 @@ long double function_unary(ops_unary_function function, long double x)
     case OPS_SQUARE:
         return x * x;
     case OPS_RELU:
-        return smaller(x, 0.0L, false);
+        return extreme(x, 0.0L, false);
     case OPS_SQRT:
         return sqrtl(x);
     case OPS_RECIPROCAL:
@@ -152,9 +153,9 @@ long double function_binary(ops_binary_function function, hal_type type, long do
     case OPS_REM:
         return type == HAL_TYPE_F64 ? (long double)fmod((double)x, (double)y) : fmodl(x, y);
     case OPS_MINIMUM:
-        return smaller(x, y, true);
+        return extreme(x, y, true);
     case OPS_MAXIMUM:
-        return smaller(x, y, false);
+        return extreme(x, y, false);
     case OPS_POW:
         return ir_math_reference(HAL_IR_POW, x, y);
     case OPS_ATAN2:
@@ -174,7 +175,7 @@ long double function_binary(ops_binary_function function, hal_type type, long do
     }
 }
 
-/* The 16-bit types compute in f32 and round once: 0.5 and the little that f32 was off. */
+/* Narrow floats compute in f32 and round once: 0.5 and the error of f32. */
 double function_unary_bound(const case_run *run, ops_unary_function function, hal_type type)
 {
     const bool small = hal_type_is_narrow_float(type);
@@ -233,7 +234,7 @@ double function_binary_bound(const case_run *run, ops_binary_function function, 
 uint64_t function_unary_bits(ops_unary_function function, hal_type type, uint64_t x)
 {
     const hal_type value = hal_type_of_value(type);
-    const uint64_t wide = number_widen(type, x), zero = 0, mask = number_mask(value);
+    const uint64_t wide = number_widen(type, x), minus_one = number_mask(value);
     uint64_t operands[3] = {wide, wide, 0};
     uint64_t result = wide;
     switch (function) {
@@ -250,12 +251,12 @@ uint64_t function_unary_bits(ops_unary_function function, hal_type type, uint64_
         result = ir_evaluate(HAL_IR_MUL, value, operands);
         break;
     case OPS_RELU:
-        operands[1] = zero;
+        operands[1] = 0;
         result = ir_evaluate(HAL_IR_MAX, value, operands);
         break;
     case OPS_SIGN:
         if (wide != 0) {
-            result = hal_type_is_signed(value) && number_signed(value, wide) < 0 ? mask : 1;
+            result = hal_type_is_signed(value) && number_signed(value, wide) < 0 ? minus_one : 1;
         }
         break;
     default:

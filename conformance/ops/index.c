@@ -10,16 +10,16 @@ typedef struct gather_case {
     uint32_t axis;
     operand_layout layout;
     int64_t shape[3];
-    int64_t picks; /* indices along the axis */
+    int64_t picks; /* number of indices */
 } gather_case;
 
-typedef struct join_case {
+typedef struct concatenate_case {
     hal_type type;
     uint32_t axis;
     operand_layout layout;
-    int64_t shape[3]; /* but along the axis: */
+    int64_t shape[3]; /* of the other axes */
     int64_t lengths[3];
-} join_case;
+} concatenate_case;
 
 static const case_size gather_sizes[] = {
     CASE_SIZE(gather_case, shape[0], "shape", 0, 1),
@@ -28,13 +28,13 @@ static const case_size gather_sizes[] = {
     CASE_SIZE(gather_case, picks, "picks", 0, 1),
 };
 
-static const case_size join_sizes[] = {
-    CASE_SIZE(join_case, shape[0], "shape", 0, 1),
-    CASE_SIZE(join_case, shape[1], "shape", 1, 1),
-    CASE_SIZE(join_case, shape[2], "shape", 2, 1),
-    CASE_SIZE(join_case, lengths[0], "parts", 0, 1),
-    CASE_SIZE(join_case, lengths[1], "parts", 1, 0),
-    CASE_SIZE(join_case, lengths[2], "parts", 2, 1),
+static const case_size concatenate_sizes[] = {
+    CASE_SIZE(concatenate_case, shape[0], "shape", 0, 1),
+    CASE_SIZE(concatenate_case, shape[1], "shape", 1, 1),
+    CASE_SIZE(concatenate_case, shape[2], "shape", 2, 1),
+    CASE_SIZE(concatenate_case, lengths[0], "parts", 0, 1),
+    CASE_SIZE(concatenate_case, lengths[1], "parts", 1, 0),
+    CASE_SIZE(concatenate_case, lengths[2], "parts", 2, 1),
 };
 
 static void fill_bits(operand *o, random_state *random)
@@ -111,10 +111,10 @@ static const case_family gathers = {.function = run_gather,
                                     .size_count = 4,
                                     .print = print_gather};
 
-/* Three parts of different layouts, one of them of length 0 or 1. */
+/* Three parts of different layouts; the second one has length 0 or 1. */
 static void run_concatenate(case_run *run, const void *parameters)
 {
-    const join_case *tested = parameters;
+    const concatenate_case *tested = parameters;
     const int64_t *lengths = tested->lengths;
     int64_t shape[3] = {tested->shape[0], tested->shape[1], tested->shape[2]};
     int64_t out[3] = {shape[0], shape[1], shape[2]};
@@ -150,9 +150,9 @@ static void run_concatenate(case_run *run, const void *parameters)
     operand_check_bits(run, &y, expected, false, "result");
 }
 
-static void print_join(const void *parameters, uint64_t seed, char *name, size_t bytes)
+static void print_concatenate(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
-    const join_case *tested = parameters;
+    const concatenate_case *tested = parameters;
     snprintf(name, bytes,
              "ops/concatenate(type=%s,shape=%lldx%lldx%lld,parts=%lldx%lldx%lld,axis=%u,layout=%s)",
              hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
@@ -161,11 +161,11 @@ static void print_join(const void *parameters, uint64_t seed, char *name, size_t
              layout_name(tested->layout));
 }
 
-static const case_family joins = {.function = run_concatenate,
-                                  .bytes = sizeof(join_case),
-                                  .sizes = join_sizes,
-                                  .size_count = 6,
-                                  .print = print_join};
+static const case_family concatenations = {.function = run_concatenate,
+                                           .bytes = sizeof(concatenate_case),
+                                           .sizes = concatenate_sizes,
+                                           .size_count = 6,
+                                           .print = print_concatenate};
 
 /* Between all pairs of layouts. */
 static void run_copy(case_run *run, const void *parameters)
@@ -258,12 +258,12 @@ void cases_ops_index(case_list *list)
                                         .picks = 19};
             case_add_member(list, &gathers, &tested);
             case_covers(list, type, CASE_BINDING, "ops gather");
-            const join_case joined = {.type = type,
-                                      .axis = axis,
-                                      .layout = layout,
-                                      .shape = {3, 5, 8},
-                                      .lengths = {4, axis == 1 ? 0 : 1, 7}};
-            case_add_member(list, &joins, &joined);
+            const concatenate_case joined = {.type = type,
+                                             .axis = axis,
+                                             .layout = layout,
+                                             .shape = {3, 5, 8},
+                                             .lengths = {4, axis == 1 ? 0 : 1, 7}};
+            case_add_member(list, &concatenations, &joined);
             case_covers(list, type, CASE_BINDING, "ops concatenate");
         }
         case_add(list, run_copy, &type, sizeof type, "ops/copy(type=%s)", name);

@@ -8,14 +8,14 @@ typedef enum product_epilogue {
     EPILOGUE_NONE,
     EPILOGUE_BIAS_RELU,  /* relu(value + bias of the column) */
     EPILOGUE_INDICES,    /* value + row + 2 column + 4 batch */
-    EPILOGUE_TWO_INPUTS, /* value * (one for each element) - (one for each row) */
+    EPILOGUE_TWO_INPUTS, /* value * (an input for each element) - (an input for each row) */
     EPILOGUE_COUNT
 } product_epilogue;
 
 typedef struct product {
     hal_type type, type_c;
     int m, n, k, batch;
-    bool transpose_a, transpose_b, transpose_c; /* stored the other way round */
+    bool transpose_a, transpose_b, transpose_c; /* stored transposed */
     bool shared_a, shared_b;                    /* one matrix for the whole batch */
     int padding;                                /* elements between rows, and between matrices */
     double alpha, beta;

@@ -12,13 +12,13 @@
 /* Whether the matrices have at most 2^59 elements and their rows do not overlap. */
 static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride)
 {
-    const int64_t most = INT64_C(1) << 59;
+    const int64_t limit = INT64_C(1) << 59;
     int64_t one, all;
 
-    if (ld < cols || __builtin_mul_overflow(rows, ld, &one) || one > most) {
+    if (ld < cols || __builtin_mul_overflow(rows, ld, &one) || one > limit) {
         return false;
     }
-    return !__builtin_mul_overflow(batch, stride, &all) && all <= most;
+    return !__builtin_mul_overflow(batch, stride, &all) && all <= limit;
 }
 
 static const char *desc_check(const struct cpu_gemm_desc *d)
@@ -86,13 +86,13 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
     if (shorter > CPU_GEMM_SKINNY || longer < 4 * shorter || d->k < 4 * p->kernels->lanes) {
         return;
     }
-    bool narrow = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
-    bool far = longer * d->k > (p->swap ? l2 / 8 : l2);
+    bool is_below_vector = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
+    bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : l2);
     if (p->swap ? !d->transpose_a : d->transpose_b) {
-        if (!p->swap || narrow) {
+        if (!p->swap || is_below_vector) {
             p->route = CPU_GEMM_DOT;
         }
-    } else if (far || narrow) {
+    } else if (exceeds_cache || is_below_vector) {
         p->route = CPU_GEMM_AXPY;
     }
 }
@@ -117,8 +117,8 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     /* Strips of equal height, to avoid a last one of a row or two. */
     p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
     /* If C's type cannot hold sums between slabs, an outer block has memory for them. */
-    bool narrow = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
-    int64_t outer = narrow && p->slabs > 1 ? 2048 : 4096;
+    bool c_is_16_bit = d->type_c == CPU_GEMM_F16 || d->type_c == CPU_GEMM_BF16;
+    int64_t outer = c_is_16_bit && p->slabs > 1 ? 2048 : 4096;
     p->outer_m = cpu_gemm_round_up(outer, p->strip);
     p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
     p->outer_n = cpu_gemm_round_up(outer, kernels->nr);
@@ -217,7 +217,7 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
                            struct cpu_gemm_layout *layout)
 {
     int64_t size = 0, nr = p->kernels->nr;
-    bool convert = p->desc.type_c == CPU_GEMM_F16 || p->desc.type_c == CPU_GEMM_BF16;
+    bool c_is_16_bit = p->desc.type_c == CPU_GEMM_F16 || p->desc.type_c == CPU_GEMM_BF16;
 
     if (threads > p->max_threads) {
         threads = p->max_threads;
@@ -242,10 +242,10 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
     }
     layout->b = cpu_gemm_round_up(layout->item_a * p->group, 64);
     size = layout->scratch = layout->b + cpu_gemm_round_up(layout->item_b * p->group, 64);
-    if (convert && p->slabs == 1) {
+    if (c_is_16_bit && p->slabs == 1) {
         layout->slot = cpu_gemm_round_up(p->strip * p->task_n * p->size, 64);
         size += layout->slot * threads;
-    } else if (convert) {
+    } else if (c_is_16_bit) {
         layout->item_c = p->outer_m * p->outer_n * p->size;
         size += layout->item_c * p->group;
     }

@@ -1,6 +1,6 @@
-/* What the plugin calls of Vulkan, by where it comes from: LOADER from the loader library itself,
- * GLOBAL and INSTANCE from vkGetInstanceProcAddr, DEVICE from vkGetDeviceProcAddr. The names of the
- * floor's versions (1.2) only. A list that the includer does not want is left undefined. */
+/* The Vulkan functions that the plugin calls, by their source: LOADER from the loader library,
+ * GLOBAL and INSTANCE from vkGetInstanceProcAddr, DEVICE from vkGetDeviceProcAddr. Names of the
+ * least version (1.2). The includer defines the macros of the lists that it wants. */
 #ifdef LOADER
 LOADER(vkGetInstanceProcAddr)
 #endif
