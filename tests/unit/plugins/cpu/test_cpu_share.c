@@ -122,6 +122,14 @@ static bool has_two_processors(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) >= 2;
 }
 
+/* Whether other programs keep all processors busy: then nobody may be free to share the work, and
+ * only that it is right can be tested. */
+static bool host_is_busy(void)
+{
+    double load = 0;
+    return getloadavg(&load, 1) == 1 && load > 2 * sysconf(_SC_NPROCESSORS_ONLN) + SPINNERS;
+}
+
 /* Runs until the calling thread does at most three quarters of the work, as it does when another
  * one helps it. Other programs may keep the processors busy for a while. */
 static void expect_sharing(bench *b, bench *alone)
@@ -134,6 +142,10 @@ static void expect_sharing(bench *b, bench *alone)
             return;
         }
         if (attempt >= ATTEMPTS && kit_clock_ns() > end) {
+            if (host_is_busy()) {
+                print_message("not tested: the load of the host leaves no processor to share\n");
+                return;
+            }
             fail_msg("the calling thread still does the work: %.0f us of %.0f", shared / RUNS / 1e3,
                      one / RUNS / 1e3);
         }
@@ -173,7 +185,7 @@ static void check_threads(const char *threads)
     for (uint32_t i = 0; i < SPINNERS; i++) {
         pthread_join(spinners[i], NULL);
     }
-    if (many > 3 * one) {
+    if (many > 3 * one && !host_is_busy()) {
         fail_msg("%s threads under load take %.0f us, one takes %.0f", threads,
                  many / TURNS / RUNS / 1e3, one / TURNS / RUNS / 1e3);
     }
