@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* 128 registers of 32 bits: https://dougallj.github.io/applegpu/docs.html. */
+enum { APPLE_ITEM_REGISTERS = 128 * 4 };
+
 /* Metal does not tell the number of cores; hal uses it to spread work. Those of the smallest GPU of
  * each class by Apple, and of a small discrete GPU. */
 static uint32_t core_count(const metal_facts *facts)
@@ -52,6 +55,7 @@ static void describe_limits(metal_card *card)
     info->max_bindings = HAL_IR_MAX_BINDINGS;
     info->max_vector_bytes = 16;
     info->preferred_group = smaller(info->max_group_items, 256);
+    info->item_register_bytes = facts->apple_family > 0 ? APPLE_ITEM_REGISTERS : 0;
     info->max_queues = 4;
 }
 
