@@ -222,228 +222,92 @@ typedef struct ops_array_statistics {
 HAL_API hal_status ops_context_get_statistics(const ops_context *context,
                                               HAL_OUT ops_array_statistics *statistics);
 
-/* ---- Short names of common operations; contracts as ops_array_unary ---- */
+/* ---- Short names of common operations, such as ops_array *ops_neg(ops_array *x) and
+ * ops_array *ops_add(ops_array *x, ops_array *y); contracts as ops_array_unary ---- */
 
-/* -x. */
-static inline ops_array *ops_neg(ops_array *x)
-{
-    return ops_array_unary(OPS_NEG, x);
-}
-/* |x|. */
-static inline ops_array *ops_abs(ops_array *x)
-{
-    return ops_array_unary(OPS_ABS, x);
-}
-/* x * x. */
-static inline ops_array *ops_square(ops_array *x)
-{
-    return ops_array_unary(OPS_SQUARE, x);
-}
-/* max(x, 0); NaN passes. */
-static inline ops_array *ops_relu(ops_array *x)
-{
-    return ops_array_unary(OPS_RELU, x);
-}
-/* The square root. */
-static inline ops_array *ops_sqrt(ops_array *x)
-{
-    return ops_array_unary(OPS_SQRT, x);
-}
-/* 1 / sqrt(x). */
-static inline ops_array *ops_rsqrt(ops_array *x)
-{
-    return ops_array_unary(OPS_RSQRT, x);
-}
-/* 1 / x. */
-static inline ops_array *ops_reciprocal(ops_array *x)
-{
-    return ops_array_unary(OPS_RECIPROCAL, x);
-}
-/* e to the power x. */
-static inline ops_array *ops_exp(ops_array *x)
-{
-    return ops_array_unary(OPS_EXP, x);
-}
-/* The natural logarithm. */
-static inline ops_array *ops_log(ops_array *x)
-{
-    return ops_array_unary(OPS_LOG, x);
-}
-/* The sine of radians, as cos and tan. */
-static inline ops_array *ops_sin(ops_array *x)
-{
-    return ops_array_unary(OPS_SIN, x);
-}
-static inline ops_array *ops_cos(ops_array *x)
-{
-    return ops_array_unary(OPS_COS, x);
-}
-static inline ops_array *ops_tan(ops_array *x)
-{
-    return ops_array_unary(OPS_TAN, x);
-}
-/* The hyperbolic tangent. */
-static inline ops_array *ops_tanh(ops_array *x)
-{
-    return ops_array_unary(OPS_TANH, x);
-}
-/* The error function. */
-static inline ops_array *ops_erf(ops_array *x)
-{
-    return ops_array_unary(OPS_ERF, x);
-}
-/* 1 / (1 + exp(-x)). */
-static inline ops_array *ops_sigmoid(ops_array *x)
-{
-    return ops_array_unary(OPS_SIGMOID, x);
-}
-/* x * sigmoid(x). */
-static inline ops_array *ops_silu(ops_array *x)
-{
-    return ops_array_unary(OPS_SILU, x);
-}
-/* x (1 + erf(x / sqrt 2)) / 2. */
-static inline ops_array *ops_gelu(ops_array *x)
-{
-    return ops_array_unary(OPS_GELU, x);
-}
-/* log(1 + exp(x)). */
-static inline ops_array *ops_softplus(ops_array *x)
-{
-    return ops_array_unary(OPS_SOFTPLUS, x);
-}
-/* Down to a whole number, up to one, towards zero, to the nearest one. */
-static inline ops_array *ops_floor(ops_array *x)
-{
-    return ops_array_unary(OPS_FLOOR, x);
-}
-static inline ops_array *ops_ceil(ops_array *x)
-{
-    return ops_array_unary(OPS_CEIL, x);
-}
-static inline ops_array *ops_trunc(ops_array *x)
-{
-    return ops_array_unary(OPS_TRUNC, x);
-}
-static inline ops_array *ops_round(ops_array *x)
-{
-    return ops_array_unary(OPS_ROUND, x);
-}
-/* x + y. */
-static inline ops_array *ops_add(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_ADD, x, y);
-}
-/* x - y. */
-static inline ops_array *ops_sub(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_SUB, x, y);
-}
-/* x * y. */
-static inline ops_array *ops_mul(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_MUL, x, y);
-}
-/* x / y. */
-static inline ops_array *ops_div(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_DIV, x, y);
-}
-/* Remainder of x / y; has the sign of x (C fmod). */
-static inline ops_array *ops_rem(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_REM, x, y);
-}
-/* The lesser one; NaN when either is NaN, as max. */
-static inline ops_array *ops_minimum(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_MINIMUM, x, y);
-}
-static inline ops_array *ops_maximum(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_MAXIMUM, x, y);
-}
-/* x to the power y. */
-static inline ops_array *ops_pow(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_POW, x, y);
-}
-/* Comparisons give BOOL. */
-static inline ops_array *ops_eq(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_EQ, x, y);
-}
-static inline ops_array *ops_ne(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_NE, x, y);
-}
-static inline ops_array *ops_lt(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_LT, x, y);
-}
-static inline ops_array *ops_le(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_LE, x, y);
-}
-static inline ops_array *ops_gt(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_GT, x, y);
-}
-static inline ops_array *ops_ge(ops_array *x, ops_array *y)
-{
-    return ops_array_binary(OPS_GE, x, y);
-}
-/* The same with a scalar, of the type of x. */
-static inline ops_array *ops_add_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_ADD, x, y);
-}
-static inline ops_array *ops_sub_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_SUB, x, y);
-}
-static inline ops_array *ops_mul_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_MUL, x, y);
-}
-static inline ops_array *ops_div_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_DIV, x, y);
-}
-static inline ops_array *ops_pow_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_POW, x, y);
-}
-static inline ops_array *ops_minimum_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_MINIMUM, x, y);
-}
-static inline ops_array *ops_maximum_scalar(ops_array *x, double y)
-{
-    return ops_array_binary_scalar(OPS_MAXIMUM, x, y);
-}
+#define OPS_SHORT_UNARY_(name, FUNCTION)              \
+    static inline ops_array *ops_##name(ops_array *x) \
+    {                                                 \
+        return ops_array_unary(OPS_##FUNCTION, x);    \
+    }
+OPS_SHORT_UNARY_(neg, NEG)
+OPS_SHORT_UNARY_(abs, ABS)
+OPS_SHORT_UNARY_(square, SQUARE)
+OPS_SHORT_UNARY_(relu, RELU) /* max(x, 0); NaN passes */
+OPS_SHORT_UNARY_(sqrt, SQRT)
+OPS_SHORT_UNARY_(rsqrt, RSQRT)           /* 1 / sqrt(x) */
+OPS_SHORT_UNARY_(reciprocal, RECIPROCAL) /* 1 / x */
+OPS_SHORT_UNARY_(exp, EXP)
+OPS_SHORT_UNARY_(log, LOG) /* the natural logarithm */
+OPS_SHORT_UNARY_(sin, SIN) /* of radians, as cos and tan */
+OPS_SHORT_UNARY_(cos, COS)
+OPS_SHORT_UNARY_(tan, TAN)
+OPS_SHORT_UNARY_(tanh, TANH)
+OPS_SHORT_UNARY_(erf, ERF)
+OPS_SHORT_UNARY_(sigmoid, SIGMOID)   /* 1 / (1 + exp(-x)) */
+OPS_SHORT_UNARY_(silu, SILU)         /* x * sigmoid(x) */
+OPS_SHORT_UNARY_(gelu, GELU)         /* x (1 + erf(x / sqrt 2)) / 2 */
+OPS_SHORT_UNARY_(softplus, SOFTPLUS) /* log(1 + exp(x)) */
+OPS_SHORT_UNARY_(floor, FLOOR)
+OPS_SHORT_UNARY_(ceil, CEIL)
+OPS_SHORT_UNARY_(trunc, TRUNC)
+OPS_SHORT_UNARY_(round, ROUND) /* to nearest even */
+#undef OPS_SHORT_UNARY_
+
+#define OPS_SHORT_BINARY_(name, FUNCTION)                           \
+    static inline ops_array *ops_##name(ops_array *x, ops_array *y) \
+    {                                                               \
+        return ops_array_binary(OPS_##FUNCTION, x, y);              \
+    }
+OPS_SHORT_BINARY_(add, ADD)
+OPS_SHORT_BINARY_(sub, SUB)
+OPS_SHORT_BINARY_(mul, MUL)
+OPS_SHORT_BINARY_(div, DIV)
+OPS_SHORT_BINARY_(rem, REM)         /* remainder of x / y; has the sign of x (C fmod) */
+OPS_SHORT_BINARY_(minimum, MINIMUM) /* NaN when either is NaN, as maximum */
+OPS_SHORT_BINARY_(maximum, MAXIMUM)
+OPS_SHORT_BINARY_(pow, POW) /* x to the power y */
+OPS_SHORT_BINARY_(eq, EQ)   /* comparisons give BOOL */
+OPS_SHORT_BINARY_(ne, NE)
+OPS_SHORT_BINARY_(lt, LT)
+OPS_SHORT_BINARY_(le, LE)
+OPS_SHORT_BINARY_(gt, GT)
+OPS_SHORT_BINARY_(ge, GE)
+#undef OPS_SHORT_BINARY_
+
+/* The same with a scalar of the type of x: ops_array *ops_add_scalar(ops_array *x, double y). */
+#define OPS_SHORT_SCALAR_(name, FUNCTION)                                \
+    static inline ops_array *ops_##name##_scalar(ops_array *x, double y) \
+    {                                                                    \
+        return ops_array_binary_scalar(OPS_##FUNCTION, x, y);            \
+    }
+OPS_SHORT_SCALAR_(add, ADD)
+OPS_SHORT_SCALAR_(sub, SUB)
+OPS_SHORT_SCALAR_(mul, MUL)
+OPS_SHORT_SCALAR_(div, DIV)
+OPS_SHORT_SCALAR_(pow, POW)
+OPS_SHORT_SCALAR_(minimum, MINIMUM)
+OPS_SHORT_SCALAR_(maximum, MAXIMUM)
+#undef OPS_SHORT_SCALAR_
+
 /* The matrix product in strict arithmetic. */
 static inline ops_array *ops_matmul(ops_array *a, ops_array *b)
 {
     return ops_array_matmul(a, b, HAL_GEMM_STRICT);
 }
-/* Sum, mean, greatest and least element along an axis, which is gone then. */
-static inline ops_array *ops_reduce_sum(ops_array *x, int32_t axis)
-{
-    return ops_array_reduce(OPS_REDUCE_SUM, axis, 0, x);
-}
-static inline ops_array *ops_reduce_mean(ops_array *x, int32_t axis)
-{
-    return ops_array_reduce(OPS_REDUCE_MEAN, axis, 0, x);
-}
-static inline ops_array *ops_reduce_max(ops_array *x, int32_t axis)
-{
-    return ops_array_reduce(OPS_REDUCE_MAX, axis, 0, x);
-}
-static inline ops_array *ops_reduce_min(ops_array *x, int32_t axis)
-{
-    return ops_array_reduce(OPS_REDUCE_MIN, axis, 0, x);
-}
+
+/* The reduction along an axis, which is removed: ops_array *ops_reduce_sum(ops_array *x, int32_t
+ * axis). */
+#define OPS_SHORT_REDUCE_(name, REDUCTION)                                 \
+    static inline ops_array *ops_reduce_##name(ops_array *x, int32_t axis) \
+    {                                                                      \
+        return ops_array_reduce(OPS_REDUCE_##REDUCTION, axis, 0, x);       \
+    }
+OPS_SHORT_REDUCE_(sum, SUM)
+OPS_SHORT_REDUCE_(mean, MEAN)
+OPS_SHORT_REDUCE_(max, MAX)
+OPS_SHORT_REDUCE_(min, MIN)
+#undef OPS_SHORT_REDUCE_
 
 #ifdef __cplusplus
 }

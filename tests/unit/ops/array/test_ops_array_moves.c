@@ -465,6 +465,5 @@ int main(void)
         cmocka_unit_test(statistics_fit_their_size),
         cmocka_unit_test(lost_arrays_are_reported),
     };
-    return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
-           cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);
+    return RUN_ON_ALL(tests);
 }
