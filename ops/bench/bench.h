@@ -24,10 +24,10 @@ typedef struct bench_options {
     ops_gemm_impl impl;
     hal_gemm_precision precision;
     int threads;
-    bool raw;       /* the driver's own calls take turns with hal's */
-    bool once;      /* of start: this process is one pass */
-    double seconds; /* for each row */
-    const char *beside; /* of sequential: a second device, which takes turns */
+    bool raw;           /* also measures the driver's own calls */
+    bool once;          /* of start: this process is one pass */
+    double seconds;     /* for each row */
+    const char *second; /* of sequential: a second device, which takes turns */
     const char *to;     /* of transfer: the device that is copied to */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
@@ -43,7 +43,7 @@ typedef struct bench_peer {
     double ratio; /* of the device's rate to this one; without rates: of its time to the device's */
 } bench_peer;
 
-/* Counts that mean nothing for a case are 0. */
+/* Counts that do not apply to a case are 0. */
 typedef struct bench_row {
     char name[96];
     hal_type type;
@@ -54,7 +54,7 @@ typedef struct bench_row {
     int peer_count;
 } bench_row;
 
-/* A device with what records on it. */
+/* A device with its queue and context. */
 typedef struct bench_place {
     hal_device *device;
     const hal_device_info *info;
@@ -68,20 +68,20 @@ typedef struct bench_state {
     const hal_device_info *info;
     hal_queue *queue;
     ops_context *ops;
-    bench_place beside; /* zeros without --beside */
+    bench_place second; /* zeros without --second */
     raw_device *raw;    /* null without --raw */
     bench_row *rows;
     int row_count;
     char **notes; /* sentences below the table */
     int note_count;
-    double load; /* of the machine before the run; below 0 where it is not told */
+    double load; /* of the machine before the run; below 0: unknown */
     bool failed; /* a result was wrong, or a call failed */
 } bench_state;
 
-/* Says that a row cannot be measured; the run goes on and ends with status 1. Always false. */
+/* Prints why a row cannot be measured; the run continues and exits with status 1. Returns false. */
 bool bench_fail(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* True for HAL_OK, else bench_fail with the sentence. */
+/* True for HAL_OK, else bench_fail with hal's message. */
 bool bench_ok(bench_state *bench, hal_status status, const char *what);
 
 /* Appends a row; null without memory. */
@@ -99,15 +99,15 @@ void bench_rate(bench_row *row, double flops, double bytes);
 /* Whether a list with commas has the word. */
 bool bench_lists(const char *list, const char *word);
 
-/* Whether --type names the type, or, without the option, whether the default does. */
+/* Whether --type names the type; without the option, `by_default`. */
 bool bench_wants(const bench_state *bench, hal_type type, bool by_default);
 
 /* Random floats in [-1, 1): the same for the same seed. */
 void bench_random(hal_type type, void *elements, size_t count, uint64_t seed);
 double bench_value(hal_type type, const void *elements, size_t index);
 
-/* The next of a series of random words, each made from the one before: G. Marsaglia, "Xorshift
- * RNGs", 2003. bench_seed gives the first state. */
+/* The next word of a random sequence: G. Marsaglia, "Xorshift RNGs", 2003. bench_seed returns the
+ * first state. */
 uint64_t bench_seed(uint64_t seed);
 uint64_t bench_word(uint64_t *state);
 
@@ -121,13 +121,12 @@ void suite_start(bench_state *bench);
 void suite_sequential(bench_state *bench);
 void suite_transfer(bench_state *bench);
 
-/* The one pass of start --once, which suite_start has other processes make: prints the times.
- * False when a call failed, which is said. */
+/* The one pass of start --once, which suite_start runs in child processes: prints the times. False
+ * after a printed failure. */
 bool start_once(const bench_options *options);
 
-/* Adds what another program measured (join.c): each row of the file is a peer of the rows whose
- * name is its case, or begins with it and a comma. False when the file cannot be read, which is
- * said. */
+/* Adds measurements of another program (join.c): each row of the file is a peer of the rows whose
+ * name is its case, or starts with it and a comma. False after a printed failure. */
 bool bench_join(bench_state *bench, const char *path);
 
 /* Writes table and JSON (output.c). False when the file cannot be written. */

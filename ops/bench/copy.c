@@ -1,4 +1,4 @@
-/* copy.c: device-to-device copies; copy.h says who calls it. */
+/* Device-to-device copies, see copy.h. */
 #include "copy.h"
 
 /* The last word of the source arrives. */

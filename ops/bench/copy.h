@@ -1,6 +1,5 @@
-/* copy.h: the yardstick of memory-bound work on devices with memory of their own: a copy within
- * the device, by hal and, where --raw asks for it, by the driver's own call. Called by
- * suite_pointwise.c. */
+/* The memory-bound yardstick of devices with device memory: a copy within the device, by hal and
+ * with --raw by the driver's own call. Called by yardsticks.c. */
 #ifndef OPS_BENCH_COPY_H
 #define OPS_BENCH_COPY_H
 
@@ -12,8 +11,8 @@ typedef struct copy_yardstick {
     uint64_t bytes;
 } copy_yardstick;
 
-/* Makes two blocks of `bytes` bytes, and two more by raw calls, and checks a copy of each. False
- * when that fails, which is said. */
+/* Allocates two blocks of `bytes` bytes, and two more by raw calls, and checks a copy of each.
+ * False after a printed failure. */
 bool copy_create(bench_state *bench, uint64_t bytes, copy_yardstick *made);
 void copy_destroy(copy_yardstick *made);
 

@@ -1,4 +1,4 @@
-/* cuda_calls.c: the CUDA driver without hal; cuda_calls.h says who calls it. */
+/* The CUDA driver without hal, see cuda_calls.h. */
 #include "cuda_calls.h"
 
 #include <dlfcn.h>
@@ -77,7 +77,7 @@ static bool has_id(cuda_calls *cuda, int device, const char *id)
     return strcmp(text, id) == 0;
 }
 
-/* The card of that id, which plugins of several APIs give alike, else one of that name. */
+/* The device with the id, which is the same in all APIs, else one with the name. */
 static bool find_device(cuda_calls *cuda, const hal_device_info *info)
 {
     int count = 0, device, found = -1;

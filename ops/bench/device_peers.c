@@ -1,4 +1,4 @@
-/* device_peers.c: which libraries there are; device_peers.h says who calls it. */
+/* BLAS libraries of the device, see device_peers.h. */
 #include "device_peers.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* join.c: what torch_sequential.py measured, as peers of the rows of the same case; bench.h says
- * who calls it. The file is JSON with "rows": objects that have "case", "peer", "median_us",
- * "min_us", "spread_us"; whatever else it holds is passed over. */
+/* Adds measurements of torch_sequential.py as peers of the rows of the same case, see bench.h. The
+ * file is JSON with "rows", an array of flat objects that have "case", "peer",
+ * "median_us", "min_us" and "spread_us"; anything else in it is ignored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,24 +8,9 @@
 
 #include "bench.h"
 
-enum { MAX_DEPTH = 32, MAX_BYTES = 16 << 20 };
+enum { MAX_BYTES = 16 << 20 };
 
-/* Rest of the text. */
-typedef struct scanner {
-    const char *at;
-    int depth;
-} scanner;
-
-typedef struct joined_row {
-    char name[96], peer[32];
-    measurement time;
-} joined_row;
-
-typedef bool (*member_function)(scanner *s, const char *key, void *user);
-
-static bool skip(scanner *s);
-
-static char *load(const char *path)
+static char *file_load(const char *path)
 {
     FILE *file = fopen(path, "r");
     if (file == NULL) {
@@ -39,180 +24,86 @@ static char *load(const char *path)
     return text;
 }
 
-static void skip_space(scanner *s)
+/* The text after `"key":` in an object; null if it has none. */
+static const char *member_find(const char *object, const char *key)
 {
-    s->at += strspn(s->at, " \t\r\n");
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "\"%s\"", key);
+    const char *at = strstr(object, quoted);
+    if (at == NULL) {
+        return NULL;
+    }
+    at += strlen(quoted);
+    at += strspn(at, " \t\r\n");
+    return *at == ':' ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
 }
 
-static bool scan_word(scanner *s, const char *word)
+/* Copies a string without escapes, as the names of cases and peers are. */
+static bool member_string(const char *object, const char *key, char *text, size_t bytes)
 {
-    const size_t length = strlen(word);
-    skip_space(s);
-    if (strncmp(s->at, word, length) != 0) {
+    const char *at = member_find(object, key);
+    if (at == NULL || *at != '"') {
         return false;
     }
-    s->at += length;
+    snprintf(text, bytes, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
     return true;
 }
 
-/* Cut to fit; escapes are kept as they stand, since no name that is compared has any. */
-static bool scan_string(scanner *s, char *text, size_t bytes)
+static double member_number(const char *object, const char *key)
 {
-    size_t count = 0;
-    if (!scan_word(s, "\"")) {
-        return false;
-    }
-    while (*s->at != '"') {
-        const size_t length = s->at[0] == '\\' ? 2 : 1;
-        if (s->at[0] == 0 || s->at[length - 1] == 0) {
-            return false;
-        }
-        if (count + length < bytes) {
-            memcpy(text + count, s->at, length);
-            count += length;
-        }
-        s->at += length;
-    }
-    text[count] = 0;
-    s->at++;
-    return true;
+    const char *at = member_find(object, key);
+    return at != NULL ? strtod(at, NULL) : 0.0;
 }
 
-static bool scan_object(scanner *s, member_function member, void *user)
+/* The variants of a case follow its name after a comma. */
+static void row_attach(bench_state *bench, const char *name, const char *peer_name,
+                       const measurement *time)
 {
-    char key[64];
-    if (!scan_word(s, "{") || s->depth == MAX_DEPTH) {
-        return false;
-    }
-    if (scan_word(s, "}")) {
-        return true;
-    }
-    s->depth++;
-    do {
-        if (!scan_string(s, key, sizeof key) || !scan_word(s, ":") || !member(s, key, user)) {
-            return false;
-        }
-    } while (scan_word(s, ","));
-    s->depth--;
-    return scan_word(s, "}");
-}
-
-static bool scan_number(scanner *s, double *number)
-{
-    char *end;
-    skip_space(s);
-    *number = strtod(s->at, &end);
-    const bool well = end != s->at;
-    s->at = end;
-    return well;
-}
-
-static bool skip_member(scanner *s, const char *key, void *user)
-{
-    (void)key;
-    (void)user;
-    return skip(s);
-}
-
-/* Any value. */
-static bool skip(scanner *s)
-{
-    char text[1];
-    double number;
-    skip_space(s);
-    if (*s->at == '{') {
-        return scan_object(s, skip_member, NULL);
-    }
-    if (*s->at == '"') {
-        return scan_string(s, text, sizeof text);
-    }
-    if (scan_word(s, "[")) {
-        bool well = s->depth++ < MAX_DEPTH;
-        if (well && !scan_word(s, "]")) {
-            do {
-                well = skip(s);
-            } while (well && scan_word(s, ","));
-            well = well && scan_word(s, "]");
-        }
-        s->depth--;
-        return well;
-    }
-    return scan_word(s, "true") || scan_word(s, "false") || scan_word(s, "null") ||
-           scan_number(s, &number);
-}
-
-static bool row_member(scanner *s, const char *key, void *user)
-{
-    joined_row *row = user;
-    if (strcmp(key, "case") == 0) {
-        return scan_string(s, row->name, sizeof row->name);
-    }
-    if (strcmp(key, "peer") == 0) {
-        return scan_string(s, row->peer, sizeof row->peer);
-    }
-    if (strcmp(key, "median_us") == 0) {
-        return scan_number(s, &row->time.median_us);
-    }
-    if (strcmp(key, "min_us") == 0) {
-        return scan_number(s, &row->time.min_us);
-    }
-    if (strcmp(key, "spread_us") == 0) {
-        return scan_number(s, &row->time.spread_us);
-    }
-    return skip(s);
-}
-
-/* A case's variants follow it after a comma. */
-static void attach(bench_state *bench, const joined_row *joined)
-{
-    const size_t length = strlen(joined->name);
+    const size_t length = strlen(name);
     for (int i = 0; i < bench->row_count; i++) {
         bench_row *row = &bench->rows[i];
-        const bool same = strncmp(row->name, joined->name, length) == 0 &&
+        const bool same = strncmp(row->name, name, length) == 0 &&
                           (row->name[length] == 0 || row->name[length] == ',');
-        if (same && length > 0 && joined->time.median_us > 0.0 &&
-            row->peer_count < BENCH_MAX_PEERS) {
-            bench_peer *peer = bench_add_peer(row, joined->peer, &joined->time);
-            peer->ratio = joined->time.median_us / row->time.median_us;
+        if (same && length > 0 && time->median_us > 0.0 && row->peer_count < BENCH_MAX_PEERS) {
+            bench_peer *peer = bench_add_peer(row, peer_name, time);
+            peer->ratio = time->median_us / row->time.median_us;
         }
     }
 }
 
-static bool scan_rows(bench_state *bench, scanner *s)
+/* Attaches the objects from `at` on; false unless the array ends. */
+static bool rows_attach(bench_state *bench, char *at)
 {
-    if (!scan_word(s, "[")) {
-        return false;
-    }
-    if (scan_word(s, "]")) {
-        return true;
-    }
-    do {
-        joined_row row = {.name = ""};
-        if (!scan_object(s, row_member, &row)) {
+    for (;;) {
+        at += strcspn(at, "{]");
+        if (*at != '{') {
+            return *at == ']';
+        }
+        char *end = strchr(at, '}'), name[96], peer[32];
+        if (end == NULL) {
             return false;
         }
-        attach(bench, &row);
-    } while (scan_word(s, ","));
-    return scan_word(s, "]");
-}
-
-static bool file_member(scanner *s, const char *key, void *user)
-{
-    return strcmp(key, "rows") == 0 ? scan_rows(user, s) : skip(s);
+        *end = 0;
+        if (member_string(at, "case", name, sizeof name) &&
+            member_string(at, "peer", peer, sizeof peer)) {
+            const measurement time = {.median_us = member_number(at, "median_us"),
+                                      .min_us = member_number(at, "min_us"),
+                                      .spread_us = member_number(at, "spread_us")};
+            row_attach(bench, name, peer, &time);
+        }
+        at = end + 1;
+    }
 }
 
 bool bench_join(bench_state *bench, const char *path)
 {
-    char *text = load(path);
+    char *text = file_load(path);
     if (text == NULL) {
         return bench_fail(bench, "cannot read %s: %s", path, strerror(errno));
     }
-    scanner s = {.at = text};
-    const bool well = scan_object(&s, file_member, bench);
-    if (!well) {
-        bench_fail(bench, "%s: no JSON as torch_sequential.py writes it, from byte %td on", path,
-                   s.at - text);
-    }
+    const char *rows = member_find(text, "rows");
+    const bool well = (rows != NULL && *rows == '[' && rows_attach(bench, text + (rows - text))) ||
+                      bench_fail(bench, "%s: no JSON as torch_sequential.py writes it", path);
     free(text);
     return well;
 }

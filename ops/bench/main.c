@@ -1,5 +1,5 @@
-/* main.c: hal-bench: what a device does with the op library's work, next to other libraries that
- * take turns with it in the same run. Results are checked before they are timed. */
+/* hal-bench: measures a device with the op library, in turns with other libraries. Results are
+ * checked before they are timed. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const struct {
               {"transfer", suite_transfer}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
-/* What the process may run on, which a container may have made fewer. */
+/* The processors of the process, which a container may limit. */
 static int available_threads(void)
 {
 #if defined __linux__
@@ -43,7 +43,7 @@ static bool is_suite(const char *name)
     return is;
 }
 
-/* The driver's own calls, when they are asked for. */
+/* Opens the driver's own calls for --raw. */
 static bool open_raw(bench_state *bench)
 {
     const char *plugin = hal_device_get_plugin_name(bench->device);
@@ -53,8 +53,9 @@ static bool open_raw(bench_state *bench)
         return true;
     }
     if (api == NULL) {
-        return bench_fail(bench, "this hal-bench makes no calls of its own to the devices of %s",
-                          plugin);
+        return bench_fail(
+            bench, "--raw: expected devices whose driver this hal-bench calls, got those of %s",
+            plugin);
     }
     bench->raw = raw_open(api, bench->info, message, sizeof message);
     return bench->raw != NULL || bench_fail(bench, "%s", message);
@@ -62,12 +63,12 @@ static bool open_raw(bench_state *bench)
 
 static bool open_beside(bench_state *bench)
 {
-    bench_place *place = &bench->beside;
-    if (bench->options.beside == NULL) {
+    bench_place *place = &bench->second;
+    if (bench->options.second == NULL) {
         return true;
     }
-    if (!bench_ok(bench, hal_device_open(bench->options.beside, &place->device),
-                  "the device beside")) {
+    if (!bench_ok(bench, hal_device_open(bench->options.second, &place->device),
+                  "the second device")) {
         return false;
     }
     place->info = hal_device_get_info(place->device);
@@ -96,9 +97,9 @@ static void close_device(bench_state *bench)
     if (bench->raw != NULL) {
         bench->raw->api->close(bench->raw);
     }
-    ops_context_destroy(bench->beside.ops);
-    hal_queue_destroy(bench->beside.queue);
-    hal_device_release(bench->beside.device);
+    ops_context_destroy(bench->second.ops);
+    hal_queue_destroy(bench->second.queue);
+    hal_device_release(bench->second.device);
     ops_context_destroy(bench->ops);
     hal_queue_destroy(bench->queue);
     hal_device_release(bench->device);

@@ -1,4 +1,4 @@
-/* measure.c: times of competitors that take turns; measure.h says who calls it. */
+/* Measuring competitors in turns, see measure.h. */
 #include "measure.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #define MAX_CALLS 1000000
 #define COMPETITORS 8
 
-/* Idle threads of a competitor's pool spin before they sleep, some for 30 ms (OpenBLAS), and would
- * take the processors from the next one: it begins when they are asleep. */
+/* Idle threads of a competitor spin before they sleep, for up to 30 ms (OpenBLAS), and would take
+ * processors from the next competitor, which therefore waits. */
 #define SETTLE_NS 40000000
 
 /* Seconds a call. */
@@ -22,7 +22,7 @@ static double run_once(measured *competitor, int calls)
     return (measure_now() - start) / calls;
 }
 
-/* The same after the others' threads fell asleep and its own woke up. */
+/* The same after the other threads fell asleep and its own woke up. */
 static double run_settled(measured *competitor, int calls)
 {
     const struct timespec pause = {.tv_nsec = SETTLE_NS};
@@ -34,7 +34,7 @@ static double run_settled(measured *competitor, int calls)
     return run_once(competitor, calls);
 }
 
-/* Runs for a tenth of a second as warm-up while it looks for the number. */
+/* Finds the number of calls while it warms up for a tenth of a second. */
 static int find_calls(measured *competitor)
 {
     const double end = measure_now() + 0.1;
@@ -96,4 +96,13 @@ void measure_summarise(measurement *time, double *samples, int count, int calls)
     time->spread_us = 1e6 * (samples[count * 3 / 4] - samples[count / 4]);
     time->runs = count;
     time->calls = calls;
+}
+
+measurement measure_divide(const measurement *time, double parts)
+{
+    measurement divided = *time;
+    divided.median_us /= parts;
+    divided.min_us /= parts;
+    divided.spread_us /= parts;
+    return divided;
 }

@@ -1,4 +1,4 @@
-/* opencl_calls.c: OpenCL without hal; opencl_calls.h says who calls it. */
+/* OpenCL without hal, see opencl_calls.h. */
 #include "opencl_calls.h"
 
 #include <dlfcn.h>
@@ -54,12 +54,12 @@ static bool load(opencl_calls *cl, char *message, size_t bytes)
         return false;
     }
     void *symbol;
-#define OPENCL_LOAD(name)                                                                          \
-    symbol = dlsym(library, #name);                                                                \
-    if (symbol == NULL) {                                                                          \
-        snprintf(message, bytes, "libOpenCL.so.1 lacks %s", #name);                                \
-        return false;                                                                              \
-    }                                                                                              \
+#define OPENCL_LOAD(name)                                           \
+    symbol = dlsym(library, #name);                                 \
+    if (symbol == NULL) {                                           \
+        snprintf(message, bytes, "libOpenCL.so.1 lacks %s", #name); \
+        return false;                                               \
+    }                                                               \
     memcpy(&cl->name, &symbol, sizeof symbol);
     OPENCL_CALLS(OPENCL_LOAD)
 #undef OPENCL_LOAD

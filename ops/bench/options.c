@@ -1,4 +1,4 @@
-/* options.c: the command line of hal-bench. Called by main.c. */
+/* The command line of hal-bench. Called by main.c. */
 #include "options.h"
 
 #include <errno.h>
@@ -33,8 +33,7 @@ static bool read_join(const char *text, void *options)
     return true;
 }
 
-/* Up to three numbers with x between them. A single one counts for all three; the third of two
- * is 1. */
+/* Up to three numbers separated by x. A single one counts for all three; the third of two is 1. */
 static bool read_size(const char *text, int64_t size[3])
 {
     int read = 0;
@@ -130,11 +129,11 @@ static const command_option rows[] = {
      .help = "of the cpu plugin, the peers and the triad (all that there are)",
      .kind = COMMAND_CALL,
      .read = read_threads},
-    {.name = "beside",
+    {.name = "second",
      .argument = "SELECTION",
      .help = "of sequential: a second device, such as cpu, takes turns",
      .kind = COMMAND_TEXT,
-     .offset = OF(beside)},
+     .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
      .help = "of sequential: adds what torch_sequential.py measured; up to 4",
@@ -221,10 +220,10 @@ static command_result check_suite(const bench_options *options)
                                   "suites have yardsticks",
                                   options->suite);
     }
-    if (!sequential && (options->beside != NULL || options->join_count > 0 || options->seed != 0 ||
+    if (!sequential && (options->second != NULL || options->join_count > 0 || options->seed != 0 ||
                         options->cases != NULL)) {
         return command_line_wrong(
-            &line, "--beside, --join, --seed, --cases: expected the suite sequential, got %s",
+            &line, "--second, --join, --seed, --cases: expected the suite sequential, got %s",
             options->suite);
     }
     if (transfer && options->to == NULL) {

@@ -1,4 +1,4 @@
-/* output.c: the table for people and the JSON of hal-bench; bench.h says who calls it. */
+/* The table and the JSON of hal-bench, see bench.h. */
 #include "bench.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ void output_table(const bench_state *bench)
                bench->load);
     }
     printf("%-46s %5s %12s %12s %8s %9s %8s  %s\n", "case", "type", "median us", "min us", "spread",
-           "GFLOP/s", "GB/s", "beside");
+           "GFLOP/s", "GB/s", "peers");
     for (int i = 0; i < bench->row_count; i++) {
         const bench_row *row = &bench->rows[i];
         printf("%-46s %5s %12.3f %12.3f %7.1f%%", row->name,

@@ -1,4 +1,4 @@
-/* peer_clblast.c: CLBlast on the device's OpenCL; device_peers.h says who calls it. */
+/* CLBlast on the device's OpenCL, see device_peers.h. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,11 +42,10 @@ static cl_mem make(clblast_peer *p, int64_t count, const void *elements)
     if (!well(p, code, "clCreateBuffer")) {
         return NULL;
     }
-    if (elements != NULL &&
-        !well(p,
-              p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes, elements, 0, NULL,
-                                         NULL),
-              "clEnqueueWriteBuffer")) {
+    if (elements != NULL && !well(p,
+                                  p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes,
+                                                             elements, 0, NULL, NULL),
+                                  "clEnqueueWriteBuffer")) {
         p->cl.clReleaseMemObject(made);
         return NULL;
     }
@@ -87,8 +86,7 @@ static void run(void *user, int calls)
 static bool read_result(device_peer *peer, void *c)
 {
     clblast_peer *p = (clblast_peer *)peer;
-    const size_t bytes =
-        (size_t)(p->matrices.m * p->matrices.n) * hal_type_size(p->matrices.type);
+    const size_t bytes = (size_t)(p->matrices.m * p->matrices.n) * hal_type_size(p->matrices.type);
     return !peer->failed &&
            well(p,
                 p->cl.clEnqueueReadBuffer(p->cl.queue, p->c, CL_TRUE, 0, bytes, c, 0, NULL, NULL),

@@ -61,7 +61,7 @@ static void run(void *user, int calls)
     cublas_peer *p = user;
     const int m = (int)p->matrices.m, n = (int)p->matrices.n, k = (int)p->matrices.k;
     const bool wide = p->matrices.type == HAL_TYPE_F64;
-    const int type = wide                                   ? R_64F
+    const int type = wide                                ? R_64F
                      : p->matrices.type == HAL_TYPE_F16  ? R_16F
                      : p->matrices.type == HAL_TYPE_BF16 ? R_16BF
                                                          : R_32F;
@@ -71,8 +71,8 @@ static void run(void *user, int calls)
     for (int i = 0; i < calls && !p->base.failed; i++) {
         well(p,
              p->gemm(p->handle, 0, 0, n, m, k, wide ? (const void *)&one_wide : &one,
-                     (const void *)(uintptr_t)p->b, type, n, (const void *)(uintptr_t)p->a, type,
-                     k, wide ? (const void *)&zero_wide : &zero, (void *)(uintptr_t)p->c, type, n,
+                     (const void *)(uintptr_t)p->b, type, n, (const void *)(uintptr_t)p->a, type, k,
+                     wide ? (const void *)&zero_wide : &zero, (void *)(uintptr_t)p->c, type, n,
                      compute, DEFAULT_ALGORITHM),
              "cublasGemmEx");
     }
@@ -82,8 +82,7 @@ static void run(void *user, int calls)
 static bool read_result(device_peer *peer, void *c)
 {
     cublas_peer *p = (cublas_peer *)peer;
-    const size_t bytes =
-        (size_t)(p->matrices.m * p->matrices.n) * hal_type_size(p->matrices.type);
+    const size_t bytes = (size_t)(p->matrices.m * p->matrices.n) * hal_type_size(p->matrices.type);
     return !peer->failed && well(p, p->cuda.to_host(c, p->c, bytes), "cuMemcpyDtoH");
 }
 

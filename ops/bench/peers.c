@@ -1,4 +1,4 @@
-/* peers.c: libraries that hal-bench is measured against; peers.h says who calls it. */
+/* BLAS libraries of the host, see peers.h. */
 #include "peers.h"
 
 #include <dlfcn.h>

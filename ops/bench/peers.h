@@ -1,4 +1,4 @@
-/* peers.h: libraries that hal-bench is measured against, opened when asked for and never needed. */
+/* BLAS libraries of the host, loaded on demand. Called by suite_gemm.c. */
 #ifndef OPS_BENCH_PEERS_H
 #define OPS_BENCH_PEERS_H
 
@@ -15,11 +15,11 @@ typedef struct peer_blas {
                   int ldc);
 } peer_blas;
 
-/* Whether a name is one that peer_open knows. */
+/* Whether peer_open knows a name. */
 bool peer_is_known(const char *name);
 
-/* Opens "openblas" or "blis" and has it use `threads` threads. It stays loaded: its threads cannot
- * be stopped. False with a sentence. */
+/* Loads "openblas" or "blis" and sets its number of threads. It stays loaded: its threads cannot be
+ * stopped. False with a message. */
 bool peer_open(const char *name, int threads, peer_blas *peer, char *message, size_t bytes);
 
 #endif

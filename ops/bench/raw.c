@@ -1,4 +1,4 @@
-/* raw.c: which APIs this build can call by itself; raw.h says who calls it. */
+/* The APIs that this build can call, see raw.h. */
 #include "raw.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ bool raw_fail(raw_device *device, const char *call, int code)
 {
     if (!device->failed) {
         device->failed = true;
-        snprintf(device->message, sizeof device->message, "%s by itself: %s gives %d",
+        snprintf(device->message, sizeof device->message, "%s: %s: expected success, got %d",
                  device->api->plugin, call, code);
     }
     return false;

@@ -1,6 +1,6 @@
-/* raw.h: what hal's commands cost when a program makes the driver's calls by itself: for each API a
- * file raw_*.c, which opens the same device once more and works in the shortest way that the API
- * has. The suites let them take turns with hal's. */
+/* The cost of hal's commands when a program calls the driver itself: one file raw_*.c per API,
+ * which opens the same device once more and uses the fastest calls of the API. The suites measure
+ * them in turns with hal's. */
 #ifndef OPS_BENCH_RAW_H
 #define OPS_BENCH_RAW_H
 
@@ -14,35 +14,35 @@
 
 typedef struct raw_api raw_api;
 
-/* The beginning of every API's own structure. */
+/* The first member of every API's device structure. */
 typedef struct raw_device {
     const raw_api *api;
-    size_t read_bytes; /* what alone_read copies, up to RAW_READ_MOST */
-    bool failed;       /* a call did; nothing more is measured */
+    size_t read_bytes; /* that alone_read copies, up to RAW_READ_MOST */
+    bool failed;       /* a call failed; nothing more is measured */
     char message[256];
 } raw_device;
 
-/* A measure_function takes the raw_device; null where the API has nothing of the kind. */
+/* A measure_function takes the raw_device; null where the API has no such call. */
 struct raw_api {
-    const char *plugin;  /* whose devices these are */
-    size_t device_bytes; /* of the API's own structure */
-    /* Finds the device of that description; false with a sentence, and nothing to close. */
+    const char *plugin;  /* of the devices */
+    size_t device_bytes; /* of the API's device structure */
+    /* Opens the device of a description; false with a message, and nothing to close. */
     bool (*open)(raw_device *device, const hal_device_info *info, char *message, size_t bytes);
-    bool (*make)(raw_device *device); /* what the measurements need; false after raw_fail */
-    void (*close)(raw_device *device); /* also after a make that was false; frees the structure */
-    measure_function empty; /* an empty kernel, many before a wait */
-    measure_function bound; /* the same with two buffers that are told anew each time */
-    measure_function step;  /* y[i] = 3 x[i] + i of RAW_STEP_WORDS words, each on what the one
-                               before gave; groups of RAW_STEP_GROUP */
+    bool (*make)(raw_device *device);  /* kernels and memory; false after raw_fail */
+    void (*close)(raw_device *device); /* also after a failed make; frees the structure */
+    measure_function empty;            /* an empty kernel, many before a wait */
+    measure_function bound;            /* the same with two buffers that are bound each time */
+    measure_function step;  /* y[i] = 3 x[i] + i of RAW_STEP_WORDS words, each on the result of the
+                               previous one; groups of RAW_STEP_GROUP */
     measure_function alone; /* the empty kernel with a wait after each */
-    measure_function alone_read; /* and read_bytes copied to the host before the wait */
-    measure_function graph; /* RAW_GRAPH_COMMANDS empty kernels that are kept */
+    measure_function alone_read;       /* and read_bytes copied to the host before the wait */
+    measure_function graph;            /* RAW_GRAPH_COMMANDS empty kernels, recorded once */
     measure_function allocate;         /* RAW_ALLOCATION bytes of device memory, and free */
     measure_function allocate_ordered; /* the same in the order of a stream */
-    measure_function copy;             /* of what make_copy made */
-    /* The words that `calls` steps make of zeros. */
+    measure_function copy;             /* of the blocks of make_copy */
+    /* The result of `calls` steps on zeros. */
     bool (*step_words)(raw_device *device, int calls, uint32_t words[]);
-    /* Two blocks of `bytes` bytes; a copy is made and checked. */
+    /* Allocates two blocks of `bytes` bytes, and checks a copy. */
     bool (*make_copy)(raw_device *device, uint64_t bytes);
 };
 
@@ -50,16 +50,16 @@ struct raw_api {
 #define RAW_READ_MOST ((size_t)65536)
 enum { RAW_STEP_WORDS = 1024, RAW_STEP_GROUP = 128 };
 
-/* Those of this build; which ones it has is known to raw.c alone. */
+/* The APIs; raw.c knows which ones this build has. */
 extern const raw_api raw_opencl, raw_vulkan, raw_cuda;
 
-/* The API of a plugin's devices; null if there is none or the build lacks its headers. */
+/* The API of a plugin's devices; null for an unknown plugin or without the API's headers. */
 const raw_api *raw_find(const char *plugin);
 
-/* The device of that description, open and made; null with a sentence. */
+/* Opens and makes the device of a description; null with a message. */
 raw_device *raw_open(const raw_api *api, const hal_device_info *info, char *message, size_t bytes);
 
-/* Keeps the first failure's sentence. Always false. */
+/* Keeps the message of the first failure. Returns false. */
 bool raw_fail(raw_device *device, const char *call, int code);
 
 #endif

@@ -1,5 +1,5 @@
-/* raw_cuda.c: the CUDA driver's own calls; raw.h says who calls it. One stream of the primary
- * context, kernels from PTX, a graph captured from the stream. */
+/* The CUDA driver's own calls, see raw.h. One stream of the primary context, kernels from PTX, a
+ * graph captured from the stream. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +175,7 @@ static void run_alone(void *user, int calls)
     }
 }
 
-/* Into memory that the driver copies to without a detour. */
+/* Into page-locked memory, to which the driver copies directly. */
 static void run_alone_read(void *user, int calls)
 {
     raw_cuda_device *d = user;

@@ -1,5 +1,5 @@
-/* raw_opencl.c: OpenCL's own calls; raw.h says who calls it. Arguments are set for each dispatch,
- * as a program has to whose buffers change; the queue is in order. */
+/* OpenCL's own calls, see raw.h. Arguments are set for each dispatch, as in programs whose buffers
+ * change; the queue is in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +109,7 @@ static bool launch(raw_opencl_device *d, cl_kernel kernel, size_t items, size_t 
         "clEnqueueNDRangeKernel");
 }
 
-/* With arguments as a program tells them whose buffers change. */
+/* Sets the arguments and launches. */
 static bool launch_on(raw_opencl_device *d, cl_kernel kernel, const cl_mem *x, const cl_mem *y,
                       size_t items, size_t group)
 {
@@ -192,7 +192,7 @@ static void run_alone_read(void *user, int calls)
     }
 }
 
-/* Drivers that take the memory when it is first used do less here than they will. */
+/* Drivers that allocate on first use do less work here. */
 static void run_allocate(void *user, int calls)
 {
     raw_opencl_device *d = user;

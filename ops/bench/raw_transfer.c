@@ -1,4 +1,4 @@
-/* raw_transfer.c: cuMemcpyPeerAsync; raw_transfer.h says who calls it. */
+/* cuMemcpyPeerAsync, see raw_transfer.h. */
 #include "raw_transfer.h"
 
 #include <stdio.h>
@@ -16,13 +16,13 @@ struct raw_transfer {
 static bool well(raw_transfer *t, int code, const char *call)
 {
     if (code != 0 && t->message[0] == 0) {
-        snprintf(t->message, sizeof t->message, "the driver by itself: %s gives %d", call, code);
+        snprintf(t->message, sizeof t->message, "%s: expected success, got %d", call, code);
     }
     return code == 0;
 }
 
-/* The plugin may have let the one into the other's memory already, in the same context: what comes
- * of asking again changes nothing. */
+/* The plugin may have enabled peer access already, in the same context; the error of enabling it
+ * again is ignored. */
 static bool make(raw_transfer *t)
 {
     const bool there = well(t, t->to.context_set(t->to.context), "cuCtxSetCurrent") &&
@@ -39,7 +39,8 @@ raw_transfer *raw_transfer_open(const char *plugin, const hal_device_info *from,
     raw_transfer *t = calloc(1, sizeof *t);
     if (t == NULL || strcmp(plugin, "cuda") != 0) {
         snprintf(message, message_bytes, "%s",
-                 t == NULL ? "out of memory" : "--raw of transfer calls the CUDA driver alone");
+                 t == NULL ? "out of memory"
+                           : "--raw of transfer: expected a device of cuda, whose driver it calls");
         free(t);
         return NULL;
     }

@@ -1,6 +1,5 @@
-/* raw_vulkan.c: Vulkan's own calls; raw.h says who calls it. Command buffers are recorded anew each
- * time, some hundred commands each, and a few are in flight at once; a barrier
- * separates two commands that write the same memory. */
+/* Vulkan's own calls, see raw.h. Command buffers of some hundred commands are recorded each time,
+ * and a few are in flight at once; a barrier separates two commands that write the same memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ typedef struct raw_vulkan_device {
     VkCommandPool pool;
     VkCommandBuffer ring[RING], graph;
     VkFence fences[RING];
-    bool under_way[RING];
+    bool in_flight[RING];
     int next;
     unsigned turn; /* which of x and y the next step reads */
     vulkan_buffer x, y, source, target;
@@ -57,10 +56,10 @@ static bool make_layout(raw_vulkan_device *d)
               "vkCreateDescriptorSetLayout")) {
         return false;
     }
-    const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = &d->set_layout};
+    const VkPipelineLayoutCreateInfo layout = {.sType =
+                                                   VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = &d->set_layout};
     return well(d, vk->vkCreatePipelineLayout(vk->device, &layout, NULL, &d->layout),
                 "vkCreatePipelineLayout");
 }
@@ -69,9 +68,8 @@ static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t by
                           VkPipeline *made)
 {
     const vulkan_calls *vk = &d->vk;
-    const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                           .codeSize = bytes,
-                                           .pCode = words};
+    const VkShaderModuleCreateInfo code = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = bytes, .pCode = words};
     VkShaderModule module = VK_NULL_HANDLE;
     if (!well(d, vk->vkCreateShaderModule(vk->device, &code, NULL, &module),
               "vkCreateShaderModule")) {
@@ -84,13 +82,13 @@ static bool make_pipeline(raw_vulkan_device *d, const uint32_t *words, size_t by
                   .module = module,
                   .pName = "main"},
         .layout = d->layout};
-    const VkResult result = vk->vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &pipeline,
-                                                         NULL, made);
+    const VkResult result =
+        vk->vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &pipeline, NULL, made);
     vk->vkDestroyShaderModule(vk->device, module, NULL);
     return well(d, result, "vkCreateComputePipelines");
 }
 
-/* Cached memory where there is some: the host reads it. */
+/* Cached memory where available, since the host reads it. */
 static bool make_shown(raw_vulkan_device *d)
 {
     const VkMemoryPropertyFlags coherent =
@@ -101,7 +99,7 @@ static bool make_shown(raw_vulkan_device *d)
                  "vkAllocateMemory")) &&
            well(d,
                 d->vk.vkMapMemory(d->vk.device, d->shown.memory, 0, VK_WHOLE_SIZE, 0,
-                                   &d->shown_words),
+                                  &d->shown_words),
                 "vkMapMemory");
 }
 
@@ -109,8 +107,7 @@ static bool make_sets(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 4};
-    const VkDescriptorPoolCreateInfo pool = {.sType =
-                                                 VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = 2,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
@@ -159,20 +156,19 @@ static bool begin(raw_vulkan_device *d, VkCommandBuffer commands, VkCommandBuffe
 static bool make_commands(raw_vulkan_device *d)
 {
     const vulkan_calls *vk = &d->vk;
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = vk->family};
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex = vk->family};
     if (!well(d, vk->vkCreateCommandPool(vk->device, &pool, NULL, &d->pool),
               "vkCreateCommandPool")) {
         return false;
     }
     VkCommandBuffer buffers[RING + 1];
-    const VkCommandBufferAllocateInfo all = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = d->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = RING + 1};
+    const VkCommandBufferAllocateInfo all = {.sType =
+                                                 VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                             .commandPool = d->pool,
+                                             .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                             .commandBufferCount = RING + 1};
     if (!well(d, vk->vkAllocateCommandBuffers(vk->device, &all, buffers),
               "vkAllocateCommandBuffers")) {
         return false;
@@ -181,8 +177,7 @@ static bool make_commands(raw_vulkan_device *d)
     for (int i = 0; i < RING; i++) {
         const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
         d->ring[i] = buffers[i];
-        if (!well(d, vk->vkCreateFence(vk->device, &fence, NULL, &d->fences[i]),
-                  "vkCreateFence")) {
+        if (!well(d, vk->vkCreateFence(vk->device, &fence, NULL, &d->fences[i]), "vkCreateFence")) {
             return false;
         }
     }
@@ -203,8 +198,7 @@ static bool make(raw_device *device)
            make_pipeline(d, step_shader, sizeof step_shader, &d->step) &&
            well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->x), "vkAllocateMemory") &&
            well(d, vulkan_buffer_make(&d->vk, RAW_READ_MOST, local, &d->y), "vkAllocateMemory") &&
-           make_shown(d) &&
-           make_sets(d) && make_commands(d);
+           make_shown(d) && make_sets(d) && make_commands(d);
 }
 
 static void close_device(raw_device *device)
@@ -247,10 +241,10 @@ static bool submit(raw_vulkan_device *d, VkCommandBuffer commands, VkFence fence
 
 static bool wait(raw_vulkan_device *d, int slot)
 {
-    if (!d->under_way[slot]) {
+    if (!d->in_flight[slot]) {
         return true;
     }
-    d->under_way[slot] = false;
+    d->in_flight[slot] = false;
     return well(d, d->vk.vkWaitForFences(d->vk.device, 1, &d->fences[slot], VK_TRUE, UINT64_MAX),
                 "vkWaitForFences") &&
            well(d, d->vk.vkResetFences(d->vk.device, 1, &d->fences[slot]), "vkResetFences");
@@ -286,7 +280,7 @@ static void run(raw_vulkan_device *d, int calls, recorder start, recorder record
             !submit(d, commands, d->fences[slot])) {
             return;
         }
-        d->under_way[slot] = true;
+        d->in_flight[slot] = true;
         calls -= count;
     }
 }
@@ -294,9 +288,8 @@ static void run(raw_vulkan_device *d, int calls, recorder start, recorder record
 static void order(raw_vulkan_device *d, VkCommandBuffer commands, VkPipelineStageFlags stage,
                   VkAccessFlags write)
 {
-    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask = write,
-                                     .dstAccessMask = write};
+    const VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = write, .dstAccessMask = write};
     d->vk.vkCmdPipelineBarrier(commands, stage, stage, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
@@ -372,7 +365,7 @@ static void run_alone(void *user, int calls)
     }
 }
 
-/* The copy waits for what the kernel wrote, and the host for the copy. */
+/* Barriers order kernel, copy and host. */
 static void record_read(raw_vulkan_device *d, VkCommandBuffer commands)
 {
     const VkBufferCopy all = {.size = d->base.read_bytes};
@@ -386,8 +379,8 @@ static void record_read(raw_vulkan_device *d, VkCommandBuffer commands)
     d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
     d->vk.vkCmdCopyBuffer(commands, d->y.buffer, d->shown.buffer, 1, &all);
-    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                               VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &shown, 0, NULL, 0, NULL);
+    d->vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                               0, 1, &shown, 0, NULL, 0, NULL);
 }
 
 static void record_zeros(raw_vulkan_device *d, VkCommandBuffer commands)
@@ -400,7 +393,7 @@ static void record_zeros(raw_vulkan_device *d, VkCommandBuffer commands)
                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &made, 0, NULL, 0, NULL);
 }
 
-/* The first step reads what the last one writes y from: that is what record_read shows. */
+/* The last step writes y, which record_read copies. */
 static bool step_words(raw_device *device, int calls, uint32_t words[])
 {
     raw_vulkan_device *d = (raw_vulkan_device *)device;
@@ -430,9 +423,9 @@ static void run_graph(void *user, int calls)
 {
     raw_vulkan_device *d = user;
     for (int i = 0; i < calls && !d->base.failed; i++) {
-        d->under_way[0] = i + 1 == calls;
-        if (!submit(d, d->graph, d->under_way[0] ? d->fences[0] : VK_NULL_HANDLE)) {
-            d->under_way[0] = false;
+        d->in_flight[0] = i + 1 == calls;
+        if (!submit(d, d->graph, d->in_flight[0] ? d->fences[0] : VK_NULL_HANDLE)) {
+            d->in_flight[0] = false;
         }
     }
     wait_all(d);
@@ -452,7 +445,7 @@ static void run_allocate(void *user, int calls)
     }
 }
 
-/* The source's last word arrives in the target, which a small buffer shows to the host. */
+/* Checks the last word of a copy, read through a small host-visible buffer. */
 static bool check_copy(raw_vulkan_device *d, const vulkan_buffer *shown)
 {
     const vulkan_calls *vk = &d->vk;
@@ -476,10 +469,9 @@ static bool check_copy(raw_vulkan_device *d, const vulkan_buffer *shown)
         !submit(d, commands, d->fences[0])) {
         return false;
     }
-    d->under_way[0] = true;
+    d->in_flight[0] = true;
     return wait(d, 0) &&
-           well(d,
-                vk->vkMapMemory(vk->device, shown->memory, 0, VK_WHOLE_SIZE, 0, (void **)&found),
+           well(d, vk->vkMapMemory(vk->device, shown->memory, 0, VK_WHOLE_SIZE, 0, (void **)&found),
                 "vkMapMemory") &&
            (*found == mark || raw_fail(&d->base, "vkCmdCopyBuffer, whose bytes are wrong,", 0));
 }

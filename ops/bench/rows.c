@@ -1,4 +1,4 @@
-/* rows.c: rows of results and what all suites do with them; bench.h says who calls it. */
+/* Rows of results, and helpers of all suites, see bench.h. */
 #include "bench.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@ static double unit_random(uint64_t *state)
     return (double)(bench_word(state) >> 11) * 0x1p-52 - 1.0;
 }
 
-/* Numbers of size 2^-14 to 1 only, which is what random inputs need; smaller ones become 0. */
+/* For random inputs: absolute values from 2^-14 to 1; smaller ones become 0. */
 static uint16_t half_bits(float value)
 {
     uint32_t bits;

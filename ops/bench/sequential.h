@@ -1,6 +1,6 @@
-/* sequential.h: what the parts of suite_sequential share: places that take turns, and values with
- * what their errors may be. The parts are sequential_*.c; sequential_chain's functions and the
- * numbers of sequential_steps are those of torch_sequential.py too. */
+/* Shared by the parts of suite_sequential (sequential_*.c): devices that take turns, and references
+ * with error bounds. torch_sequential.py has the functions of sequential_chain and the numbers of
+ * sequential_steps too. */
 #ifndef OPS_BENCH_SEQUENTIAL_H
 #define OPS_BENCH_SEQUENTIAL_H
 
@@ -14,32 +14,29 @@ void sequential_chain(bench_state *bench);
 void sequential_steps(bench_state *bench);
 /* One operation and the wait for it. */
 void sequential_alone(bench_state *bench);
-/* Random expressions that no kernel exists for. */
+/* Random expressions without cached kernels. */
 void sequential_trees(bench_state *bench);
 
-/* The device of the run and the one of --beside. Returns their count, 1 or 2. */
+/* The device of the run and the one of --second. Returns their count, 1 or 2. */
 int sequential_places(const bench_state *bench, bench_place places[2]);
 
-/* Ends a run: has `last` computed and waits for it. False when a call failed, which is said. */
+/* Ends a run: computes `last` and waits for it. False after a printed failure. */
 bool sequential_finish(bench_state *bench, const bench_place *place, ops_array *last);
 
-/* Divides times by the operations or steps of a call. */
-measurement sequential_share(const measurement *time, double parts);
-
-/* A float of a device as the host works it out in double precision: the value, and how far the
- * device's may be from it when every operation keeps to its bound. */
+/* A float of a device, computed on the host in double precision, and the largest error of the
+ * device when every operation keeps to its bound. */
 typedef struct estimate {
     double value, error;
 } estimate;
 
-/* An exact input. f(x); f(x, y) of ADD, SUB, MUL, MIN and MAX. The function's own error is what
- * hal-conformance allows: 16 units in the last place of erf, 5 of others, half of one where f is
- * exact but for the rounding. */
+/* An exact input; f(x); f(x, y) of ADD, SUB, MUL, MIN and MAX. The error of f is what
+ * hal-conformance allows: 16 units in the last place for erf, half a unit for correctly rounded
+ * functions, 5 for others. */
 estimate estimate_exact(double value);
 estimate estimate_unary(ops_unary_function function, estimate x);
 estimate estimate_binary(ops_binary_function function, estimate x, estimate y);
 
-/* Whether a device's values keep to the estimates; bench_fail with `what` when one does not. */
+/* Whether a device's values are within the estimates; else bench_fail with `what`. */
 bool estimate_check(bench_state *bench, const char *what, const float *values,
                     const estimate *expected, int count);
 

@@ -1,5 +1,5 @@
-/* sequential_alone.c: one operation and the wait for it, and with results of several sizes read
- * back, next to the driver's own launch; sequential.h says who calls it. */
+/* One operation and the wait for it, also with results of several sizes read back, compared with
+ * the driver's own launch, see sequential.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct reading {
     int64_t elements;
 } reading;
 
-/* Around the size up to which results are computed where the host reads them (docs/batching.md). */
+/* Sizes around the limit for results in host-readable memory (docs/batching.md). */
 static const reading readings[] = {{"one operation and its 4 B read back", 1},
                                    {"one operation and its 4 KB read back", 1024},
                                    {"one operation and its 16 KB read back", 4096},

@@ -1,9 +1,8 @@
-/* sequential_chain.c: 10,000 unary operations on 1,024 floats, each on what the one before gave;
- * sequential.h says who calls it.
+/* 10,000 unary operations on 1,024 floats, each on the previous result, see sequential.h.
  *
- * The functions come in a seeded random order. Five bend numbers inwards or leave their size, three
- * bend outwards and are drawn a third as often: so values stay within 2, positive and negative ones
- * stay apart to the end, and an error fades so slowly (by a factor of e in 24 operations) that the
+ * The functions come in a seeded random order. Five shrink numbers or keep their size, three
+ * enlarge them and are drawn a third as often. So values stay within 2, positive and negative ones
+ * remain distinct, and an error fades so slowly (by a factor of e in 24 operations) that the
  * results after 50, 64, 100, ... 10,000 operations show it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@ typedef struct chain {
     int fusion;
 } chain;
 
-/* State that both devices share. */
+/* References for both devices. */
 typedef struct chain_reference {
     ops_unary_function order[OPERATIONS];
     float input[SEQUENTIAL_ELEMENTS];
@@ -108,7 +107,7 @@ static bool check_prefix(chain *c, int operations)
            estimate_check(c->bench, what, values, expected_after(operations), SEQUENTIAL_ELEMENTS);
 }
 
-/* Every HELD_EVERY-th array stays alive and is read. */
+/* Keeps every HELD_EVERY-th array and reads it. */
 static bool check_held(chain *c)
 {
     static ops_array *held[HELD];
@@ -146,7 +145,7 @@ static void run(void *user, int calls)
     }
 }
 
-/* All operations are evaluated, each once, and none is dropped. */
+/* Checks that all operations are evaluated once and none is dropped. */
 static bool check_counts(chain *c)
 {
     ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
@@ -168,8 +167,7 @@ static bool check_counts(chain *c)
     return !c->bench->failed;
 }
 
-/* The kernels are made ahead: the library would otherwise put that off for as long as single ones
- * are cheaper (docs/batching.md). */
+/* Compiles the kernels first: the compile policy would otherwise defer them (docs/batching.md). */
 static bool check_place(chain *c)
 {
     ops_context_set_fusion(c->place.ops, c->fusion);
@@ -181,7 +179,7 @@ static bool check_place(chain *c)
             return false;
         }
     }
-    /* Kernels of one function are few; fused ones that give away their middles would be many. */
+    /* Unfused only: fused kernels that store intermediate results would be many. */
     return (c->fusion || check_held(c)) && check_counts(c);
 }
 
@@ -208,20 +206,20 @@ static void add_rows(bench_state *bench, chain *chains, int places)
         }
         row->n = SEQUENTIAL_ELEMENTS;
         row->k = OPERATIONS;
-        row->time = sequential_share(&competitors[i].time, OPERATIONS);
+        row->time = measure_divide(&competitors[i].time, OPERATIONS);
         if (bench->raw != NULL) {
             bench_add_peer(row, "raw", &competitors[count - 1].time);
         }
         if (places == 2) {
-            const measurement beside = sequential_share(&competitors[2 + i].time, OPERATIONS);
-            bench_add_peer(row, hal_device_get_plugin_name(chains[2].place.device), &beside);
+            const measurement second = measure_divide(&competitors[2 + i].time, OPERATIONS);
+            bench_add_peer(row, hal_device_get_plugin_name(chains[2].place.device), &second);
         }
         bench_rate(row, 0.0, 0.0);
     }
 }
 
-/* The host's part: until the last call returned, with the kernels that the calls handed over; of so
- * few operations that no device holds the host back. */
+/* The host's time until the last call returns, including submissions; so few operations that the
+ * host never waits for the device. */
 static void add_recording(bench_state *bench, chain *c)
 {
     enum { RUNS = 101, SHORT = 1000 };

@@ -1,5 +1,4 @@
-/* sequential_estimate.c: double-precision references that carry a bound of the device's error;
- * sequential.h says who calls it. */
+/* Double-precision references with a bound of the device's error, see sequential.h. */
 #include <float.h>
 #include <math.h>
 
@@ -39,7 +38,8 @@ static double apply(ops_unary_function function, double x)
     }
 }
 
-/* `units` in the last place of a float of that size, and what a device without denormals loses. */
+/* `units` in the last place of a float of that size, plus the error of a device without
+ * denormals. */
 static double rounding(double value, double units)
 {
     return units * (double)FLT_EPSILON * value + (double)FLT_MIN;
@@ -65,7 +65,7 @@ estimate estimate_exact(double value)
     return (estimate){value, 0.0};
 }
 
-/* The functions are monotonic between x - error and x + error, or turn round there, where the
+/* The functions are monotonic between x - error and x + error, or have an extremum there; the
  * square of the error covers the range beyond both ends. */
 estimate estimate_unary(ops_unary_function function, estimate x)
 {
@@ -107,7 +107,7 @@ bool estimate_check(bench_state *bench, const char *what, const float *values,
     for (int i = 0; i < count; i++) {
         const double difference = fabs((double)values[i] - expected[i].value);
         if (fabs(expected[i].value) + expected[i].error > 1e30) {
-            continue; /* a float may overflow on the way there */
+            continue; /* an intermediate float may overflow */
         }
         if (!(difference <= expected[i].error)) {
             return bench_fail(bench, "%s: element %d is %.9g instead of %.9g +- %.2g", what, i,

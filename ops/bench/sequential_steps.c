@@ -1,12 +1,12 @@
-/* sequential_steps.c: a recurrent network's step, one matrix product and five pointwise operations;
- * sequential.h says who calls it. With a state h of [batch, hidden], a new input x each time and a
- * rate a of each hidden unit, neurons that leak:
+/* The step of a recurrent network, one matrix product and five pointwise operations, see
+ * sequential.h. Leaky neurons with a state h of [batch, hidden], a new input x in each step and a
+ * rate a per hidden unit:
  *
  *     h' = h + a (tanh(h W + x) - h)
  *
- * W is scaled to a spectral radius of about 0.9 and 0.25 <= a <= 0.75, so |h| stays
- * below 1 and errors fade. H. Jaeger et al., "Optimization and applications of echo state networks
- * with leaky-integrator neurons", Neural Networks 20, 2007. */
+ * W is scaled to a spectral radius of about 0.9 and 0.25 <= a <= 0.75, so |h| stays below 1 and
+ * errors fade. H. Jaeger et al., "Optimization and applications of echo state networks with
+ * leaky-integrator neurons", Neural Networks 20, 2007. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "sequential.h"
 
-/* Inputs are RING arrays in turn; a call makes as many steps. */
+/* The inputs are RING arrays in turn; a call has RING steps. */
 enum { RING = 16, CHECKED = 3 * RING, CHECKED_ROWS = 4, LONG_RUN = 10000 };
 
 /* Ways to run it. */
@@ -37,10 +37,10 @@ typedef struct step_numbers {
     float *weight, *rate, *start, *inputs[RING], *states[CHECKED], *other;
 } step_numbers;
 
-/* The best time of a step at a size, on the device and on that of --beside. */
+/* The best time of a step at a size, on the device and on that of --second. */
 typedef struct step_best {
     int64_t batch, hidden;
-    double device_us, beside_us;
+    double device_us, second_us;
 } step_best;
 
 static bool make_numbers(bench_state *bench, step_numbers *n)
@@ -85,7 +85,7 @@ static ops_array *step(const recurrence *r, ops_array *state, ops_array *input)
     return next;
 }
 
-/* So that the measured steps' kernels exist. */
+/* For ops_prepare: compiles the kernels of a step. */
 static hal_status rehearse(ops_context *context, void *user)
 {
     const recurrence *r = user;
@@ -96,7 +96,7 @@ static hal_status rehearse(ops_context *context, void *user)
     return status;
 }
 
-/* One step, or RING steps in a row; the inputs of the graph are the state and what comes in. */
+/* One step, or RING steps; the graph's inputs are the state and the inputs of the steps. */
 static bool make_graph(recurrence *r)
 {
     bench_state *bench = r->bench;
@@ -142,8 +142,8 @@ static bool make(recurrence *r, const step_numbers *n)
                           : make_graph(r);
 }
 
-/* The bound adds what each operation may do: a product of `hidden` terms in any order, 5 units in
- * the last place of tanh, and the rounding of the rest. */
+/* The bound adds the errors of all operations: a product of `hidden` terms in any order, 5 units in
+ * the last place of tanh, and the rounding of the others. */
 static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row)
 {
     const int64_t hidden = n->hidden;
@@ -176,8 +176,8 @@ static bool check_row(recurrence *r, const step_numbers *n, int at, int64_t row)
     return true;
 }
 
-/* Reads the state after each step and holds some rows of it to one step in double precision from
- * the state before. */
+/* Reads the state after each step and compares some rows with one step in double precision from the
+ * previous state. */
 static bool check_states(recurrence *r, step_numbers *n)
 {
     const uint64_t bytes = (uint64_t)(n->batch * n->hidden) * sizeof(float);
@@ -200,7 +200,7 @@ static bool check_states(recurrence *r, step_numbers *n)
     return well;
 }
 
-/* RING steps from the newest state on. */
+/* Runs RING steps from the latest state. */
 static bool run_ring(recurrence *r)
 {
     const int launches = r->way == GRAPH_OF_RING ? 1 : RING;
@@ -223,7 +223,7 @@ static bool run_ring(recurrence *r)
     return true;
 }
 
-/* Every way gives the bits of the states that were checked. */
+/* Checks that the other ways compute the same bits. */
 static bool check_way(recurrence *r, const step_numbers *n)
 {
     const uint64_t bytes = (uint64_t)(n->batch * n->hidden) * sizeof(float);
@@ -260,8 +260,8 @@ static void run(void *user, int calls)
     }
 }
 
-/* Runs are of LONG_RUN steps where these take a tenth of a second at most, else of 5 ms. Beside,
- * the eager way and the graph of RING are measured. */
+/* Runs have LONG_RUN steps where these take at most a tenth of a second, else 5 ms. On the second
+ * device only the eager way and the graph of RING are measured. */
 static void add_rows(bench_state *bench, recurrence *ways, int places, step_best *best)
 {
     measured competitors[WAYS + 2];
@@ -286,16 +286,16 @@ static void add_rows(bench_state *bench, recurrence *ways, int places, step_best
         }
         row->m = best->batch;
         row->n = row->k = best->hidden;
-        row->time = sequential_share(&competitors[i].time, RING);
+        row->time = measure_divide(&competitors[i].time, RING);
         if (i == 0 || row->time.median_us < best->device_us) {
             best->device_us = row->time.median_us;
         }
         const int other = i == EAGER ? WAYS : i == GRAPH_OF_RING ? WAYS + 1 : count;
         if (other < count) {
-            const measurement beside = sequential_share(&competitors[other].time, RING);
-            bench_add_peer(row, hal_device_get_plugin_name(ways[WAYS].place.device), &beside);
-            if (i == EAGER || beside.median_us < best->beside_us) {
-                best->beside_us = beside.median_us;
+            const measurement second = measure_divide(&competitors[other].time, RING);
+            bench_add_peer(row, hal_device_get_plugin_name(ways[WAYS].place.device), &second);
+            if (i == EAGER || second.median_us < best->second_us) {
+                best->second_us = second.median_us;
             }
         }
         bench_rate(row, 0.0, 0.0);
@@ -348,27 +348,27 @@ static bool run_size(bench_state *bench, int64_t batch, int64_t hidden, step_bes
     return well && !bench->failed;
 }
 
-/* For each batch the least size from which on the device is faster. */
+/* Notes for each batch the least size from which the device is faster. */
 static void note_overtaking(bench_state *bench, const step_best *best, int count)
 {
     const char *device = hal_device_get_plugin_name(bench->device);
-    const char *beside = hal_device_get_plugin_name(bench->beside.device);
+    const char *second = hal_device_get_plugin_name(bench->second.device);
     for (int first = 0, next; first < count; first = next) {
         int from = first;
         for (next = first; next < count && best[next].batch == best[first].batch; next++) {
             bench_note(bench, "batch %lld, hidden %lld: a step takes %s %.3f us, %s %.3f us.",
                        (long long)best[next].batch, (long long)best[next].hidden, device,
-                       best[next].device_us, beside, best[next].beside_us);
-            if (best[next].device_us >= best[next].beside_us) {
+                       best[next].device_us, second, best[next].second_us);
+            if (best[next].device_us >= best[next].second_us) {
                 from = next + 1;
             }
         }
         if (from < next) {
             bench_note(bench, "batch %lld: %s is faster than %s from hidden size %lld on.",
-                       (long long)best[first].batch, device, beside, (long long)best[from].hidden);
+                       (long long)best[first].batch, device, second, (long long)best[from].hidden);
         } else {
             bench_note(bench, "batch %lld: %s is not faster than %s at the largest size.",
-                       (long long)best[first].batch, device, beside);
+                       (long long)best[first].batch, device, second);
         }
     }
 }
@@ -391,7 +391,7 @@ void sequential_steps(bench_state *bench)
             }
         }
     }
-    if (bench->beside.device != NULL) {
+    if (bench->second.device != NULL) {
         note_overtaking(bench, best, count);
     }
 }

@@ -1,10 +1,10 @@
-/* sequential_trees.c: random expressions on 1,024 floats, each unlike all before, as programs meet
- * them whose shape depends on data: what the first run of one costs, the second, the making of its
- * kernel ahead and a run with it; sequential.h says who calls it.
+/* Random expressions on 1,024 floats, each different from all others, as in programs whose shape
+ * depends on data: the time of the first and second run, of compiling the kernel ahead, and of a
+ * run with it, see sequential.h.
  *
- * A tree has 8 to 40 operations over 2 to 6 inputs. A new operation takes the results that nobody
- * has taken yet, or inputs; in the end the open results are added up. Conditions compare inputs, so
- * that no rounding decides them. */
+ * A tree has 8 to 40 operations over 2 to 6 inputs. An operation takes results without a user yet,
+ * or inputs; at the end the unused results are added. Conditions compare inputs, so that rounding
+ * does not decide them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,7 +15,7 @@ enum { TREES = 24, INPUTS = 6, LEAST = 8, MOST = 40, NODES = 2 * MOST + INPUTS }
 
 typedef enum node_kind { NODE_INPUT, NODE_UNARY, NODE_BINARY, NODE_WHERE } node_kind;
 
-/* Operands are nodes before it; of NODE_WHERE the condition is left < right of two inputs. */
+/* Operands are earlier nodes; the condition of NODE_WHERE is left < right of two inputs. */
 typedef struct tree_node {
     node_kind kind;
     int function;
@@ -27,8 +27,8 @@ typedef struct tree {
     int count, inputs; /* the last node is the result */
 } tree;
 
-/* What is timed: the first two runs, ops_prepare, a run after it, and one without fusion whose
- * kernels exist. */
+/* Timed: the first two runs, ops_prepare, a run after it, and one without fusion whose kernels
+ * exist. */
 enum { NEW, AGAIN, PREPARED, FUSED, UNFUSED, TIMES };
 static const char *const names[TIMES] = {"random tree, new", "random tree, again",
                                          "random tree, its kernels made ahead",
@@ -45,7 +45,7 @@ typedef struct tree_place {
 
 static float numbers[INPUTS][SEQUENTIAL_ELEMENTS];
 
-/* Without --seed no cache has met the trees. */
+/* Without --seed, trees that no cache contains. */
 static uint64_t choose_seed(const bench_state *bench)
 {
     struct timespec now;
@@ -73,7 +73,7 @@ static int draw(uint64_t *state, int limit)
     return (int)((bench_word(state) >> 33) % (uint64_t)limit);
 }
 
-/* An open result, which is open no longer, or an input. */
+/* Takes a result without a user, or an input. */
 static int take(int *open, int *open_count, int inputs, uint64_t *state)
 {
     if (*open_count > 0 && draw(state, 4) != 0) {
@@ -206,14 +206,14 @@ static bool run_once(tree_place *p, const tree *t)
     return well;
 }
 
-/* The values are checked with the kernels of the first run, fused and single. */
+/* Checks the values of the fused and of the single kernels. */
 static bool run_tree(tree_place *p, const tree *t, int at)
 {
     p->newest = t;
     for (int what = NEW; what < TIMES; what++) {
         ops_array_statistics before = {.size = sizeof before}, after = {.size = sizeof after};
         ops_context_set_fusion(p->place.ops, what != UNFUSED);
-        if (what == UNFUSED && !check(p, t, at)) { /* makes what is missing */
+        if (what == UNFUSED && !check(p, t, at)) { /* compiles missing kernels */
             return false;
         }
         ops_context_get_statistics(p->place.ops, &before);
@@ -243,9 +243,9 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
         row->n = SEQUENTIAL_ELEMENTS;
         measure_summarise(&row->time, all[0].samples[i], TREES, 1);
         if (places == 2) {
-            measurement beside;
-            measure_summarise(&beside, all[1].samples[i], TREES, 1);
-            bench_add_peer(row, hal_device_get_plugin_name(all[1].place.device), &beside);
+            measurement second;
+            measure_summarise(&second, all[1].samples[i], TREES, 1);
+            bench_add_peer(row, hal_device_get_plugin_name(all[1].place.device), &second);
         }
         bench_rate(row, 0.0, 0.0);
     }

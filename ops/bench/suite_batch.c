@@ -1,7 +1,6 @@
-/* suite_batch.c: what chooses the length of a first batch: bursts of small kernels, each on what
- * the one before gave, and a wait, where the queue hands its first batch over after 8, 16, ...
- * commands (hal_queue_set_batch). A short first batch lets an idle device begin early and costs a
- * call into the driver more. Called by main.c. */
+/* The length of a first batch: bursts of small dependent kernels and a wait, where the queue
+ * submits its first batch after 8, 16, ... commands (hal_queue_set_batch). A short first batch
+ * starts an idle device early and costs one more driver call. Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +36,7 @@ static void run_burst(void *user, int calls)
     }
 }
 
-/* One burst with each first length gives what the host computes. */
+/* Compares a burst of each first length with the host. */
 static bool check_burst(burst *b)
 {
     bench_state *bench = b->bench;

@@ -1,6 +1,5 @@
-/* suite_dispatch.c: overhead of empty and tiny kernels (many in a batch, alone with a wait, in a
- * graph), small transfers and allocations; each next to the driver's own calls with --raw. Called
- * by main.c. */
+/* Overhead of empty and tiny kernels (many in a batch, alone with a wait, in a graph), of small
+ * transfers and allocations; with --raw compared with the driver's own calls. Called by main.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,14 +70,7 @@ static bool make(bench_state *bench, dispatches *made)
     return bench_ok(bench, hal_graph_end(bench->queue, NULL, 0, &made->graph), "hal_graph_end");
 }
 
-static void share(measurement *time, double commands)
-{
-    time->median_us /= commands;
-    time->min_us /= commands;
-    time->spread_us /= commands;
-}
-
-/* Times are those of one command. The second of the raw functions is the ordered one. */
+/* Adds a row with the time of one command. raw[1] is the stream-ordered variant. */
 static void add(dispatches *d, const char *name, measure_function function, double commands,
                 const measure_function raw[2])
 {
@@ -101,10 +93,10 @@ static void add(dispatches *d, const char *name, measure_function function, doub
     if (row == NULL) {
         return;
     }
-    row->time = competitors[0].time;
-    share(&row->time, commands);
+    row->time = measure_divide(&competitors[0].time, commands);
     for (int i = 1; i < count; i++) {
-        share(&bench_add_peer(row, competitor_names[i], &competitors[i].time)->time, commands);
+        const measurement time = measure_divide(&competitors[i].time, commands);
+        bench_add_peer(row, competitor_names[i], &time);
     }
     bench_rate(row, 0.0, 0.0);
 }
@@ -141,7 +133,7 @@ static void record_steps(dispatches *d, int calls)
     }
 }
 
-/* hal's steps, and the driver's own, give what the host computes. */
+/* Compares the steps of hal and of the driver's own calls with the host. */
 static bool check_steps(dispatches *d)
 {
     enum { STEPS = 1001 };
@@ -221,7 +213,7 @@ static void run_read(void *user, int calls)
     }
 }
 
-/* Between memory of the program and of the device. */
+/* Copies between memory of the program and of the device. */
 static void add_transfers(dispatches *d)
 {
     enum { MOST = 1 << 20 };

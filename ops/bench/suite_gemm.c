@@ -1,5 +1,5 @@
-/* suite_gemm.c: matrix products of several sizes and types, next to BLAS libraries, of the host or
- * of the device, that take turns with them. Called by main.c. */
+/* Matrix products of several sizes and types, in turns with BLAS libraries of the host or the
+ * device. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct product {
     ops_tensor on_device[3];
 } product;
 
-/* A library: `device` where it multiplies on the device, else `host`. */
+/* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
     const char *name;
     peer_blas host;
@@ -103,8 +103,8 @@ static double unit_of(hal_type type)
     }
 }
 
-/* |c' - c| <= gamma(K) (|A||B|) + u |c| on elements spread over C, the last one included; the fast
- * class may round what it multiplies to 11 bits. */
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
+ * fast class may round operands to 11 bits. */
 static bool check(const product *p, const char *who)
 {
     const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
@@ -163,7 +163,7 @@ static void run_peer(void *user, int calls)
     }
 }
 
-/* Multiplies once and checks the result; false where the library is not to be measured. */
+/* Multiplies once and checks the result; false where the library cannot be measured. */
 static bool begin_peer(product *p, peer *other, measured *competitor)
 {
     device_peer *device = other->device;

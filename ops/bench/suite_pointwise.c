@@ -1,5 +1,5 @@
-/* suite_pointwise.c: expressions over large arrays, next to the triad on the same threads for
- * processors, next to copies for devices with their own memory. Called by main.c. */
+/* Expressions over large arrays, compared with the triad on CPUs and with copies on devices with
+ * device memory. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define ELEMENTS INT64_C(16777216)
 #define CHECKS 1000
 
-/* z = f(x, y), with the reference that a few elements are held to. */
+/* z = f(x, y), and its reference for some elements. */
 typedef struct formula {
     const char *name;
     int inputs;

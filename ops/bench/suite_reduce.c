@@ -1,5 +1,5 @@
-/* suite_reduce.c: reductions and softmax over long and short axes next to the references of
- * memory-bound work. Called by main.c. */
+/* Reductions and softmax over long and short axes, compared with memory-bound yardsticks. Called by
+ * main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void run_device(void *user, int calls)
     bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
-/* The result of a line; of softmax its first element. */
+/* The result of a line; for softmax its first element. */
 static double reference(const reduction *r, const float *x, const int64_t shape[2], int64_t line,
                         double *size)
 {
@@ -63,7 +63,7 @@ static double reference(const reduction *r, const float *x, const int64_t shape[
     }
 }
 
-/* Some lines in full. */
+/* Checks some lines. */
 static bool check(reduction *r, const float *x, const int64_t shape[2])
 {
     const int64_t count = ops_tensor_get_element_count(&r->y), lines = shape[1 - r->axis];

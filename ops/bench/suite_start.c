@@ -1,6 +1,5 @@
-/* suite_start.c: what the first results cost: processes that open the device, multiply, and run a
- * fused chain, with nothing in any cache, with the driver's caches alone, and with hal's too.
- * Called by main.c. */
+/* The time of first results: child processes that open the device, multiply, and run a fused chain,
+ * with empty caches, with the driver's caches alone, and with hal's too. Called by main.c. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,9 @@
 /* Microseconds. */
 enum {
     OPENED,       /* hal_device_open */
-    MADE,         /* the first ops_gemm: its kernels are made, the work is recorded */
-    FIRST_RESULT, /* from there on until the first product is on the host, MADE included */
-    AGAIN,        /* the same product once more, alone */
+    MADE,         /* the first ops_gemm: kernels are compiled, the work is recorded */
+    FIRST_RESULT, /* until the first product is on the host, MADE included */
+    AGAIN,        /* the same product once more */
     CHAIN,        /* a fused chain, from its recording to its result */
     TIMES
 };
@@ -34,7 +33,7 @@ typedef struct first_work {
 
 enum { SIZE = 256 };
 
-/* Every cache that a driver of ours is known to keep. */
+/* The cache folders of the known drivers. */
 static void use_folder(const char *folder, const char *hal_cache)
 {
     static const char *const variables[] = {"HAL_CACHE_DIR",         "POCL_CACHE_DIR",
@@ -90,7 +89,7 @@ static void remove_folder(const char *folder)
     }
 }
 
-/* With `keep`, all passes share a folder of caches, which one more pass has filled before. */
+/* With `keep`, all passes share a cache folder, which an extra first pass fills. */
 static void run_passes(bench_state *bench, const char *what, int passes, bool keep,
                        const char *hal_cache)
 {

@@ -1,5 +1,5 @@
-/* suite_transfer.c: copies from the device to the one of --to: by hal_queue_transfer, through the
- * host piece by piece, and with --raw by the driver's own call. Called by main.c. */
+/* Copies from the device to that of --to: by hal_queue_transfer, through the host in pieces, and
+ * with --raw by the driver's own call. Called by main.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,7 @@ static bool make(transfer *t)
            bench_ok(bench,
                     hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, t->bytes, &t->source),
                     "a buffer to copy from") &&
-           bench_ok(bench,
-                    hal_buffer_create(t->there, HAL_MEMORY_DEVICE, t->bytes, &t->target),
+           bench_ok(bench, hal_buffer_create(t->there, HAL_MEMORY_DEVICE, t->bytes, &t->target),
                     "a buffer to copy to");
 }
 
@@ -41,15 +40,15 @@ static void run_hal(void *user, int calls)
 {
     transfer *t = user;
     for (int i = 0; i < calls && !t->bench->failed; i++) {
-        bench_ok(t->bench,
-                 hal_queue_transfer(t->bench->queue, t->source, 0, t->queue, t->target, 0,
-                                    t->bytes),
-                 "hal_queue_transfer");
+        bench_ok(
+            t->bench,
+            hal_queue_transfer(t->bench->queue, t->source, 0, t->queue, t->target, 0, t->bytes),
+            "hal_queue_transfer");
     }
     finish(t);
 }
 
-/* All of it arrives. */
+/* Checks that all bytes arrive. */
 static bool check(transfer *t)
 {
     bench_state *bench = t->bench;
@@ -73,7 +72,7 @@ static bool check(transfer *t)
     return well;
 }
 
-/* The way of devices that do not reach each other. */
+/* Copies through the host, as between devices without peer access. */
 static void run_staged(void *user, int calls)
 {
     transfer *t = user;
@@ -82,8 +81,7 @@ static void run_staged(void *user, int calls)
             const uint64_t length = t->bytes - done < PIECE ? t->bytes - done : PIECE;
             bench_ok(t->bench, hal_queue_read(t->bench->queue, t->source, done, length, t->piece),
                      "hal_queue_read");
-            bench_ok(t->bench,
-                     hal_queue_write(t->queue, t->target, done, t->piece, length),
+            bench_ok(t->bench, hal_queue_write(t->queue, t->target, done, t->piece, length),
                      "hal_queue_write");
         }
     }
@@ -151,8 +149,8 @@ void suite_transfer(bench_state *bench)
         bench_ok(bench, hal_device_open(bench->options.to, &t.there), "the device of --to") &&
         bench_ok(bench, hal_queue_create(t.there, &t.queue), "a queue");
     for (int i = 0; i < count && well && !bench->failed; i++) {
-        run_case(&t, (uint64_t)(bench->options.size_count > 0 ? bench->options.sizes[i][0]
-                                                              : usual[i]));
+        run_case(&t,
+                 (uint64_t)(bench->options.size_count > 0 ? bench->options.sizes[i][0] : usual[i]));
     }
     hal_queue_destroy(t.queue);
     hal_device_release(t.there);

@@ -2,7 +2,7 @@
 """torch_sequential.py: cases of hal-bench sequential in PyTorch, for its --join.
 
     python3 ops/bench/torch_sequential.py --device cuda --json torch.json
-    hal-bench sequential --device cuda --beside cpu --join torch.json
+    hal-bench sequential --device cuda --second cpu --join torch.json
 
 The same functions, seeds and sizes: 10,000 unary operations on 1,024 floats and the recurrent step,
 eager, compiled by torch.compile, and as a CUDA graph. TF32 is off. Results are held to float64.

@@ -1,4 +1,4 @@
-/* triad.c: the yardstick of memory-bound work; triad.h says who calls it. */
+/* The triad, see triad.h. */
 #include "triad.h"
 
 #include <pthread.h>
@@ -48,9 +48,9 @@ static void pthread_barrier_destroy(pthread_barrier_t *barrier)
 #endif
 
 #define MAX_THREADS 256
-/* Large pages, as devices give their memory: without them the triad would be a straw man. */
+/* Large pages, as device memory has; without them the triad is much slower. */
 #define ALIGNMENT ((size_t)2 << 20)
-#define BLOCK 16 /* floats of a cache line: parts begin at multiples of it */
+#define BLOCK 16 /* floats of a cache line; parts start at multiples of it */
 
 typedef struct part {
     triad *owner;
@@ -79,7 +79,7 @@ static float *allocate(size_t count)
     return numbers;
 }
 
-/* A cache line at a time, so that every compiler makes vectors of it. */
+/* A cache line at a time, so that every compiler vectorises it. */
 static void add(float *restrict a, const float *restrict b, const float *restrict c, size_t count)
 {
     for (size_t i = 0; i < count; i += BLOCK) {

@@ -1,5 +1,5 @@
-/* triad.h: the yardstick of memory-bound work: a[i] = b[i] + s * c[i] in plain C on as many threads
- * as the device has. J. D. McCalpin's STREAM counts bytes the same way: 12 for each float. */
+/* The memory-bound yardstick of CPUs: a[i] = b[i] + s * c[i] in C on as many threads as the device
+ * has. J. D. McCalpin's STREAM counts bytes the same way: 12 per float. */
 #ifndef OPS_BENCH_TRIAD_H
 #define OPS_BENCH_TRIAD_H
 
@@ -12,11 +12,11 @@ typedef struct triad triad;
 triad *triad_create(size_t count, int threads);
 void triad_destroy(triad *yardstick);
 
-/* Runs it `calls` times, with ordinary stores or with stores that pass the caches by. */
+/* Runs it `calls` times, with ordinary stores or with non-temporal ones. */
 void triad_run(void *yardstick, int calls);
 void triad_run_streaming(void *yardstick, int calls);
 
-/* Whether this machine's compiler offers stores that pass the caches by. */
+/* Whether this build has non-temporal stores. */
 bool triad_can_stream(void);
 
 #endif

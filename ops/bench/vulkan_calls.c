@@ -1,4 +1,4 @@
-/* vulkan_calls.c: Vulkan without hal; vulkan_calls.h says who calls it. */
+/* Vulkan without hal, see vulkan_calls.h. */
 #include "vulkan_calls.h"
 
 #include <dlfcn.h>

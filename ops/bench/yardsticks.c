@@ -1,4 +1,4 @@
-/* yardsticks.c: which yardsticks a device gets; yardsticks.h says who calls it. */
+/* The yardsticks of a device, see yardsticks.h. */
 #include "yardsticks.h"
 
 bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
@@ -40,7 +40,7 @@ int yardsticks_list(yardsticks *all, measured *competitors)
     return count;
 }
 
-/* A triad moves three floats for each element, a copy two, whatever the row's own are. */
+/* A triad moves three floats per element, a copy two. */
 void yardsticks_add(const yardsticks *all, const measured *competitors, int count, bench_row *row)
 {
     for (int i = 1; i < count; i++) {

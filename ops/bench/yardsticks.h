@@ -1,6 +1,6 @@
-/* yardsticks.h: what memory-bound work is held against: the triad (triad.h) where a processor
- * computes, device-to-device copies (copy.h) where the device has memory of its own; both on
- * software that acts as a GPU. Called by the suites of memory-bound work. */
+/* References for memory-bound work: the triad (triad.h) on CPUs, device-to-device copies (copy.h)
+ * on devices with device memory, both on software GPUs. Called by suite_pointwise.c and
+ * suite_reduce.c. */
 #ifndef OPS_BENCH_YARDSTICKS_H
 #define OPS_BENCH_YARDSTICKS_H
 
@@ -11,21 +11,21 @@
 typedef struct yardsticks {
     bench_state *bench;
     int64_t count; /* floats of one array */
-    triad *triad;  /* null where no processor computes */
+    triad *triad;  /* null on a GPU */
     bool copies;
     copy_yardstick copy;
 } yardsticks;
 
-/* Arrays of `count` floats each. False when they cannot be made, which is said; what there is, is
- * freed by yardsticks_destroy all the same. */
+/* Creates yardsticks with arrays of `count` floats. False after a printed failure; call
+ * yardsticks_destroy in any case. */
 bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made);
 void yardsticks_destroy(yardsticks *made);
 
-/* Puts them behind the first competitor, the device, and gives the number of all: at most
+/* Appends them to the first competitor, the device; returns the number of all, at most
  * 1 + BENCH_MAX_PEERS. */
 int yardsticks_list(yardsticks *all, measured *competitors);
 
-/* Adds what they reached to a row; the rates of the row come afterwards. */
+/* Adds their results to a row, before bench_rate. */
 void yardsticks_add(const yardsticks *all, const measured *competitors, int count, bench_row *row);
 
 #endif

@@ -75,7 +75,7 @@ bench() {
         pointwise) more=("${raw[@]}" --sizes 67108864) ;;
         sequential)
             more=("${raw[@]}" --seconds 0.5)
-            [[ $backend == cpu* ]] || more+=(--beside cpu)
+            [[ $backend == cpu* ]] || more+=(--second cpu)
             ;;
         *) more=() ;;
         esac

@@ -1,7 +1,6 @@
-/* Fuzz target: whatever kernel the parser accepts, the legaliser makes a kernel of it that
- * verifies, or says that the device cannot have it; what it made stays as it is when it is
- * legalised again. The first byte chooses what the device lacks. Run by ./dev check as the ctest
- * fuzz_ir_legalise. */
+/* Fuzz target: the legaliser turns every kernel that the parser accepts into one that verifies, or
+ * reports that the device cannot run it; legalising the result again does not change it. The first
+ * byte chooses what the device lacks. Run by ./dev check as the ctest fuzz_ir_legalise. */
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>

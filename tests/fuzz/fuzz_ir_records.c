@@ -1,7 +1,7 @@
-/* Fuzz target: hostile records meet the verifier. A good kernel gets some of its fields
- * overwritten; its arrays are of exactly the counts that it claims, so that the address
- * sanitizer sees every read beyond them. What is still accepted must print and read back to the
- * same kernel. Run by ./dev check as the ctest fuzz_ir_records. */
+/* Fuzz target: the verifier and hostile records. Fields of a valid kernel are overwritten; its
+ * arrays have exactly the counts that it claims, so that the address sanitizer sees every read
+ * beyond them. A kernel that is still accepted must print and read back to the same kernel. Run by
+ * ./dev check as the ctest fuzz_ir_records. */
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const char good_text[] = "kernel good\n"
                                 "  %22 = cast f64 %21\n"
                                 "  %23 = mul f64 %22, %1\n";
 
-/* What an input is made of: one field of the kernel or of one record, and its new value. */
+/* An element of an input: a field of the kernel or of a record, and its new value. */
 typedef struct {
     uint8_t record;
     uint8_t field;
@@ -47,7 +47,7 @@ typedef struct {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Nothing gives NULL. */
+/* NULL for 0 bytes. */
 static void *exact_copy(const void *data, size_t size)
 {
     void *copy = size ? malloc(size) : NULL;
@@ -57,7 +57,7 @@ static void *exact_copy(const void *data, size_t size)
     return copy;
 }
 
-/* Counts only shrink: hal_ir_verify takes them for those of the arrays. */
+/* Counts only shrink, since hal_ir_verify trusts them. */
 static void change_kernel(hal_ir_kernel *kernel, uint8_t field, uint32_t value)
 {
     switch (field % 14) {
@@ -108,7 +108,7 @@ static void change_kernel(hal_ir_kernel *kernel, uint8_t field, uint32_t value)
 
 static void apply(hal_ir_kernel *kernel, hal_ir_record *records, change wanted)
 {
-    /* Small values are near numbers; the rest are none, bits and the ends of the range. */
+    /* Small values are offsets of valid numbers; others are HAL_IR_NONE, single bits and limits. */
     const uint32_t value = wanted.value == -1    ? HAL_IR_NONE
                            : wanted.value == -2  ? INT32_MAX
                            : wanted.value < -100 ? UINT32_C(1) << (wanted.value & 31)

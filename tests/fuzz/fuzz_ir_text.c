@@ -1,5 +1,5 @@
-/* Fuzz target: hostile text meets the parser and the verifier. What is accepted must print to text
- * that reads back to the same kernel. Run by ./dev check as the ctest fuzz_ir_text. */
+/* Fuzz target: the parser, the verifier and hostile text. Accepted text must print to text that
+ * reads back to the same kernel. Run by ./dev check as the ctest fuzz_ir_text. */
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Fuzz target: the shapes of array calls. Bytes are a program of calls with any types, ranks,
- * lengths, axes and operands. No call crashes; one that fails says why; what was made has a shape
- * that can be counted, can be read, and is gone when it was released; no kernel reaches beyond its
- * arrays. The device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_array. */
+/* Fuzz target: array calls. Bytes are a program of calls with any types, ranks, lengths, axes and
+ * operands. No call crashes; a failed call sets a message; arrays can be counted, read and
+ * released; no kernel accesses memory beyond its arrays. The device is the mock plugin. Run by
+ * ./dev check as the ctest fuzz_ops_array. */
 #include <dlfcn.h>
 #include <ops/graph.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static uint32_t next(machine *m)
     return m->data < m->end ? *m->data++ : 0;
 }
 
-/* A place of the pool. */
+/* The pool's slot of a byte. */
 static uint32_t pick(machine *m, int *is_far)
 {
     const uint32_t at = next(m) % POOL;
@@ -63,7 +63,7 @@ static uint32_t pick(machine *m, int *is_far)
     return at;
 }
 
-/* A graph of one array of the pool, if it can be had, launched once. */
+/* Records a graph of one array of the pool, where possible, and launches it once. */
 static void toggle_recording(machine *m)
 {
     ops_graph *graph = NULL;
@@ -97,13 +97,13 @@ static void read_one(machine *m)
     const hal_status status = ops_array_read(x, bytes, elements);
     if (status) {
         must(hal_status_message()[0] != 0);
-        /* Only what was made for a graph cannot be read, or while one is recorded. */
+        /* Arrays cannot be read while a graph is recorded, nor those made in a recording. */
         must(status == HAL_ERROR_INVALID_STATE || status == HAL_ERROR_UNSUPPORTED);
     }
 }
 
-/* An array of the pool; null for the last byte. Without fusion calls compute at once, and far
- * arrays are none to compute with. */
+/* An array of the pool; null for the last byte. Without fusion calls compute at once, so far arrays
+ * are excluded. */
 static ops_array *operand(machine *m, int *is_far)
 {
     int far = 0;
@@ -201,7 +201,7 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
             elements = shape[i] < 0 || shape[i] > MOST_ELEMENTS ? MOST_ELEMENTS + 1
                                                                 : elements * (uint64_t)shape[i];
         }
-        /* What the host has not got it cannot give. */
+        /* No more elements than the host has. */
         return elements > MOST_ELEMENTS ? ops_array_full(context, type, rank, shape, 0)
                                         : ops_array_from_host(context, type, rank, shape, zeros);
     }
@@ -236,7 +236,7 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
     }
 }
 
-/* Puts an array into the pool in place of another one, or releases it. */
+/* Replaces an array of the pool, or releases the new one. */
 static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 {
     must(ops_array_get_rank(made) <= OPS_MAX_RANK && ops_array_get_element_count(made) >= 0 &&

@@ -1,8 +1,7 @@
-/* Fuzz target: the shapes of every operation on tensors. Bytes are a program of calls with any
- * types, ranks, lengths, strides, offsets, axes, counts, options and null arguments. No call
- * crashes; one that fails says why; no kernel reaches beyond its buffers; all is given back. The
- * device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_tensor; arrays have
- * fuzz_ops_array. */
+/* Fuzz target: every operation on tensors. Bytes are a program of calls with any types, ranks,
+ * lengths, strides, offsets, axes, counts, options and null arguments. No call crashes; a failed
+ * call sets a message; no kernel accesses memory beyond its buffers; everything is released. The
+ * device is the mock plugin. Run by ./dev check as the ctest fuzz_ops_tensor. */
 #include <dlfcn.h>
 #include <math.h>
 #include <ops/ops.h>
@@ -15,7 +14,7 @@
 enum {
     POOL = 6, /* buffers */
     BUFFER_BYTES = 2048,
-    MOST_ELEMENTS = 4096, /* of what a call may walk: strides of 0 make many of few */
+    MOST_ELEMENTS = 4096, /* of a tensor; strides of 0 make many of few */
     MOST_CALLS = 24,
     MOST_TENSORS = 20, /* of a list */
     INPUTS = 200,      /* that share a context and its kernels */
@@ -28,7 +27,7 @@ typedef struct machine {
     int is_null_given;
 } machine;
 
-/* What an argument points to, as one call may have several. */
+/* Storage of the arguments of a call. */
 typedef struct arguments {
     ops_tensor tensors[MOST_TENSORS];
     uint32_t count;
@@ -160,7 +159,7 @@ static void make_contiguous(ops_tensor *made)
     }
 }
 
-/* What has many elements in one place would be valid and take for ever: it loses its buffer. */
+/* A valid tensor with too many elements would take too long: it loses its buffer. */
 static void keep_in_bounds(ops_tensor *made)
 {
     int64_t count = 1;
@@ -179,8 +178,8 @@ static void keep_in_bounds(ops_tensor *made)
     }
 }
 
-/* A row-major tensor of small lengths, the last view, or any numbers at all. Shapes of calls have
- * to go together to get far, so they come out of few. */
+/* A row-major tensor of small lengths, the last view, or arbitrary numbers. Few shapes, so that
+ * those of a call often fit together. */
 static ops_tensor next_tensor(machine *m)
 {
     static const int64_t shapes[][3] = {{1, 4, 4}, {2, 3, 4}, {1, 1, 5}, {3, 4, 4},
@@ -231,7 +230,7 @@ static ops_tensor next_tensor(machine *m)
     return made;
 }
 
-/* A tensor, or null now and then. */
+/* A tensor, or sometimes null. */
 static const ops_tensor *tensor(machine *m, ops_tensor *place)
 {
     if (m->data < m->end && *m->data == 255) {
@@ -257,7 +256,7 @@ static hal_status call_tensor(machine *m, uint32_t what)
             count = count > MOST_ELEMENTS ? MOST_ELEMENTS : count;
         }
         ops_context *at = context(m);
-        /* What the host has not got it cannot give. */
+        /* No more elements than the host has. */
         const hal_status status =
             what == 0 || count >= MOST_ELEMENTS
                 ? ops_tensor_create(at, type, rank, shape, &made)
@@ -433,7 +432,7 @@ static hal_status call_gemm(machine *m)
         options.input_count = inputs.count;
     }
     const ops_tensor *a = tensor(m, &p), *b = tensor(m, &q), *c = tensor(m, &r);
-    /* A null expression is no epilogue. */
+    /* A null expression means no epilogue. */
     m->is_null_given = 0;
     return ops_gemm(context(m), has % 8 == 7 ? NULL : &options, a, b, c);
 }

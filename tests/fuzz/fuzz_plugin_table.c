@@ -1,8 +1,8 @@
-/* Fuzz target: what a plugin's table and its descriptions of devices may hold. A table of any
- * stated size, in memory of just that size, with any entries missing and any texts, is taken or
- * refused with words; so are the devices that it enumerates. Descriptions that are taken are given
- * to the mock plugin, whose device is then put to work: hal and the op library answer unsupported
- * or compute, whatever its limits are. Run by ./dev check as the ctest fuzz_plugin_table. */
+/* Fuzz target: a plugin's table and device descriptions. A table of any stated size, in memory of
+ * just that size, with any entries missing and any texts, is accepted or refused with a message; so
+ * are the devices that it enumerates. Accepted descriptions become those of the mock plugin, on
+ * whose device hal and the op library then compute or return UNSUPPORTED. Run by ./dev check as the
+ * ctest fuzz_plugin_table. */
 #include <dlfcn.h>
 #include <ops/ops.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { TEXT_BYTES = 64, STRIDE_MOST = HAL_DEVICE_INFO_MAX_BYTES };
 
-/* What an input says of the devices; read by `enumerate`. */
+/* The devices of an input, for `enumerate`. */
 typedef struct answer {
     hal_device_info info;
     uint32_t stride, count, growth;
@@ -57,7 +57,7 @@ static uint32_t next(source *from)
     return from->data < from->end ? *from->data++ : 0;
 }
 
-/* Some address that is no null: no entry but `enumerate` is called. */
+/* A non-null address: only `enumerate` is called. */
 static void *entry_of(void)
 {
     static char place;
@@ -86,7 +86,7 @@ static void next_text(source *from, char text[TEXT_BYTES])
     text[length] = 0;
 }
 
-/* A table whose memory ends where it says that it ends; its entries are there or not. */
+/* A table with memory of its stated size and with or without each entry. */
 static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
 {
     static const uint32_t versions[] = {HAL_PLUGIN_ABI,           HAL_PLUGIN_ABI + 1, 0, UINT32_MAX,
@@ -187,7 +187,7 @@ static const hal_plugin *query(uint32_t host_abi, const hal_host *host)
     return host_abi == HAL_PLUGIN_ABI ? table : older;
 }
 
-/* Whether table and devices were taken. */
+/* Whether table and devices were accepted. */
 static int take(source *from)
 {
     hal_module *module = hal_module_create(next(from) % 4 ? "/fuzzed/hal_fuzzed.so" : "/other.so");
@@ -255,7 +255,7 @@ static void compute(hal_queue *queue, uint32_t what)
     ops_context_destroy(context);
 }
 
-/* The mock plugin's first device takes the description and gets something to do. */
+/* Runs operations on the mock plugin's first device with the description. */
 static void work(const hal_device_info *info, uint32_t what)
 {
     hal_device *device = NULL;

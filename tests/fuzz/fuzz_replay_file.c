@@ -1,7 +1,6 @@
-/* Fuzz target: files that claim to be of HAL_DUMP=batch meet the reader of hal-replay. Every record
- * is read, every batch's commands too, and every byte that a record refers to is touched, so that
- * the address sanitizer sees memory beyond the file. Run by ./dev check as the ctest
- * fuzz_replay_file. */
+/* Fuzz target: the reader of hal-replay and hostile HAL_DUMP=batch files. Every record, every
+ * command of a batch and every byte that a record refers to is read, so that the address sanitizer
+ * sees accesses beyond the file. Run by ./dev check as the ctest fuzz_replay_file. */
 #include <stdlib.h>
 #include <string.h>
 

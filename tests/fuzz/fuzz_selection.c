@@ -1,7 +1,7 @@
-/* Fuzz target: HAL_BACKEND and HAL_PLUGIN_PATH. The first byte says how the path is made: of
- * folders and files that are there, with which devices are then opened by what the text says, or of
- * the text itself, for the search alone. Over the mock plugins a plain model says which device a
- * selection means. Run by ./dev check as the ctest fuzz_selection. */
+/* Fuzz target: HAL_BACKEND and HAL_PLUGIN_PATH. The first byte chooses the path: existing folders
+ * and files, with which devices are opened as the text selects; or the text itself, for the search
+ * alone. With the mock plugins a simple model computes the selected device. Run by ./dev check as
+ * the ctest fuzz_selection. */
 #include <ctype.h>
 #include <hal/hal.h>
 #include <stdio.h>

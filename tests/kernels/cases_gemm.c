@@ -39,7 +39,7 @@ static hal_status make_epilogue(ops_expression **expression)
     return ops_expression_create(b, expression);
 }
 
-/* Layers of recurrent networks: few rows of every width, and weights that lie the other way. */
+/* Layers of recurrent networks: few rows of every width, and transposed weights. */
 static void steps(corpus *c, ops_expression *epilogue)
 {
     static const int64_t sizes[][3] = {
@@ -67,7 +67,7 @@ static void steps(corpus *c, ops_expression *epilogue)
     }
 }
 
-/* Products in parts of k, and what adds the parts: with beta and an epilogue, in several sizes. */
+/* Split-K and the kernels that reduce partial sums: with beta and an epilogue, in several sizes. */
 static void parts(corpus *c, ops_expression *epilogue)
 {
     static const int64_t sizes[][3] = {{64, 64, 65536}, {16, 12, 40003}, {500, 120, 8200}};
@@ -91,7 +91,7 @@ static void parts(corpus *c, ops_expression *epilogue)
     }
 }
 
-/* beta, a batch, an epilogue with a further input, and leading dimensions off the alignment. */
+/* beta, a batch, an epilogue with a further input, and unaligned leading dimensions. */
 static void variants(corpus *c)
 {
     ops_expression *epilogue = NULL;
@@ -136,7 +136,8 @@ static void variants(corpus *c)
     }
 }
 
-/* The classes of precision that may use matrix units, on whole and on ragged shapes. */
+/* The classes of precision that may use matrix units, on shapes that are multiples of the tiles and
+ * others. */
 static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
 {
     static const int64_t sizes[4][3] = {

@@ -1,7 +1,7 @@
 /* cases_index.c: transposing, picking and placing elements. Called by corpus.c. */
 #include "corpus_cases.h"
 
-/* The axes of a tensor of rank 3 in other orders, and two parts one after the other. */
+/* The axes of a tensor of rank 3 in other orders, and a concatenation. */
 static void copies(corpus *c, hal_type type)
 {
     static const int32_t orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 0, 2}};

@@ -35,8 +35,8 @@ static void chain(corpus *c, const char *layout, hal_type type, const ops_tensor
     ops_expression_destroy(expression);
 }
 
-/* sigmoid(relu(x y + x)) contiguous, off the alignment, broadcast, transposed, of gigabytes, with
- * holes, and in every float type. */
+/* sigmoid(relu(x y + x)) contiguous, unaligned, broadcast, transposed, of gigabytes, with gaps, and
+ * in every float type. */
 static void chains(corpus *c)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
@@ -86,7 +86,7 @@ static void random_numbers(corpus *c)
     }
 }
 
-/* Every function that takes the type; which do is found by asking. */
+/* Every function that accepts the type. */
 static void functions(corpus *c, hal_type type)
 {
     for (int f = 0; f < OPS_UNARY_COUNT && !c->failed; f++) {

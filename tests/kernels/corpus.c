@@ -10,7 +10,7 @@
 #include "corpus_cases.h"
 #include "recorder.h"
 
-/* The state of the plugin that hal is going to load: the loader gives the same one twice. */
+/* The state of the plugin that hal will load: the loader returns the same instance twice. */
 static recorder_state *find_recorder(corpus *c)
 {
     void *library = dlopen(RECORDER_FOLDER "/hal_recorder.so", RTLD_NOW | RTLD_LOCAL);
@@ -133,7 +133,7 @@ void corpus_did(corpus *c, hal_status status)
     }
 }
 
-/* The kernels of F64 multiply and add with one rounding, for which nothing stands in. */
+/* F64 kernels need a fused multiply-add, which cannot be emulated. */
 bool corpus_computes(const corpus *c, hal_type type)
 {
     if (type == HAL_TYPE_F64 && (c->info->exactness & HAL_EXACT_FMA) == 0) {

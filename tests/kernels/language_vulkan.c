@@ -1,5 +1,5 @@
-/* language_vulkan.c: SPIR-V as the Vulkan plugin writes it, for a device that promises all that the
- * plugin asks after, with 128 bytes of push constants. Called through languages.c. */
+/* language_vulkan.c: SPIR-V as the Vulkan plugin writes it, for a device with all features that
+ * the plugin queries and 128 bytes of push constants. Called through languages.c. */
 #include "languages.h"
 
 #include <vulkan/lower.h>

@@ -1,4 +1,4 @@
-/* recorder.c: the plugin hal_recorder.so, whose devices are those of paper; see recorder.h. */
+/* The plugin hal_recorder.so, whose devices exist as descriptions only; see recorder.h. */
 #include "recorder.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct hal_plugin_device {
     int unused;
 };
 
-/* Memory of the device is a size without bytes, so that tensors may be beyond any machine's. */
+/* Device memory is a size without bytes, so that tensors may exceed the machine's memory. */
 struct hal_plugin_memory {
     void *mapped;
 };

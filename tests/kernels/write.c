@@ -65,7 +65,7 @@ static hal_status create(hal_device *device, const hal_ir_kernel *kernel, char *
     return status;
 }
 
-/* A name that is there already would be a kernel that nobody compiles. */
+/* Refuses a name twice: the first kernel would not be compiled. */
 static bool write_file(const writer *w, const char *name, const void *data, size_t length)
 {
     char path[4096];
@@ -95,7 +95,7 @@ static void write_kernel(void *user, const char *name, const hal_ir_kernel *kern
     double taken = 1e9;
     void *data = NULL;
     hal_status status = HAL_OK;
-    /* The shortest of a few: the machine may have been at something else. */
+    /* The shortest of a few, since other processes may run. */
     for (int i = 0; i < (w->target == NULL ? LOWERINGS : 1); i++) {
         const double start = now_ms();
         if (w->target != NULL) {

@@ -1,6 +1,6 @@
-/* What the tests of the op library share: a context on the cpu device, and boxes, tensors whose
- * whole buffer is mirrored on the host as doubles, so that a test sees every element that an
- * operation should not have touched. Included by test_ops_*.c. */
+/* Fixture of the op library's tests: a context on the cpu device, and boxes: tensors whose whole
+ * buffer is mirrored on the host as doubles, so that a test sees every element that an operation
+ * should not have written. Included by test_ops_*.c. */
 #ifndef TESTS_UNIT_OPS_FIXTURE_H
 #define TESTS_UNIT_OPS_FIXTURE_H
 
@@ -20,7 +20,7 @@ static ops_context *test_context;
 typedef struct box {
     ops_tensor t;
     int64_t count; /* elements of the buffer */
-    double *host;  /* what the buffer held when it was filled */
+    double *host;  /* elements of the buffer after box_upload */
 } box;
 
 static inline int open_context(void **state)
@@ -30,13 +30,13 @@ static inline int open_context(void **state)
         fprintf(stderr, "%s\n", hal_status_message());
         return -1;
     }
-    /* Kernels are made at once, however busy the machine. */
+    /* Compilation is never deferred, however busy the machine. */
     test_context->compile_policy->fast_compile_ns = UINT64_MAX;
     return 0;
 }
 
-/* The same device as if its work-items stood on their own: the kernels that other kinds of devices
- * get, with vectors and staged tiles, on a grid so small that its other dimensions are needed. */
+/* The same device as a GPU: the kernels with vectors and staged tiles, on a grid so small that its
+ * other dimensions are needed. */
 static inline int open_other_context(void **state)
 {
     static hal_device_info other;
@@ -72,7 +72,7 @@ static inline int open_third_context(void **state)
     return failed;
 }
 
-/* A processor whose compiler makes vectors of a work-item's arithmetic. */
+/* A CPU whose compiler vectorises the arithmetic of a work-item. */
 static inline int open_vectors_context(void **state)
 {
     static hal_device_info vectors;
@@ -87,7 +87,7 @@ static inline int open_vectors_context(void **state)
     return failed;
 }
 
-/* The processor and the other kind with 64-bit indices, which only tensors of gigabytes need. */
+/* The CPU and the GPU with 64-bit indices, which only tensors of gigabytes need. */
 static inline int use_index64(int failed)
 {
     if (!failed) {
@@ -122,7 +122,7 @@ static inline int close_context(void **state)
     return 0;
 }
 
-/* Fails the test with the message of hal when a call did. */
+/* Fails the test with hal's message when the call fails. */
 #define ok(call)                                                                           \
     do {                                                                                   \
         hal_status status_ = (call);                                                       \
@@ -141,7 +141,7 @@ static inline int close_context(void **state)
         }                                                                        \
     } while (0)
 
-/* A small generator of its own: tests depend on nothing but the seed. */
+/* A small generator, so that tests depend on the seed alone. */
 static uint64_t test_seed = 1;
 static inline uint32_t next_random(void)
 {
@@ -356,17 +356,17 @@ static inline box box_make(hal_type type, uint32_t rank, const int64_t *shape,
                            const int64_t *strides, double low, double high)
 {
     box b = {.t = {NULL, type, rank, 0, {0}, {0}}};
-    int64_t stride = 1, before = 0, behind = 1;
+    int64_t stride = 1, before = 0, after = 1;
     for (uint32_t i = rank; i-- > 0;) {
         b.t.shape[i] = shape[i];
         b.t.stride[i] = strides ? strides[i] : stride;
         stride *= shape[i];
         int64_t reach = shape[i] > 0 ? (shape[i] - 1) * b.t.stride[i] : 0;
         before -= reach < 0 ? reach : 0;
-        behind += reach > 0 ? reach : 0;
+        after += reach > 0 ? reach : 0;
     }
     b.t.offset = before + 5;
-    b.count = before + 5 + behind + 67;
+    b.count = before + 5 + after + 67;
     b.host = malloc((size_t)b.count * sizeof *b.host);
     for (int64_t i = 0; i < b.count; i++) {
         b.host[i] = in_type(type, between(low, high));
@@ -377,7 +377,7 @@ static inline box box_make(hal_type type, uint32_t rank, const int64_t *shape,
     return b;
 }
 
-/* Whole numbers only: what is computed of small ones is exact in every type. */
+/* Rounds to whole numbers: arithmetic on small ones is exact in every type. */
 static inline void box_truncate(box *b)
 {
     for (int64_t i = 0; i < b->count; i++) {
@@ -422,8 +422,8 @@ static inline double box_at(const box *b, const ops_tensor *like, int64_t linear
     return b->host[place_of(&b->t, like->rank, like->shape, linear)];
 }
 
-/* Reads the whole buffer and compares it with want[], an array as long as host: elements of the
- * view within `ulps` units of the type in the last place, or `absolute`; others as they were. */
+/* Reads the whole buffer and compares it with want[]: within `ulps` units in the last place of the
+ * type, or `absolute`. */
 static inline void box_expect(const box *b, const double *want, double ulps, double absolute)
 {
     uint64_t size = hal_type_size(b->t.type);
@@ -455,7 +455,7 @@ static inline void box_check(const box *b, double *want, double ulps, double abs
     free(want);
 }
 
-/* A copy of the mirror, to write the expected elements into. */
+/* A copy of the mirror, for the expected elements. */
 static inline double *box_want(const box *b)
 {
     double *want = malloc((size_t)b->count * sizeof *want);

@@ -1,5 +1,5 @@
-/* What the tests of matrix products share: operands in boxes, in every layout, and the same product
- * in double on the host. Included by test_ops_gemm.c and test_ops_gemm_split.c. */
+/* Fixture of the tests of matrix products: operands in boxes, in every layout, and the same product
+ * in double on the host. Included by test_ops_gemm*.c. */
 #ifndef TESTS_UNIT_OPS_GEMM_FIXTURE_H
 #define TESTS_UNIT_OPS_GEMM_FIXTURE_H
 
@@ -44,7 +44,7 @@ static inline product make(hal_type type, hal_type type_c, int64_t batch, int64_
     return p;
 }
 
-/* Boxes begin at odd places; so moved they begin where vectors can. */
+/* Boxes start unaligned; this moves them to where vectors can be loaded. */
 static inline void align(product *p)
 {
     p->a.t.offset += 3;
@@ -67,7 +67,7 @@ static inline double element(const box *b, int64_t batch, int64_t row, int64_t c
     return b->host[at + (batches > 1 ? batch * b->t.stride[0] : 0)];
 }
 
-/* What comes after alpha A B + beta C, on the host; null for nothing. */
+/* The epilogue on the host; null: none. */
 typedef double (*epilogue)(double value, int64_t row, int64_t column, int64_t batch,
                            const box *inputs);
 

@@ -283,10 +283,10 @@ static hal_ir_value arc_tangent2(builder_ref b, hal_ir_value y, hal_ir_value x)
     hal_ir_value steep =
         hal_ir_add(b, hal_ir_sub(b, number(b, x, high / 2), angle), number(b, x, low / 2));
     angle = hal_ir_select(b, hal_ir_gt(b, height, width), steep, angle);
-    hal_ir_value behind =
+    hal_ir_value obtuse =
         hal_ir_add(b, hal_ir_sub(b, number(b, x, high), angle), number(b, x, low));
     hal_ir_value x_negative = hal_ir_lt(b, hal_ir_bitcast(b, bits, x), none);
-    angle = hal_ir_select(b, x_negative, behind, angle);
+    angle = hal_ir_select(b, x_negative, obtuse, angle);
     hal_ir_value y_negative = hal_ir_lt(b, hal_ir_bitcast(b, bits, y), none);
     return hal_ir_select(b, y_negative, hal_ir_neg(b, angle), angle);
 }

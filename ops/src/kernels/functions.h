@@ -5,7 +5,7 @@
 #include "tensor/expression.h"
 
 /* The expressions of functions, which a context keeps. `caller` is named in messages.
- * Errors: INVALID_ARGUMENT for a function that is none or does not take the type. */
+ * Errors: INVALID_ARGUMENT for an invalid function or one that does not take the type. */
 hal_status ops_unary_expression(ops_context *context, const char *caller,
                                 ops_unary_function function, hal_type type,
                                 ops_expression **expression);

@@ -47,7 +47,7 @@ static hal_status check_strides(const host_memory *memory, const ops_tensor *ten
     }
     if (is_written && ops_elements_overlap(&view)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: strides: expected a place of its own for every element",
+                              "%s: strides: expected distinct addresses for all elements",
                               memory->function);
     }
     return HAL_OK;

@@ -41,7 +41,7 @@ hal_status ops_check_size(const char *function, const char *argument, uint32_t s
 hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
                            uint64_t *bytes);
 
-/* Checks that a tensor is one of the context's device and lies within its buffer. `function` and
+/* Checks that a tensor belongs to the context's device and is within its buffer. `function` and
  * `argument` name it in the message. */
 hal_status ops_check_tensor(const ops_context *context, const char *function, const char *argument,
                             const ops_tensor *tensor);

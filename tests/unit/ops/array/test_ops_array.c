@@ -1,5 +1,5 @@
-/* Arrays: lifetimes and scopes, what is fused and what is never run, the same bits with and without
- * fusion in random programs, views, errors, graphs. */
+/* Arrays: lifetimes and scopes, fused and dropped operations, the same bits with and without fusion
+ * in random programs, views, errors, graphs. */
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
@@ -29,7 +29,7 @@ static void scopes_release(void **state)
     kept = ops_array_keep(ops_abs(inner));
     assert_int_equal(statistics().arrays, before + 3);
     ok(ops_scope_end(test_context));
-    assert_int_equal(statistics().arrays, before + 3); /* the negation is needed by what was kept */
+    assert_int_equal(statistics().arrays, before + 3); /* the kept array needs the negation */
     float got[15];
     ok(ops_array_read(kept, sizeof got, got));
     assert_int_equal(statistics().arrays, before + 2);
@@ -102,8 +102,8 @@ static void unread_work_is_not_run(void **state)
     release_all(y, a);
 }
 
-/* What a caller holds gets memory of its own in the same kernel; what a scope holds does not the
- * first time. */
+/* An array with a reference of the caller is an output of the same kernel; one with a reference of
+ * a scope alone is not, the first time. */
 static void held_values_are_outputs(void **state)
 {
     ops_array *a = ramp(HAL_TYPE_F32, 4, 9, -1, 1);
@@ -399,7 +399,7 @@ static void fused_and_unfused_give_the_same_bits(void **state)
     }
 }
 
-/* Shapes that are large enough for every way in which a device adds up. */
+/* Shapes large enough for every kind of reduction. */
 static void large_sums_have_the_same_bits(void **state)
 {
     static const int64_t shapes[][3] = {{1, 512, 512}, {64, 300, 64}, {3, 2000, 7}, {65, 65, 65}};
@@ -429,10 +429,10 @@ static void large_sums_have_the_same_bits(void **state)
     ops_context_set_fusion(test_context, 1);
 }
 
-/* Where kernels take long to make, operations run singly until that has cost as much. */
+/* While compilation is slow, operations run in single kernels until that has cost as much. */
 static void missing_kernels_are_deferred(void **state)
 {
-    ops_context *usual = test_context; /* which has made kernels already */
+    ops_context *usual = test_context; /* has compiled kernels already */
     ok(ops_context_create(test_queue, &test_context));
     test_context->info = usual->info;
     test_context->index32_limit = usual->index32_limit;
@@ -464,7 +464,7 @@ static void missing_kernels_are_deferred(void **state)
     ops_array_statistics before = statistics();
     ok(ops_array_read(y, sizeof product, product));
     ok(ops_array_read(z, sizeof sums, sums));
-    /* The plugin's own product is no matter of making: it comes with what follows it. */
+    /* The plugin's own product needs no compilation and keeps its epilogue. */
     assert_int_equal(statistics().kernels - before.kernels, 2 + 1 + 4);
     ok(ops_scope_end(test_context));
     assert_int_equal(statistics().deferred, 0);
@@ -594,7 +594,7 @@ static hal_status rehearse(ops_context *context, void *user)
     return status;
 }
 
-/* Promise 10: the call to warm up ahead. */
+/* Promise 10: ops_prepare compiles ahead. */
 static void prepared_programs_plan_nothing(void **state)
 {
     ops_array *x = ramp(HAL_TYPE_F32, 31, 3, -1, 1);

@@ -1,6 +1,6 @@
 /* Arrays while the device or the host fails: each call of the mock plugin in turn, then each
- * malloc. Nothing is lost: what was not computed is computed by the next call, with the same bits,
- * and everything can be released. */
+ * malloc. The next call computes what failed, with the same bits, and everything can be
+ * released. */
 #include "mock_fixture.h"
 
 #include "ops_arrays.h"
@@ -47,7 +47,7 @@ static void close_place(place *p)
     hal_device_release(p->device);
 }
 
-/* A call that failed has said why; the sentence of one without host memory may be lost with it. */
+/* A failed call has set a message. */
 static void has_said_why(hal_status status)
 {
     assert_int_not_equal(status, HAL_OK);
@@ -85,8 +85,8 @@ static void make(ops_context *context, ops_array *all[RESULTS])
     assert_int_equal(ops_scope_end(context), HAL_OK);
 }
 
-/* Makes all, reads them, and tries what failed once more: without a fault it has to come right. The
- * number of calls that failed. */
+/* Makes and reads all arrays and repeats failed calls, which have to succeed then. Returns the
+ * number of failed calls. */
 static int run(place *p, values *got)
 {
     ops_array *arrays[RESULTS];
@@ -144,7 +144,7 @@ static void each_call_of_the_device_fails(void **state)
     }
 }
 
-/* Memory ends in the middle of an evaluation; when there is some again, the rest is computed. */
+/* Memory runs out during an evaluation; later the rest is computed. */
 static void memory_ends(void **state)
 {
     enum { ELEMENTS = 1 << 20, COUNT = 40 };
@@ -179,7 +179,7 @@ static void memory_ends(void **state)
     mock_is_clean(mock);
 }
 
-/* A device that takes no more work: calls fail with a sentence, and all can be released. */
+/* A lost device: calls fail with a message, and everything can be released. */
 static void the_device_is_lost(void **state)
 {
     static const enum mock_entry entries[] = {MOCK_SUBMIT, MOCK_WAIT};
@@ -309,7 +309,7 @@ static void each_malloc_fails(void **state)
     }
 }
 
-/* A device that binds few arrays gets kernels that read few. */
+/* Kernels respect the device's limit of bindings. */
 static void few_bindings(void **state)
 {
     enum { LEAVES = 14, LENGTH = 6 };
@@ -350,7 +350,7 @@ static void few_bindings(void **state)
     close_place(&p);
 }
 
-/* One that binds too few for any kernel says so. */
+/* Too few bindings for any kernel are an error. */
 static void too_few_bindings(void **state)
 {
     static const int64_t shape[2] = {2, 3};

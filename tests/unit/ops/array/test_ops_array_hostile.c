@@ -1,5 +1,5 @@
-/* Arrays in hostile hands: shapes whose bytes no number counts, groups that grow while they wait,
- * chains of any length, fusion that is turned on and off in between, contexts that end early. */
+/* Unusual programs of arrays: shapes whose bytes overflow, groups that change before they run,
+ * chains of any length, fusion that is turned on and off, contexts that are destroyed early. */
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
@@ -96,7 +96,7 @@ static void ranks_from_0_to_8(void **state)
     ok(ops_scope_end(test_context));
 }
 
-/* ---- Groups that change while they wait ---- */
+/* ---- Groups that change before they run ---- */
 
 enum { NODES = 20, LENGTH = 33 };
 
@@ -148,7 +148,7 @@ static void nodes_that_were_read_become_leaves(void **state)
     assert_int_equal(statistics().arrays, before);
 }
 
-/* What was noted for one kernel is computed without fusion, and the other way round. */
+/* Deferred operations are computed after fusion was turned off, and the other way round. */
 static void fusion_is_turned_in_between(void **state)
 {
     const int64_t shape[2] = {3, 7};
@@ -171,8 +171,8 @@ static void fusion_is_turned_in_between(void **state)
     assert_memory_equal(got[0], got[1], sizeof got[0]);
 }
 
-/* Numbers of gatherings are noted in arrays; the count comes round. */
-static void the_count_of_gatherings_comes_round(void **state)
+/* The epoch of groups, which arrays store, wraps around. */
+static void epochs_wrap_around(void **state)
 {
     const int64_t shape[1] = {9};
     float values[3][9], got[9];
@@ -181,7 +181,7 @@ static void the_count_of_gatherings_comes_round(void **state)
     ok(ops_array_read(x, sizeof got, values[0]));
     ok(ops_array_read(y, sizeof got, values[1]));
     ok(ops_array_read(z, sizeof got, values[2]));
-    x->group_epoch = y->group_epoch = z->group_epoch = 0; /* as those that no gathering has met */
+    x->group_epoch = y->group_epoch = z->group_epoch = 0; /* in no group yet */
     ops_arrays_of(test_context)->group_epoch = UINT32_MAX;
     ok(ops_array_read(ops_sub(ops_mul(y, z), x), sizeof got, got));
     for (int i = 0; i < 9; i++) {
@@ -191,8 +191,8 @@ static void the_count_of_gatherings_comes_round(void **state)
     ok(ops_scope_end(test_context));
 }
 
-/* Two reductions with all the inputs and operations that a kernel may have, which differ in how the
- * last input lies in memory. */
+/* Two reductions with the most inputs and operations of a kernel, which differ in the strides of
+ * the last input. */
 static ops_array *large_reduction(ops_array *const *before, ops_array *const *after, int last)
 {
     ops_array *x = ops_array_transpose(before[0], 0, 7);
@@ -356,8 +356,7 @@ static void one_array_in_all_places(void **state)
 
 /* ---- Graphs and contexts ---- */
 
-/* A constant is kept for all arrays that have its value: a launch that replaced it would change
- * them too. */
+/* All arrays of a value share one constant: a launch that replaced it would change them too. */
 static void constants_are_no_inputs(void **state)
 {
     ops_graph *graph = NULL;
@@ -500,7 +499,7 @@ int main(void)
         cmocka_unit_test(ranks_from_0_to_8),
         cmocka_unit_test(nodes_that_were_read_become_leaves),
         cmocka_unit_test(fusion_is_turned_in_between),
-        cmocka_unit_test(the_count_of_gatherings_comes_round),
+        cmocka_unit_test(epochs_wrap_around),
         cmocka_unit_test(the_largest_kernels_are_told_apart),
         cmocka_unit_test(chains_of_any_length),
         cmocka_unit_test(long_chains_that_are_held),

@@ -1,6 +1,5 @@
-/* What loops over arrays cost in memory: no malloc once they are warm, and flat memory over
- * millions of operations. malloc and its kin are counted by functions of this program that stand
- * before those of the C library. */
+/* Memory of loops over arrays: no malloc once they are warm, and constant memory over millions of
+ * operations. */
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 #include "own_malloc.h"

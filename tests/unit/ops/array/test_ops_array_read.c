@@ -1,6 +1,6 @@
-/* Where a result lies that is read as soon as it is computed: on a device whose kernels reach
- * mapped memory, in memory that the host reads, without a copy; and how it comes to the device's
- * own when it is used after all. The mock plugin logs what it is given. */
+/* Results that are read at once are computed into host-readable memory, without a copy, on devices
+ * whose kernels can write it; another use moves them to device memory. The mock plugin logs its
+ * commands. */
 #include "mock_fixture.h"
 
 #include "ops_arrays.h"
@@ -55,7 +55,7 @@ static void close_place(place *p)
     mock_is_clean(mock);
 }
 
-/* Commands of a kind that were handed over since the last question, once all is done. */
+/* Commands of a kind that were submitted since the log was cleared, after a wait. */
 static uint32_t count(place *p, uint16_t kind)
 {
     uint32_t found = 0;
@@ -88,7 +88,7 @@ static void read_is(place *p, ops_array *y, float factor)
     }
 }
 
-/* Of an operation whose result lies in memory of a kind. */
+/* Copies for an operation whose result is in memory of a kind. */
 static uint32_t copies_of_read(const char *selection, int64_t elements, uint32_t kind)
 {
     place *p = open_place(selection, elements);
@@ -98,7 +98,7 @@ static uint32_t copies_of_read(const char *selection, int64_t elements, uint32_t
     assert_int_equal(hal_buffer_get_kind(y->view.buffer), kind);
     assert_int_equal(count(p, HAL_COMMAND_DISPATCH), 1);
     const uint32_t found = copies(p);
-    read_is(p, y, -1); /* once more, of what lies there */
+    read_is(p, y, -1); /* once more, from that memory */
     ops_array_release(y);
     y = ops_neg(p->x); /* in the same place */
     assert_int_equal(ops_array_evaluate(&y, 1), HAL_OK);
@@ -139,7 +139,7 @@ static void what_is_used_later_moves_once(void **state)
     close_place(p);
 }
 
-/* Nobody wrote the memory of an array without elements, and nobody copies it. */
+/* Arrays without elements are not copied. */
 static void nothing_is_moved_of_nothing(void **state)
 {
     place *p = open_place("mock:0", 0);
@@ -153,7 +153,7 @@ static void nothing_is_moved_of_nothing(void **state)
     close_place(p);
 }
 
-/* Other work that waits for the result, or somebody who holds what a view shows, will use it. */
+/* Results with deferred users, or shown by a view whose array is held, stay on the device. */
 static void what_has_other_uses_stays_on_the_device(void **state)
 {
     const int64_t shape[2] = {4, SMALL / 4};
@@ -190,7 +190,7 @@ static void views_are_read_and_moved_too(void **state)
     close_place(p);
 }
 
-/* Beside results of the same kernel that nobody reads. */
+/* Other results of the same kernel stay in device memory. */
 static void further_results_are_the_devices(void **state)
 {
     place *p = open_place("mock:0", SMALL);
@@ -227,7 +227,7 @@ static void graphs_copy_nothing(void **state)
     close_place(p);
 }
 
-/* The array is as it was, and the next call comes right. */
+/* A failure leaves the array unchanged, and the next call succeeds. */
 static void failures_lose_nothing(void **state)
 {
     place *p = open_place("mock:0", SMALL);

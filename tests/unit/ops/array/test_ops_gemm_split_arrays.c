@@ -1,6 +1,5 @@
-/* Products in parts of k as arrays meet them, over the mock plugin, which declines products of more
- * than 1,000 rows: what is remembered of a call and recorded again, graphs, kernels made ahead or
- * not now, and memory that has no room for the parts. */
+/* Split-K in arrays, over the mock plugin, which declines products of more than 1,000 rows: cached
+ * plans, graphs, kernels compiled ahead or deferred, and too little memory for partial sums. */
 #include "mock_fixture.h"
 
 #include "ops_arrays.h"
@@ -107,7 +106,7 @@ static void compute(int salt)
     release_all(y, a, b);
 }
 
-/* That the context has; not the entries of what the plugin declined. */
+/* Kernels of the context, without entries of declined products. */
 static uint32_t kernels(void)
 {
     uint32_t count = 0;
@@ -122,7 +121,7 @@ static uint64_t compiled(void)
     return statistics_of(context).compiled;
 }
 
-/* The second call plans nothing: its kernels and the memory between them are the first one's. */
+/* The second call replays the first one's plan, with its kernels and temporaries. */
 static void what_was_recorded_is_recorded_again(void **state)
 {
     compute(1);
@@ -199,7 +198,7 @@ static void without_room_it_is_one_product(void **state)
     atomic_store(&mock->memory_limit, UINT64_C(1) << 30);
     is_right(y, 1);
     ops_array_release(y);
-    y = layer(a, b); /* what was done for want of room was not remembered */
+    y = layer(a, b); /* the plan of the call without memory was not cached */
     is_right(y, 1);
     assert_int_equal(kernels(), 3);
     release_all(y, a, b);

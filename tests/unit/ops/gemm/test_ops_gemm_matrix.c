@@ -1,5 +1,5 @@
-/* The portable matrix product on matrix units, run by the reference interpreter behind the mock
- * plugin, whose device claims to have them: types, precisions, layouts, edges, batches. */
+/* The portable GEMM kernel on matrix units, run by the reference interpreter of the mock plugin,
+ * whose device claims to have them: types, precisions, layouts, edges, batches. */
 #include "mock_fixture.h"
 #include "ops_fixture.h"
 
@@ -12,7 +12,7 @@ typedef struct trial {
 } trial;
 
 static mock_state *mock;
-static int64_t beyond_k; /* steps that A and B have in memory behind the trial's k */
+static int64_t beyond_k; /* steps of k in memory after the trial's k */
 
 static int open_units(void **state, uint32_t units)
 {
@@ -121,7 +121,7 @@ static double worst_error(const trial *t)
     return worst;
 }
 
-/* What falls short of 0 to 1,000 and what needs no more. */
+/* Expects a worst error from `least` to `most`. */
 static void keeps(trial t, double least, double most)
 {
     const double worst = worst_error(&t);

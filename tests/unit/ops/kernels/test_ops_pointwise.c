@@ -70,7 +70,7 @@ static void broadcast_and_strides(void **state)
     }
 }
 
-/* Short inner dimensions are walked by division. */
+/* Short inner dimensions: flat kernels, which divide. */
 static void odd_shapes(void **state)
 {
     const int64_t shapes[][4] = {{3, 1, 5, 2},  {1, 1, 1, 1},   {2, 3, 4, 5},
@@ -165,7 +165,7 @@ static void one_buffer(void **state)
     box_free(&x);
 }
 
-/* Columns of one matrix, side by side: their ranges meet, their elements do not. */
+/* Columns of one matrix: their ranges overlap, their elements do not. */
 static void side_by_side(void **state)
 {
     const int64_t shape[2] = {20, 90};
@@ -436,7 +436,7 @@ static void bad_arguments(void **state)
     boxes_free(&x, &y, &i, &out);
 }
 
-/* Numbers that overflow when multiplied out; the undefined-behaviour sanitizer looks on. */
+/* Sizes that overflow when multiplied, also for the undefined-behaviour sanitizer. */
 static void uncountable_tensors(void **state)
 {
     const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;

@@ -72,7 +72,7 @@ static void bad_memory(void **state)
             "strides[0]: expected at least 0, got -5");
     ok(ops_tensor_write_strided(test_context, &x.t, numbers, same, sizeof numbers));
     refused(ops_tensor_read_strided(test_context, &x.t, same, sizeof numbers, numbers), bad,
-            "strides: expected a place");
+            "strides: expected distinct addresses");
     refused(ops_tensor_write_strided(test_context, &x.t, NULL, apart, sizeof numbers), bad, "null");
     refused(ops_tensor_write_strided(test_context, &x.t, numbers, NULL, 44), bad, "expected 48");
     refused(ops_tensor_write(test_context, &x.t, numbers, 44), bad, "expected 48");
