@@ -230,6 +230,7 @@ HAL_API hal_status ops_context_get_statistics(const ops_context *context,
     {                                                 \
         return ops_array_unary(OPS_##FUNCTION, x);    \
     }
+/* f(x). */
 OPS_SHORT_UNARY_(neg, NEG)
 OPS_SHORT_UNARY_(abs, ABS)
 OPS_SHORT_UNARY_(square, SQUARE)
@@ -259,6 +260,7 @@ OPS_SHORT_UNARY_(round, ROUND) /* to nearest even */
     {                                                               \
         return ops_array_binary(OPS_##FUNCTION, x, y);              \
     }
+/* f(x, y). */
 OPS_SHORT_BINARY_(add, ADD)
 OPS_SHORT_BINARY_(sub, SUB)
 OPS_SHORT_BINARY_(mul, MUL)
@@ -281,6 +283,7 @@ OPS_SHORT_BINARY_(ge, GE)
     {                                                                    \
         return ops_array_binary_scalar(OPS_##FUNCTION, x, y);            \
     }
+/* f(x, scalar). */
 OPS_SHORT_SCALAR_(add, ADD)
 OPS_SHORT_SCALAR_(sub, SUB)
 OPS_SHORT_SCALAR_(mul, MUL)
@@ -303,6 +306,7 @@ static inline ops_array *ops_matmul(ops_array *a, ops_array *b)
     {                                                                      \
         return ops_array_reduce(OPS_REDUCE_##REDUCTION, axis, 0, x);       \
     }
+/* Along an axis. */
 OPS_SHORT_REDUCE_(sum, SUM)
 OPS_SHORT_REDUCE_(mean, MEAN)
 OPS_SHORT_REDUCE_(max, MAX)

@@ -74,8 +74,7 @@ hal_status ops_scope_begin(ops_context *context)
 hal_status ops_scope_end(ops_context *context)
 {
     if (!context) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_scope_end: context: expected a context, got null");
+        return ops_invalid("ops_scope_end: context: expected a context, got null");
     }
     ops_arrays *arrays = ops_arrays_of(context);
     if (!arrays || !arrays->scope) {
@@ -116,8 +115,7 @@ int64_t ops_array_get_element_count(const ops_array *array)
 hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
 {
     if (count && !arrays) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_array_evaluate: arrays: expected an array of arrays, got null");
+        return ops_invalid("ops_array_evaluate: arrays: expected an array of arrays, got null");
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!arrays[i]) {
@@ -163,9 +161,7 @@ hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
 hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor)
 {
     if (!tensor) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_array_get_tensor: tensor: expected memory for a tensor, got "
-                              "null");
+        return ops_invalid("ops_array_get_tensor: tensor: expected memory for a tensor, got null");
     }
     hal_status status = check_array("ops_array_get_tensor", array);
     if (!status && array->state == OPS_NODE_DEFERRED) {
@@ -262,16 +258,14 @@ void ops_context_set_fusion(ops_context *context, int fusion)
 hal_status ops_context_get_statistics(const ops_context *context, ops_array_statistics *statistics)
 {
     if (!context || !statistics) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_context_get_statistics: %s: expected a pointer, got null",
-                              context ? "statistics" : "context");
+        return ops_invalid("ops_context_get_statistics: %s: expected a pointer, got null",
+                           context ? "statistics" : "context");
     }
     const uint32_t size = statistics->size;
     if (size < sizeof size) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_context_get_statistics: statistics->size: expected "
-                              "sizeof(ops_array_statistics), got %u",
-                              size);
+        return ops_invalid("ops_context_get_statistics: statistics->size: expected "
+                           "sizeof(ops_array_statistics), got %u",
+                           size);
     }
     ops_array_statistics copy = {0};
     const ops_arrays *arrays = ops_arrays_of(context);

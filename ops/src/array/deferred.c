@@ -114,20 +114,17 @@ hal_status ops_check_axis(const char *function, const char *argument, const ops_
         return HAL_OK;
     }
     if (rank == 0) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: %s: expected an array with axes, got %d for the scalar %s",
-                              function, argument, (int)axis, ops_describe(&x->view, text));
+        return ops_invalid("%s: %s: expected an array with axes, got %d for the scalar %s",
+                           function, argument, (int)axis, ops_describe(&x->view, text));
     }
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected %d to %d for %s, got %d",
-                          function, argument, (int)-rank, (int)rank - 1,
-                          ops_describe(&x->view, text), (int)axis);
+    return ops_invalid("%s: %s: expected %d to %d for %s, got %d", function, argument, (int)-rank,
+                       (int)rank - 1, ops_describe(&x->view, text), (int)axis);
 }
 
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type)
 {
     if (hal_type_size(type) == 0) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type: expected a hal_type, got %u",
-                              function, type);
+        return ops_invalid("%s: type: expected a hal_type, got %u", function, type);
     }
     return ops_check_storage(arrays->context, function, "type", type);
 }

@@ -63,11 +63,10 @@ static hal_status check_outputs(const ops_arrays *arrays, ops_array *const *outp
             return ops_report_null_array("ops_graph_end", argument);
         }
         if (output->owner != arrays || output->recording != arrays->recording) {
-            return hal_status_set(
-                HAL_ERROR_INVALID_ARGUMENT,
-                "ops_graph_end: outputs[%u]: expected an array that was made "
-                "during the recording, got one %s",
-                i, output->owner == arrays ? "from before it" : "of another context");
+            return ops_invalid("ops_graph_end: outputs[%u]: expected an array that was made during "
+                               "the recording, got one %s",
+                               i,
+                               output->owner == arrays ? "from before it" : "of another context");
         }
     }
     return HAL_OK;
@@ -78,30 +77,26 @@ static hal_status check_end(const ops_arrays *arrays, ops_array *const *inputs,
                             ops_graph **graph)
 {
     if (!graph || (input_count && !inputs) || (output_count && !outputs)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_end: %s: expected a pointer, got null",
-                              !graph                     ? "graph"
-                              : (input_count && !inputs) ? "inputs"
-                                                         : "outputs");
+        return ops_invalid("ops_graph_end: %s: expected a pointer, got null",
+                           !graph                     ? "graph"
+                           : (input_count && !inputs) ? "inputs"
+                                                      : "outputs");
     }
     if (!output_count) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_end: output_count: expected at least 1, got 0");
+        return ops_invalid("ops_graph_end: output_count: expected at least 1, got 0");
     }
     for (uint32_t i = 0; i < input_count; i++) {
         const char *fault = input_fault(arrays, inputs[i]);
         if (fault) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_graph_end: inputs[%u]: expected an array that was made "
-                                  "before the recording and fills its memory, got %s",
-                                  i, fault);
+            return ops_invalid("ops_graph_end: inputs[%u]: expected an array that was made before "
+                               "the recording and fills its memory, got %s",
+                               i, fault);
         }
         for (uint32_t j = 0; j < i; j++) {
             if (inputs[j]->view.buffer == inputs[i]->view.buffer) {
-                return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                      "ops_graph_end: inputs[%u]: expected an array that is given "
-                                      "once, got the memory of inputs[%u]",
-                                      i, j);
+                return ops_invalid("ops_graph_end: inputs[%u]: expected an array that is given "
+                                   "once, got the memory of inputs[%u]",
+                                   i, j);
             }
         }
     }
@@ -209,17 +204,15 @@ static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
                                uint32_t input_count, ops_array **outputs, uint32_t output_count)
 {
     if (!graph || (input_count && !inputs) || !outputs) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_launch: %s: expected a pointer, got null",
-                              !graph     ? "graph"
-                              : !outputs ? "outputs"
-                                         : "inputs");
+        return ops_invalid("ops_graph_launch: %s: expected a pointer, got null", !graph ? "graph"
+                                                                                 : !outputs
+                                                                                     ? "outputs"
+                                                                                     : "inputs");
     }
     if (input_count != graph->input_count || output_count != graph->output_count) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_launch: inputs and outputs: expected %u and %u, as "
-                              "recorded, got %u and %u",
-                              graph->input_count, graph->output_count, input_count, output_count);
+        return ops_invalid(
+            "ops_graph_launch: inputs and outputs: expected %u and %u, as recorded, got %u and %u",
+            graph->input_count, graph->output_count, input_count, output_count);
     }
     for (uint32_t i = 0; i < input_count; i++) {
         const ops_tensor *wanted = &graph->tensors[i];
@@ -227,12 +220,10 @@ static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
         if (input && (input->owner != graph->arrays || input->view.type != wanted->type ||
                       !ops_same_shape(&input->view, wanted))) {
             char text[2][OPS_TEXT_BYTES];
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_graph_launch: inputs[%u]: expected %s, as recorded, got "
-                                  "%s%s",
-                                  i, ops_describe(wanted, text[0]),
-                                  ops_describe(&input->view, text[1]),
-                                  input->owner == graph->arrays ? "" : " of another context");
+            return ops_invalid("ops_graph_launch: inputs[%u]: expected %s, as recorded, got %s%s",
+                               i, ops_describe(wanted, text[0]),
+                               ops_describe(&input->view, text[1]),
+                               input->owner == graph->arrays ? "" : " of another context");
         }
     }
     return HAL_OK;
@@ -322,8 +313,7 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
                          ops_array *const *outputs, uint32_t output_count, ops_graph **graph)
 {
     if (!context) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_graph_end: context: expected a context, got null");
+        return ops_invalid("ops_graph_end: context: expected a context, got null");
     }
     ops_arrays *arrays = ops_arrays_of(context);
     if (!arrays || !arrays->is_recording) {
@@ -401,8 +391,7 @@ hal_status ops_prepare(ops_context *context,
                        hal_status (*program)(ops_context *context, void *user), void *user)
 {
     if (!program) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_prepare: program: expected a function, got null");
+        return ops_invalid("ops_prepare: program: expected a function, got null");
     }
     hal_status status = ops_graph_begin(context);
     if (status) {

@@ -7,8 +7,7 @@ static hal_status check_indices(const char *function, const ops_array *indices)
     if (type == HAL_TYPE_I32 || type == HAL_TYPE_I64) {
         return HAL_OK;
     }
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: indices: expected i32 or i64, got %s",
-                          function, hal_type_name(type));
+    return ops_invalid("%s: indices: expected i32 or i64, got %s", function, hal_type_name(type));
 }
 
 /* Checks part number `i` of a concatenation against the first one. */
@@ -23,10 +22,9 @@ static hal_status check_part(ops_array *const *parts, uint32_t i, uint32_t axis)
         return HAL_OK;
     }
     char text[2][OPS_TEXT_BYTES];
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                          "ops_array_concatenate: parts[%u]: expected the type and shape of "
-                          "parts[0], %s, but for axis %u, got %s",
-                          i, ops_describe(first, text[0]), axis, ops_describe(part, text[1]));
+    return ops_invalid("ops_array_concatenate: parts[%u]: expected the type and shape of parts[0], "
+                       "%s, but for axis %u, got %s",
+                       i, ops_describe(first, text[0]), axis, ops_describe(part, text[1]));
 }
 
 static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t axis,
@@ -39,10 +37,9 @@ static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t a
         status = check_part(parts, i, result->axis);
         if (!status &&
             __builtin_add_overflow(length, parts[i]->view.shape[result->axis], &length)) {
-            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "ops_array_concatenate: parts: expected a length that 63 bits "
-                                    "count, got a longer one along axis %u",
-                                    result->axis);
+            status = ops_invalid("ops_array_concatenate: parts: expected a length that 63 bits "
+                                 "count, got a longer one along axis %u",
+                                 result->axis);
         }
     }
     result->shape[result->axis] = length;
@@ -72,9 +69,8 @@ ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
     }
     if (indices->view.rank != 1) {
         char text[OPS_TEXT_BYTES];
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_gather: indices: expected rank 1, got %s",
-                       ops_describe(&indices->view, text));
+        ops_invalid("ops_array_gather: indices: expected rank 1, got %s",
+                    ops_describe(&indices->view, text));
         return NULL;
     }
     ops_result_like(x, &result);
@@ -87,9 +83,8 @@ ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts, uint32_t
 {
     ops_result result;
     if (!parts || part_count == 0) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_concatenate: parts: expected at least one array, got %s",
-                       parts ? "0" : "null");
+        ops_invalid("ops_array_concatenate: parts: expected at least one array, got %s",
+                    parts ? "0" : "null");
         return NULL;
     }
     if (!ops_check_operands("ops_array_concatenate", parts, part_count)) {
@@ -127,10 +122,9 @@ ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices)
     }
     if (indices->view.rank == OPS_MAX_RANK || count < 0) {
         char text[OPS_TEXT_BYTES];
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_one_hot: indices and count: expected a rank below %u and a count "
-                       "of at least 0, got %s and %lld",
-                       OPS_MAX_RANK, ops_describe(&indices->view, text), (long long)count);
+        ops_invalid("ops_array_one_hot: indices and count: expected a rank below %u and a count of "
+                    "at least 0, got %s and %lld",
+                    OPS_MAX_RANK, ops_describe(&indices->view, text), (long long)count);
         return NULL;
     }
     ops_result_like(indices, &result);

@@ -147,8 +147,7 @@ static void node_remove_use(ops_array *node)
 ops_arrays *ops_arrays_make(ops_context *context, const char *function)
 {
     if (!context) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: context: expected a context, got null",
-                       function);
+        ops_invalid("%s: context: expected a context, got null", function);
         return NULL;
     }
     if (context->extension) {
@@ -348,11 +347,9 @@ hal_status ops_report_null_array(const char *function, const char *argument)
 {
     char cause[512];
     snprintf(cause, sizeof cause, "%s", hal_status_message());
-    return hal_status_set(
-        HAL_ERROR_INVALID_ARGUMENT,
-        "%s: %s: expected an array, got null; the last call that failed reported: "
-        "%s",
-        function, argument, cause);
+    return ops_invalid(
+        "%s: %s: expected an array, got null; the last call that failed reported: %s", function,
+        argument, cause);
 }
 
 ops_arrays *ops_check_operands(const char *function, ops_array *const *operands, uint32_t count)
@@ -376,10 +373,9 @@ ops_arrays *ops_check_operands(const char *function, ops_array *const *operands,
             return NULL;
         }
         if (operand->owner != operands[0]->owner) {
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: operand %u: expected an array of the context of operand 0, got one "
-                           "of another context; read it and make one of this context",
-                           function, i);
+            ops_invalid("%s: operand %u: expected an array of the context of operand 0, got one of "
+                        "another context; read it and make one of this context",
+                        function, i);
             return NULL;
         }
     }

@@ -24,11 +24,10 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
             int64_t other = axis < x->rank ? x->shape[x->rank - 1 - axis] : 1;
             if (one != other && one != 1 && other != 1) {
                 char text[2][OPS_TEXT_BYTES];
-                return hal_status_set(
-                    HAL_ERROR_INVALID_ARGUMENT,
-                    "%s: operands: expected equal lengths or 1 along each axis, counted from the "
-                    "last, got %s and %s",
-                    function, ops_describe(&operands[0]->view, text[0]), ops_describe(x, text[1]));
+                return ops_invalid("%s: operands: expected equal lengths or 1 along each axis, "
+                                   "counted from the last, got %s and %s",
+                                   function, ops_describe(&operands[0]->view, text[0]),
+                                   ops_describe(x, text[1]));
             }
             shape[rank - 1 - axis] = one == 1 ? other : one;
         }
@@ -45,9 +44,8 @@ static hal_status check_short_axis(const char *function, int32_t axis, const ops
     hal_status status = ops_check_axis(function, "axis", x, axis, checked);
     if (!status && x->view.shape[*checked] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                "%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
-                                function, *checked, ops_describe(&x->view, text));
+        status = ops_invalid("%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
+                             function, *checked, ops_describe(&x->view, text));
     }
     return status;
 }
@@ -61,8 +59,7 @@ static ops_array *defer_softmax(ops_operation operation, const char *function, i
         return NULL;
     }
     if (!hal_type_is_float(x->view.type)) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: expected a float type, got %s", function,
-                       hal_type_name(x->view.type));
+        ops_invalid("%s: x: expected a float type, got %s", function, hal_type_name(x->view.type));
         return NULL;
     }
     ops_result_like(x, &result);
@@ -80,17 +77,15 @@ static hal_status check_matmul(const ops_array *a, const ops_array *b, ops_resul
     int64_t one = fits && x->rank == 3 ? x->shape[0] : 1;
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_array_matmul: a and b: expected [m, k] and [k, n] of one float "
-                              "type, each with an optional batch axis in front, got %s and %s",
-                              ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return ops_invalid("ops_array_matmul: a and b: expected [m, k] and [k, n] of one float "
+                           "type, each with an optional batch axis in front, got %s and %s",
+                           ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     for (uint32_t i = 0; i < x->rank + y->rank; i++) {
         if ((i < x->rank ? x->shape[i] : y->shape[i - x->rank]) > INT32_MAX) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_array_matmul: a and b: expected lengths of at most "
-                                  "2^31 - 1, got %s and %s",
-                                  ops_describe(x, text[0]), ops_describe(y, text[1]));
+            return ops_invalid(
+                "ops_array_matmul: a and b: expected lengths of at most 2^31 - 1, got %s and %s",
+                ops_describe(x, text[0]), ops_describe(y, text[1]));
         }
     }
     result->type = x->type;
@@ -133,11 +128,10 @@ ops_array *ops_array_binary(ops_binary_function function, ops_array *x, ops_arra
         return NULL;
     }
     if (x->view.type != y->view.type) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_binary: y: expected %s, the type of x, for %s, got %s; use "
-                       "ops_array_cast first",
-                       hal_type_name(x->view.type), ops_binary_name(function),
-                       hal_type_name(y->view.type));
+        ops_invalid("ops_array_binary: y: expected %s, the type of x, for %s, got %s; use "
+                    "ops_array_cast first",
+                    hal_type_name(x->view.type), ops_binary_name(function),
+                    hal_type_name(y->view.type));
         return NULL;
     }
     if (broadcast_shapes("ops_array_binary", operands, 2, &result)) {
@@ -155,11 +149,10 @@ ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y)
         return NULL;
     }
     if (condition->view.type != HAL_TYPE_BOOL || x->view.type != y->view.type) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_where: operands: expected a bool and two of one type, got %s, %s "
-                       "and %s",
-                       hal_type_name(condition->view.type), hal_type_name(x->view.type),
-                       hal_type_name(y->view.type));
+        ops_invalid(
+            "ops_array_where: operands: expected a bool and two of one type, got %s, %s and %s",
+            hal_type_name(condition->view.type), hal_type_name(x->view.type),
+            hal_type_name(y->view.type));
         return NULL;
     }
     if (broadcast_shapes("ops_array_where", operands, 3, &result)) {
@@ -190,24 +183,21 @@ ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis
     }
     hal_type type = x->view.type;
     if ((uint32_t)reduction >= OPS_REDUCTION_COUNT) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_reduce: reduction: expected an ops_reduction, got %d",
-                       (int)reduction);
+        ops_invalid("ops_array_reduce: reduction: expected an ops_reduction, got %d",
+                    (int)reduction);
         return NULL;
     }
     if (type == HAL_TYPE_BOOL || (reduction == OPS_REDUCE_MEAN && !hal_type_is_float(type))) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_reduce: x: expected %s for reduction %d, got %s",
-                       reduction == OPS_REDUCE_MEAN ? "a float type" : "numbers", (int)reduction,
-                       hal_type_name(type));
+        ops_invalid("ops_array_reduce: x: expected %s for reduction %d, got %s",
+                    reduction == OPS_REDUCE_MEAN ? "a float type" : "numbers", (int)reduction,
+                    hal_type_name(type));
         return NULL;
     }
     if (x->view.shape[along] == 0 && reduction != OPS_REDUCE_SUM) {
         char text[OPS_TEXT_BYTES];
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_reduce: x: expected elements along axis %u for any reduction but "
-                       "a sum, got %s",
-                       along, ops_describe(&x->view, text));
+        ops_invalid("ops_array_reduce: x: expected elements along axis %u for any reduction but a "
+                    "sum, got %s",
+                    along, ops_describe(&x->view, text));
         return NULL;
     }
     ops_result result = {.axis = along};
@@ -235,16 +225,14 @@ ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes, u
             return NULL;
         }
         if (reduced >> along & 1) {
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: axes: expected different axes, got axis %u twice", function, along);
+            ops_invalid("%s: axes: expected different axes, got axis %u twice", function, along);
             return NULL;
         }
         reduced |= 1u << along;
     }
     if (reduction == OPS_REDUCE_ARGMAX && (reduced & (reduced - 1))) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "%s: axes: expected one axis for OPS_REDUCE_ARGMAX, got %u; reshape x first",
-                       function, (uint32_t)__builtin_popcount(reduced));
+        ops_invalid("%s: axes: expected one axis for OPS_REDUCE_ARGMAX, got %u; reshape x first",
+                    function, (uint32_t)__builtin_popcount(reduced));
         return NULL;
     }
     ops_array *y = reduced ? x : ops_array_unary(OPS_IDENTITY, x);
@@ -278,10 +266,9 @@ ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
         return NULL;
     }
     if (precision > HAL_GEMM_FAST) {
-        hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                       "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE or _FAST, "
-                       "got %u",
-                       precision);
+        ops_invalid(
+            "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE or _FAST, got %u",
+            precision);
         return NULL;
     }
     if (check_matmul(a, b, &result)) {

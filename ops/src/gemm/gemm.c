@@ -29,12 +29,11 @@ static hal_status check_options(const ops_gemm_options *options)
     }
     if (options->precision > HAL_GEMM_FAST || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
         const int is_precision = options->precision > HAL_GEMM_FAST;
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.%s: expected %s, got %u",
-                              is_precision ? "precision" : "impl",
-                              is_precision ? "HAL_GEMM_STRICT, _ACCURATE or _FAST"
-                                           : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
-                              is_precision ? options->precision : (uint32_t)options->impl);
+        return ops_invalid("ops_gemm: options.%s: expected %s, got %u",
+                           is_precision ? "precision" : "impl",
+                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE or _FAST"
+                                        : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
+                           is_precision ? options->precision : (uint32_t)options->impl);
     }
     return HAL_OK;
 }
@@ -43,10 +42,8 @@ static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const op
 {
     if (!hal_type_is_float(a->type) || a->type != b->type ||
         (c->type != a->type && c->type != HAL_TYPE_F32)) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_gemm: a, b, c: expected one float type, or f32 for c, got %s, %s "
-            "and %s",
+        return ops_invalid(
+            "ops_gemm: a, b, c: expected one float type, or f32 for c, got %s, %s and %s",
             hal_type_name(a->type), hal_type_name(b->type), hal_type_name(c->type));
     }
     return HAL_OK;
@@ -69,11 +66,10 @@ static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const o
     }
     char text[3][OPS_TEXT_BYTES];
     if (!fits) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], with or "
-            "without a leading batch, got %s, %s and %s",
-            ops_describe(a, text[0]), ops_describe(b, text[1]), ops_describe(c, text[2]));
+        return ops_invalid("ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], with or "
+                           "without a leading batch, got %s, %s and %s",
+                           ops_describe(a, text[0]), ops_describe(b, text[1]),
+                           ops_describe(c, text[2]));
     }
     for (uint32_t i = 0; i < 3; i++) {
         for (uint32_t j = 0; j < all[i]->rank; j++) {
@@ -95,15 +91,13 @@ static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type
     for (uint32_t i = 0; i < e->input_count; i++) {
         hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
         if (e->inputs[i] != type) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_gemm: options.epilogue: expected %s for input %u, got %s",
-                                  hal_type_name(type), i, hal_type_name(e->inputs[i]));
+            return ops_invalid("ops_gemm: options.epilogue: expected %s for input %u, got %s",
+                               hal_type_name(type), i, hal_type_name(e->inputs[i]));
         }
     }
     if (e->outputs[0] != hal_type_of_value(c->type)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.epilogue: expected output %s, as c has, got %s",
-                              hal_type_name(c->type), hal_type_name(e->outputs[0]));
+        return ops_invalid("ops_gemm: options.epilogue: expected output %s, as c has, got %s",
+                           hal_type_name(c->type), hal_type_name(e->outputs[0]));
     }
     return HAL_OK;
 }
@@ -114,19 +108,18 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
     uint32_t count = options->input_count;
     const ops_expression *e = options->epilogue;
     if (!e) {
-        return count == 0 ? HAL_OK
-                          : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                           "ops_gemm: options.input_count: expected 0 without an "
-                                           "epilogue, got %u",
-                                           count);
+        return count == 0
+                   ? HAL_OK
+                   : ops_invalid(
+                         "ops_gemm: options.input_count: expected 0 without an epilogue, got %u",
+                         count);
     }
     const int has_inputs = count ? e->input_count == 4 + count : e->input_count <= 4;
     if (e->output_count != 1 || count > OPS_GEMM_MAX_INPUTS || !has_inputs ||
         (count && !options->inputs)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gemm: options.epilogue: expected %s4 + options.input_count (%u) "
-                              "inputs and 1 output, got %u and %u",
-                              count ? "" : "at most ", count, e->input_count, e->output_count);
+        return ops_invalid("ops_gemm: options.epilogue: expected %s4 + options.input_count (%u) "
+                           "inputs and 1 output, got %u and %u",
+                           count ? "" : "at most ", count, e->input_count, e->output_count);
     }
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *input = &options->inputs[i];
@@ -135,10 +128,9 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
             status = ops_check_broadcast("ops_gemm", "options.inputs", input, c->rank, c->shape);
         }
         if (!status && ops_overlap(input, c) && !ops_same_view(input, c)) {
-            status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                    "ops_gemm: options.inputs[%u]: expected c itself or other "
-                                    "memory, got an overlap with c",
-                                    i);
+            status = ops_invalid("ops_gemm: options.inputs[%u]: expected c itself or other memory, "
+                                 "got an overlap with c",
+                                 i);
         }
         if (status) {
             return status;
@@ -172,9 +164,8 @@ static hal_status check_tensors(const ops_context *context, const ops_gemm_optio
         status = check_shapes(a, b, c);
     }
     if (!status && (ops_overlap(a, c) || ops_overlap(b, c))) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                "ops_gemm: c: expected memory that %s does not use, got an overlap",
-                                ops_overlap(a, c) ? "a" : "b");
+        status = ops_invalid("ops_gemm: c: expected memory that %s does not use, got an overlap",
+                             ops_overlap(a, c) ? "a" : "b");
     }
     return status ? status : check_epilogue(context, options, accumulator_of(a->type), c);
 }

@@ -38,9 +38,8 @@ static hal_status check_indices(const ops_context *context, const char *function
 {
     hal_status status = ops_check_tensor(context, function, "indices", indices);
     if (!status && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
-        status =
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: indices: expected i32 or i64, got %s",
-                           function, hal_type_name(indices->type));
+        status = ops_invalid("%s: indices: expected i32 or i64, got %s", function,
+                             hal_type_name(indices->type));
     }
     return status;
 }
@@ -49,9 +48,8 @@ static hal_status check_no_overlap(const char *function, const char *argument, c
                                    const ops_tensor *out)
 {
     return ops_overlap(in, out)
-               ? hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                "%s: y: expected memory that %s does not use, got an overlap",
-                                function, argument)
+               ? ops_invalid("%s: y: expected memory that %s does not use, got an overlap",
+                             function, argument)
                : HAL_OK;
 }
 
@@ -75,11 +73,9 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
     }
     if (!fits) {
         char text[3][OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_gather: y: expected x %s with axis %d picked by indices %s, got "
-                              "%s",
-                              ops_describe(x, text[0]), given_axis, ops_describe(indices, text[1]),
-                              ops_describe(y, text[2]));
+        return ops_invalid("ops_gather: y: expected x %s with axis %d picked by indices %s, got %s",
+                           ops_describe(x, text[0]), given_axis, ops_describe(indices, text[1]),
+                           ops_describe(y, text[2]));
     }
     status = check_no_overlap("ops_gather", "x", x, y);
     return status ? status : check_no_overlap("ops_gather", "indices", indices, y);
@@ -197,7 +193,7 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
         return status;
     }
     if (!parts && part_count) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_concatenate: parts is null");
+        return ops_invalid("ops_concatenate: parts: expected a pointer, got null");
     }
     const uint32_t axis = ops_axis_number(given_axis, y->rank);
     int64_t length = 0;
@@ -214,11 +210,9 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
             fits = j == axis || parts[i].shape[j] == y->shape[j];
         }
         if (!fits) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_concatenate: %s: expected a part of y %s along axis %d, got "
-                                  "%s",
-                                  name, ops_describe(y, text[0]), given_axis,
-                                  ops_describe(&parts[i], text[1]));
+            return ops_invalid("ops_concatenate: %s: expected a part of y %s along axis %d, got %s",
+                               name, ops_describe(y, text[0]), given_axis,
+                               ops_describe(&parts[i], text[1]));
         }
         status = check_no_overlap("ops_concatenate", name, &parts[i], y);
         if (status) {
@@ -227,10 +221,8 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
         length += parts[i].shape[axis];
     }
     if (axis >= y->rank || length != y->shape[axis]) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_concatenate: y: expected length %lld of the parts along axis %d, "
-            "got %s",
+        return ops_invalid(
+            "ops_concatenate: y: expected length %lld of the parts along axis %d, got %s",
             (long long)length, given_axis, ops_describe(y, text[0]));
     }
     return HAL_OK;
@@ -365,18 +357,15 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
     }
     if (y->rank != 1 || y->type == HAL_TYPE_BOOL) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_iota: y: expected rank 1 and any type but bool, got %s",
-                              ops_describe(y, text));
+        return ops_invalid("ops_iota: y: expected rank 1 and any type but bool, got %s",
+                           ops_describe(y, text));
     }
     const int is_whole =
         start == trunc(start) && step == trunc(step) && fabs(start) < 0x1p63 && fabs(step) < 0x1p63;
     if (!hal_type_is_float(y->type) && !is_whole) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_iota: start, step: expected whole numbers of 64 bits for %s, got "
-            "start %g and step %g",
-            hal_type_name(y->type), start, step);
+        return ops_invalid("ops_iota: start, step: expected whole numbers of 64 bits for %s, got "
+                           "start %g and step %g",
+                           hal_type_name(y->type), start, step);
     }
     if (y->shape[0] == 0) {
         return HAL_OK;
@@ -414,10 +403,9 @@ hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const op
     rows.rank = y->rank ? y->rank - 1 : 0;
     if (y->rank != indices->rank + 1 || !ops_same_shape(&rows, indices)) {
         char text[2][OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_one_hot: y: expected the shape of indices %s and one axis more, "
-                              "got %s",
-                              ops_describe(indices, text[0]), ops_describe(y, text[1]));
+        return ops_invalid(
+            "ops_one_hot: y: expected the shape of indices %s and one axis more, got %s",
+            ops_describe(indices, text[0]), ops_describe(y, text[1]));
     }
     status = check_no_overlap("ops_one_hot", "indices", indices, y);
     if (status || ops_tensor_get_element_count(y) == 0) {
@@ -448,9 +436,8 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
     }
     if (!ops_same_shape(x, y) || x->type != y->type) {
         char text[2][OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_copy: y: expected shape and type of x %s, got %s",
-                              ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return ops_invalid("ops_copy: y: expected shape and type of x %s, got %s",
+                           ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     status = check_no_overlap("ops_copy", "x", x, y);
     if (status || ops_tensor_get_element_count(y) == 0 ||

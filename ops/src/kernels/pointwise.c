@@ -41,18 +41,16 @@ static hal_status check_types(const pointwise_call *c)
     char text[OPS_TEXT_BYTES];
     for (uint32_t i = 0; i < c->input_count; i++) {
         if (hal_type_of_value(c->inputs[i].type) != e->inputs[i]) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s: expected %s, as input %u of the expression, got %s",
-                                  c->function, c->input_names[i], hal_type_name(e->inputs[i]), i,
-                                  ops_describe(&c->inputs[i], text));
+            return ops_invalid("%s: %s: expected %s, as input %u of the expression, got %s",
+                               c->function, c->input_names[i], hal_type_name(e->inputs[i]), i,
+                               ops_describe(&c->inputs[i], text));
         }
     }
     for (uint32_t i = 0; i < c->output_count; i++) {
         if (hal_type_of_value(c->outputs[i].type) != e->outputs[i]) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s: expected %s, as the result is, got %s", c->function,
-                                  c->output_names[i], hal_type_name(e->outputs[i]),
-                                  ops_describe(&c->outputs[i], text));
+            return ops_invalid("%s: %s: expected %s, as the result is, got %s", c->function,
+                               c->output_names[i], hal_type_name(e->outputs[i]),
+                               ops_describe(&c->outputs[i], text));
         }
     }
     return HAL_OK;
@@ -71,9 +69,8 @@ static hal_status check_overlaps(const pointwise_call *c)
             other = ops_overlap(&c->outputs[j], out) ? c->output_names[j] : NULL;
         }
         if (other) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: %s: expected %s itself or other memory, got an overlap",
-                                  c->function, c->output_names[i], other);
+            return ops_invalid("%s: %s: expected %s itself or other memory, got an overlap",
+                               c->function, c->output_names[i], other);
         }
     }
     return HAL_OK;
@@ -89,10 +86,10 @@ static hal_status check_call(const ops_context *context, const pointwise_call *c
         }
         if (!ops_same_shape(&c->outputs[i], &c->outputs[0])) {
             char text[2][OPS_TEXT_BYTES];
-            return hal_status_set(
-                HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected the shape of %s %s, got %s",
-                c->function, c->output_names[i], c->output_names[0],
-                ops_describe(&c->outputs[0], text[0]), ops_describe(&c->outputs[i], text[1]));
+            return ops_invalid("%s: %s: expected the shape of %s %s, got %s", c->function,
+                               c->output_names[i], c->output_names[0],
+                               ops_describe(&c->outputs[0], text[0]),
+                               ops_describe(&c->outputs[i], text[1]));
         }
     }
     const ops_tensor *out = &c->outputs[0];
@@ -226,15 +223,13 @@ static hal_status check_operands(const char *function, const ops_context *contex
 {
     if (context && x && y && z) {
         hal_type type = hal_type_of_value(x->type);
-        return type ? HAL_OK
-                    : hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                     "%s: x: expected a hal_type, got %u", function, x->type);
+        return type ? HAL_OK : ops_invalid("%s: x: expected a hal_type, got %u", function, x->type);
     }
-    return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
-                          !context ? "context"
-                          : !x     ? "x"
-                          : !y     ? "y"
-                                   : "the output");
+    return ops_invalid("%s: %s: expected a pointer, got null", function,
+                       !context ? "context"
+                       : !x     ? "x"
+                       : !y     ? "y"
+                                : "the output");
 }
 
 static hal_ir_value build_unary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
@@ -340,18 +335,17 @@ hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
                          uint32_t output_count)
 {
     if (!context || !expression || (input_count && !inputs) || !outputs) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_pointwise: %s is null",
-                              !context      ? "context"
-                              : !expression ? "expression"
-                              : !outputs    ? "outputs"
-                                            : "inputs");
+        return ops_invalid("ops_pointwise: %s: expected a pointer, got null",
+                           !context      ? "context"
+                           : !expression ? "expression"
+                           : !outputs    ? "outputs"
+                                         : "inputs");
     }
     if (input_count != expression->input_count || output_count != expression->output_count) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_pointwise: input_count, output_count: expected %u and %u, as the "
-            "expression has, got %u and %u",
-            expression->input_count, expression->output_count, input_count, output_count);
+        return ops_invalid("ops_pointwise: input_count, output_count: expected %u and %u, as the "
+                           "expression has, got %u and %u",
+                           expression->input_count, expression->output_count, input_count,
+                           output_count);
     }
     pointwise_call c = {"ops_pointwise", expression,   inputs,          outputs,
                         input_count,     output_count, numbered_inputs, numbered_outputs};
@@ -396,16 +390,15 @@ hal_status ops_unary_expression(ops_context *context, const char *caller,
                                 ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_UNARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: function: expected an ops_unary_function, got %d", caller,
-                              (int)function);
+        return ops_invalid("%s: function: expected an ops_unary_function, got %d", caller,
+                           (int)function);
     }
     type = hal_type_of_value(type);
     ops_expression **kept = &context->unary[function][type];
     if (!*kept &&
         ops_expression_make(ops_unary_name(function), &type, 1, build_unary, &function, kept)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: %s does not take %s (%s)", caller,
-                              ops_unary_name(function), hal_type_name(type), hal_status_message());
+        return ops_invalid("%s: x: %s does not take %s (%s)", caller, ops_unary_name(function),
+                           hal_type_name(type), hal_status_message());
     }
     *expression = *kept;
     return HAL_OK;
@@ -416,17 +409,16 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
                                  ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_BINARY_COUNT) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: function: expected an ops_binary_function, got %d", caller,
-                              (int)function);
+        return ops_invalid("%s: function: expected an ops_binary_function, got %d", caller,
+                           (int)function);
     }
     type = hal_type_of_value(type);
     const hal_type types[2] = {type, type};
     ops_expression **kept = &context->binary[function][type];
     if (!*kept &&
         ops_expression_make(ops_binary_name(function), types, 2, build_binary, &function, kept)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: x: %s does not take %s (%s)", caller,
-                              ops_binary_name(function), hal_type_name(type), hal_status_message());
+        return ops_invalid("%s: x: %s does not take %s (%s)", caller, ops_binary_name(function),
+                           hal_type_name(type), hal_status_message());
     }
     *expression = *kept;
     return HAL_OK;
@@ -438,8 +430,7 @@ hal_status ops_where(ops_context *context, const ops_tensor *condition, const op
     static const char *const names[] = {"condition", "x", "y", "out"};
     hal_status status = check_operands("ops_where", context, x, y, out);
     if (status || !condition) {
-        return status ? status
-                      : hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_where: condition is null");
+        return status ? status : ops_invalid("ops_where: condition: expected a pointer, got null");
     }
     hal_type type = hal_type_of_value(x->type);
     ops_expression **kept = &context->where[type];
@@ -463,9 +454,9 @@ hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor 
     }
     hal_type from = hal_type_of_value(x->type), to = hal_type_of_value(y->type);
     if (from == HAL_TYPE_NONE || to == HAL_TYPE_NONE) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT, "ops_cast: %s: expected a hal_type, got %u",
-            from == HAL_TYPE_NONE ? "x" : "y", from == HAL_TYPE_NONE ? x->type : y->type);
+        return ops_invalid("ops_cast: %s: expected a hal_type, got %u",
+                           from == HAL_TYPE_NONE ? "x" : "y",
+                           from == HAL_TYPE_NONE ? x->type : y->type);
     }
     /* Casts saturate and round for the storage type: one expression per y->type. */
     ops_expression **kept = &context->cast[from][y->type];

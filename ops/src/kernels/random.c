@@ -46,13 +46,12 @@ static hal_status check_output(const ops_context *context, const char *function,
     char text[OPS_TEXT_BYTES];
     int words = y->type == HAL_TYPE_U32 || y->type == HAL_TYPE_I32;
     if (!hal_type_is_float(y->type) && !(integers && words)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: y: expected floats%s, got %s",
-                              function, integers ? ", u32 or i32" : "", ops_describe(y, text));
+        return ops_invalid("%s: y: expected floats%s, got %s", function,
+                           integers ? ", u32 or i32" : "", ops_describe(y, text));
     }
     if (!ops_tensor_is_contiguous(y)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: y: expected a contiguous tensor, got %s with other strides",
-                              function, ops_describe(y, text));
+        return ops_invalid("%s: y: expected a contiguous tensor, got %s with other strides",
+                           function, ops_describe(y, text));
     }
     return HAL_OK;
 }
@@ -281,10 +280,9 @@ hal_status ops_random_uniform(ops_context *context, ops_random_key key, double l
     }
     double from = ops_round_to(y->type, low), to = ops_round_to(y->type, high);
     if (!(from < to) || !isfinite(ops_round_to(hal_type_of_value(y->type), to - from))) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_random_uniform: high: expected a finite range above low in %s, "
-                              "got low %g and high %g",
-                              hal_type_name(y->type), low, high);
+        return ops_invalid("ops_random_uniform: high: expected a finite range above low in %s, got "
+                           "low %g and high %g",
+                           hal_type_name(y->type), low, high);
     }
     return random_record(context, "ops_random_uniform", UNIFORM, key, y, from, to - from,
                          next_below(y->type, to));
@@ -295,10 +293,9 @@ hal_status ops_random_normal(ops_context *context, ops_random_key key, double me
 {
     hal_status status = check_output(context, "ops_random_normal", y, 0);
     if (!status && (!isfinite(mean) || !isfinite(deviation) || deviation < 0)) {
-        status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                "ops_random_normal: deviation: expected a finite mean and a finite "
-                                "deviation of at least 0, got mean %g and deviation %g",
-                                mean, deviation);
+        status = ops_invalid("ops_random_normal: deviation: expected a finite mean and a finite "
+                             "deviation of at least 0, got mean %g and deviation %g",
+                             mean, deviation);
     }
     return status ? status
                   : random_record(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);
@@ -312,9 +309,8 @@ hal_status ops_random_permutation(ops_context *context, ops_random_key key, cons
     }
     if (y->rank != 1 || y->type != HAL_TYPE_I32 || y->shape[0] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_random_permutation: y: expected i32 of rank 1, got %s",
-                              ops_describe(y, text));
+        return ops_invalid("ops_random_permutation: y: expected i32 of rank 1, got %s",
+                           ops_describe(y, text));
     }
     uint32_t count = (uint32_t)y->shape[0];
     if (count == 0) {

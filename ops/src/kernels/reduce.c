@@ -40,10 +40,8 @@ static hal_status check_shapes(const reduce_call *c)
         }
     }
     if (!fits) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_reduce: y: expected the shape of x %s reduced along axis %d, got "
-            "%s",
+        return ops_invalid(
+            "ops_reduce: y: expected the shape of x %s reduced along axis %d, got %s",
             ops_describe(x, text[0]), c->given_axis, ops_describe(y, text[1]));
     }
     if (x->shape[c->axis] > INT32_MAX) {
@@ -55,10 +53,9 @@ static hal_status check_shapes(const reduce_call *c)
     }
     if (x->shape[c->axis] == 0 && c->kind != OPS_REDUCE_SUM &&
         ops_tensor_get_element_count(y) > 0) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: x: expected elements along axis %u, got %s; only a sum "
-                              "of no elements has a value",
-                              c->axis, ops_describe(x, text[0]));
+        return ops_invalid("ops_reduce: x: expected elements along axis %u, got %s; only a sum of "
+                           "no elements has a value",
+                           c->axis, ops_describe(x, text[0]));
     }
     return HAL_OK;
 }
@@ -73,11 +70,10 @@ static hal_status check_further_inputs(const ops_context *context, const char *n
     }
     if (!expression || expression->input_count != 1 + count || expression->output_count != 1 ||
         (count && !inputs)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: options.%s: expected 1 + options.%s_input_count (%u) "
-                              "inputs and 1 output, got %u and %u",
-                              name, name, count, expression ? expression->input_count : 0,
-                              expression ? expression->output_count : 0);
+        return ops_invalid("ops_reduce: options.%s: expected 1 + options.%s_input_count (%u) "
+                           "inputs and 1 output, got %u and %u",
+                           name, name, count, expression ? expression->input_count : 0,
+                           expression ? expression->output_count : 0);
     }
     for (uint32_t i = 0; i < count; i++) {
         hal_status status = ops_check_tensor(context, "ops_reduce", name, &inputs[i]);
@@ -88,10 +84,9 @@ static hal_status check_further_inputs(const ops_context *context, const char *n
             return status;
         }
         if (expression->inputs[1 + i] != hal_type_of_value(inputs[i].type)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_reduce: options.%s_inputs[%u]: expected %s, got %s", name, i,
-                                  hal_type_name(expression->inputs[1 + i]),
-                                  hal_type_name(inputs[i].type));
+            return ops_invalid("ops_reduce: options.%s_inputs[%u]: expected %s, got %s", name, i,
+                               hal_type_name(expression->inputs[1 + i]),
+                               hal_type_name(inputs[i].type));
         }
     }
     return HAL_OK;
@@ -108,18 +103,16 @@ static hal_status check_prologue(const ops_context *context, reduce_call *c)
     c->type = hal_type_of_value(c->x->type);
     if (o->prologue) {
         if (o->prologue->inputs[0] != c->type) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_reduce: options.prologue: expected %s for input 0, as in x, "
-                                  "got %s",
-                                  hal_type_name(c->type), hal_type_name(o->prologue->inputs[0]));
+            return ops_invalid(
+                "ops_reduce: options.prologue: expected %s for input 0, as in x, got %s",
+                hal_type_name(c->type), hal_type_name(o->prologue->inputs[0]));
         }
         c->type = o->prologue->outputs[0];
     }
     if (c->type == HAL_TYPE_BOOL || (c->kind == OPS_REDUCE_MEAN && !hal_type_is_float(c->type))) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: x: expected %s, got %s; cast it first, or in a prologue",
-                              c->kind == OPS_REDUCE_MEAN ? "floats" : "numbers",
-                              hal_type_name(c->type));
+        return ops_invalid("ops_reduce: x: expected %s, got %s; cast it first, or in a prologue",
+                           c->kind == OPS_REDUCE_MEAN ? "floats" : "numbers",
+                           hal_type_name(c->type));
     }
     return HAL_OK;
 }
@@ -129,17 +122,14 @@ static hal_status check_result(const reduce_call *c)
     const ops_expression *e = c->options.epilogue;
     hal_type given = c->result, stored = hal_type_of_value(c->y->type);
     if (e && e->inputs[0] != given) {
-        return hal_status_set(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "ops_reduce: options.epilogue: expected %s for input 0, as the result "
-            "is, got %s",
+        return ops_invalid(
+            "ops_reduce: options.epilogue: expected %s for input 0, as the result is, got %s",
             hal_type_name(given), hal_type_name(e->inputs[0]));
     }
     given = e ? e->outputs[0] : given;
     if (given != stored) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_reduce: y: expected %s, as the result is, got %s",
-                              hal_type_name(given), hal_type_name(c->y->type));
+        return ops_invalid("ops_reduce: y: expected %s, as the result is, got %s",
+                           hal_type_name(given), hal_type_name(c->y->type));
     }
     return HAL_OK;
 }
@@ -156,9 +146,8 @@ static hal_status check_epilogue(const ops_context *context, reduce_call *c)
     if (c->kind == OPS_REDUCE_ARGMAX) {
         c->result = o->epilogue ? o->epilogue->inputs[0] : hal_type_of_value(c->y->type);
         if (c->result != HAL_TYPE_I32 && c->result != HAL_TYPE_I64) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_reduce: %s: expected i32 or i64 for an index, got %s",
-                                  o->epilogue ? "options.epilogue" : "y", hal_type_name(c->result));
+            return ops_invalid("ops_reduce: %s: expected i32 or i64 for an index, got %s",
+                               o->epilogue ? "options.epilogue" : "y", hal_type_name(c->result));
         }
     }
     return check_result(c);
@@ -174,9 +163,8 @@ static hal_status check_overlap(const reduce_call *c)
         const ops_tensor *in = &c->options.epilogue_inputs[i];
         overlaps |= ops_overlap(in, c->y) && !ops_same_view(in, c->y);
     }
-    return overlaps ? hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                     "ops_reduce: y: expected memory that x and the further inputs "
-                                     "do not use, got an overlap")
+    return overlaps ? ops_invalid("ops_reduce: y: expected memory that x and the further inputs do "
+                                  "not use, got an overlap")
                     : HAL_OK;
 }
 
@@ -187,9 +175,7 @@ static hal_status check(const ops_context *context, reduce_call *c)
         status = ops_check_output(context, "ops_reduce", "y", c->y);
     }
     if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
-        status =
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                           "ops_reduce: kind: expected an ops_reduction, got %d", (int)c->kind);
+        status = ops_invalid("ops_reduce: kind: expected an ops_reduction, got %d", (int)c->kind);
     }
     if (!status) {
         status = check_shapes(c);

@@ -49,21 +49,17 @@ static hal_status check_arguments(const ops_context *context, const char *functi
     }
     char text[2][OPS_TEXT_BYTES];
     if (!hal_type_is_float(x->type) || hal_type_of_value(x->type) != hal_type_of_value(y->type)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: y: expected floats of the value type of x, got x %s and y %s",
-                              function, ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return ops_invalid("%s: y: expected floats of the value type of x, got x %s and y %s",
+                           function, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     if (!ops_same_shape(x, y) || axis >= x->rank || x->shape[axis] > INT32_MAX) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: y: expected the shape of x, with an axis %d below 2^31, got x "
-                              "%s and y %s",
-                              function, given_axis, ops_describe(x, text[0]),
-                              ops_describe(y, text[1]));
+        return ops_invalid(
+            "%s: y: expected the shape of x, with an axis %d below 2^31, got x %s and y %s",
+            function, given_axis, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     if (ops_overlap(x, y) && !ops_same_view(x, y)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: y: expected x itself or other memory, got an overlap with x",
-                              function);
+        return ops_invalid("%s: y: expected x itself or other memory, got an overlap with x",
+                           function);
     }
     return HAL_OK;
 }

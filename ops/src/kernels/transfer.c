@@ -30,9 +30,8 @@ static hal_status check_strides(const host_memory *memory, const ops_tensor *ten
     const int64_t *strides = memory->strides;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (strides[i] < 0) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: strides[%u]: expected at least 0, got %lld",
-                                  memory->function, i, (long long)strides[i]);
+            return ops_invalid("%s: strides[%u]: expected at least 0, got %lld", memory->function,
+                               i, (long long)strides[i]);
         }
     }
     const ops_tensor view = host_view(memory, tensor);
@@ -40,15 +39,13 @@ static hal_status check_strides(const host_memory *memory, const ops_tensor *ten
     int64_t first, end, count;
     if (!ops_extent(&view, &first, &end, &count) || (uint64_t)end > memory->bytes / size) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: bytes: expected what the strides reach in %s, got %llu",
-                              memory->function, ops_describe(tensor, text),
-                              (unsigned long long)memory->bytes);
+        return ops_invalid("%s: bytes: expected what the strides reach in %s, got %llu",
+                           memory->function, ops_describe(tensor, text),
+                           (unsigned long long)memory->bytes);
     }
     if (is_written && ops_elements_overlap(&view)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: strides: expected distinct addresses for all elements",
-                              memory->function);
+        return ops_invalid("%s: strides: expected distinct addresses for all elements",
+                           memory->function);
     }
     return HAL_OK;
 }
@@ -64,13 +61,12 @@ static hal_status check_call(const ops_context *context, const host_memory *memo
     const uint64_t needed = count * hal_type_size(tensor->type);
     if (!memory->strides && memory->bytes != needed) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: bytes: expected %llu for the elements of %s, got %llu",
-                              memory->function, (unsigned long long)needed,
-                              ops_describe(tensor, text), (unsigned long long)memory->bytes);
+        return ops_invalid("%s: bytes: expected %llu for the elements of %s, got %llu",
+                           memory->function, (unsigned long long)needed, ops_describe(tensor, text),
+                           (unsigned long long)memory->bytes);
     }
     if (!elements && needed) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: elements is null", memory->function);
+        return ops_invalid("%s: elements: expected a pointer, got null", memory->function);
     }
     return memory->strides && count ? check_strides(memory, tensor, is_written) : HAL_OK;
 }

@@ -9,8 +9,8 @@
 hal_status ops_context_create(hal_queue *queue, ops_context **context)
 {
     if (!queue || !context) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_context_create: %s is null",
-                              queue ? "context" : "queue");
+        return ops_invalid("ops_context_create: %s: expected a pointer, got null",
+                           queue ? "context" : "queue");
     }
     ops_context *made = calloc(1, sizeof *made);
     if (!made) {

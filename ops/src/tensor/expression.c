@@ -1,10 +1,10 @@
-/* Expressions: fragments of IR that are kernels of their own, or parts of others. */
+/* Expressions: fragments of IR that are kernels or parts of kernels. */
 #include "expression.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An input that is declared and not used has a record all the same. */
+/* Inputs have records even when they are not used. */
 static void read_types(ops_expression *expression)
 {
     const hal_ir_kernel *fragment = expression->fragment;
@@ -24,8 +24,8 @@ hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expre
 {
     if (!builder || !expression) {
         hal_ir_builder_destroy(builder);
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_expression_create: %s is null",
-                              builder ? "expression" : "builder");
+        return ops_invalid("ops_expression_create: %s: expected a pointer, got null",
+                           builder ? "expression" : "builder");
     }
     hal_ir_kernel *fragment = NULL;
     hal_status status = hal_ir_builder_finish(builder, &fragment);
@@ -36,16 +36,15 @@ hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expre
     ops_expression *made = NULL;
     if (!(fragment->flags & HAL_IR_FRAGMENT)) {
         status =
-            hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                           "ops_expression_create: builder makes a kernel; begin an expression "
-                           "with hal_ir_builder_create_fragment");
+            ops_invalid("ops_expression_create: builder: expected that of a fragment, got that of "
+                        "a kernel; use hal_ir_builder_create_fragment");
     } else if (fragment->input_count > OPS_MAX_INPUTS || fragment->output_count > OPS_MAX_OUTPUTS ||
                fragment->output_count == 0) {
         status = hal_status_set(HAL_ERROR_UNSUPPORTED,
-                                "ops_expression_create: the expression has %u inputs and %u "
-                                "outputs; up to %u and 1 to %u are taken",
-                                fragment->input_count, fragment->output_count, OPS_MAX_INPUTS,
-                                OPS_MAX_OUTPUTS);
+                                "ops_expression_create: builder: expected at most %u inputs and 1 "
+                                "to %u outputs, got %u and %u",
+                                OPS_MAX_INPUTS, OPS_MAX_OUTPUTS, fragment->input_count,
+                                fragment->output_count);
     } else if (!(made = calloc(1, sizeof *made))) {
         status = hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
                                 "ops_expression_create: the host has no %zu bytes", sizeof *made);

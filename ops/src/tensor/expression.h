@@ -2,6 +2,8 @@
 #ifndef OPS_SRC_TENSOR_EXPRESSION_H
 #define OPS_SRC_TENSOR_EXPRESSION_H
 
+#include "shape.h"
+
 #include <ops/pointwise.h>
 
 struct ops_expression {

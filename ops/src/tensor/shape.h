@@ -4,6 +4,9 @@
 
 #include <ops/tensor.h>
 
+/* Sets INVALID_ARGUMENT with a formatted message, and returns it. */
+#define ops_invalid(...) hal_status_set(HAL_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
+
 #define OPS_TEXT_BYTES 160u
 
 /* "f32[3, 4]" into `text`, which is returned. */

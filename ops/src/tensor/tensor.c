@@ -21,20 +21,19 @@ static void describe_contiguous(ops_tensor *tensor, hal_type type, uint32_t rank
 static hal_status check_view(const char *function, const ops_tensor *tensor, const void *view)
 {
     if (!tensor || !view) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s is null", function,
-                              tensor ? "view" : "tensor");
+        return ops_invalid("%s: %s: expected a pointer, got null", function,
+                           tensor ? "view" : "tensor");
     }
     if (tensor->rank > OPS_MAX_RANK) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: tensor's rank %u is above 8",
-                              function, tensor->rank);
+        return ops_invalid("%s: tensor: expected a rank of at most 8, got %u", function,
+                           tensor->rank);
     }
     int64_t first, end, count;
     if (!ops_extent(tensor, &first, &end, &count)) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: tensor, %s at offset %lld, has negative lengths or reaches "
-                              "further than 63 bits can count",
-                              function, ops_describe(tensor, text), (long long)tensor->offset);
+        return ops_invalid("%s: tensor: expected lengths of at least 0 and a reach that 63 bits "
+                           "count, got %s at offset %lld",
+                           function, ops_describe(tensor, text), (long long)tensor->offset);
     }
     return HAL_OK;
 }
@@ -43,8 +42,8 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
                              const int64_t *shape, ops_tensor *tensor)
 {
     if (!context || !tensor) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "ops_tensor_create: %s is null",
-                              context ? "tensor" : "context");
+        return ops_invalid("ops_tensor_create: %s: expected a pointer, got null",
+                           context ? "tensor" : "context");
     }
     uint64_t bytes;
     hal_status status = ops_check_shape("ops_tensor_create", type, rank, shape, &bytes);
@@ -93,11 +92,10 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_
         fits = start <= length;
     }
     if (!fits) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_slice: axis %d, start %lld, count %lld, step %lld do not "
-                              "fit %s",
-                              given_axis, (long long)start, (long long)count, (long long)step,
-                              ops_describe(tensor, text));
+        return ops_invalid("ops_tensor_slice: axis, start, count, step: expected elements of %s, "
+                           "got axis %d, start %lld, count %lld, step %lld",
+                           ops_describe(tensor, text), given_axis, (long long)start,
+                           (long long)count, (long long)step);
     }
     ops_tensor made = *tensor;
     made.offset += count ? start * tensor->stride[axis] : 0;
@@ -123,10 +121,9 @@ hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops
     for (uint32_t i = 0; i < tensor->rank; i++) {
         const uint32_t axis = axes ? ops_axis_number(axes[i], tensor->rank) : UINT32_MAX;
         if (axis == UINT32_MAX || (seen >> axis & 1)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "ops_tensor_permute: axes is not an order of the %u axes of %s "
-                                  "(place %u)",
-                                  tensor->rank, ops_describe(tensor, text), i);
+            return ops_invalid(
+                "ops_tensor_permute: axes[%u]: expected an order of the %u axes of %s", i,
+                tensor->rank, ops_describe(tensor, text));
         }
         seen |= 1u << axis;
         made.shape[i] = tensor->shape[axis];
@@ -147,10 +144,9 @@ hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t
     const uint32_t other = ops_axis_number(axis2, tensor->rank);
     if (one == UINT32_MAX || other == UINT32_MAX) {
         char text[OPS_TEXT_BYTES];
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_transpose: %s: expected an axis of %s, got %d",
-                              one == UINT32_MAX ? "axis1" : "axis2", ops_describe(tensor, text),
-                              one == UINT32_MAX ? axis1 : axis2);
+        return ops_invalid("ops_tensor_transpose: %s: expected an axis of %s, got %d",
+                           one == UINT32_MAX ? "axis1" : "axis2", ops_describe(tensor, text),
+                           one == UINT32_MAX ? axis1 : axis2);
     }
     ops_tensor made = *tensor;
     made.shape[one] = tensor->shape[other];
@@ -187,16 +183,14 @@ hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int
         known = elements;
     }
     if (!fits || known != elements) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_reshape: %s does not go into the shape of rank %u, whose "
-                              "known axes make %lld elements",
-                              ops_describe(tensor, text), rank, (long long)known);
+        return ops_invalid("ops_tensor_reshape: shape: expected as many elements as %s has, got "
+                           "rank %u with %lld in its known axes",
+                           ops_describe(tensor, text), rank, (long long)known);
     }
     if (!ops_tensor_is_contiguous(tensor)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "ops_tensor_reshape: %s is not contiguous; copy it with ops_copy "
-                              "first",
-                              ops_describe(tensor, text));
+        return ops_invalid("ops_tensor_reshape: tensor: expected a contiguous one, got %s with "
+                           "other strides; copy it with ops_copy first",
+                           ops_describe(tensor, text));
     }
     uint64_t bytes;
     status = ops_check_shape("ops_tensor_reshape", tensor->type, rank, wanted, &bytes);
@@ -239,27 +233,25 @@ hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, c
                            uint64_t *bytes)
 {
     if (hal_type_size(type) == 0) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: type: expected a hal_type, got %u",
-                              function, type);
+        return ops_invalid("%s: type: expected a hal_type, got %u", function, type);
     }
     if (rank > OPS_MAX_RANK || (rank > 0 && !shape)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s", function,
-                              shape ? "rank is above 8" : "shape is null");
+        return ops_invalid("%s: %s", function,
+                           shape ? "rank: expected at most 8, got more"
+                                 : "shape: expected a pointer, got null");
     }
     int64_t count = hal_type_size(type);
     int empty = 0;
     for (uint32_t i = 0; i < rank; i++) {
         if (shape[i] < 0) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: length %lld of axis %u is negative", function,
-                                  (long long)shape[i], i);
+            return ops_invalid("%s: shape[%u]: expected at least 0, got %lld", function, i,
+                               (long long)shape[i]);
         }
         empty |= shape[i] == 0;
         if (__builtin_mul_overflow(count, shape[i] ? shape[i] : 1, &count)) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: the shape has more bytes than 63 bits can count (axis %u of "
-                                  "length %lld)",
-                                  function, i, (long long)shape[i]);
+            return ops_invalid(
+                "%s: shape: expected bytes that 63 bits count, got more (axis %u of length %lld)",
+                function, i, (long long)shape[i]);
         }
     }
     *bytes = empty ? 0 : (uint64_t)count;

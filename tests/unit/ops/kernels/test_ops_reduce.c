@@ -340,8 +340,8 @@ static void bad_arguments(void **state)
     box z = box_make(HAL_TYPE_F32, 1, other, NULL, 0, 1);
     box flag = box_make(HAL_TYPE_BOOL, 2, shape, NULL, 0, 1);
     refused(ops_reduce(NULL, OPS_REDUCE_SUM, 1, &x.t, NULL, &y.t), bad, "context");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, NULL, NULL, &y.t), bad, "x is null");
-    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, NULL), bad, "y is null");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, NULL, NULL, &y.t), bad, "x: expected");
+    refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, NULL), bad, "y: expected");
     refused(ops_reduce(test_context, (ops_reduction)9, 1, &x.t, NULL, &y.t), bad, "got 9");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 2, &x.t, NULL, &y.t), bad, "axis 2");
     refused(ops_reduce(test_context, OPS_REDUCE_SUM, 1, &x.t, NULL, &z.t), bad, "got f32[5]");
