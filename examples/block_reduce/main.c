@@ -1,6 +1,5 @@
-/* Sums a vector in blocks: each group adds up its part in shared memory, with a barrier after every
- * step, and the host adds the groups' sums. Run by people who read it to learn how the work-items
- * of a group work together. */
+/* Sums a vector in blocks: each group reduces its block in shared memory, with a barrier after
+ * every step, and the host adds the sums of the groups. An example of work-items that cooperate. */
 #include <hal/hal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +28,12 @@ static hal_ir_kernel *build(void)
 
     hal_ir_value local = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     hal_ir_value i = hal_ir_global_id(b, 0);
-    /* A load whose guard is false touches nothing and gives 0, which adds nothing. */
+    /* A load whose guard is false returns 0. */
     hal_ir_store(b, part, local, hal_ir_load_wide(b, x, i, 0, 1, hal_ir_lt(b, i, count)));
 
-    /* A C loop while the kernel is built: the kernel has its seven steps one after the other. */
+    /* This C loop runs while the kernel is built: the kernel contains seven steps. */
     for (uint32_t half = GROUP / 2; half > 0; half /= 2) {
-        hal_ir_barrier(b); /* what the others stored in the step before is seen after it */
+        hal_ir_barrier(b); /* makes the stores of the previous step visible */
         hal_ir_value adds = hal_ir_lt(b, local, hal_ir_u32(b, half));
         hal_ir_value other = hal_ir_load_wide(b, part, local, (int32_t)half, 1, adds);
         hal_ir_value own = hal_ir_load(b, part, local);

@@ -29,8 +29,8 @@ static int reserve(digits_data *data, int64_t *capacity)
     return 1;
 }
 
-/* Reads a number and the comma, or the end of the line, behind it. A row that stops early is left
- * at its end, for the caller to see. */
+/* Reads a number and the comma or end of line after it. In a row that is too short, the position
+ * stays at its end. */
 static int parse_field(char **cursor, int last, int *value)
 {
     char *end;

@@ -15,7 +15,7 @@ typedef struct digits_data {
     int32_t *labels; /* count */
 } digits_data;
 
-/* Reads a file. On failure gives 0 and writes a sentence with file and line to `error`. */
+/* Reads a file. On failure returns 0 and writes a message with file and line to `error`. */
 int digits_data_load(const char *path, digits_data *data, char *error, size_t error_bytes);
 
 /* Frees what load allocated. */

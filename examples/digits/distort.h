@@ -1,11 +1,12 @@
-/* Small distortions of 8 by 8 pictures as matrices: a picture, as a row of 64, times a distortion
- * is the picture moved, turned and scaled a little. The device applies them by a matrix product. */
+/* Small distortions of 8 x 8 pictures as matrices: a picture as a row of 64 times a distortion
+ * matrix is the picture shifted, rotated and scaled. The device applies them by a matrix
+ * product. */
 #ifndef DIGITS_DISTORT_H
 #define DIGITS_DISTORT_H
 
 #include <stdint.h>
 
-/* How far a distortion may go, in pixels, radians and parts of the size. */
+/* The largest shift in pixels, rotation in radians and change of scale. */
 typedef struct distort_limits {
     double shift, turn, scale;
 } distort_limits;

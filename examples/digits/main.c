@@ -1,5 +1,5 @@
-/* digits: trains a dense network on handwritten digits with Halyard's op library, on whatever
- * device is chosen, and tests it on digits of writers that it never saw. */
+/* digits: trains a dense network on handwritten digits with Halyard's op library, and tests it on
+ * digits of other writers. */
 #include "data.h"
 #include "report.h"
 #include "train.h"
@@ -33,7 +33,7 @@ static int parse_number(const char *text, long low, long high, long *value)
     return end != text && *end == '\0' && *value >= low && *value <= high;
 }
 
-/* 1: run, 0: help was asked for, -1: cannot be read. */
+/* Returns 1 to run, 0 after --help, -1 for wrong usage. */
 static int parse_options(int argc, char **argv, options *o)
 {
     for (int i = 1; i < argc; i++) {
@@ -87,7 +87,7 @@ static int load(const options *o, digits_data *training, digits_data *test)
     return 0;
 }
 
-/* Prints what failed with hal's own words. Gives 0. */
+/* Prints a failure with hal's message. Returns 0. */
 static int fail(const char *what)
 {
     fprintf(stderr, "digits: %s failed: %s\n", what, hal_status_message());

@@ -12,7 +12,7 @@
         }                                                                                         \
     } while (0)
 
-/* Begins an epilogue of a matrix product: gives its value, input 0. */
+/* Declares the first four inputs of an epilogue of a matrix product; returns the value, input 0. */
 static hal_ir_value begin_epilogue(hal_ir_builder *b)
 {
     hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
@@ -33,7 +33,7 @@ static hal_status make_layer_expression(const char *name, int relu, ops_expressi
     return ops_expression_create(b, expression);
 }
 
-/* The error passes where the layer's output was above 0. */
+/* The gradient of relu: passes the error where the layer's output is above 0. */
 static hal_status make_relu_back(ops_expression **expression)
 {
     hal_ir_builder *b;
@@ -127,7 +127,7 @@ static void destroy_layer(network_layer *layer)
     ops_tensor_release(&layer->error);
 }
 
-/* From the loss back to the gradients of all weights and biases. */
+/* The backward pass: gradients of all weights and biases. */
 static hal_status backward(network *net, const ops_tensor *input, const ops_tensor *target)
 {
     network_layer *last = &net->layers[net->layer_count - 1];
@@ -156,7 +156,7 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
     return HAL_OK;
 }
 
-/* Moves weights and biases by their velocities. */
+/* Updates weights and biases. */
 static hal_status apply(network *net, const ops_tensor *rate)
 {
     for (uint32_t i = 0; i < net->layer_count; i++) {

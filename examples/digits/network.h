@@ -1,5 +1,5 @@
-/* A dense network that learns to tell classes apart: ReLU layers, softmax cross-entropy, momentum
- * with weight decay. Everything is recorded through the op library on the context's device. */
+/* A dense classifier: ReLU layers, softmax cross-entropy, momentum with weight decay. All work is
+ * recorded with the op library on the context's device. */
 #ifndef DIGITS_NETWORK_H
 #define DIGITS_NETWORK_H
 
@@ -24,7 +24,7 @@ typedef struct network {
     ops_expression *relu_layer, *last_layer, *relu_back, *loss_back, *update;
 } network;
 
-/* Makes a network of layer_count layers, widths[0] inputs to widths[layer_count] classes, for
+/* Creates a network of layer_count layers, widths[0] inputs to widths[layer_count] classes, for
  * batches of `batch` rows, with He-initialised weights from `seed`. On failure nothing is kept. */
 hal_status network_create(ops_context *context, const int64_t *widths, uint32_t layer_count,
                           int64_t batch, double momentum, double decay, uint64_t seed,

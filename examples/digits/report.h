@@ -1,4 +1,4 @@
-/* What the program shows: a progress bar, the table at the end, digits it got wrong, and JSON. */
+/* The program's output: a progress bar, a table, misclassified digits, and JSON. */
 #ifndef DIGITS_REPORT_H
 #define DIGITS_REPORT_H
 
@@ -13,17 +13,17 @@ typedef struct digits_result {
     double images_per_second;
 } digits_result;
 
-/* Draws the progress of training on standard error; nothing where that is no terminal, but for a
- * line when `done` reaches `all`. */
+/* Draws the progress of training on standard error; where that is not a terminal, prints one line
+ * at the end. */
 void report_progress(const char *what, int64_t done, int64_t all, double loss);
 
 /* Prints the table. */
 void report_table(const digits_result *result);
 
-/* Draws up to five of the pictures whose guess differs from the label, side by side. */
+/* Draws up to five misclassified pictures in a row. */
 void report_mistakes(const digits_data *data, const int32_t *guesses);
 
-/* Writes the result as JSON. On failure gives 0 and writes a sentence to `error`. */
+/* Writes the result as JSON. On failure returns 0 and writes a message to `error`. */
 int report_json(const char *path, const digits_result *result, char *error, size_t error_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* The training loop; used by main.c.
  *
- * The settings below were chosen on the last and the first fifth of the training data (--validate
- * shows the last), never on the test data. */
+ * The settings were chosen on the last and the first fifth of the training data (--validate uses
+ * the last), never on the test data. */
 #include "train.h"
 
 #include "distort.h"
@@ -29,7 +29,7 @@ static const distort_limits limits = {.shift = 0.3, .turn = 0.1, .scale = 0.05};
 /* Streams of the seed beyond those of the network's weights. */
 enum { STREAM_ORDER = 1000, STREAM_NOISE = 1000000 };
 
-/* Everything that a run keeps on the device. */
+/* Tensors of a run on the device. */
 typedef struct trainer {
     ops_context *context;
     uint64_t seed;
@@ -144,7 +144,7 @@ static hal_status train_epoch(trainer *t, int64_t epoch)
     return HAL_OK;
 }
 
-/* The mean cross-entropy of the newest batch. */
+/* The mean cross-entropy of the latest batch. */
 static hal_status read_loss(trainer *t, double *loss)
 {
     ops_reduce_options options = {.size = sizeof(ops_reduce_options),
@@ -184,7 +184,7 @@ static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses
         status = ops_tensor_create(t->context, HAL_TYPE_I32, 1, shape, &classes);
     }
     for (int64_t first = 0; status == HAL_OK && first < test->count; first += BATCH) {
-        /* The last batch reaches back over pictures that were tested already. */
+        /* The last batch overlaps the previous one. */
         int64_t start = first + BATCH <= test->count ? first : test->count - BATCH;
         status = test_batch(t, &pixels, start, &classes);
     }

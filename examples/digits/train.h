@@ -9,12 +9,12 @@
 /* The fewest pictures that training or testing takes: one batch. */
 #define TRAIN_LEAST 64
 
-/* What a run came to. */
+/* The result of a run. */
 typedef struct train_outcome {
     double accuracy; /* on the pictures it was tested on, 0 to 1 */
-    double seconds;  /* of training alone, until the device is done */
+    double seconds;  /* of training alone, until the device is idle */
     int64_t steps;
-    int64_t images;  /* that were learned from, repetitions counted */
+    int64_t images;  /* that were learned from, with repetitions */
 } train_outcome;
 
 /* Trains a fresh network on `training` from `seed` and tests it on `test`; `guesses` takes the

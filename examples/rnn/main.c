@@ -1,5 +1,5 @@
 /* rnn: a recurrent network that learns to write this project's documentation, letter by letter,
- * with Halyard's arrays, on whatever device is chosen. */
+ * with Halyard's arrays. */
 #include "text.h"
 #include "train.h"
 
@@ -55,7 +55,7 @@ static int parse_option(const char *name, const char *value, options *o)
     return 1;
 }
 
-/* 1: run, 0: help was asked for, -1: cannot be read. */
+/* Returns 1 to run, 0 after --help, -1 for wrong usage. */
 static int parse_options(int argc, char **argv, options *o)
 {
     for (int i = 1; i < argc; i++) {
@@ -77,7 +77,7 @@ static int parse_options(int argc, char **argv, options *o)
     return 1;
 }
 
-/* Prints what failed with hal's own words. Gives 0. */
+/* Prints a failure with hal's message. Returns 0. */
 static int fail(const char *what)
 {
     fprintf(stderr, "rnn: %s failed: %s\n", what, hal_status_message());

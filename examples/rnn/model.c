@@ -11,22 +11,22 @@ enum { MOST_STEPS = 256 };
 
 static const double mean_decay = 0.9, square_decay = 0.999, tiny = 1e-8, largest_norm = 1.0;
 
-/* What the way back needs of the way there. */
+/* Intermediates of the forward pass that the backward pass needs. */
 typedef struct trace {
     ops_array *hidden[MOST_STEPS + 1]; /* before each step and after the last */
-    ops_array *aim[MOST_STEPS];        /* tanh(...) of each step */
+    ops_array *candidate[MOST_STEPS];  /* tanh(...) of each step */
     ops_array *error[MOST_STEPS];      /* gradient of the loss by the step's output layer */
     ops_array *letters;                /* one-hot, [steps * batch, letters] */
     ops_array *loss;                   /* of all steps, [1] */
 } trace;
 
-/* A step's rows of [steps * batch, ...]. */
+/* The rows of a step in [steps * batch, ...]. */
 static ops_array *rows(const model *m, ops_array *x, int64_t step)
 {
     return ops_array_slice(x, 0, step * m->sizes.batch, m->sizes.batch, 1);
 }
 
-/* With memory of their own, as inputs of graphs need. */
+/* From the host, because inputs of graphs cannot be constants. */
 static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns)
 {
     const int64_t shape[2] = {rows, columns};
@@ -37,7 +37,7 @@ static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns)
     return made;
 }
 
-/* The first failure of a nested expression has left its sentence; its number is not kept. */
+/* Arrays report failures as null: hal has the message, the status is lost. */
 static hal_status failure(void)
 {
     return HAL_ERROR_INVALID_STATE;
@@ -54,10 +54,11 @@ static ops_array *weight(const model *m, int which)
     return m->state[STATE_WEIGHT + which];
 }
 
-static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *input, ops_array **aim)
+static ops_array *hidden_step(const model *m, ops_array *hidden, ops_array *input,
+                              ops_array **candidate)
 {
-    *aim = ops_tanh(ops_add(ops_matmul(hidden, weight(m, WEIGHT_HIDDEN)), input));
-    return ops_add(hidden, ops_mul(m->forgetting, ops_sub(*aim, hidden)));
+    *candidate = ops_tanh(ops_add(ops_matmul(hidden, weight(m, WEIGHT_HIDDEN)), input));
+    return ops_add(hidden, ops_mul(m->forgetting, ops_sub(*candidate, hidden)));
 }
 
 /* The sum of a matrix, [1, 1]. */
@@ -66,8 +67,8 @@ static ops_array *total(ops_array *x)
     return ops_array_reduce(OPS_REDUCE_SUM, 0, 1, ops_array_reduce(OPS_REDUCE_SUM, 1, 1, x));
 }
 
-/* The steps one after the other; the output layer's error is (probability - target) / count. */
-static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace *t)
+/* The output layer's error is (probability - target) / count. */
+static void forward_pass(const model *m, ops_array *const batch[BATCH_ARRAYS], trace *t)
 {
     const double share = 1 / (double)(m->sizes.steps * m->sizes.batch);
     ops_array *targets = one_hot(m, batch[BATCH_NEXT]);
@@ -75,7 +76,7 @@ static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace
     ops_array *inputs = ops_matmul(t->letters, weight(m, WEIGHT_INPUT));
     t->hidden[0] = m->state[STATE_HIDDEN];
     for (int64_t i = 0; i < m->sizes.steps; i++) {
-        t->hidden[i + 1] = hidden_step(m, t->hidden[i], rows(m, inputs, i), &t->aim[i]);
+        t->hidden[i + 1] = hidden_step(m, t->hidden[i], rows(m, inputs, i), &t->candidate[i]);
         ops_array *guess =
             ops_add(ops_matmul(t->hidden[i + 1], weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
         ops_array *logarithm = ops_array_log_softmax(1, guess);
@@ -86,31 +87,31 @@ static void go_there(const model *m, ops_array *const batch[BATCH_ARRAYS], trace
     }
 }
 
-static ops_array *flipped(ops_array *x)
+static ops_array *transposed(ops_array *x)
 {
     return ops_array_transpose(x, 0, 1);
 }
 
-/* From the last step to the first: with the gradient g by h' and the one d by h W + E[letter],
- * d = a g (1 - tanh^2), and by h it is (1 - a) g + d W^T. */
-static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
+/* From the last step to the first: with g the gradient with respect to h' and d that with respect
+ * to h W + E[letter], d = a g (1 - tanh^2); that with respect to h is (1 - a) g + d W^T. */
+static void backward_pass(const model *m, const trace *t, ops_array *gradients[WEIGHTS])
 {
     ops_array *kept = ops_array_scalar_binary(OPS_SUB, 1, m->forgetting);
-    ops_array *output_back = flipped(weight(m, WEIGHT_OUTPUT));
-    ops_array *hidden_back = flipped(weight(m, WEIGHT_HIDDEN));
+    ops_array *output_back = transposed(weight(m, WEIGHT_OUTPUT));
+    ops_array *hidden_back = transposed(weight(m, WEIGHT_HIDDEN));
     ops_array *later = NULL;
     for (int64_t i = m->sizes.steps - 1; i >= 0; i--) {
         ops_array *g = ops_matmul(t->error[i], output_back);
-        if (i < m->sizes.steps - 1) { /* and not by `later`, which is null too when a call failed */
+        if (i < m->sizes.steps - 1) { /* `later` is null after a failure, too */
             g = ops_add(g, later);
         }
-        ops_array *slope = ops_array_scalar_binary(OPS_SUB, 1, ops_square(t->aim[i]));
+        ops_array *slope = ops_array_scalar_binary(OPS_SUB, 1, ops_square(t->candidate[i]));
         ops_array *d = ops_mul(ops_mul(g, m->forgetting), slope);
         later = ops_add(ops_mul(g, kept), ops_matmul(d, hidden_back));
         ops_array *parts[WEIGHTS] = {
-            [WEIGHT_INPUT] = ops_matmul(flipped(rows(m, t->letters, i)), d),
-            [WEIGHT_HIDDEN] = ops_matmul(flipped(t->hidden[i]), d),
-            [WEIGHT_OUTPUT] = ops_matmul(flipped(t->hidden[i + 1]), t->error[i]),
+            [WEIGHT_INPUT] = ops_matmul(transposed(rows(m, t->letters, i)), d),
+            [WEIGHT_HIDDEN] = ops_matmul(transposed(t->hidden[i]), d),
+            [WEIGHT_OUTPUT] = ops_matmul(transposed(t->hidden[i + 1]), t->error[i]),
             [WEIGHT_BIAS] = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, t->error[i])};
         for (int w = 0; w < WEIGHTS; w++) {
             gradients[w] = i == m->sizes.steps - 1 ? parts[w] : ops_add(gradients[w], parts[w]);
@@ -118,7 +119,7 @@ static void go_back(const model *m, const trace *t, ops_array *gradients[WEIGHTS
     }
 }
 
-/* Gradients whose length exceeds largest_norm are shortened to it, all by one factor. */
+/* Adam, with gradients scaled to a norm of at most largest_norm. */
 static void update(const model *m, ops_array *rate, ops_array *const gradients[WEIGHTS],
                    ops_array *next[STATES])
 {
@@ -134,8 +135,8 @@ static void update(const model *m, ops_array *rate, ops_array *const gradients[W
                                   ops_mul_scalar(gradient, 1 - mean_decay));
         ops_array *square = ops_add(ops_mul_scalar(m->state[STATE_SQUARE + w], square_decay),
                                     ops_mul_scalar(ops_square(gradient), 1 - square_decay));
-        ops_array *way = ops_div(ops_mul(rate, mean), ops_add_scalar(ops_sqrt(square), tiny));
-        next[STATE_WEIGHT + w] = ops_sub(weight(m, w), way);
+        ops_array *step = ops_div(ops_mul(rate, mean), ops_add_scalar(ops_sqrt(square), tiny));
+        next[STATE_WEIGHT + w] = ops_sub(weight(m, w), step);
         next[STATE_MEAN + w] = mean;
         next[STATE_SQUARE + w] = square;
     }
@@ -214,8 +215,8 @@ hal_status model_train(const model *m, ops_array *const batch[BATCH_ARRAYS],
     if (status != HAL_OK) {
         return status;
     }
-    go_there(m, batch, &t);
-    go_back(m, &t, gradients);
+    forward_pass(m, batch, &t);
+    backward_pass(m, &t, gradients);
     update(m, batch[BATCH_RATE], gradients, next);
     next[STATE_HIDDEN] = t.hidden[m->sizes.steps];
     next[STATE_LOSS] = ops_add(m->state[STATE_LOSS], t.loss);
@@ -235,13 +236,13 @@ hal_status model_train(const model *m, ops_array *const batch[BATCH_ARRAYS],
 hal_status model_guess(const model *m, ops_array *hidden, ops_array *letter, ops_array **next,
                        ops_array **probabilities)
 {
-    ops_array *aim;
+    ops_array *candidate;
     hal_status status = ops_scope_begin(m->context);
     if (status != HAL_OK) {
         return status;
     }
     ops_array *input = ops_matmul(one_hot(m, letter), weight(m, WEIGHT_INPUT));
-    *next = ops_array_keep(hidden_step(m, hidden, input, &aim));
+    *next = ops_array_keep(hidden_step(m, hidden, input, &candidate));
     ops_array *guess = ops_add(ops_matmul(*next, weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
     *probabilities = ops_array_keep(ops_array_softmax(1, guess));
     ops_scope_end(m->context);

@@ -1,24 +1,23 @@
-/* A recurrent network that guesses the next letter, its gradients by backpropagation through time,
- * and Adam, written with arrays: whoever calls decides whether a step of training runs as it is
- * noted or is recorded once as a graph.
+/* A recurrent network that predicts the next letter, backpropagation through time, and Adam,
+ * written with arrays: the caller evaluates each step of training, or records one as a graph.
  *
  *     h' = h + a (tanh(h W + E[letter]) - h)      a: how fast each hidden unit forgets, fixed
  *     probabilities of the next letter = softmax(h' V + b)
- */
+ * */
 #ifndef RNN_MODEL_H
 #define RNN_MODEL_H
 
 #include <ops/ops.h>
 
 typedef struct model_sizes {
-    int64_t letters, hidden, batch, steps; /* steps: that the gradient goes back */
+    int64_t letters, hidden, batch, steps; /* steps: of backpropagation */
 } model_sizes;
 
-/* What is learned. */
+/* The weights. */
 enum { WEIGHT_INPUT, WEIGHT_HIDDEN, WEIGHT_OUTPUT, WEIGHT_BIAS, WEIGHTS };
 
-/* What a step of training takes and makes anew: the weights, Adam's means of their gradients and of
- * the gradients' squares, the hidden state, and the sum of the losses. */
+/* The state that a step of training updates: weights, Adam's means of gradients and of their
+ * squares, the hidden state, and the sum of the losses. */
 enum {
     STATE_WEIGHT = 0,
     STATE_MEAN = WEIGHTS,
@@ -40,20 +39,20 @@ typedef struct model {
     ops_array *state[STATES];
 } model;
 
-/* Fresh weights from a seed. model_destroy frees them in any case. */
+/* Creates weights from a seed. Call model_destroy also after a failure. */
 hal_status model_create(ops_context *context, model_sizes sizes, uint64_t seed, model *m);
 void model_destroy(model *m);
 
-/* A hidden state and a sum of losses that are 0. */
+/* Set the hidden state, or the sum of the losses, to 0. */
 hal_status model_clear_hidden(model *m);
 hal_status model_clear_loss(model *m);
 
-/* Notes a step of training: `next` takes the new states, which are the caller's. */
+/* Defers a step of training; the arrays in `next` belong to the caller. */
 hal_status model_train(const model *m, ops_array *const batch[BATCH_ARRAYS],
                        ops_array *next[STATES]);
 
-/* Notes one letter, I32 of [1, 1]: the hidden state after it, [1, hidden], and the probabilities of
- * the next letter, [1, letters]; both are the caller's. */
+/* Defers the step of one letter, I32 of [1, 1]: the hidden state after it, [1, hidden], and the
+ * probabilities of the next letter, [1, letters]; both are the caller's. */
 hal_status model_guess(const model *m, ops_array *hidden, ops_array *letter, ops_array **next,
                        ops_array **probabilities);
 

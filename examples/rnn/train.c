@@ -50,7 +50,7 @@ static void release(ops_array **arrays, int count)
     }
 }
 
-/* Letters, those that follow, and the rate with what the first steps of Adam are corrected by. */
+/* Letters, the following letters, and the learning rate with Adam's correction of first steps. */
 static hal_status next_batch(trainer *t, int64_t step)
 {
     ops_context *context = t->net.context;
@@ -74,7 +74,7 @@ static hal_status next_batch(trainer *t, int64_t step)
     return HAL_OK;
 }
 
-/* One step as a graph: its inputs are the states and the batch, its outputs the new states. */
+/* Records a step as a graph: inputs are the states and the batch, outputs the new states. */
 static hal_status record(trainer *t)
 {
     ops_array *inputs[INPUTS], *outputs[STATES] = {NULL};
@@ -98,7 +98,7 @@ static hal_status train_step(trainer *t, ops_array *next[STATES])
     return ops_graph_launch(t->graph, inputs, INPUTS, next, STATES);
 }
 
-/* Of the steps since the last time. */
+/* The mean loss of the steps since the last call. */
 static hal_status mean_loss(trainer *t, double *loss)
 {
     float sum = 0;
@@ -173,7 +173,7 @@ static hal_status write_letter(trainer *t, ops_array **hidden, int32_t *letter, 
     return status;
 }
 
-/* Letter after letter, each drawn from what the network thinks of it, from the text's first on. */
+/* Samples letter by letter from the network's probabilities, starting with the text's first. */
 static hal_status write_sample(trainer *t)
 {
     const int64_t shape[2] = {1, HIDDEN};

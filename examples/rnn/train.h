@@ -11,14 +11,14 @@ typedef struct train_settings {
     int64_t every;  /* steps between two lines */
     int64_t sample; /* letters to write in the end */
     uint64_t seed;  /* of weights and of what is written */
-    int eager;      /* each step noted anew, instead of a graph */
+    int eager;      /* each step deferred anew, instead of a graph */
 } train_settings;
 
-/* What a run came to. */
+/* The result of a run. */
 typedef struct train_outcome {
     double first_loss; /* mean cross-entropy of a letter in the first `every` steps */
     double loss;       /* and in the last ones */
-    double step_us;    /* of a step, the first ones with their kernels left out */
+    double step_us;    /* per step, without the first ones, which compile kernels */
 } train_outcome;
 
 /* The fewest letters that training takes. */

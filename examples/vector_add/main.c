@@ -1,12 +1,12 @@
-/* Adds two vectors on whatever device HAL_BACKEND names: the smallest whole program over hal.
- * Run by people who read it to learn how a kernel is built, launched and read back. */
+/* Adds two vectors: the smallest complete program over hal. An example of how a kernel is built and
+ * dispatched, and its result read. */
 #include <hal/hal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { COUNT = 1000000, GROUP = 64 };
 
-/* Every call gives a status; the sentence that belongs to it says what to do. */
+/* Every call returns a status; its message says what to do. */
 static void check(hal_status status)
 {
     if (status != HAL_OK) {
@@ -33,7 +33,7 @@ static hal_ir_kernel *build(void)
     hal_ir_store_wide(b, sum, i, 0, inside,
                       hal_ir_add(b, hal_ir_load_wide(b, x, i, 0, 1, inside),
                                  hal_ir_load_wide(b, y, i, 0, 1, inside)));
-    /* An error of any call above is kept by the builder and comes out here. */
+    /* The builder keeps the first error of the calls above and returns it here. */
     check(hal_ir_builder_finish(b, &ir));
     hal_ir_builder_destroy(b);
     return ir;
@@ -50,7 +50,7 @@ int main(void)
     hal_queue *queue;
     hal_kernel *kernel;
     hal_range ranges[3]; /* buffer, offset and length in bytes */
-    check(hal_device_open(NULL, &device)); /* null: HAL_BACKEND decides, else the best there is */
+    check(hal_device_open(NULL, &device)); /* null: HAL_BACKEND, else the best device */
     check(hal_queue_create(device, &queue));
     hal_ir_kernel *ir = build();
     check(hal_kernel_create(device, ir, &kernel));
@@ -59,7 +59,7 @@ int main(void)
         ranges[i] = (hal_range){NULL, 0, HAL_WHOLE};
         check(hal_buffer_create(device, HAL_MEMORY_DEVICE, sizeof x, &ranges[i].buffer));
     }
-    /* Commands take effect in the order in which they are recorded; only the read waits. */
+    /* Commands execute in the order of recording; only the read waits. */
     const uint32_t grid[3] = {(COUNT + GROUP - 1) / GROUP, 1, 1}, count = COUNT;
     check(hal_queue_write(queue, ranges[0].buffer, 0, x, sizeof x));
     check(hal_queue_write(queue, ranges[1].buffer, 0, y, sizeof y));

@@ -1,6 +1,6 @@
-/* cuda_calls.h: the CUDA driver without hal, for raw_cuda.c and peer_cublas.c: the library opened
- * at run time, and the primary context of the device that hal's plugin drives. The types are those
- * of the driver's documented interface, so no toolkit is needed to build. */
+/* The CUDA driver without hal, for raw_cuda.c, raw_transfer.c and peer_cublas.c: the library,
+ * loaded at run time, and the primary context of hal's device. The types repeat the driver's
+ * documented interface, so that the build needs no toolkit. */
 #ifndef OPS_BENCH_CUDA_CALLS_H
 #define OPS_BENCH_CUDA_CALLS_H
 
@@ -50,8 +50,8 @@ typedef struct cuda_calls {
     void *context, *stream;
 } cuda_calls;
 
-/* Fills in all of it for the device that `info` describes, and makes its context the thread's.
- * False with a sentence. */
+/* Loads the driver and opens the device that `info` describes; its context becomes current. False
+ * with a message. */
 bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, size_t bytes);
 void cuda_close(cuda_calls *cuda);
 

@@ -38,7 +38,7 @@ typedef enum ops_unary_function {
     OPS_SIGN, /* -1, 0 or 1; NaN and signed zeros pass */
     OPS_SQUARE,
     OPS_RELU,       /* max(x, 0); NaN passes */
-    OPS_NOT,        /* bits flipped; of BOOL: the other one */
+    OPS_NOT,        /* bitwise; BOOL: logical */
     OPS_SQRT,       /* NaN below 0 */
     OPS_RSQRT,      /* 1 / sqrt(x) */
     OPS_RECIPROCAL, /* 1 / x */
@@ -74,7 +74,7 @@ typedef enum ops_unary_function {
 } ops_unary_function;
 
 /* Functions of two values of one type. Comparisons give BOOL; AND, OR, XOR take BOOL and integers;
- * POW, ATAN2 floats; SHL, SHR integers. Corners are those of the IR (ir.h). */
+ * POW, ATAN2 floats; SHL, SHR integers. Special cases as in the IR (ir.h). */
 typedef enum ops_binary_function {
     OPS_ADD,
     OPS_SUB, /* integers wrap, as ADD and MUL */
@@ -99,7 +99,7 @@ typedef enum ops_binary_function {
     OPS_BINARY_COUNT
 } ops_binary_function;
 
-/* Adds a function to a kernel or fragment that is being built.
+/* Adds a function to the kernel or fragment of a builder.
  * Threads: the builder's. Errors: sticky in the builder, INVALID_IR for a type the function does
  * not take. */
 HAL_API hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function function,
@@ -119,7 +119,7 @@ HAL_API const char *ops_binary_name(ops_binary_function function);
 HAL_API hal_status ops_expression_create(hal_ir_builder *builder,
                                          HAL_OUT ops_expression **expression);
 
-/* Frees an expression; null is allowed. Recorded work is not touched.
+/* Frees an expression; null is allowed. Recorded work remains valid.
  * Threads: any, when no other thread uses it. Errors: none. */
 HAL_API void ops_expression_destroy(ops_expression *expression);
 
