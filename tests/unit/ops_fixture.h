@@ -141,6 +141,8 @@ static inline int close_context(void **state)
         }                                                                        \
     } while (0)
 
+#define invalid(call, words) refused(call, HAL_ERROR_INVALID_ARGUMENT, words)
+
 /* A small generator, so that tests depend on the seed alone. */
 static uint64_t test_seed = 1;
 static inline uint32_t next_random(void)

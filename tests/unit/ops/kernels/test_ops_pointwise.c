@@ -160,7 +160,7 @@ static void one_buffer(void **state)
     }
     box_check(&x, want, 0, 0);
     ok(ops_tensor_slice(&x.t, 0, 1, 97, 1, &parts[1]));
-    refused(ops_unary(test_context, OPS_NEG, &parts[0], &parts[1]), HAL_ERROR_INVALID_ARGUMENT,
+    invalid(ops_unary(test_context, OPS_NEG, &parts[0], &parts[1]),
             "y: expected x itself or other memory");
     box_free(&x);
 }
@@ -182,16 +182,13 @@ static void side_by_side(void **state)
     }
     box_check(&x, want, 0, 0);
     ok(ops_tensor_slice(&x.t, 1, 29, 30, 1, &middle));
-    refused(ops_binary(test_context, OPS_ADD, &left, &right, &middle), HAL_ERROR_INVALID_ARGUMENT,
-            "z: expected x itself");
+    invalid(ops_binary(test_context, OPS_ADD, &left, &right, &middle), "z: expected x itself");
     ok(ops_tensor_slice(&x.t, 1, 31, 30, 1, &middle));
-    refused(ops_binary(test_context, OPS_ADD, &left, &right, &middle), HAL_ERROR_INVALID_ARGUMENT,
-            "z: expected y itself");
+    invalid(ops_binary(test_context, OPS_ADD, &left, &right, &middle), "z: expected y itself");
     ok(ops_tensor_slice(&x.t, 0, 1, 10, 1, &rows));
     ok(ops_tensor_slice(&rows, 1, 0, 30, 1, &rows));
     ok(ops_tensor_slice(&left, 0, 0, 10, 1, &left));
-    refused(ops_unary(test_context, OPS_NEG, &left, &rows), HAL_ERROR_INVALID_ARGUMENT,
-            "y: expected x itself");
+    invalid(ops_unary(test_context, OPS_NEG, &left, &rows), "y: expected x itself");
     box_free(&x);
 }
 
@@ -392,49 +389,46 @@ static void bad_arguments(void **state)
     box out = box_make(HAL_TYPE_F32, 2, shape, NULL, 0, 1);
     ops_expression *e = product_sum(HAL_TYPE_F32);
     ops_tensor three[3] = {x.t, x.t, x.t};
-    hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
-    refused(ops_pointwise(NULL, e, three, 3, &out.t, 1), bad, "context");
-    refused(ops_pointwise(test_context, NULL, three, 3, &out.t, 1), bad, "expression");
-    refused(ops_pointwise(test_context, e, NULL, 3, &out.t, 1), bad, "inputs");
-    refused(ops_pointwise(test_context, e, three, 3, NULL, 1), bad, "outputs");
-    refused(ops_pointwise(test_context, e, three, 2, &out.t, 1), bad,
+    invalid(ops_pointwise(NULL, e, three, 3, &out.t, 1), "context");
+    invalid(ops_pointwise(test_context, NULL, three, 3, &out.t, 1), "expression");
+    invalid(ops_pointwise(test_context, e, NULL, 3, &out.t, 1), "inputs");
+    invalid(ops_pointwise(test_context, e, three, 3, NULL, 1), "outputs");
+    invalid(ops_pointwise(test_context, e, three, 2, &out.t, 1),
             "expected 3 and 1, as the expression has, got 2 and 1");
     three[1] = y.t;
-    refused(ops_pointwise(test_context, e, three, 3, &out.t, 1), bad,
-            "to f32[4, 6], got f32[4, 5]");
+    invalid(ops_pointwise(test_context, e, three, 3, &out.t, 1), "to f32[4, 6], got f32[4, 5]");
     three[1] = i.t;
-    refused(ops_pointwise(test_context, e, three, 3, &out.t, 1), bad,
+    invalid(ops_pointwise(test_context, e, three, 3, &out.t, 1),
             "inputs[1]: expected f32, as input 1 of the expression, got i32[4, 6]");
     three[1] = x.t;
-    refused(ops_pointwise(test_context, e, three, 3, &i.t, 1), bad,
+    invalid(ops_pointwise(test_context, e, three, 3, &i.t, 1),
             "outputs[0]: expected f32, as the result is, got i32[4, 6]");
-    refused(ops_unary(test_context, OPS_EXP, &i.t, &i.t), bad, "exp does not take i32");
-    refused(ops_unary(test_context, (ops_unary_function)999, &x.t, &out.t), bad, "got 999");
-    refused(ops_unary(test_context, OPS_EXP, NULL, &out.t), bad, "x: expected");
-    refused(ops_binary(test_context, OPS_ADD, &x.t, &i.t, &out.t), bad, "y: expected f32");
-    refused(ops_binary(test_context, OPS_SHL, &x.t, &x.t, &out.t), bad, "shl does not take f32");
+    invalid(ops_unary(test_context, OPS_EXP, &i.t, &i.t), "exp does not take i32");
+    invalid(ops_unary(test_context, (ops_unary_function)999, &x.t, &out.t), "got 999");
+    invalid(ops_unary(test_context, OPS_EXP, NULL, &out.t), "x: expected");
+    invalid(ops_binary(test_context, OPS_ADD, &x.t, &i.t, &out.t), "y: expected f32");
+    invalid(ops_binary(test_context, OPS_SHL, &x.t, &x.t, &out.t), "shl does not take f32");
     ops_tensor flat = out.t;
     flat.stride[0] = 0;
-    refused(ops_unary(test_context, OPS_EXP, &x.t, &flat), bad, "y: expected distinct addresses");
+    invalid(ops_unary(test_context, OPS_EXP, &x.t, &flat), "y: expected distinct addresses");
     ops_tensor beyond = out.t;
     beyond.offset += 1000;
-    refused(ops_unary(test_context, OPS_EXP, &x.t, &beyond), bad,
-            "expected elements within the buffer");
+    invalid(ops_unary(test_context, OPS_EXP, &x.t, &beyond), "expected elements within the buffer");
     beyond = x.t;
     beyond.offset = -1;
-    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "got f32[4, 6] at offset -1");
+    invalid(ops_unary(test_context, OPS_EXP, &beyond, &out.t), "got f32[4, 6] at offset -1");
     beyond = x.t;
     beyond.stride[0] = INT64_MAX;
-    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad,
+    invalid(ops_unary(test_context, OPS_EXP, &beyond, &out.t),
             "expected elements within the buffer");
     beyond = x.t;
     beyond.type = 77;
-    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad, "got 77");
+    invalid(ops_unary(test_context, OPS_EXP, &beyond, &out.t), "got 77");
     beyond = x.t;
     beyond.buffer = NULL;
-    refused(ops_unary(test_context, OPS_EXP, &beyond, &out.t), bad,
+    invalid(ops_unary(test_context, OPS_EXP, &beyond, &out.t),
             "x: expected a tensor with a buffer");
-    refused(ops_where(test_context, &x.t, &x.t, &x.t, &out.t), bad, "condition: expected bool");
+    invalid(ops_where(test_context, &x.t, &x.t, &x.t, &out.t), "condition: expected bool");
     box_expect(&out, out.host, 0, 0);
     ops_expression_destroy(e);
     boxes_free(&x, &y, &i, &out);
@@ -443,27 +437,26 @@ static void bad_arguments(void **state)
 /* Sizes that overflow when multiplied, also for the undefined-behaviour sanitizer. */
 static void uncountable_tensors(void **state)
 {
-    const hal_status bad = HAL_ERROR_INVALID_ARGUMENT;
     const int64_t far = INT64_C(1) << 40, shape[1] = {4};
     const int32_t axes[2] = {1, 0};
     box x = box_make(HAL_TYPE_F32, 1, shape, NULL, -1, 1);
     ops_tensor view, wide = {x.t.buffer, HAL_TYPE_F32, 3, 0, {far, far, 1}, {1, 1, 1}};
     assert_int_equal(ops_tensor_get_element_count(&wide), INT64_MAX);
-    refused(ops_copy(test_context, &wide, &wide), bad, "expected elements within the buffer");
-    refused(ops_tensor_slice(&wide, 0, 1, 1, 1, &view), bad, "63 bits");
-    refused(ops_tensor_permute(&wide, axes, &view), bad, "63 bits");
-    refused(ops_tensor_reshape(&wide, 1, shape, &view), bad, "63 bits");
+    invalid(ops_copy(test_context, &wide, &wide), "expected elements within the buffer");
+    invalid(ops_tensor_slice(&wide, 0, 1, 1, 1, &view), "63 bits");
+    invalid(ops_tensor_permute(&wide, axes, &view), "63 bits");
+    invalid(ops_tensor_reshape(&wide, 1, shape, &view), "63 bits");
     wide.shape[2] = 0; /* none at all, but for strides the other axes count */
     assert_int_equal(ops_tensor_get_element_count(&wide), 0);
-    refused(ops_copy(test_context, &wide, &wide), bad, "expected elements within the buffer");
+    invalid(ops_copy(test_context, &wide, &wide), "expected elements within the buffer");
     wide.rank = 2;
     wide.stride[0] = far;
     assert_false(ops_tensor_is_contiguous(&wide));
     ops_tensor steep = {x.t.buffer, HAL_TYPE_F32, 1, 0, {8}, {INT64_MAX / 2}};
-    refused(ops_tensor_slice(&steep, 0, 4, 1, 1, &view), bad, "63 bits");
-    refused(ops_tensor_transpose(&steep, 0, 0, &view), bad, "63 bits");
+    invalid(ops_tensor_slice(&steep, 0, 4, 1, 1, &view), "63 bits");
+    invalid(ops_tensor_transpose(&steep, 0, 0, &view), "63 bits");
     steep.shape[0] = -1;
-    refused(ops_tensor_broadcast(&steep, 1, shape, &view), bad, "at least 0");
+    invalid(ops_tensor_broadcast(&steep, 1, shape, &view), "at least 0");
     box_free(&x);
 }
 
@@ -471,9 +464,9 @@ static void bad_expressions(void **state)
 {
     hal_ir_builder *b;
     ops_expression *e = NULL;
-    refused(ops_expression_create(NULL, &e), HAL_ERROR_INVALID_ARGUMENT, "builder: expected");
+    invalid(ops_expression_create(NULL, &e), "builder: expected");
     ok(hal_ir_builder_create("kernel", &b));
-    refused(ops_expression_create(b, &e), HAL_ERROR_INVALID_ARGUMENT, "got that of a kernel");
+    invalid(ops_expression_create(b, &e), "got that of a kernel");
     ok(hal_ir_builder_create_fragment("wide", &b));
     hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_F32);
     for (uint32_t i = 1; i < 17; i++) {
