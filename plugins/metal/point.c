@@ -161,13 +161,14 @@ void metal_point_add(hal_plugin_queue *queue, uint64_t value, metal_commands *co
     pthread_mutex_unlock(&queue->lock);
 }
 
+/* Of a lost device a batch may still run, or wait for one of another queue. */
 void metal_point_destroy_all(hal_plugin_queue *queue)
 {
+    const uint64_t limit_ns = UINT64_C(10000000000);
+    hal_status failure = HAL_OK;
+    (void)queue_wait_end(queue, atomic_load(&queue->submitted), limit_ns, &failure);
     for (uint32_t i = 0; i < METAL_IN_FLIGHT; i++) {
-        if (queue->slots[i].commands != NULL) {
-            metal_shim_commands_finish(queue->slots[i].commands);
-            metal_shim_release(queue->slots[i].commands);
-        }
+        metal_shim_release(queue->slots[i].commands);
     }
 }
 
