@@ -28,7 +28,9 @@ static uint64_t hash(uint64_t seed, const char *bytes, size_t count)
 /* Changes when the library, the compiler or the executor does. */
 static uint64_t stamp(void)
 {
-    static const char *const files[] = {MSL_PCH, MSL_CLANG};
+    Dl_info own = {0};
+    dladdr((void *)(uintptr_t)msl_compile, &own);
+    const char *const files[] = {MSL_PCH, MSL_CLANG, own.dli_fname};
     uint64_t h = 7;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct stat status;
@@ -127,6 +129,7 @@ static int build(const char *path, const msl_options *options, const msl_text *t
     if (options->fast_math) {
         compile[n++] = "-DMSL_FAST_MATH";
         compile[n++] = "-ffast-math";
+        compile[n++] = "-mrecip=all:1";
     }
     if (options->watch) {
         compile[n++] = "-DMSL_WATCH";

@@ -411,6 +411,9 @@ static int step(scanner *s, msl_text *info)
     if (p[0] == '[' && p[1] == '[') {
         const size_t end = closing(s, s->at);
         const int is_kernel = s->depth == 0 && starts_word(p + 2, "kernel");
+        if (strncmp(p + 2, "clang::", strlen("clang::")) == 0) {
+            msl_text_add(&s->out->text, "%.*s", (int)(end - s->at), p);
+        }
         s->at = end;
         return is_kernel ? head(s, info) : 0;
     }
