@@ -46,7 +46,7 @@ int some_other_symbol(void)
     return 0;
 }
 #else
-/* There is none before 0: then it is a number that no hal has. */
+/* No major precedes 0: then an unknown number. */
 #define OLDER_MAJOR ((HAL_PLUGIN_ABI_MAJOR - 1) & 0xffff)
 
 EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);

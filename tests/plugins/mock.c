@@ -1,7 +1,7 @@
 /* A plugin over host memory that does as the unit tests tell it: fails the n-th call, holds work
- * back, is lost, claims any ability; records what it is handed and notices what hal must not do.
+ * back, is lost, claims any ability; records what it gets and notices what hal must not do.
  * Kernels run through the kit's interpreter. Built as hal_mock.so, hal_mock_two.so
- * and, with a fault of its own, hal_wrong.so; loaded by the unit tests and tests/conformance. */
+ * and, with a fault, hal_wrong.so; loaded by the unit tests and tests/conformance. */
 #include "mock.h"
 
 #include <kit/interpret.h>

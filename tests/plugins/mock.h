@@ -43,7 +43,7 @@ typedef struct mock_state {
     _Atomic int fail_in[MOCK_ENTRIES]; /* the n-th call from now on fails; 0: none */
     _Atomic int fail_with;             /* with this status, or MOCK_NOTHING */
     _Atomic int stall[MOCK_ENTRIES];   /* calls do not return while this is set */
-    _Atomic int hold;                  /* work that was handed over does not begin */
+    _Atomic int hold;                  /* submitted work does not begin */
     _Atomic int slow;                  /* it runs late: some time while it is waited for */
     _Atomic uint64_t memory_limit;     /* bytes in all */
     _Atomic int no_words;              /* failures say no sentence */

@@ -112,7 +112,7 @@ typedef struct hal_ir_scalar {
     uint8_t reserved;
 } hal_ir_scalar;
 
-/* Set in hal_ir_kernel.flags: no kernel of its own but an expression, INPUTs to OUTPUTs, that is
+/* Set in hal_ir_kernel.flags: not a kernel but an expression, INPUTs to OUTPUTs, that is
  * spliced into kernels or handed to a plugin as an epilogue. */
 #define HAL_IR_FRAGMENT 1u
 

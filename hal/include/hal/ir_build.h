@@ -55,9 +55,9 @@ HAL_API hal_status hal_ir_builder_get_status(const hal_ir_builder *builder);
  * Threads: any, when no other thread reads the kernel. Errors: none. */
 HAL_API void hal_ir_kernel_destroy(hal_ir_kernel *kernel);
 
-/* A copy of a kernel in memory of its own.
+/* An independent copy of a kernel.
  * Ownership: the caller's, until hal_ir_kernel_destroy. Threads: any. Errors: INVALID_ARGUMENT,
- * INVALID_IR when its size is none, OUT_OF_MEMORY. */
+ * INVALID_IR for an unknown size, OUT_OF_MEMORY. */
 HAL_API hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy);
 
 /* ---- Declarations; before the first operation or between operations ---- */
@@ -82,7 +82,7 @@ HAL_API hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *nam
 HAL_API hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_type type,
                                        uint32_t count);
 
-/* Declares the next scalar of the dispatch's block and gives its value. Each lies at the next
+/* Declares the next scalar of the dispatch's block and gives its value. Each is at the next
  * multiple of its own size: the layout of a C struct with the same members. I32, U32, I64, U64,
  * F32 or F64. The block's bytes are a multiple of the largest member, as sizeof of that struct.
  * Threads: the builder's. Errors: sticky, INVALID_ARGUMENT. */
@@ -255,11 +255,11 @@ HAL_API hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text);
  * Errors: INVALID_IR with line and column in the message, OUT_OF_MEMORY. */
 HAL_API hal_status hal_ir_parse(const char *text, size_t bytes, hal_ir_kernel **kernel);
 
-/* The name of an opcode as in text, such as "add"; null for a number that is none.
+/* The name of an opcode as in text, such as "add"; null for an unknown number.
  * Ownership: a constant string. Threads: any. Errors: none. */
 HAL_API const char *hal_ir_opcode_name(uint32_t opcode);
 
-/* The name of a type as in text, such as "f32"; null for a number that is none.
+/* The name of a type as in text, such as "f32"; null for an unknown number.
  * Ownership: a constant string. Threads: any. Errors: none. */
 HAL_API const char *hal_type_name(hal_type type);
 

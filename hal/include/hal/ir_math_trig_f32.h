@@ -8,7 +8,7 @@
 #define MATH_NEAR_ANGLES_F32  0x1.9p-1f
 #define MATH_SMALL_ANGLES_F32 0x1p17f
 
-/* |x| = (quadrant + 4 j) * pi/2 + r with |r| < 0.79; the quadrant stands in the low 2 bits, and
+/* |x| = (quadrant + 4 j) * pi/2 + r with |r| < 0.79; the quadrant is in the low 2 bits, and
  * above it anything. */
 typedef struct math_angle_f32 {
     MATH_F32 r;

@@ -6,7 +6,7 @@
  * Rules, which docs/plugin-abi.md explains:
  *  - every table begins with its own size; fields are only appended; an entry that is not wholly
  *    within the size that the other side states, or is null, is "not offered";
- *  - what lies in arrays (commands, bindings, waits, records of the IR) keeps its size within a
+ *  - elements of arrays (commands, bindings, waits, records of the IR) keeps its size within a
  *    major version; values of enums never change, new ones are appended, and neither side hands
  *    over one that the other's minor does not have;
  *  - required entries are marked (required); hal falls back or answers UNSUPPORTED for the others;
@@ -81,7 +81,7 @@ typedef struct hal_command {
     hal_plugin_kernel *kernel;
 } hal_command;
 
-/* What one flush hands over. The arrays belong to hal and are valid during the call. */
+/* The batch of one flush. The arrays belong to hal and are valid during the call. */
 typedef struct hal_batch {
     uint32_t size; /* sizeof(hal_batch) */
     uint32_t command_count;

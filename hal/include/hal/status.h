@@ -39,7 +39,7 @@ typedef enum hal_status_code {
     HAL_ERROR_OUT_OF_MEMORY = 5,    /* of the host or of the device; the message says which */
     HAL_ERROR_NOT_FOUND = 6,        /* no such plugin, device, file or cache entry */
     HAL_ERROR_LIBRARY_MISSING = 7,  /* a vendor's loader library is not installed */
-    HAL_ERROR_DRIVER_MISSING = 8,   /* the library is there, the driver behind it is not */
+    HAL_ERROR_DRIVER_MISSING = 8,   /* the library exists, its driver does not */
     HAL_ERROR_NO_DEVICE = 9,        /* the driver is there and finds no device */
     HAL_ERROR_TOO_OLD = 10,         /* library, driver, device or plugin below what is needed */
     HAL_ERROR_TOO_NEW = 11,         /* a plugin of a newer major version than this hal */

@@ -38,7 +38,7 @@ typedef enum hal_ability {        /* bits of hal_device_info.abilities */
     HAL_ABILITY_MAP_DEVICE = 4,   /* memory of kind HAL_MEMORY_DEVICE can be mapped */
     HAL_ABILITY_TIMESTAMPS = 8,   /* queue_elapsed counts device time */
     HAL_ABILITY_FAST_MATH = 16,   /* has its own fast versions for HAL_IR_FAST */
-    HAL_ABILITY_ZERO_COPY = 32    /* kernels reach mapped memory where it lies, not a copy of it */
+    HAL_ABILITY_ZERO_COPY = 32    /* kernels access mapped memory directly, without a copy */
 } hal_ability;
 
 /* Filled by enumerate. All counts and sizes are what one dispatch or allocation may use. */
@@ -98,7 +98,7 @@ typedef enum hal_log_level {
 
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */
 
-/* A further input of an epilogue: element (row, column, batch) lies at row * row_stride +
+/* A further input of an epilogue: element (row, column, batch) is at row * row_stride +
  * column * column_stride + batch * batch_stride elements; a stride of 0 broadcasts. */
 typedef struct hal_gemm_input {
     hal_type type;

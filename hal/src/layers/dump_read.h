@@ -1,4 +1,4 @@
-/* Reads a device's memory by copies on a queue of its own. Calls the plugin directly: no layer sees
+/* Reads a device's memory by copies on a private queue. Calls the plugin directly: no layer sees
  * the calls. Called by dump_contents.c. */
 #ifndef HAL_SRC_LAYERS_DUMP_READ_H
 #define HAL_SRC_LAYERS_DUMP_READ_H

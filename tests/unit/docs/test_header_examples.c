@@ -1,5 +1,5 @@
-/* The code in the opening comments of public headers compiles, does what they say, and leaves no
- * array behind. */
+/* The code in the opening comments of public headers compiles, does what they say, and leaks no
+ * array. */
 
 #include "unit.h"
 #include <math.h>

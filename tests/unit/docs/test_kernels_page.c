@@ -238,7 +238,7 @@ TEST(messages_are_as_the_page_says)
     char *page = read_page();
     char *row = strstr(page, "| the mistake | the message |");
     assert_non_null(row);
-    row = strchr(strchr(row, '\n') + 1, '\n') + 1; /* behind the line under the head */
+    row = strchr(strchr(row, '\n') + 1, '\n') + 1; /* after the line under the head */
     int which = 0;
     for (; row[0] == '|'; which++) {
         char *end = strchr(row, '\n');

@@ -1,4 +1,4 @@
-/* The parts of hal-replay: how far elements of each type are apart, what type lies where, and the
+/* The parts of hal-replay: distances between elements of each type, types of ranges, and the
  * kernels that it makes itself, run by the reference interpreter. */
 
 #include "unit.h"

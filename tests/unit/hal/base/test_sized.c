@@ -19,7 +19,7 @@ typedef struct third {
     uint32_t size, one, two, three;
 } third;
 
-/* A block of its own, so that a sanitizer sees what is read behind it. */
+/* A separate allocation, so that a sanitizer sees reads beyond it. */
 static void *block_of(const void *what, size_t bytes)
 {
     void *block = malloc(bytes);
@@ -31,7 +31,7 @@ TEST(a_shorter_one_is_filled_up_with_zeros)
 {
     struct {
         first old;
-        uint32_t behind; /* is not read */
+        uint32_t after; /* is not read */
     } given = {{sizeof(first), 7}, 8};
     second own;
     memset(&own, 0xa5, sizeof own);

@@ -19,7 +19,7 @@ enum { OWN_MALLOC = 0, ALLOCATIONS = 2000 };
 enum { OWN_MALLOC = 1, ALLOCATIONS = 100000 };
 #endif
 
-/* The program's argument; the few of the unit test show a leak, the thousand that there is none. */
+/* The program's argument: a few cycles show a leak, a thousand show its absence. */
 static int cycles = 40;
 
 /* What the process holds at the moment: bytes of malloc, and pages that are in memory. */
@@ -138,7 +138,7 @@ static void forked_children_are_told(void **state)
         wrong |= (hal_device_open("cpu", &own) != HAL_OK) << 4;
         hal_device_release(own);
         if (!wrong) {
-            use_once(); /* a device of its own works */
+            use_once(); /* its own device works */
         }
         _exit(wrong);
     }

@@ -57,11 +57,11 @@ SIDES_TEST(queues_of_a_device_wait_in_the_plugin)
     const hal_point point = fill(one, 7);
     const uint32_t before = mock->calls[MOCK_SUBMIT];
     assert_ok(hal_queue_wait_point(other->queue, point));
-    const hal_point behind = fill(other, 8);
+    const hal_point later = fill(other, 8);
     assert_int_equal(mock->calls[MOCK_SUBMIT], before + 1);
-    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    assert_int_equal(hal_point_wait(later, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
     assert_ok(hal_point_wait(point, 0));
 }
 
@@ -78,7 +78,7 @@ SIDES_TEST(reading_comes_after_what_the_queue_waits_for)
     assert_int_equal(seen, 7);
 }
 
-/* Also where the host could write at once, as nothing uses the memory: the point behind the write
+/* Also where the host could write at once, as nothing uses the memory: the point of the write
  * is after what its queue waits for. */
 SIDES_TEST(a_write_comes_after_what_the_queue_waits_for)
 {
@@ -86,16 +86,16 @@ SIDES_TEST(a_write_comes_after_what_the_queue_waits_for)
     side *other = side_open("mock");
     const uint32_t word = 5;
     hal_buffer *unused = NULL;
-    hal_point behind;
+    hal_point later;
     assert_ok(hal_buffer_create(other->device, HAL_MEMORY_SHARED, 64, &unused));
     mock->hold = 1;
     const hal_point point = fill(one, 7);
     assert_ok(hal_queue_wait_point(other->queue, point));
     assert_ok(hal_queue_write(other->queue, unused, 0, &word, sizeof word));
-    assert_ok(hal_queue_flush(other->queue, &behind));
-    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    assert_ok(hal_queue_flush(other->queue, &later));
+    assert_int_equal(hal_point_wait(later, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
     uint32_t seen = 0;
     assert_ok(hal_queue_read(other->queue, unused, 0, sizeof seen, &seen));
     assert_int_equal(seen, word);
@@ -144,7 +144,7 @@ SIDES_TEST(waiting_for_a_held_batch_waits_for_what_holds_it)
     assert_ok(hal_point_wait(held, 0));
 }
 
-SIDES_TEST(a_queue_of_the_device_behind_a_held_one_is_held_too)
+SIDES_TEST(a_queue_of_the_device_after_a_held_one_is_held_too)
 {
     side *one = side_open("mock");
     side *other = side_open("mock_two");
@@ -154,10 +154,10 @@ SIDES_TEST(a_queue_of_the_device_behind_a_held_one_is_held_too)
     assert_ok(hal_queue_wait_point(other->queue, point));
     const hal_point held = fill(other, 1);
     assert_ok(hal_queue_wait_point(next->queue, held));
-    const hal_point behind = fill(next, 2);
-    assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+    const hal_point later = fill(next, 2);
+    assert_int_equal(hal_point_wait(later, 0), HAL_ERROR_TIMEOUT);
     mock->hold = 0;
-    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
 SIDES_TEST(destroying_either_queue_ends_well)
@@ -194,8 +194,8 @@ SIDES_TEST(a_wait_for_a_closed_device_is_over)
     mock->hold = 0;
     side_close(one);
     assert_ok(hal_point_wait(point, 0));
-    const hal_point behind = fill(other, 3);
-    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    const hal_point later = fill(other, 3);
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
 SIDES_TEST(a_queue_stays_as_long_as_batches_name_it)
@@ -205,9 +205,9 @@ SIDES_TEST(a_queue_stays_as_long_as_batches_name_it)
     mock->slow = 1;
     const hal_point point = fill(one, 7);
     assert_ok(hal_queue_wait_point(other->queue, point));
-    const hal_point behind = fill(other, 8);
+    const hal_point later = fill(other, 8);
     side_close(one);
-    assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
 SIDES_TEST(a_held_batch_that_fails_is_reported_once)
@@ -230,7 +230,7 @@ SIDES_TEST(a_held_batch_that_fails_is_reported_once)
     assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
 }
 
-/* What was recorded, not flushed, behind a held batch that failed runs before the queue ends. */
+/* Work recorded after a held batch that failed runs before the queue ends. */
 SIDES_TEST(a_failure_of_a_held_batch_ends_no_work)
 {
     side *one = side_open("mock");

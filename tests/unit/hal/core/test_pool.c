@@ -92,7 +92,7 @@ TEST_WITH(another_queue_waits_for_the_last_use, reset, NULL)
     hal_queue_flush(other, &second);
     assert_ptr_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
     mock->hold = 0;
-    /* The mock runs a queue only behind its waits: reaching the second means the first is. */
+    /* The mock runs a queue only after its waits: reaching the second means the first is. */
     assert_ok(hal_point_wait(second, HAL_WAIT_FOREVER));
     assert_ok(hal_point_wait(first, 0));
     hal_buffer_release(buffer);
@@ -116,7 +116,7 @@ TEST_WITH(work_not_yet_flushed_is_never_waited_for, reset, NULL)
     hal_queue_destroy(other);
 }
 
-TEST_WITH(mapping_never_meets_work_under_way, reset, NULL)
+TEST_WITH(mapping_never_meets_work_in_flight, reset, NULL)
 {
     hal_buffer *buffer = NULL;
     hal_buffer *target = mock_buffer(device, 4096);
@@ -178,7 +178,7 @@ TEST_WITH(out_of_memory_trims_and_tries_again, reset, NULL)
     hal_buffer_release(more);
 }
 
-/* A batch that the device did not take has used nothing: what it named goes back like all else. */
+/* A rejected batch has used nothing: its memory is free. */
 TEST_WITH(a_dropped_batch_holds_no_memory, reset, NULL)
 {
     mock->memory_limit = UINT64_C(256) << 20;
@@ -199,12 +199,12 @@ TEST_WITH(queues_that_lag_cost_others_no_memory, reset, NULL)
     static uint8_t data[LARGE];
     hal_queue *others[2] = {mock_queue(device), mock_queue(device)};
     hal_buffer *buffer = mock_buffer(device, LARGE);
-    hal_buffer *beside = mock_buffer(device, LARGE);
+    hal_buffer *target = mock_buffer(device, LARGE);
     for (int i = 0; i < 2; i++) {
         assert_ok(hal_queue_set_batch(others[i], LAGGING, LAGGING));
     }
     for (int i = 0; i < 2 * LAGGING; i++) {
-        assert_ok(hal_queue_write(others[i % 2], beside, 0, data, LARGE));
+        assert_ok(hal_queue_write(others[i % 2], target, 0, data, LARGE));
     }
     const uint32_t before = mock->calls[MOCK_ALLOCATE];
     for (int i = 0; i < WRITES; i++) {
@@ -213,7 +213,7 @@ TEST_WITH(queues_that_lag_cost_others_no_memory, reset, NULL)
     }
     assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
     hal_buffer_release(buffer);
-    hal_buffer_release(beside);
+    hal_buffer_release(target);
     hal_queue_destroy(others[0]);
     hal_queue_destroy(others[1]);
 }

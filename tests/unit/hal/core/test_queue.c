@@ -329,7 +329,7 @@ DEVICE_TEST(lost_devices_stay_lost_until_opened_anew)
     hal_device_release(anew);
 }
 
-/* What was handed over before the loss may still be in flight, and uses memory and kernels. */
+/* Work submitted before the loss may be in flight, and uses memory and kernels. */
 DEVICE_TEST(work_of_a_lost_device_ends_before_what_it_uses_goes)
 {
     hal_device *lost = mock_open("mock:1");

@@ -9,7 +9,7 @@ static hal_device *second;
 static hal_buffer *buffer;
 static hal_buffer *foreign;
 
-/* A plugin that reports success and gives no object: an error, and nothing is left behind. */
+/* A plugin that reports success without an object: an error, and nothing leaks. */
 DEVICE_TEST(success_without_an_object)
 {
     const char *const words = "expected an object of the plugin, got success without one";

@@ -220,7 +220,7 @@ TEST_WITH(large_writes_need_no_more_than_one, begin, end)
     }
 }
 
-/* A batch that the device does not take, for want of memory, is no chunk that cannot be had. */
+/* A batch that is rejected for lack of memory does not fail the allocation of a chunk. */
 TEST_WITH(a_dropped_batch_is_told, begin, end)
 {
     write_words(0, 1);

@@ -198,7 +198,7 @@ static void *work_for_ever(void *argument)
 }
 
 /* A program may end while its threads are at work: nothing is torn down under them. Promise 5.
- * First, while the process has one thread: drivers that the registry opens leave threads behind,
+ * First, while the process has one thread: drivers that the registry opens leave threads,
  * and thread sanitizers allow no threads after such a fork. */
 TEST(processes_end_with_live_threads)
 {

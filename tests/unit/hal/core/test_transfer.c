@@ -81,26 +81,26 @@ SIDES_TEST(the_copy_comes_after_the_waits_of_both_queues)
 {
     side *one = side_open("mock:0");
     side *other = side_open("mock:1");
-    hal_queue *beside[2] = {mock_queue(one->device), mock_queue(other->device)};
+    hal_queue *third[2] = {mock_queue(one->device), mock_queue(other->device)};
     hal_point point;
     mock->reach = 1;
     mock->hold = 1;
-    assert_ok(hal_queue_fill(beside[0], (hal_range){one->buffer, 0, HAL_WHOLE}, 7));
-    assert_ok(hal_queue_flush(beside[0], &point));
+    assert_ok(hal_queue_fill(third[0], (hal_range){one->buffer, 0, HAL_WHOLE}, 7));
+    assert_ok(hal_queue_flush(third[0], &point));
     assert_ok(hal_queue_wait_point(one->queue, point));
-    assert_ok(hal_queue_fill(beside[1], (hal_range){other->buffer, 0, HAL_WHOLE}, 8));
-    assert_ok(hal_queue_flush(beside[1], &point));
+    assert_ok(hal_queue_fill(third[1], (hal_range){other->buffer, 0, HAL_WHOLE}, 8));
+    assert_ok(hal_queue_flush(third[1], &point));
     assert_ok(hal_queue_wait_point(other->queue, point));
     assert_ok(transfer(one, other, SIDE_BYTES / 2));
     mock->hold = 0;
     assert_ok(hal_queue_wait(one->queue, HAL_WAIT_FOREVER));
     assert_int_equal(word(other, 0), 7);
     assert_int_equal(word(other, SIDE_BYTES / 2), 8);
-    hal_queue_destroy(beside[0]);
-    hal_queue_destroy(beside[1]);
+    hal_queue_destroy(third[0]);
+    hal_queue_destroy(third[1]);
 }
 
-/* The target's queue has the copy behind it when it has been waited for, though it did nothing. */
+/* Waiting for the target's queue waits for the copy, though it recorded nothing. */
 SIDES_TEST(waiting_for_the_target_waits_for_the_copy)
 {
     side *one = side_open("mock:0");
@@ -120,7 +120,7 @@ SIDES_TEST(waiting_for_the_target_waits_for_the_copy)
 }
 
 /* Either side may go at once: buffers, queues and devices. */
-SIDES_TEST(a_copy_under_way_keeps_both_sides)
+SIDES_TEST(a_copy_in_flight_keeps_both_sides)
 {
     for (int turn = 0; turn < 4; turn++) {
         side *one = side_open("mock:0");
@@ -242,7 +242,7 @@ SIDES_TEST(queues_wait_for_those_of_devices_in_reach)
     side *one = side_open("mock:0");
     side *other = side_open("mock:1");
     for (int reach = 0; reach < 2; reach++) {
-        hal_point point, behind;
+        hal_point point, later;
         mock->reach = reach;
         mock->hold = 1;
         fill(one, 0, 7);
@@ -250,11 +250,11 @@ SIDES_TEST(queues_wait_for_those_of_devices_in_reach)
         assert_ok(hal_queue_wait_point(other->queue, point));
         const uint32_t before = mock->calls[MOCK_SUBMIT];
         fill(other, 0, 8);
-        assert_ok(hal_queue_flush(other->queue, &behind));
+        assert_ok(hal_queue_flush(other->queue, &later));
         assert_int_equal(mock->calls[MOCK_SUBMIT], before + (uint32_t)reach);
-        assert_int_equal(hal_point_wait(behind, 0), HAL_ERROR_TIMEOUT);
+        assert_int_equal(hal_point_wait(later, 0), HAL_ERROR_TIMEOUT);
         mock->hold = 0;
-        assert_ok(hal_point_wait(behind, HAL_WAIT_FOREVER));
+        assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
         assert_ok(hal_point_wait(point, 0));
     }
 }

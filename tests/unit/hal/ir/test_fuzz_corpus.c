@@ -11,7 +11,7 @@ typedef int target(const uint8_t *data, size_t size);
 target run_fuzz_ir_text, run_fuzz_ir_records, run_fuzz_ir_legalise, run_fuzz_ops_array,
     run_fuzz_replay_file;
 
-/* A copy of exactly the bytes, so that a sanitizer sees a read behind them. */
+/* A copy of exactly the bytes, so that a sanitizer sees a read beyond them. */
 static void run_exactly(target *run, const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size + (size == 0));
@@ -83,7 +83,7 @@ TEST(records)
 TEST(arrays)
 {
     run_folder(run_fuzz_ops_array, FUZZ_CORPUS "/fuzz_ops_array");
-    /* Every call with every byte behind it. */
+    /* Every call with every byte after it. */
     for (uint32_t call = 0; call < 24; call++) {
         for (uint32_t byte = 0; byte < 256; byte += 5) {
             uint8_t data[24] = {6, 0, 12, 2, 3, 4, 101, 1};

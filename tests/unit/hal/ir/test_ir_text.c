@@ -204,7 +204,7 @@ TEST(floats_keep_every_bit)
 
 TEST(the_locale_has_no_say)
 {
-    /* Any locale with a decimal comma will do; where there is none nothing can go wrong either. */
+    /* Any locale with a decimal comma will do; without one nothing can go wrong. */
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
         skip();
     }

@@ -17,7 +17,7 @@ typedef struct open_kernel {
 static open_kernel open_up(hal_ir_kernel *kernel)
 {
     open_kernel open = {.kernel = *kernel, .owner = kernel};
-    /* What hal gives out lies in one writable block. */
+    /* A kernel of hal is one writable allocation. */
     open.records = (hal_ir_record *)(uintptr_t)kernel->records;
     open.memories = (hal_ir_memory *)(uintptr_t)kernel->memories;
     open.scalars = (hal_ir_scalar *)(uintptr_t)kernel->scalars;
@@ -361,7 +361,7 @@ enum place {
     IF_LANE,        /* if (lane id < 5) */
     IF_ATOMIC,      /* of what an atomic gave */
     IF_REDUCED,     /* of what a subgroup agreed on */
-    AFTER_IF_LOCAL, /* behind if (local id < 5) */
+    AFTER_IF_LOCAL, /* after if (local id < 5) */
     PLACE_COUNT
 };
 
@@ -390,7 +390,7 @@ static uint32_t enter_var(scene *s, int where)
         if_below(s, hal_ir_get(b, var));
         return 1;
     case IF_VAR_LATER: {
-        /* The set that differs stands behind the get, two variables away. */
+        /* The set that differs comes after the get, two variables away. */
         const hal_ir_value other = hal_ir_var(b, s->zero);
         hal_ir_for(b, s->zero, s->n, s->one);
         if_below(s, hal_ir_get(b, var));

@@ -309,7 +309,7 @@ TEST(the_same_device_gives_the_same_bits)
     expect(0, replay(file_of[0], "--device cpu --ulps 0 --free-running"), "different: 0");
 }
 
-/* This one has no product of its own. */
+/* This one has no own product. */
 TEST(another_device_stays_within_the_bound)
 {
     expect(0, replay(file_of[0], "--device template"), "different: 0; batches not run: 0");
@@ -402,7 +402,7 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* Each has a file of its own, and the pool hands memory from one to another. */
+/* Each has its own file, and the pool reuses memory between them. */
 TEST(queues_of_several_threads_are_recorded)
 {
     enum { THREADS = 4 };

@@ -1,4 +1,4 @@
-/* The trace layer: its file is JSON at every flush, and has what was recorded, handed over, run,
+/* The trace layer: its file is JSON at every flush, and has what was recorded, submitted, run,
  * allocated and compiled. */
 #include "mock_fixture.h"
 
@@ -10,7 +10,7 @@ static mock_state *mock;
 static char path[SCRATCH_BYTES];
 static char text[1 << 18];
 
-/* ---- JSON: where a value ends, null when it is none ---- */
+/* ---- JSON: the end of a value, null for a syntax error ---- */
 
 static const char *value_end(const char *at);
 

@@ -203,7 +203,7 @@ TEST(too_many_releases)
     assert_ptr_equal(hal_buffer_retain(a), a);
     assert_silent(hal_buffer_release(a));
     assert_silent(hal_buffer_release(a));
-    /* The graph's own reference is not the program's to give back. */
+    /* The program must not release the graph's own reference. */
     assert_found(hal_buffer_release(a), "hal_buffer_release: buffer \"twice\"",
                  "released more often than created and retained");
     assert_silent(hal_kernel_release(kernel));
@@ -307,7 +307,7 @@ TEST(missing_waits)
     atomic_store(&mock->fail_in[MOCK_SUBMIT], 1);
     assert_int_equal(hal_queue_flush(one, NULL), HAL_ERROR_INTERNAL);
     assert_silent(hal_queue_fill(two, (hal_range){d, 0, 256}, 4));
-    /* And takes no wait away from those behind it. */
+    /* And later ones keep their waits. */
     hal_queue_wait(two, HAL_WAIT_FOREVER);
     hal_queue_fill(one, (hal_range){d, 0, 128}, 4);
     hal_queue_flush(one, &point);

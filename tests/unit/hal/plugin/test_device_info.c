@@ -1,4 +1,4 @@
-/* The records of devices that plugins hand over: of older and newer minors, and what they must not
+/* Descriptions of devices by plugins: of older and newer minors, and what they must not
  * hold. */
 
 #include "unit.h"

@@ -46,7 +46,7 @@ TEST_WITH(without_memory_info_hal_counts, reset, NULL)
     assert_int_equal(now.total_bytes, hal_device_get_info(device)->memory_bytes);
     assert_int_equal(now.free_bytes, now.total_bytes - now.in_use_bytes - now.pooled_bytes);
     assert_int_equal(now.in_use_bytes, 1 << 20);
-    /* An error for want of memory has figures all the same. */
+    /* The message of an out-of-memory error has figures all the same. */
     mock->memory_limit = 0;
     hal_buffer *more = NULL;
     assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 4 << 20, &more),
