@@ -58,10 +58,12 @@ static void candidates_sort(hal_candidates *found)
     }
 }
 
-static hal_status match_auto(hal_candidates *found)
+/* Every device of every plugin, by kind; or, if `id` is not null, those with this id. */
+static hal_status match_all(const char *id, hal_candidates *found)
 {
     hal_strings paths = {0};
     hal_modules modules = {0};
+    hal_text seen = {0};
     hal_status status = hal_registry_find(NULL, &paths, &modules);
     for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
         hal_module *module = modules.items[i];
@@ -69,48 +71,27 @@ static hal_status match_auto(hal_candidates *found)
             continue;
         }
         for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
-            status = candidates_add(found, module, d);
-        }
-    }
-    if (status == HAL_OK && found->count == 0) {
-        hal_text text = {0};
-        text_add_paths(&text, &paths);
-        text_add_failures(&text, &modules);
-        status =
-            hal_fail(HAL_ERROR_NO_DEVICE, "expected a device, got none; %s", hal_text_get(&text));
-        hal_text_free(&text);
-    }
-    candidates_sort(found);
-    free(modules.items);
-    hal_strings_free(&paths);
-    return status;
-}
-
-static hal_status match_id(const char *id, hal_candidates *found)
-{
-    hal_strings paths = {0};
-    hal_modules modules = {0};
-    hal_text there = {0};
-    hal_status status = hal_registry_find(NULL, &paths, &modules);
-    for (uint32_t i = 0; status == HAL_OK && i < modules.count; i++) {
-        hal_module *module = modules.items[i];
-        if (hal_registry_hidden_by(&modules, i) || hal_module_enumerate(module) != HAL_OK) {
-            continue;
-        }
-        for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
-            hal_text_add(&there, "%s%s:%u is id:%s", there.length ? ", " : "", module->table.name,
-                         d, module->infos[d].id);
-            if (strcasecmp(module->infos[d].id, id) == 0) {
+            hal_text_add(&seen, "%s%s:%u is id:%s", seen.length ? ", " : "", module->table.name, d,
+                         module->infos[d].id);
+            if (!id || strcasecmp(module->infos[d].id, id) == 0) {
                 status = candidates_add(found, module, d);
             }
         }
     }
     if (status == HAL_OK && found->count == 0) {
-        text_add_failures(&there, &modules);
-        status = hal_fail(HAL_ERROR_NOT_FOUND, "expected the id of a device, got \"%s\"; %s", id,
-                          there.length ? hal_text_get(&there) : "there are no devices");
+        if (!id) {
+            text_add_paths(&seen, &paths);
+        }
+        text_add_failures(&seen, &modules);
+        status = id ? hal_fail(HAL_ERROR_NOT_FOUND, "expected the id of a device, got \"%s\"; %s",
+                               id, seen.length ? hal_text_get(&seen) : "there are no devices")
+                    : hal_fail(HAL_ERROR_NO_DEVICE, "expected a device, got none; %s",
+                               hal_text_get(&seen));
     }
-    hal_text_free(&there);
+    if (!id) {
+        candidates_sort(found);
+    }
+    hal_text_free(&seen);
     free(modules.items);
     hal_strings_free(&paths);
     return status;
@@ -310,10 +291,10 @@ hal_status hal_selection_match(const char *item, hal_candidates *found)
     if (strcmp(name, "auto") == 0) {
         return which ? hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                                 "expected auto without an index, got \"%s\"", item)
-                     : match_auto(found);
+                     : match_all(NULL, found);
     }
     if (strcmp(name, "id") == 0) {
-        return which ? match_id(which, found)
+        return which ? match_all(which, found)
                      : hal_fail(HAL_ERROR_INVALID_ARGUMENT, "expected id:text, got \"id\"");
     }
     return match_plugin(name, which, found);

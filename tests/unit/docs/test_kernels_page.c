@@ -1,30 +1,12 @@
 /* docs/kernels.md: its code compiles, its kernels do what it says of them, and the messages that it
  * lists are those that the library gives. */
 
-#include "unit.h"
-#include <hal/ir_build.h>
+#include "ir_fixture.h"
 #include <kit/interpret.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "kernels_page.h"
-
-static hal_ir_builder *begin(void)
-{
-    hal_ir_builder *b = NULL;
-    assert_ok(hal_ir_builder_create("page", &b));
-    return b;
-}
-
-static hal_ir_kernel *finish(hal_ir_builder *b)
-{
-    hal_ir_kernel *kernel = NULL;
-    assert_ok(hal_ir_builder_finish(b, &kernel));
-    hal_ir_builder_destroy(b);
-    return kernel;
-}
 
 /* Runs a kernel and frees it. */
 static void run(hal_ir_kernel *kernel, uint32_t groups, const kit_span *spans,
@@ -76,7 +58,7 @@ TEST(scaling)
 
 TEST(pointwise_kernels)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     float x[64], y[64], sum[64];
     for (int i = 0; i < 64; i++) {
         x[i] = (float)i - 20;
@@ -85,53 +67,53 @@ TEST(pointwise_kernels)
     }
     const uint32_t n = 50;
     vector_add(b);
-    run(finish(b), 1, (kit_span[]){{x, sizeof x}, {y, sizeof y}, {sum, sizeof sum}}, &n);
+    run(ir_finish(b), 1, (kit_span[]){{x, sizeof x}, {y, sizeof y}, {sum, sizeof sum}}, &n);
     for (uint32_t i = 0; i < 64; i++) {
         assert_true(sum[i] == (i < n ? x[i] + y[i] : -1));
     }
-    b = begin();
+    b = ir_kernel_begin();
     polynomial(b, HAL_TYPE_F32, (const double[]){2, -1, 3}, 3);
-    run(finish(b), 1, (kit_span[]){{x, sizeof x}, {y, sizeof y}}, NULL);
+    run(ir_finish(b), 1, (kit_span[]){{x, sizeof x}, {y, sizeof y}}, NULL);
     for (int i = 0; i < 64; i++) {
         assert_true(y[i] == (2 * x[i] - 1) * x[i] + 3);
     }
-    b = begin();
+    b = ir_kernel_begin();
     float wide[256];
     for (int i = 0; i < 256; i++) {
         wide[i] = (float)(i - 100);
     }
     relu_in_fours(b);
-    run(finish(b), 1, (kit_span[]){{wide, sizeof wide}}, NULL);
+    run(ir_finish(b), 1, (kit_span[]){{wide, sizeof wide}}, NULL);
     for (int i = 0; i < 256; i++) {
         assert_true(wide[i] == (i < 100 ? 0 : (float)(i - 100)));
     }
     hal_ir_kernel *swish = NULL;
     assert_ok(build_swish(&swish));
-    b = begin();
+    b = ir_kernel_begin();
     apply(b, swish);
     hal_ir_kernel_destroy(swish);
-    run(finish(b), 1, (kit_span[]){{x, sizeof x}}, NULL);
+    run(ir_finish(b), 1, (kit_span[]){{x, sizeof x}}, NULL);
     assert_true(fabsf(x[21] - 0.7310586f) < 1e-6f);
 }
 
 TEST(sums_and_blocks)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     float x[192], y[192] = {0}, sums[3];
     for (int i = 0; i < 192; i++) {
         x[i] = (float)(i * i % 17);
     }
     row_sums(b);
     const uint32_t shape[2] = {3, 64};
-    run(finish(b), 1, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, shape);
+    run(ir_finish(b), 1, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, shape);
     float expected[3] = {0};
     for (int i = 0; i < 192; i++) {
         expected[i / 64] += x[i];
     }
     assert_memory_equal(sums, expected, sizeof sums);
-    b = begin();
+    b = ir_kernel_begin();
     reverse_blocks(b);
-    run(finish(b), 3, (kit_span[]){{x, sizeof x}, {y, sizeof y}}, NULL);
+    run(ir_finish(b), 3, (kit_span[]){{x, sizeof x}, {y, sizeof y}}, NULL);
     for (int i = 0; i < 192; i++) {
         assert_true(y[i] == x[i / 64 * 64 + 63 - i % 64]);
     }
@@ -139,21 +121,21 @@ TEST(sums_and_blocks)
     for (int i = 180; i < 192; i++) {
         expected[2] -= x[i];
     }
-    b = begin();
+    b = ir_kernel_begin();
     memset(sums, 0, sizeof sums);
     block_sums(b);
-    run(finish(b), 3, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, &n);
+    run(ir_finish(b), 3, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, &n);
     assert_memory_equal(sums, expected, sizeof sums);
-    b = begin();
+    b = ir_kernel_begin();
     memset(sums, 0, sizeof sums);
     block_sums_by_subgroups(b, 64, HAL_IR_EMULATED_SUBGROUP);
-    run(finish(b), 3, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, &n);
+    run(ir_finish(b), 3, (kit_span[]){{x, sizeof x}, {sums, sizeof sums}}, &n);
     assert_memory_equal(sums, expected, sizeof sums);
 }
 
 TEST(counting)
 {
-    hal_ir_builder *b = begin();
+    hal_ir_builder *b = ir_kernel_begin();
     uint8_t bytes[128];
     uint32_t counts[256] = {0};
     for (int i = 0; i < 128; i++) {
@@ -161,7 +143,7 @@ TEST(counting)
     }
     const uint32_t n = 100;
     histogram(b);
-    run(finish(b), 2, (kit_span[]){{bytes, sizeof bytes}, {counts, sizeof counts}}, &n);
+    run(ir_finish(b), 2, (kit_span[]){{bytes, sizeof bytes}, {counts, sizeof counts}}, &n);
     assert_int_equal(counts[0], 34);
     assert_int_equal(counts[1], 33);
     assert_int_equal(counts[2], 33);
@@ -250,7 +232,7 @@ TEST(messages_are_as_the_page_says)
         assert_non_null(message);
         message += 3;
         *strchr(message, '`') = 0;
-        hal_ir_builder *b = begin();
+        hal_ir_builder *b = ir_kernel_begin();
         hal_ir_kernel *kernel = NULL;
         mistake(b, which);
         assert_int_not_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);

@@ -171,46 +171,25 @@ static void renew_queue(int q)
 static void step(void)
 {
     const int index = (int)below(BUFFERS);
-    switch (below(20)) {
-    case 0:
-    case 1:
-    case 2:
+    const uint32_t which = below(160);
+    if (which < 24) {
         renew(index);
-        break;
-    case 3:
-    case 4:
-    case 5:
-    case 6:
+    } else if (which < 56) {
         fill_part(index);
-        break;
-    case 7:
-    case 8:
-    case 9:
-    case 10:
-    case 11:
+    } else if (which < 96) {
         copy_part((int)below(BUFFERS), index);
-        break;
-    case 12:
-    case 13:
+    } else if (which < 112) {
         write_part(index);
-        break;
-    case 14:
+    } else if (which < 120) {
         launch_graph(index);
-        break;
-    case 15:
+    } else if (which < 128) {
         works(hal_queue_flush(queues[below(QUEUES)], NULL));
-        break;
-    case 16:
-        if (below(8) == 0) {
-            renew_queue((int)below(QUEUES));
-        }
-        break;
-    case 17:
+    } else if (which < 129) {
+        renew_queue((int)below(QUEUES));
+    } else if (which < 137) {
         works(hal_device_trim(devices[below(DEVICES)]));
-        break;
-    default:
+    } else {
         check(index);
-        break;
     }
 }
 
@@ -218,28 +197,20 @@ static void step_of_writes(void)
 {
     const int index = (int)below(BUFFERS);
     const int q = (int)below(QUEUES);
-    switch (below(256)) {
-    case 0:
+    const uint32_t which = below(1024);
+    if (which < 4) {
         renew(index);
-        break;
-    case 1:
+    } else if (which < 8) {
         check(index);
-        break;
-    case 2:
+    } else if (which < 12) {
         renew_queue(q);
-        break;
-    case 3:
-    case 4: {
+    } else if (which < 20) {
         const uint32_t first = 1 + below(4);
         works(hal_queue_set_batch(queues[q], first, first + below(4)));
-        break;
-    }
-    default:
-        if (below(4) == 0) {
-            copy_part((int)below(BUFFERS), index);
-        } else {
-            write_part(index);
-        }
+    } else if (which < 271) {
+        copy_part((int)below(BUFFERS), index);
+    } else {
+        write_part(index);
     }
 }
 

@@ -1,6 +1,7 @@
-/* ir_fixture.h: kernels from the builder and from text. Included by the tests of the IR. */
-#ifndef TESTS_UNIT_HAL_IR_IR_FIXTURE_H
-#define TESTS_UNIT_HAL_IR_IR_FIXTURE_H
+/* ir_fixture.h: kernels from the builder and from text. Included by the tests of the IR and of its
+ * pages. */
+#ifndef TESTS_UNIT_IR_FIXTURE_H
+#define TESTS_UNIT_IR_FIXTURE_H
 
 #include "unit.h"
 #include <hal/ir_build.h>
