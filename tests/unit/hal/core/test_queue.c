@@ -3,33 +3,6 @@
 
 #include <unistd.h>
 
-DEVICE_TEST(writes_come_back)
-{
-    hal_buffer *buffer = mock_buffer(device, 1000);
-    char in[1000];
-    char out[1000] = {0};
-    for (size_t i = 0; i < sizeof in; i++) {
-        in[i] = (char)(i * 7);
-    }
-    assert_ok(hal_queue_write(queue, buffer, 0, in, sizeof in));
-    memset(in, 1, 10); /* the data was copied */
-    assert_ok(hal_queue_read(queue, buffer, 0, sizeof out, out));
-    assert_int_equal(out[1], 7);
-    assert_memory_equal(in + 10, out + 10, sizeof out - 10);
-    hal_buffer_release(buffer);
-}
-
-DEVICE_TEST(odd_bytes_are_written_and_read)
-{
-    hal_buffer *buffer = mock_buffer(device, 64);
-    char out[64];
-    assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, HAL_WHOLE}, 0));
-    assert_ok(hal_queue_write(queue, buffer, 3, "abcde", 5));
-    assert_ok(hal_queue_read(queue, buffer, 0, sizeof out, out));
-    assert_memory_equal(out, "\0\0\0abcde\0", 9);
-    hal_buffer_release(buffer);
-}
-
 DEVICE_TEST(large_data_goes_in_pieces)
 {
     enum { BYTES = (70 << 20) + 12345 };
@@ -127,25 +100,6 @@ DEVICE_TEST(commands_reach_the_plugin_as_recorded)
     assert_int_equal(fill->bindings[0].access, HAL_ACCESS_WRITE);
     hal_buffer_release(in);
     hal_buffer_release(out);
-}
-
-DEVICE_TEST(kernels_compute)
-{
-    int32_t data[64];
-    int32_t out[64];
-    for (int i = 0; i < 64; i++) {
-        data[i] = i * i;
-    }
-    hal_buffer *a = mock_buffer(device, sizeof data);
-    hal_buffer *b = mock_buffer(device, sizeof data);
-    assert_ok(hal_queue_write(queue, a, 0, data, sizeof data));
-    assert_ok(mock_dispatch(queue, kernel, a, b));
-    assert_ok(hal_queue_read(queue, b, 0, sizeof out, out));
-    for (int i = 0; i < 64; i++) {
-        assert_int_equal(out[i], i * i + 1);
-    }
-    hal_buffer_release(a);
-    hal_buffer_release(b);
 }
 
 DEVICE_TEST(nothing_is_recorded_for_nothing)

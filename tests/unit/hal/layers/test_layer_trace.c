@@ -1,7 +1,7 @@
 /* The trace layer: its file is JSON at every flush, and has what was recorded, submitted, run,
  * allocated and compiled. */
+#include "json.h"
 #include "mock_fixture.h"
-
 #include "scratch.h"
 
 #include <pthread.h>
@@ -9,10 +9,6 @@
 static mock_state *mock;
 static char path[SCRATCH_BYTES];
 static char text[1 << 18];
-
-/* ---- JSON: the end of a value, null for a syntax error ---- */
-
-static const char *value_end(const char *at);
 
 TEST(files_that_cannot_be_written_are_errors)
 {
@@ -31,68 +27,13 @@ static int end(void **state)
     return remove(path);
 }
 
-static const char *after_spaces(const char *at)
-{
-    return at + strspn(at, " \n");
-}
-
-static const char *string_end(const char *at)
-{
-    if (*at++ != '"') {
-        return NULL;
-    }
-    while (*at && *at != '"' && (unsigned char)*at >= ' ') {
-        at += *at == '\\' ? 2 : 1;
-    }
-    return *at == '"' ? at + 1 : NULL;
-}
-
-static const char *list_end(const char *at, char last, int named)
-{
-    at = after_spaces(at + 1);
-    while (at && *at != last) {
-        if (named) {
-            at = string_end(at);
-            at = at && *at == ':' ? at + 1 : NULL;
-        }
-        at = at ? value_end(at) : NULL;
-        at = at ? after_spaces(at) : NULL;
-        if (at && *at == ',') {
-            at = after_spaces(at + 1);
-            at = *at == last ? NULL : at;
-        } else if (at && *at != last) {
-            at = NULL;
-        }
-    }
-    return at ? at + 1 : NULL;
-}
-
-static const char *value_end(const char *at)
-{
-    char *end;
-    switch (*at) {
-    case '[':
-        return list_end(at, ']', 0);
-    case '{':
-        return list_end(at, '}', 1);
-    case '"':
-        return string_end(at);
-    default:
-        strtod(at, &end);
-        return end > at ? end : NULL;
-    }
-}
-
 static void read_file(void)
 {
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    const char *end = value_end(text);
-    if (!end || *after_spaces(end)) {
-        fail_msg("not JSON: %s", text);
-    }
+    assert_json(text);
 }
 
 /* Events that have all of the words, each event being a line. */
