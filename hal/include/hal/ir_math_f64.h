@@ -1,13 +1,12 @@
-/* ir_math_f64.h: the f64 exponentials, logarithms and their kin, in the macros that ir_math.h
- * documents, and included by it. Where nothing is said, the way is that of ir_math_f32.h. */
+/* ir_math_f64.h: exponentials, logarithms and related functions of f64, in the macros of ir_math.h,
+ * which includes it. Methods are those of ir_math_f32.h unless stated. */
 #ifndef HAL_IR_MATH_F64_H
 #define HAL_IR_MATH_F64_H
 
 #define MATH_TWO_THIRDS_F64 UINT64_C(0x3fe5555555555555)
 #define MATH_ROOT_HALF_F64  UINT64_C(0x3fe6a09e667f3bcd)
 
-/* p * 2^n; biased holds n + 2046 in its low 13 bits, and in the others nothing that the shifts
- * keep. */
+/* p * 2^n. The low 13 bits of `biased` are n + 2046; the shifts drop the others. */
 static inline MATH_F64 math_scale_f64(MATH_CONTEXT, MATH_F64 p, MATH_U64 biased)
 {
     MATH_U64 half = MATH_SHR_U64(biased, 1);
@@ -131,13 +130,13 @@ typedef struct math_log_parts_f64 {
     MATH_F64 k;
 } math_log_parts_f64;
 
-/* 2^52 + e, e being a whole number below 2^52 by its bits: a conversion that every lane has. */
+/* 2^52 + e for an integer e below 2^52, by its bits: a conversion without instructions. */
 static inline MATH_F64 math_whole_f64(MATH_CONTEXT, MATH_U64 bits)
 {
     return MATH_FLOAT_F64(MATH_OR(bits, MATH_CONST_U64(UINT64_C(0x4330000000000000))));
 }
 
-/* x = 2^k * (1 + f), as in f32; above carries the biased exponent k + 1023. */
+/* x = 2^k * (1 + f), as in f32; `above` has the biased exponent k + 1023. */
 static inline math_log_parts_f64 math_log_reduce_f64(MATH_CONTEXT, MATH_F64 x, uint64_t low)
 {
     MATH_U64 bias = MATH_CONST_U64(UINT64_C(0x3ff0000000000000) - low);
@@ -225,7 +224,7 @@ static inline MATH_F64 math_log_f64(MATH_CONTEXT, MATH_F64 x)
     return result;
 }
 
-/* k + (f + rest) * log2(e), the product of f and what it loses in two floats. */
+/* k + (f + rest) * log2(e), with the product of f and its rounding error as two floats. */
 static inline MATH_F64 math_log2_sum_f64(MATH_CONTEXT, MATH_F64 f, MATH_F64 k)
 {
     MATH_F64 rest = math_log_rest_f64(MATH_PASS, f);

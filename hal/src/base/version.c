@@ -1,10 +1,10 @@
 /* The version of the loaded library. */
 #include <hal/hal.h>
 
-#define WORDS_OF(number) #number
-#define WORDS(number) WORDS_OF(number)
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
 
 const char *hal_version(void)
 {
-    return WORDS(HAL_VERSION_MAJOR) "." WORDS(HAL_VERSION_MINOR) "." WORDS(HAL_VERSION_PATCH);
+    return TEXT(HAL_VERSION_MAJOR) "." TEXT(HAL_VERSION_MINOR) "." TEXT(HAL_VERSION_PATCH);
 }

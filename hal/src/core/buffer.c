@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Replaces a block that work of earlier owners still uses by an idle one. The contents of a new
- * buffer are undefined, so nothing is copied. Unlocks the uses of `memory`. */
+/* Replaces memory that work of earlier owners still uses by idle memory. The contents of a new
+ * buffer are undefined, so nothing is copied. The caller holds memory->uses.lock, which this
+ * function unlocks. */
 static hal_status memory_replace(hal_buffer *buffer, hal_memory *memory)
 {
     hal_pool *pool = buffer->device->pool;
@@ -130,7 +131,7 @@ void hal_buffer_unref(hal_buffer *buffer)
         hal_memory *memory = atomic_load(&buffer->memory);
         if (hal_hooks_on(HAL_HOOK_CALLS)) {
             hal_hook_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
-        } else if (memory->description) { /* the block replaced the buffer's first one */
+        } else if (memory->description) { /* memory_replace was called */
             free(buffer);
         } else {
             memory->description = buffer;
@@ -277,7 +278,7 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
     if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, 1) == 0) {
         memory->reused = 0;
         if (hal_memory_map(buffer->device, memory, &pointer) != HAL_OK) {
-            pointer = NULL; /* the caller copies through staging memory instead */
+            pointer = NULL; /* the caller uses staging memory */
         }
     }
     pthread_mutex_unlock(&memory->uses.lock);

@@ -215,7 +215,7 @@ static hal_status dispatch_action(hal_queue *queue, hal_kernel *kernel, const ui
     return action_record(queue, &action);
 }
 
-/* With a layer on: records through an action, which the hook is shown. */
+/* With a layer: checks by its hook, then records through an action. */
 static hal_status dispatch_hooked(hal_queue *queue, hal_kernel *kernel, const uint32_t grid[3],
                                   const hal_range *bindings, uint32_t binding_count,
                                   const void *scalars, uint32_t scalar_bytes)
@@ -274,7 +274,7 @@ static hal_status dispatch_record(hal_queue *queue, hal_kernel *kernel, const ui
                             : status;
 }
 
-/* The length need not be a multiple where the range ends with its buffer. */
+/* A range at the end of its buffer may have any length. */
 static hal_status check_multiple_of_4(const char *argument, const hal_range *range)
 {
     const int to_end = range->offset + range->length == hal_buffer_get_bytes(range->buffer);

@@ -136,7 +136,7 @@ static hal_status item_open(const char *item, hal_device **device)
     return status;
 }
 
-/* The program has a reference to a device, which may have been open already. */
+/* Tells the hooks about the program's new reference. The device may have been open already. */
 static void device_report_opened(const hal_device *device)
 {
     char name[64];

@@ -1,4 +1,5 @@
-/* Last uses of memory and kernels. Called by buffer.c, pool.c, kernel.c and submit.c. */
+/* Last uses of memory and kernels by queues, see fence_set.h. Called by buffer.c, pool.c, kernel.c
+ * and submit.c. */
 #include "fence_set.h"
 
 #include "base/status.h"

@@ -57,7 +57,7 @@ static hal_status batch_flush(hal_queue *queue)
     return status;
 }
 
-/* If `count_waits`, a batch without commands is flushed when it has waits. */
+/* With `count_waits`, a batch that only has waits is flushed, too. */
 static hal_status queue_flush(hal_queue *queue, int count_waits, hal_point *point)
 {
     hal_status status = hal_queue_check(queue, "hal_queue_flush");

@@ -1,5 +1,5 @@
 /* The program hal-info: what it prints, its exit status, and that its JSON is JSON. */
-#include "json.h"
+#include "assert_json.h"
 #include "mock_fixture.h"
 
 #include <sys/wait.h>

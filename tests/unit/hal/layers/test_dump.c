@@ -1,6 +1,6 @@
 /* HAL_DUMP=batch and hal-replay: work of every kind is recorded on the cpu plugin and on the mock,
  * and run again on both and on a plugin that spoils what one kernel writes. */
-#include "json.h"
+#include "assert_json.h"
 #include "mock_fixture.h"
 #include "scratch.h"
 

@@ -1,6 +1,6 @@
 /* The trace layer: its file is JSON at every flush, and has what was recorded, submitted, run,
  * allocated and compiled. */
-#include "json.h"
+#include "assert_json.h"
 #include "mock_fixture.h"
 #include "scratch.h"
 
