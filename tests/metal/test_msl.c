@@ -188,6 +188,22 @@ static void products_and_sums_fuse_unless_told(void **state)
     assert_true(out[0] != 0.0f);
 }
 
+static void denormals_are_flushed_on_demand(void **state)
+{
+    const char *source = HEAD "kernel void k(device float *o [[buffer(0)]],\n"
+                              "    const device float *x [[buffer(1)]])\n{\n"
+                              "    o[0] = x[0] * 0.5f;\n    o[1] = x[1];\n}\n";
+    (void)state;
+    in[0] = 0x1p-126f;
+    in[1] = 0x1p-130f;
+    assert_int_equal(run_in_groups(source, 1, 1, 0), 0);
+    assert_true(out[0] == 0x1p-127f && out[1] == 0x1p-130f);
+    setenv("METAL_STANDIN_FLUSH", "1", 1);
+    assert_int_equal(run_in_groups(source, 1, 1, 0), 0);
+    unsetenv("METAL_STANDIN_FLUSH");
+    assert_true(out[0] == 0.0f && out[1] == 0x1p-130f);
+}
+
 static void expect_fault(const char *body, const char *words)
 {
     char source[2000];
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test(halves_round_to_nearest_even),
         cmocka_unit_test(inexact_functions_are_inexact),
         cmocka_unit_test(products_and_sums_fuse_unless_told),
+        cmocka_unit_test(denormals_are_flushed_on_demand),
         cmocka_unit_test(faults_of_kernels_are_found),
         cmocka_unit_test(wrong_texts_are_rejected),
     };

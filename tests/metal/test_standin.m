@@ -172,6 +172,17 @@ static void states_of_encoders_are_checked(void **state)
     dispatch(encoder);
     [encoder endEncoding];
     finish(commands, "without a pipeline");
+
+    /* A command buffer is used once. */
+    id<MTLSharedEvent> event = [device newSharedEvent];
+    commands = make_commands();
+    [commands encodeWaitForEvent:event value:1];
+    [commands commit];
+    [commands commit];
+    [event setSignaledValue:1];
+    [commands waitUntilCompleted];
+    assert_int_equal([commands status], MTLCommandBufferStatusError);
+    [event release];
 }
 
 static void sizes_are_checked(void **state)

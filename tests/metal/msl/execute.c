@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #ifndef __x86_64__
 #include <ucontext.h>
+#else
+#include <xmmintrin.h>
 #endif
 
 enum { STACK_BYTES = 128 * 1024, PAGE = 4096, MAX_ARRAYS = 64, LANE_BYTES = 16 };
@@ -441,6 +443,29 @@ static void on_fault(int number, siginfo_t *info, void *context)
     sigaction(number, &x.before[number == SIGBUS], NULL);
 }
 
+/* Kernels compute without denormals where METAL_STANDIN_FLUSH is set, as Apple's GPUs may. Returns
+ * what to put back. */
+static uint32_t flush_denormals(void)
+{
+    uint32_t before = 0;
+#ifdef __x86_64__
+    before = _mm_getcsr();
+    if (getenv("METAL_STANDIN_FLUSH") != NULL) {
+        _mm_setcsr(before | 0x8040); /* flush results to zero, take operands as zero */
+    }
+#endif
+    return before;
+}
+
+static void restore_denormals(uint32_t before)
+{
+#ifdef __x86_64__
+    _mm_setcsr(before);
+#else
+    (void)before;
+#endif
+}
+
 static int set_up(void)
 {
     if (x.items != NULL) {
@@ -501,6 +526,7 @@ int msl_execute(const msl_function *function, const msl_grid *grid, msl_watcher 
         x.shared_size = function->threadgroup_bytes + dynamic;
         x.shared_start = x.shared + MSL_THREADGROUP_BYTES - x.shared_size;
         catch_faults(&old);
+        const uint32_t mode = flush_denormals();
         if (x.shared_size > MSL_THREADGROUP_BYTES) {
             snprintf(error, 256, "threadgroup memory: %u bytes, more than the device has",
                      x.shared_size);
@@ -510,6 +536,7 @@ int msl_execute(const msl_function *function, const msl_grid *grid, msl_watcher 
         } else {
             status = -1;
         }
+        restore_denormals(mode);
         stop_catching(&old);
         *address = x.fault;
     } else {
