@@ -61,7 +61,8 @@ static int plan_lanes(const ops_space *space, ops_elementwise_plan *plan)
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
     uint64_t lines = (uint64_t)space->size[space->rank - 2];
     int tiled = is_transposed(space);
-    uint32_t group = ops_even_share(inner, tiled ? TILE_SIDE : plan->group);
+    uint32_t side = plan->group < TILE_SIDE ? plan->group : TILE_SIDE;
+    uint32_t group = ops_even_share(inner, tiled ? side : plan->group);
     uint32_t together = tiled || group == inner ? ops_even_share(lines, plan->group / group) : 1;
     if (group * together < MIN_LANES) {
         return 0;

@@ -70,6 +70,31 @@ static void broadcast_and_strides(void **state)
     }
 }
 
+/* A device may limit its groups to fewer work-items than the side of a transposed tile. */
+static void groups_of_any_size(void **state)
+{
+    static const uint32_t limits[] = {1, 3, 10, 48, 100};
+    static hal_device_info limited;
+    const hal_device_info *whole = test_context->info;
+    const int64_t shape[2] = {70, 70}, turned[2] = {1, 70};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        box b[4];
+        limited = *whole;
+        limited.max_group_items = limited.max_group_size[0] = limits[i];
+        limited.preferred_group = limits[i];
+        test_context->info = &limited;
+        for (int k = 0; k < 4; k++) {
+            b[k] = box_make(HAL_TYPE_F32, 2, shape, k == 0 ? turned : NULL, -9, 9);
+            box_truncate(&b[k]);
+        }
+        try_layouts(HAL_TYPE_F32, &b[0], &b[1], &b[2], &b[3]);
+        for (int k = 0; k < 4; k++) {
+            box_free(&b[k]);
+        }
+    }
+    test_context->info = whole;
+}
+
 /* Short inner dimensions: flat kernels, which divide. */
 static void odd_shapes(void **state)
 {
@@ -531,6 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
         cmocka_unit_test(broadcast_and_strides),
+        cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(several_outputs),
         cmocka_unit_test(in_place),
