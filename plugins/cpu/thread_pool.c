@@ -21,7 +21,7 @@
 
 enum { RELAX_TURNS = 256 };
 /* How long an idle helper looks for the next call, and how long a caller yields before it sleeps.
- * Waking 15 threads takes a caller up to 50 us, so helpers outlast the pauses of a program that
+ * A caller wakes sleeping helpers by a system call, so helpers outlast the pauses of a program that
  * prepares its next batch. */
 enum { LOOK_NS = 1000000, YIELD_NS = 50000 };
 

@@ -2,7 +2,6 @@
  * tensor maps, and the parameter blocks of launches. The kernels come from gemm_text.c. */
 #include "gemm.h"
 
-#include "lower.h"
 #include "quirks.h"
 
 #include <stdlib.h>
@@ -67,7 +66,8 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
 }
 
 /* Estimated cycles of a product with tiles of so many columns. A multiprocessor multiplies 4 x
- * columns cycles for a stage, and takes at most 55 bytes a cycle from the L2. */
+ * columns cycles for a stage. The 55 bytes a cycle from the L2, and what the end of a tile takes,
+ * are assumed, not fitted to measurements. */
 static double tile_cost(const hal_gemm_description *d, uint32_t columns, uint32_t units)
 {
     const double tiles =
@@ -113,14 +113,15 @@ static hal_status gemm_plan(const hal_plugin_device *device, const hal_gemm_desc
         cuda_functions()->cuTensorMapReplaceAddress == NULL) {
         return gemm_decline("device: expected compute capability 9.0 and tensor maps");
     }
-    *key = (cuda_gemm_key){.type = d->type_a,
-                           .type_c = d->type_c,
-                           .transpose_a = d->transpose_a,
-                           .transpose_b = d->transpose_b,
-                           .reads_c = !d->beta_is_zero,
-                           .flushes = d->precision == HAL_GEMM_ACCURATE,
-                           .input_count = d->input_count,
-                           .epilogue = d->epilogue};
+    memset(key, 0, sizeof *key);
+    key->type = d->type_a;
+    key->type_c = d->type_c;
+    key->transpose_a = d->transpose_a;
+    key->transpose_b = d->transpose_b;
+    key->reads_c = !d->beta_is_zero;
+    key->flushes = d->precision == HAL_GEMM_ACCURATE;
+    key->input_count = d->input_count;
+    key->epilogue = d->epilogue;
     for (uint32_t i = 0; i < d->input_count; i++) {
         key->inputs[i] = d->inputs[i].type;
     }
@@ -199,19 +200,12 @@ static hal_status launch_fill(const hal_plugin_device *device, const hal_gemm_de
     return status;
 }
 
+/* The key is zero where nothing was set, so its bytes are equal for equal keys. */
 static void key_hash(const cuda_gemm_key *key, uint64_t hash[2])
 {
     cuda_gemm_key plain;
-    memset(&plain, 0, sizeof plain);
-    plain.type = key->type;
-    plain.type_c = key->type_c;
-    plain.transpose_a = key->transpose_a;
-    plain.transpose_b = key->transpose_b;
-    plain.reads_c = key->reads_c;
-    plain.flushes = key->flushes;
-    plain.columns = key->columns;
-    plain.input_count = key->input_count;
-    memcpy(plain.inputs, key->inputs, sizeof plain.inputs);
+    memcpy(&plain, key, sizeof plain);
+    plain.epilogue = NULL;
     hash[0] = hash[1] = 0;
     if (key->epilogue != NULL) {
         cuda_kernel_hash(key->epilogue, hash);

@@ -15,7 +15,7 @@ static const struct {
     {"in_order", METAL_QUIRK_IN_ORDER},       {"staged_memory", METAL_QUIRK_STAGED_MEMORY},
 };
 
-/* The quirk of the next name, which the list moves behind; 0 for an unknown one. */
+/* Returns the quirk of the next name, 0 for an unknown one, and advances the list past it. */
 static uint32_t list_next(const char **list)
 {
     const size_t length = strcspn(*list, ",");

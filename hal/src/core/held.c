@@ -102,8 +102,8 @@ static void first_batch_remove(hal_queue *queue)
     atomic_fetch_sub_explicit(&held->count, 1, memory_order_release);
 }
 
-/* The wait that keeps the first batch of the queue from being submitted; the batch itself if there
- * is none. The caller holds the lock. */
+/* Returns the wait that keeps the queue's first batch from being submitted, or the batch itself
+ * when nothing does. The caller holds the lock. */
 static hal_last_use first_batch_blocker(hal_queue *queue)
 {
     const hal_recording *first = queue->held.first;

@@ -148,7 +148,7 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
     return status;
 }
 
-/* Records a task without scalars of its own. */
+/* Records a task that adds no scalars. */
 static hal_status task_record(ops_context *context, index_task *t, uint32_t widest)
 {
     ops_block block;
